@@ -1,0 +1,261 @@
+"""Every error the invoker raises, as one tree.
+
+::
+
+    InvokerError                    status, prefix and detail; ``str(error)`` is what the peer sees
+    |-- InvocationError             an invocation fails; the session it belongs to tells the peer
+    |   |-- UnsupportedMediaType    the peer's fault: no codec for what was sent           INVALID_ARGUMENT
+    |   |-- NotAcceptable           the peer's fault: no codec for what was asked          INVALID_ARGUMENT
+    |   |-- DecodeError             the peer's fault: the codec refused the bytes          UNKNOWN
+    |   |-- ProtocolViolation       the peer's fault: grammar, arity or index broken       UNKNOWN
+    |   |-- CallError               the author's fault: the function raised when called    UNKNOWN
+    |   |-- FunctionError           the author's fault: it raised while producing          UNKNOWN
+    |   |   `-- EncodeError         the author's fault: a value that no codec takes        UNKNOWN
+    |   |-- StatusError             the author's choice of status and text                 any
+    |   |-- LimitExceeded           a limit of ours was reached                            RESOURCE_EXHAUSTED
+    |   |-- ShuttingDown            the process drains                                     UNAVAILABLE
+    |   |-- Cancelled               the peer cancelled or is gone                          CANCELLED
+    |   |-- DeadlineExceeded        the peer's deadline passed                             DEADLINE_EXCEEDED
+    |   `-- InternalError           our bug; the detail is withheld from the peer          INTERNAL
+    `-- StartupError                the process must not open its ports                    exit code 1
+        |-- ConfigError             a knob has a bad value                                 exit code 2
+        |-- LoadError               the entrypoint cannot be imported
+        |-- SpecError               the signature was not understood
+        `-- HookError               a start or stop hook failed or took too long
+    StopInvocation (BaseException)  raised *into* sync user code whose invocation is over
+    `-- InputCancelled              raised by an input whose stream ended with an error
+
+Sorted by whose fault it is, so that a log reader knows whom to ask. A peer sees ``str(error)`` and never a traceback.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import ClassVar
+
+__all__ = [
+    "CallError",
+    "Cancelled",
+    "ConfigError",
+    "DeadlineExceeded",
+    "DecodeError",
+    "EncodeError",
+    "FunctionError",
+    "HookError",
+    "InputCancelled",
+    "InternalError",
+    "InvocationError",
+    "InvokerError",
+    "LimitExceeded",
+    "LoadError",
+    "NotAcceptable",
+    "ProtocolViolation",
+    "ShuttingDown",
+    "SpecError",
+    "StartupError",
+    "Status",
+    "StatusError",
+    "StopInvocation",
+    "UnsupportedMediaType",
+    "describe",
+]
+
+
+class Status(enum.IntEnum):
+    """The status of an ending; names and numbers are gRPC's own."""
+
+    OK = 0
+    CANCELLED = 1
+    UNKNOWN = 2
+    INVALID_ARGUMENT = 3
+    DEADLINE_EXCEEDED = 4
+    NOT_FOUND = 5
+    ALREADY_EXISTS = 6
+    PERMISSION_DENIED = 7
+    RESOURCE_EXHAUSTED = 8
+    FAILED_PRECONDITION = 9
+    ABORTED = 10
+    OUT_OF_RANGE = 11
+    UNIMPLEMENTED = 12
+    INTERNAL = 13
+    UNAVAILABLE = 14
+    DATA_LOSS = 15
+    UNAUTHENTICATED = 16
+
+
+class InvokerError(Exception):
+    """An error with a status, the prefix that names its kind, and a detail that says what was met.
+
+    Args:
+        detail: What was met, what was expected, where. The peer reads it.
+    """
+
+    status: Status = Status.UNKNOWN
+    prefix: ClassVar[str] = "Invoker: Error"
+
+    def __init__(self, detail: str = "") -> None:
+        super().__init__(detail)
+        self.detail = detail
+
+    def __str__(self) -> str:
+        return f"{self.prefix}: {self.detail}" if self.detail else self.prefix
+
+
+class InvocationError(InvokerError):
+    """One invocation fails; every other one and the process go on."""
+
+
+class UnsupportedMediaType(InvocationError):
+    """A payload's media type is malformed, a wildcard, or has no codec (R-065, R-066, R-067)."""
+
+    status = Status.INVALID_ARGUMENT
+    prefix = "Invoker: Unsupported Media Type"
+
+
+class NotAcceptable(InvocationError):
+    """No registered codec satisfies what the peer accepts for an output (R-100)."""
+
+    status = Status.INVALID_ARGUMENT
+    prefix = "Invoker: Not Acceptable"
+
+
+class DecodeError(InvocationError):
+    """The media type has a codec, which cannot decode or bind this payload (R-068)."""
+
+    status = Status.UNKNOWN
+    prefix = "Invoker: Bad Input Signal"
+
+
+class ProtocolViolation(InvocationError):
+    """Frame grammar, arity or an index is broken (R-045 to R-064)."""
+
+    status = Status.UNKNOWN
+    prefix = "Invoker: Protocol Violation"
+
+
+class CallError(InvocationError):
+    """The call of the user's function raised before it handed back a stream (R-119)."""
+
+    status = Status.UNKNOWN
+    prefix = "Invoker: Unexpected Invocation Error"
+
+
+class FunctionError(InvocationError):
+    """The user's function raised while producing (R-033, R-113)."""
+
+    status = Status.UNKNOWN
+    prefix = "Invoker: Unexpected Error"
+
+
+class EncodeError(FunctionError):
+    """A value or a header cannot be serialised as the peer accepts it (R-104, R-108)."""
+
+
+class StatusError(InvocationError):
+    """Raised by a function to choose the status and the text that the peer sees (R-044).
+
+    Args:
+        status: Any status but OK.
+        detail: The text; it is sent as it stands, without a prefix.
+
+    Raises:
+        ValueError: ``status`` is OK.
+    """
+
+    def __init__(self, status: Status, detail: str = "") -> None:
+        if status == Status.OK:
+            raise ValueError("a StatusError needs a status other than OK; return to end with OK")
+        super().__init__(detail)
+        self.status = Status(status)
+
+    def __str__(self) -> str:
+        return self.detail
+
+
+class LimitExceeded(InvocationError):
+    """A limit of buffers, frames or invocations was reached (R-130, R-132)."""
+
+    status = Status.RESOURCE_EXHAUSTED
+    prefix = "Invoker: Limit Exceeded"
+
+
+class ShuttingDown(InvocationError):
+    """The process drains: a new invocation is refused, or a running one was cut at the end (R-025)."""
+
+    status = Status.UNAVAILABLE
+    prefix = "Invoker: Shutting Down"
+
+
+class Cancelled(InvocationError):
+    """The peer cancelled, or its connection is gone (R-115)."""
+
+    status = Status.CANCELLED
+    prefix = "Invoker: Cancelled"
+
+
+class DeadlineExceeded(InvocationError):
+    """The peer's deadline passed (R-124)."""
+
+    status = Status.DEADLINE_EXCEEDED
+    prefix = "Invoker: Deadline Exceeded"
+
+
+class InternalError(InvocationError):
+    """A defect of the invoker itself; the log has the traceback, the peer only this line."""
+
+    status = Status.INTERNAL
+    prefix = "Invoker: Internal Error"
+
+
+class StartupError(InvokerError):
+    """The process must end before it opens a port; ``exit_code`` says how."""
+
+    prefix = "invoker"
+    exit_code: ClassVar[int] = 1
+
+
+class ConfigError(StartupError):
+    """A knob has a value that it cannot have (R-004)."""
+
+    exit_code = 2
+
+
+class LoadError(StartupError):
+    """The entrypoint cannot be imported, found or called (R-008)."""
+
+
+class SpecError(StartupError):
+    """The function's signature was not understood."""
+
+
+class HookError(StartupError):
+    """A start or stop hook raised, timed out or is not callable (R-020, R-021, R-022)."""
+
+
+class StopInvocation(BaseException):
+    """Raised into sync user code at its next pull or emit once its invocation is over.
+
+    It derives from BaseException so that ``except Exception`` in a function cannot swallow it.
+    """
+
+
+class InputCancelled(StopInvocation):
+    """Raised by every input when the stream of inputs ended with an error instead of an end (R-110).
+
+    Attributes:
+        error: Why: Cancelled, DeadlineExceeded, ProtocolViolation, ...
+    """
+
+    def __init__(self, error: InvocationError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+def describe(error: BaseException) -> str:
+    """Say an exception of user code for the peer: its type and text, no traceback, no path (R-117)."""
+    try:
+        text = str(error)
+    except Exception:  # a user's __str__ may raise anything
+        text = "(its __str__ raised)"
+    name = type(error).__name__
+    return f"{name}: {text}" if text else name
