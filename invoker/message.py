@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-__all__ = ["EMPTY", "Headers", "Message", "Output"]
+__all__ = ["EMPTY", "Headers", "Message", "Output", "as_headers"]
 
 T = TypeVar("T")
 
@@ -50,6 +50,13 @@ class Headers(Mapping[str, str]):
 
 
 EMPTY: Headers = Headers()
+
+
+def as_headers(items: Mapping[str, str]) -> Headers:
+    """Headers as functions see them; an empty mapping costs nothing."""
+    if isinstance(items, Headers):
+        return items
+    return Headers(items) if items else EMPTY
 
 
 class Message(msgspec.Struct, Generic[T], frozen=True):

@@ -1,0 +1,52 @@
+"""`Catalog`: name -> function. What one process serves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from invoker.errors import ProtocolViolation
+from invoker.lift import Function
+
+__all__ = ["Catalog"]
+
+
+class Catalog:
+    """The functions of this process by name, in the order in which they were given.
+
+    Args:
+        functions: At least one; names are unique.
+
+    Raises:
+        ValueError: Two functions bear the same name.
+    """
+
+    def __init__(self, functions: list[Function]) -> None:
+        self._functions: dict[str, Function] = {}
+        for function in functions:
+            if function.spec.name in self._functions:
+                raise ValueError(f"two functions are named {function.spec.name!r}; name one with @function(name=...)")
+            self._functions[function.spec.name] = function
+
+    def find(self, name: str) -> Function:
+        """The function called ``name``; the only one when ``name`` is empty.
+
+        Raises:
+            ProtocolViolation: No such function, or no name although there are several.
+        """
+        if name:
+            found = self._functions.get(name)
+            if found is not None:
+                return found
+            raise ProtocolViolation(f"no function is named {name!r}; this invoker serves {', '.join(self._functions)}")
+        if len(self._functions) == 1:
+            return next(iter(self._functions.values()))
+        raise ProtocolViolation(
+            f"this invoker serves {len(self._functions)} functions ({', '.join(self._functions)}); "
+            "name one in the metadata 'invoker-function'"
+        )
+
+    def __iter__(self) -> Iterator[Function]:
+        return iter(self._functions.values())
+
+    def __len__(self) -> int:
+        return len(self._functions)

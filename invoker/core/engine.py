@@ -1,0 +1,183 @@
+"""`Engine`: admits invocations, negotiates them, counts them, and drains.
+
+The engine knows every running invocation and never waits for one: a driver asks `open`, runs what it is given, and tells
+`close` when the invocation is over. Observers (logs, metrics) read its counters or listen to `close`; sessions never see
+them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from invoker.codecs import Registry
+from invoker.context import Context
+from invoker.core.catalog import Catalog
+from invoker.core.invocation import Invocation
+from invoker.core.steps import Open
+from invoker.core.streams import Budget, InputStream, Limits, OutputStream
+from invoker.errors import InvocationError, LimitExceeded, ProtocolViolation, ShuttingDown, Status
+from invoker.lift import Function
+from invoker.message import as_headers
+from invoker.spec import FunctionSpec, StreamSpec
+
+__all__ = ["Counters", "Engine"]
+
+
+@dataclass(slots=True)
+class Counters:
+    """Sums since the process started; plain integers, read by whoever publishes them."""
+
+    opened: int = 0
+    refused: int = 0
+    finished: dict[Status, int] = field(default_factory=dict)
+    frames_in: int = 0
+    frames_out: int = 0
+    bytes_in: int = 0
+    bytes_out: int = 0
+    seconds: float = 0.0
+
+
+class Engine:
+    """Admission, negotiation, limits and drain for the functions of one process.
+
+    Args:
+        catalog: What is served.
+        registry: Codecs; each function sees them plus the media types that it declares itself.
+        limits: Unread input an invocation may hold.
+        max_invocations: Running at once; 0 means no limit.
+    """
+
+    def __init__(
+        self, catalog: Catalog, registry: Registry, *, limits: Limits | None = None, max_invocations: int = 0
+    ) -> None:
+        self.catalog = catalog
+        self.registry = registry
+        self.limits = limits or Limits()
+        self.max_invocations = max_invocations
+        self.is_draining = False
+        self.running: dict[str, Invocation] = {}
+        self.counters = Counters()
+        self.on_close: list[Callable[[Invocation], None]] = []
+        self._numbers = itertools.count(1)
+        self._registries: dict[int, Registry] = {}
+
+    def open(self, command: Open, *, deadline: float | None = None) -> Invocation:
+        """Admit and negotiate one invocation; the caller runs it and must `close` it.
+
+        Args:
+            command: What the session asks for.
+            deadline: On the clock of ``time.monotonic``, or None.
+
+        Raises:
+            ShuttingDown: The process drains (R-025).
+            LimitExceeded: ``max_invocations`` run already (R-132).
+            ProtocolViolation: Unknown function, or an arity that is not the function's (R-052, R-055).
+            NotAcceptable: An output has no codec for what is accepted (R-100).
+        """
+        try:
+            self._admit()
+            function = self.catalog.find(command.function)
+            invocation = self._negotiate(function, command, deadline)
+        except InvocationError:
+            self.counters.refused += 1
+            raise
+        self.counters.opened += 1
+        self.running[invocation.id] = invocation
+        return invocation
+
+    def close(self, invocation: Invocation) -> None:
+        """Forget a finished invocation and add up what it did."""
+        if self.running.pop(invocation.id, None) is None:
+            return
+        counters = self.counters
+        status = invocation.error.status if invocation.error is not None else Status.OK
+        counters.finished[status] = counters.finished.get(status, 0) + 1
+        counters.frames_in += sum(stream.fed for stream in invocation.inputs)
+        counters.frames_out += sum(stream.emitted for stream in invocation.outputs)
+        counters.bytes_in += invocation.bytes_in
+        counters.bytes_out += invocation.bytes_out
+        counters.seconds += time.monotonic() - invocation.started_s
+        for observer in self.on_close:
+            observer(invocation)
+
+    def _admit(self) -> None:
+        if self.is_draining:
+            raise ShuttingDown("this invoker is draining and takes no new invocations")
+        if self.max_invocations and len(self.running) >= self.max_invocations:
+            raise LimitExceeded(f"{len(self.running)} invocations are running, and no more are allowed at once")
+
+    def _negotiate(self, function: Function, command: Open, deadline: float | None) -> Invocation:
+        spec = function.spec
+        input_specs = _input_specs(spec, command)
+        output_specs, accepts = _output_specs(spec, command)
+        registry = self._registry_for(function)
+        budget = Budget(self.limits)
+        inputs = [InputStream(index, one, registry, budget) for index, one in enumerate(input_specs)]
+        outputs = []
+        for index, one in enumerate(output_specs):
+            name = command.output_names[index] if command.output_names else one.name
+            outputs.append(OutputStream(index, name, accepts[index], registry))
+        number = f"i{next(self._numbers)}"
+        context = Context(
+            invocation_id=number,
+            function=spec.name,
+            input_names=command.input_names,
+            output_names=command.output_names,
+            accepts=accepts,
+            metadata=as_headers(command.metadata),
+            deadline=deadline,
+        )
+        return Invocation(number, command.id, function, context, inputs=inputs, outputs=outputs, budget=budget)
+
+    def _registry_for(self, function: Function) -> Registry:
+        """The shared codecs, plus raw bytes for media types that only this function declares."""
+        found = self._registries.get(id(function))
+        if found is None:
+            streams = (*function.spec.inputs, *function.spec.outputs)
+            declared = tuple(dict.fromkeys(one for stream in streams for one in stream.media_types))
+            found = self.registry.declaring(declared) if declared else self.registry
+            self._registries[id(function)] = found
+        return found
+
+
+def _input_specs(spec: FunctionSpec, command: Open) -> tuple[StreamSpec, ...]:
+    """R-054, R-055, R-056: names are optional; if there, they are one an input."""
+    named = len(command.input_names)
+    if spec.open_inputs:
+        wanted = max(named or 1, len(spec.inputs))
+        last = spec.inputs[-1]
+        extra = (StreamSpec(f"{last.name}{index}", last.type, last.take) for index in range(len(spec.inputs), wanted))
+        return (*spec.inputs, *extra)
+    if named and named != len(spec.inputs):
+        raise ProtocolViolation(
+            f"Invalid input count {named}: function has only {len(spec.inputs)} input(s)"
+            f" ({', '.join(one.name for one in spec.inputs) or 'none'}); inputNames were {list(command.input_names)}"
+        )
+    return spec.inputs
+
+
+def _output_specs(spec: FunctionSpec, command: Open) -> tuple[tuple[StreamSpec, ...], tuple[str, ...]]:
+    """R-052, R-053, R-058: one accept list an output."""
+    specs = spec.outputs
+    if spec.open_outputs:
+        if command.accepts is not None:
+            given = len(command.accepts)
+            extra = (StreamSpec(f"out{index}", object) for index in range(len(specs), given))
+            specs = (*specs, *extra)[:given]
+        elif not specs:
+            specs = (StreamSpec("out", object),)
+    accepts = command.accepts if command.accepts is not None else ("*/*",) * len(specs)
+    if len(accepts) != len(specs):
+        raise ProtocolViolation(
+            f"Invalid output count {len(accepts)}: function has only {len(specs)} output(s)"
+            f" ({', '.join(one.name for one in specs) or 'none'}); one list of content types is expected for each"
+        )
+    if command.output_names and len(command.output_names) != len(accepts):
+        raise ProtocolViolation(
+            f"{len(command.output_names)} outputNames {list(command.output_names)} disagree with"
+            f" {len(accepts)} expectedContentTypes"
+        )
+    return specs, tuple(accepts)

@@ -1,0 +1,271 @@
+"""Inputs and outputs of one invocation, and the budget that its inputs share.
+
+Theory. An input is a queue of undecoded messages in arrival order, and a fact about its end:
+
+======== ======================================= =======================================
+state    means                                   left by
+======== ======================================= =======================================
+open     more may come                           ``end()`` or ``fail()``
+ended    no more will come; the queue still may  nothing
+         be taken
+failed   the stream ended with an error; what    nothing
+         is queued is dropped, readers see it
+======== ======================================= =======================================
+
+All inputs of an invocation share one `Budget`, since they share one wire stream: a queue of its own for each would
+dead-lock a function that reads input 1 to its end before input 0. At the high-water mark the driver stops reading, *unless*
+a reader waits on an empty input (the starvation rule, R-129); at the hard cap the invocation fails (R-130).
+
+Nothing here waits and nothing here locks: whoever owns the invocation calls from one thread at a time.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from invoker.codecs import Offer, Registry
+from invoker.errors import EncodeError, InputCancelled, InvocationError, LimitExceeded
+from invoker.mediatypes import rank
+from invoker.message import EMPTY, Message
+from invoker.spec import StreamSpec
+
+__all__ = ["Budget", "InputStream", "Limits", "OutputStream", "StreamStatistics"]
+
+Decode = Callable[[Message[bytes]], Any]
+Encode = Callable[[Any], Message[bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much unread input an invocation may hold.
+
+    Attributes:
+        high_frames: Frames at which reading pauses.
+        high_bytes: Payload bytes at which reading pauses.
+        hard_frames: Frames at which the invocation fails.
+        hard_bytes: Payload bytes at which the invocation fails.
+    """
+
+    high_frames: int = 256
+    high_bytes: int = 4 * 1024 * 1024
+    hard_frames: int = 65_536
+    hard_bytes: int = 64 * 1024 * 1024
+
+
+class Budget:
+    """Unread frames and bytes of one invocation against its limits."""
+
+    __slots__ = ("bytes", "frames", "limits")
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.frames = 0
+        self.bytes = 0
+
+    @property
+    def is_high(self) -> bool:
+        """Whether reading should pause."""
+        limits = self.limits
+        return self.frames >= limits.high_frames or self.bytes >= limits.high_bytes
+
+    @property
+    def is_low(self) -> bool:
+        """Whether a paused reader may go on; half of the mark, so that it does not flutter."""
+        limits = self.limits
+        return self.frames * 2 <= limits.high_frames and self.bytes * 2 <= limits.high_bytes
+
+    def check(self) -> None:
+        """Fail at the hard cap.
+
+        Raises:
+            LimitExceeded: More is unread than the hard cap allows (R-130).
+        """
+        limits = self.limits
+        if self.frames > limits.hard_frames or self.bytes > limits.hard_bytes:
+            raise LimitExceeded(
+                f"{self.frames} frames with {self.bytes} bytes are unread; the invocation may hold "
+                f"{limits.hard_frames} frames or {limits.hard_bytes} bytes"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class StreamStatistics:
+    """A look at an input: for metrics and for the dump of what hangs."""
+
+    name: str
+    queued_frames: int
+    taken_frames: int
+    is_ended: bool
+    is_waited_for: bool
+
+
+class InputStream:
+    """One input: undecoded messages in arrival order, then an end or an error.
+
+    Attributes:
+        waiters: How many readers wait on this input because it was empty; kept by the driver.
+    """
+
+    __slots__ = ("_decoders", "_registry", "budget", "error", "fed", "index", "is_ended", "queue", "spec", "waiters")
+
+    def __init__(self, index: int, spec: StreamSpec, registry: Registry, budget: Budget) -> None:
+        self.index = index
+        self.spec = spec
+        self.budget = budget
+        self.queue: deque[tuple[Decode, Message[bytes]]] = deque()
+        self.is_ended = False
+        self.error: InvocationError | None = None
+        self.waiters = 0
+        self.fed = 0
+        self._registry = registry
+        self._decoders: dict[str, Decode] = {}
+
+    def feed(self, message: Message[bytes]) -> None:
+        """Queue one message; its media type is checked now, its payload decoded when it is taken.
+
+        Raises:
+            UnsupportedMediaType: No codec decodes its media type.
+            LimitExceeded: The hard cap is reached.
+
+        Source: riff streaming specification, "InputFrame" 1, 2 and ordering (R-060, R-063, R-065).
+        """
+        decode = self._decoders.get(message.media_type)
+        if decode is None:
+            decode = self._registry.decoder(message.media_type, self.spec.type, index=self.index)
+            self._decoders[message.media_type] = decode
+        budget = self.budget
+        budget.frames += 1
+        budget.bytes += len(message.payload)
+        budget.check()
+        self.fed += 1
+        self.queue.append((decode, message))
+
+    def take(self) -> tuple[Decode, Message[bytes]] | None:
+        """Take the oldest message with its decoder, or None when none is here.
+
+        After None, ``is_ended`` tells an end from a wait.
+
+        Raises:
+            InputCancelled: The stream of inputs ended with an error (R-110).
+        """
+        if self.queue:
+            item = self.queue.popleft()
+            budget = self.budget
+            budget.frames -= 1
+            budget.bytes -= len(item[1].payload)
+            return item
+        if self.error is not None:
+            raise InputCancelled(self.error)
+        return None
+
+    def end(self) -> None:
+        """No more messages will come. Idempotent, and nothing after an error."""
+        self.is_ended = True
+
+    def fail(self, error: InvocationError) -> None:
+        """The stream ended with an error: drop what is queued, readers see the error. The first error stays."""
+        if self.error is not None or (self.is_ended and not self.queue):
+            return
+        self.error = error
+        self.is_ended = True
+        self.drop()
+
+    def drop(self) -> None:
+        """Release what is queued and its share of the budget."""
+        for _, message in self.queue:
+            self.budget.frames -= 1
+            self.budget.bytes -= len(message.payload)
+        self.queue.clear()
+
+    def statistics(self) -> StreamStatistics:
+        """What this input holds right now."""
+        queued = len(self.queue)
+        return StreamStatistics(self.spec.name, queued, self.fed - queued, self.is_ended, self.waiters > 0)
+
+
+class OutputStream:
+    """One output: encodes values as its peer accepts them, and knows whether it has ended."""
+
+    __slots__ = ("_accept", "_encoders", "_offers", "_registry", "emitted", "index", "is_ended", "name")
+
+    def __init__(self, index: int, name: str, accept: str, registry: Registry) -> None:
+        """Negotiate.
+
+        Raises:
+            NotAcceptable: No codec satisfies ``accept`` (R-100).
+        """
+        self.index = index
+        self.name = name
+        self.is_ended = False
+        self.emitted = 0
+        self._accept = accept
+        self._registry = registry
+        self._offers: tuple[Offer, ...] = registry.offers(accept, index=index, name=name)
+        self._encoders: dict[type, Encode] = {}
+
+    def encode(self, value: Any) -> Message[bytes]:
+        """Serialise one value in the best accepted media type that can carry it.
+
+        Args:
+            value: A bare value, or a `Message` whose headers are copied and whose media type, if any, is obeyed.
+
+        Raises:
+            EncodeError: No accepted codec takes the value, or a header is not fit for the wire.
+
+        Source: riff streaming specification, "OutputFrame" 1, 3, 4, 6 (R-099, R-104, R-107).
+        """
+        if type(value) is Message:
+            return self._encode_message(value)
+        encode = self._encoders.get(type(value))
+        if encode is None:
+            encode = self._registry.encoder(self._offers, value, index=self.index)
+            self._encoders[type(value)] = encode
+        return encode(value)
+
+    def _encode_message(self, message: Message[Any]) -> Message[bytes]:
+        headers = wire_headers(message.headers, self.index) if message.headers else EMPTY
+        if message.media_type:
+            encoded = self._encode_as(message.payload, message.media_type)
+        elif type(message.payload) is Message:
+            raise EncodeError(f"output #{self.index} was given a Message within a Message; yield the inner one")
+        else:
+            encoded = self.encode(message.payload)
+        return Message(encoded.payload, headers, encoded.media_type) if headers else encoded
+
+    def _encode_as(self, payload: Any, media_type: str) -> Message[bytes]:
+        """Obey the media type that the function chose, if the peer accepts it."""
+        essence = media_type.partition(";")[0].strip().lower()
+        offers = tuple(offer for offer in self._offers if offer.media_type.essence == essence)
+        if offers:
+            return self._registry.encoder(offers, payload, index=self.index)(payload)
+        if isinstance(payload, (bytes, bytearray, memoryview)) and rank(self._accept or "*/*", [essence]):
+            return Message(bytes(payload), EMPTY, media_type)  # already encoded by the function, and acceptable
+        raise EncodeError(
+            f"output #{self.index} was given {media_type!r}, but the caller accepts {self._accept or '*/*'!r}"
+            + ("" if isinstance(payload, bytes) else f", and no codec makes it of {type(payload).__name__}")
+        )
+
+
+def wire_headers(headers: Any, index: int) -> dict[str, str]:
+    """Make headers fit for the wire: text names and values, the first of several values (R-107, R-108).
+
+    Raises:
+        EncodeError: A name is empty, or a name or value is not valid Unicode.
+    """
+    made: dict[str, str] = {}
+    for name, value in headers.items():
+        if isinstance(value, (list, tuple)):
+            value = value[0] if value else ""
+        name, value = str(name), str(value)
+        if not name:
+            raise EncodeError(f"output #{index} has a header without a name")
+        try:
+            name.encode()
+            value.encode()
+        except UnicodeEncodeError:
+            raise EncodeError(f"output #{index} has a header {name!a} that is not valid Unicode") from None
+        made[name] = value
+    return made

@@ -1,0 +1,107 @@
+"""`Driver`: what all conversations of one loop share, and what the end of the process waits for."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from invoker.core.engine import Engine
+from invoker.core.invocation import Invocation
+from invoker.drive.loop import LoopRunner
+from invoker.drive.runner import Host, Runner
+from invoker.drive.thread import ThreadRunner
+from invoker.drive.threads import Threads
+from invoker.errors import ShuttingDown
+
+if TYPE_CHECKING:
+    from invoker.drive.pump import Conversation
+
+__all__ = ["Driver", "DriverSettings"]
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class DriverSettings:
+    """How a driver treats bodies.
+
+    Attributes:
+        threads: Sync bodies that may run at once.
+        grace_s: How long user code may take to leave after its invocation ended.
+        lingering_s: An invocation that outlives the end of its inputs by this is logged (R-134).
+        debug: Whether peers may see tracebacks.
+    """
+
+    threads: int = 256
+    grace_s: float = 5.0
+    lingering_s: float = 60.0
+    debug: bool = False
+
+
+class Driver:
+    """Runs the conversations of one event loop over one engine.
+
+    Args:
+        engine: Who admits invocations.
+        settings: How bodies are treated.
+    """
+
+    def __init__(self, engine: Engine, settings: DriverSettings | None = None) -> None:
+        self.engine = engine
+        self.settings = settings or DriverSettings()
+        self.threads = Threads(self.settings.threads)
+        self.conversations: set[Conversation] = set()
+        self.leaving: set[asyncio.Future[None]] = set()
+        self._quiet = asyncio.Event()
+        self._quiet.set()
+
+    def runner(self, invocation: Invocation, host: Host) -> Runner:
+        """The runner that fits the invocation's function: on the loop if it is async, else in a thread."""
+        settings = self.settings
+        if invocation.function.spec.is_async:
+            return LoopRunner(invocation, host, grace_s=settings.grace_s, debug=settings.debug)
+        return ThreadRunner(
+            invocation, host, threads=self.threads, grace_s=settings.grace_s, debug=settings.debug
+        )
+
+    def entered(self, conversation: Conversation) -> None:
+        """A conversation begins."""
+        self.conversations.add(conversation)
+        self._quiet.clear()
+
+    def exited(self, conversation: Conversation) -> None:
+        """A conversation is over."""
+        self.conversations.discard(conversation)
+        if not self.conversations:
+            self._quiet.set()
+
+    def started(self, runner: Runner) -> None:
+        """A body runs; it is remembered until it has left user code, which may be after its conversation."""
+        self.leaving.add(runner.left)
+        runner.left.add_done_callback(self.leaving.discard)
+
+    async def drain(self, timeout_s: float) -> bool:
+        """Take no new invocations, let the running ones end, cut what is left; True when nothing had to be cut.
+
+        Args:
+            timeout_s: Until running conversations are cut with `ShuttingDown` (R-025).
+        """
+        self.engine.is_draining = True
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._quiet.wait()
+        except TimeoutError:
+            cut = list(self.conversations)
+            log.warning("the drain took longer than %s s; %s conversations are cut", timeout_s, len(cut))
+            for conversation in cut:
+                await conversation.fail_all(ShuttingDown(f"the invocation was cut, it did not end within {timeout_s:g} s"))
+            return False
+        return True
+
+    async def left(self, timeout_s: float) -> bool:
+        """Wait for bodies that still leave user code; False when some did not within ``timeout_s``."""
+        if self.leaving:
+            await asyncio.wait(set(self.leaving), timeout=timeout_s)
+        return not self.leaving

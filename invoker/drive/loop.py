@@ -1,0 +1,235 @@
+"""`LoopRunner`: runs an async body on the loop, without a hop.
+
+A pull takes from the invocation at once, or parks on a future that the next feed resolves. An emit encodes and writes in
+the same task; so a slow peer suspends the function (R-127), and a generator is never ahead of the wire by more than one
+value. Each output is drained by a task of its own, which is fair by the order in which they wait for the wire (R-131).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+from invoker.core.invocation import Invocation
+from invoker.core.steps import EndInput, FailInputs, Feed
+from invoker.core.streams import InputStream
+from invoker.drive.runner import Host, call_failed, named, production_failed, shape
+from invoker.errors import DecodeError, InputCancelled, InvocationError, StopInvocation
+from invoker.spec import Take
+
+__all__ = ["LoopRunner"]
+
+log = logging.getLogger(__name__)
+
+_CLOSE_S = 5.0
+
+
+class LoopRunner:
+    """Runs one async body as tasks of the running loop.
+
+    Args:
+        invocation: What to run; owned by the loop.
+        host: The conversation it belongs to.
+        grace_s: How long user code may take to leave after it was told that its inputs failed, before it is cancelled.
+        debug: Whether the peer may see tracebacks.
+    """
+
+    def __init__(self, invocation: Invocation, host: Host, *, grace_s: float, debug: bool = False) -> None:
+        self.invocation = invocation
+        self.host = host
+        self.grace_s = grace_s
+        self.debug = debug
+        self.left: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.inputs = tuple(LoopInput(self, stream) for stream in invocation.inputs)
+        invocation.context.inputs = named(invocation, self.inputs)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._main: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Start the body's task."""
+        self._main = asyncio.get_running_loop().create_task(self._run(), name=f"body {self.invocation.id}")
+
+    def feed(self, command: Feed) -> None:
+        """Give one message to an input and wake its reader."""
+        self.invocation.feed(command)
+        if 0 <= command.index < len(self.inputs):
+            self.inputs[command.index].wake()
+
+    def end_inputs(self, command: EndInput) -> None:
+        """End one or all inputs and wake their readers."""
+        self.invocation.end_inputs(command)
+        for one in self.inputs:
+            one.wake()
+
+    def fail_inputs(self, command: FailInputs) -> None:
+        """Fail all inputs and wake their readers."""
+        self.invocation.fail_inputs(command)
+        for one in self.inputs:
+            one.wake()
+
+    def finish(self, error: InvocationError | None) -> bool:
+        """End the invocation; True for the first ending only."""
+        return self.invocation.finish(error)
+
+    def stop(self) -> None:
+        """Make the body leave: readers that wait see the error, everything else is cancelled.
+
+        Whoever waits on an input gets `InputCancelled` there (R-110) and the grace to clean up; what waits elsewhere is
+        cancelled now (R-115).
+        """
+        waiting = {task for one in self.inputs for task in one.wake()}
+        current = asyncio.current_task()  # it reports the ending itself and is on its way out
+        for task in self._tasks:
+            if task not in waiting and task is not current:
+                task.cancel()
+        timer = asyncio.get_running_loop().call_later(self.grace_s, self._cancel_rest)
+        self.left.add_done_callback(lambda _: timer.cancel())
+
+    def _cancel_rest(self) -> None:
+        log.warning(
+            "an async function ignores that its invocation ended; it is cancelled again",
+            extra={"invocation": self.invocation.id, "function": self.invocation.function.spec.name},
+        )
+        for task in self._tasks:
+            task.cancel()
+
+    async def _run(self) -> None:
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - a coroutine that runs has a task
+        self._tasks.add(task)
+        try:
+            await self._body()
+        finally:
+            self._tasks.discard(task)
+            if not self.left.done():
+                self.left.set_result(None)
+
+    async def _body(self) -> None:
+        invocation = self.invocation
+        try:
+            outputs = await invocation.function.open_async(self.inputs, invocation.context)
+        except BaseException as error:  # noqa: BLE001 - user code may raise anything (R-123)
+            await self._raised(error, call_failed)
+            return
+        if len(outputs) == 1:
+            await self._drain(0, outputs[0])
+        elif outputs:
+            await self._drain_all(outputs)
+        if not invocation.is_finished:
+            await self.host.finished(invocation, None)
+
+    async def _drain_all(self, outputs: Sequence[AsyncIterator[Any]]) -> None:
+        loop = asyncio.get_running_loop()
+        tasks = [loop.create_task(self._drain(index, output)) for index, output in enumerate(outputs)]
+        main = set(self._tasks)
+        self._tasks.clear()  # whoever stops the body stops its drains; the main task only waits for them
+        self._tasks.update(tasks)
+        try:
+            await asyncio.wait(tasks)
+        except asyncio.CancelledError:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks, timeout=_CLOSE_S)
+            raise
+        finally:
+            self._tasks.difference_update(tasks)
+            self._tasks.update(main)
+
+    async def _drain(self, index: int, values: AsyncIterator[Any]) -> None:
+        """Send what one output yields until it ends, fails, or the invocation is over."""
+        invocation, emitted = self.invocation, self.host.emitted
+        try:
+            async for value in values:
+                if invocation.is_finished:
+                    return
+                number, message = invocation.encode(index, value)
+                await emitted(invocation, number, message)
+            invocation.end_output(index)
+        except BaseException as error:  # noqa: BLE001 - user code may raise anything (R-123)
+            await self._raised(error, production_failed)
+        finally:
+            await _close(values, invocation)
+
+    async def _raised(self, error: BaseException, translate: Any) -> None:
+        """An exception left user code: an ending, unless the invocation is over already."""
+        if self.invocation.is_finished:
+            if isinstance(error, (asyncio.CancelledError, StopInvocation)):
+                return
+            log.info("a function raised after its invocation had ended", extra={"invocation": self.invocation.id})
+            return
+        if isinstance(error, StopInvocation) and not isinstance(error, InputCancelled):
+            return
+        await self.host.finished(self.invocation, translate(error, debug=self.debug))
+
+
+async def _close(values: AsyncIterator[Any], invocation: Invocation) -> None:
+    """Close a generator that has not ended, so that its ``finally`` runs; bounded in time."""
+    close = getattr(values, "aclose", None)
+    if close is None:
+        return
+    try:
+        async with asyncio.timeout(_CLOSE_S):
+            await close()
+    except TimeoutError:
+        log.warning("a function did not close within %s s", _CLOSE_S, extra={"invocation": invocation.id})
+    except BaseException as error:  # noqa: BLE001 - user code may raise anything in its finally
+        if not invocation.is_finished:
+            raise
+        if not isinstance(error, (asyncio.CancelledError, StopInvocation)):
+            log.warning("a function raised while it was closed: %r", error, extra={"invocation": invocation.id})
+
+
+class LoopInput:
+    """An input as an async function sees it: an async iterator of decoded values."""
+
+    __slots__ = ("_runner", "_stream", "_waiters")
+
+    def __init__(self, runner: LoopRunner, stream: InputStream) -> None:
+        self._runner = runner
+        self._stream = stream
+        self._waiters: dict[asyncio.Future[None], asyncio.Task[Any] | None] = {}
+
+    def __aiter__(self) -> LoopInput:
+        return self
+
+    async def __anext__(self) -> Any:
+        stream = self._stream
+        item = stream.take()
+        while item is None:
+            if stream.is_ended:
+                raise StopAsyncIteration
+            await self._wait()
+            item = stream.take()
+        if self._runner.host.is_paused and stream.budget.is_low:
+            self._runner.host.resume()
+        decode, message = item
+        try:
+            value = decode(message)
+        except DecodeError as error:
+            # Ruling 3: a failed decode ends the invocation even if user code swallows the exception.
+            await self._runner.host.finished(self._runner.invocation, error)
+            raise
+        return value if stream.spec.take is Take.PAYLOAD else shape(stream.spec, message, value)
+
+    def wake(self) -> list[asyncio.Task[Any] | None]:
+        """Wake every reader that waits; the tasks that were waiting."""
+        if not self._waiters:
+            return []
+        woken = list(self._waiters.values())
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+        return woken
+
+    async def _wait(self) -> None:
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiters[waiter] = asyncio.current_task()
+        self._stream.waiters += 1
+        self._runner.host.resume()  # the starvation rule: an empty input is waited for (R-129)
+        try:
+            await waiter
+        finally:
+            del self._waiters[waiter]
+            self._stream.waiters -= 1

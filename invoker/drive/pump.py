@@ -1,0 +1,276 @@
+"""The asyncio pump: runs any session over any channel.
+
+One task reads frames and applies the session's steps; each body has a runner of its own, which writes its outputs itself
+behind one lock around the wire. A single forwarder for all of them would dead-lock once a session feeds the output of one
+invocation into another. The conversation ends with the session's `Close`; bodies that have not left user code by then are
+told to, and are watched by the driver, so a peer never waits for somebody's ``finally``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+from invoker.core.invocation import Invocation
+from invoker.core.session import Session
+from invoker.core.steps import Cancel, Close, Emitted, EndInput, FailInputs, Feed, Finished, Open, Send, Step
+from invoker.drive.driver import Driver
+from invoker.drive.runner import Runner
+from invoker.errors import Cancelled, DeadlineExceeded, InternalError, InvocationError, StopInvocation
+from invoker.message import Message
+
+__all__ = ["Channel", "Conversation", "pump"]
+
+log = logging.getLogger(__name__)
+
+
+class Channel(Protocol):
+    """A transport's side of one conversation."""
+
+    async def read(self) -> Any | None:
+        """The peer's next frame; None when it has half-closed.
+
+        Raises:
+            InvocationError: The peer is gone, or sent what the transport refuses.
+        """
+
+    async def accepted(self) -> None:
+        """The first invocation was admitted: whatever can be told to the peer now, is (R-133)."""
+
+    async def write(self, frame: Any) -> None:
+        """Send one frame; returns when there is room for more."""
+
+
+async def pump(
+    session: Session, channel: Channel, driver: Driver, *, deadline: float | None = None
+) -> InvocationError | None:
+    """Run one conversation to its end.
+
+    Args:
+        session: Translates.
+        channel: Carries.
+        driver: Runs bodies.
+        deadline: On the clock of ``time.monotonic``, or None.
+
+    Returns:
+        The error to tell the peer as the conversation's status; None for OK.
+
+    Raises:
+        asyncio.CancelledError: The awaiting task was cancelled (the peer is gone); every invocation was cancelled too.
+    """
+    return await Conversation(session, channel, driver, deadline=deadline).run()
+
+
+class Conversation:
+    """One session on one channel, with the invocations that it opened."""
+
+    def __init__(self, session: Session, channel: Channel, driver: Driver, *, deadline: float | None = None) -> None:
+        self.session = session
+        self.channel = channel
+        self.driver = driver
+        self.deadline = deadline
+        self.is_paused = False
+        self.runners: dict[str, Runner] = {}
+        self._loop = asyncio.get_running_loop()
+        self._closed: asyncio.Future[InvocationError | None] = self._loop.create_future()
+        self._wire = asyncio.Lock()
+        self._room: asyncio.Future[None] | None = None
+        self._timers: list[asyncio.TimerHandle] = []
+        self._expiry: asyncio.Task[None] | None = None
+
+    async def run(self) -> InvocationError | None:
+        """Run until the session closes; see `pump`."""
+        self.driver.entered(self)
+        reader = self._loop.create_task(self._read(), name="read")
+        if self.deadline is not None:
+            delay = max(0.0, self.deadline - time.monotonic())
+            self._timers.append(self._loop.call_later(delay, self._expire))
+        try:
+            return await self._closed
+        except asyncio.CancelledError:
+            self._abandon()
+            raise
+        finally:
+            reader.cancel()
+            for timer in self._timers:
+                timer.cancel()
+            if self._expiry is not None:
+                self._expiry.cancel()
+            for runner in list(self.runners.values()):  # none is left, unless the session closed without them
+                self._end(runner, Cancelled("the conversation is over"))
+            self.driver.exited(self)
+
+    # What the peer sends.
+
+    async def _read(self) -> None:
+        channel, session = self.channel, self.session
+        try:
+            while (frame := await channel.read()) is not None:
+                for step in session.receive(frame):
+                    if type(step) is Feed:
+                        await self._feed(step)
+                    else:
+                        await self._perform(step)
+                if self.runners:
+                    await self._keep_to_budget()
+            for step in session.half_close():
+                await self._perform(step)
+            self._timers.append(self._loop.call_later(self.driver.settings.lingering_s, self._lingers))
+        except InvocationError as error:
+            await self.fail_all(error)
+        except Exception:
+            log.exception("a session or channel failed")
+            await self.fail_all(InternalError())
+
+    async def _keep_to_budget(self) -> None:
+        """Wait while inputs are above their mark and nobody starves (R-128, R-129)."""
+        if len(self.runners) == 1:
+            (runner,) = self.runners.values()
+            if not runner.invocation.budget.is_high:
+                return
+        self.is_paused = True  # said first, looked at second: a body's thread does it the other way round
+        while not self._wants_input():
+            self._room = self._loop.create_future()
+            await self._room
+        self.is_paused = False
+
+    def _wants_input(self) -> bool:
+        running = [runner.invocation for runner in self.runners.values()]
+        return all(one.wants_input for one in running) or any(one.is_starving for one in running)
+
+    def resume(self) -> None:
+        """Input may be read again, or somebody starves."""
+        if self._room is not None and not self._room.done():
+            self._room.set_result(None)
+
+    # Steps.
+
+    async def _perform(self, step: Step) -> None:
+        kind = type(step)
+        if kind is Send:
+            await self._send(step.frame)  # type: ignore[union-attr]
+        elif kind is Feed:
+            await self._feed(step)  # type: ignore[arg-type]
+        elif kind is Close:
+            if not self._closed.done():
+                self._closed.set_result(step.error)  # type: ignore[union-attr]
+        elif kind is Open:
+            await self._open(step)  # type: ignore[arg-type]
+        else:
+            await self._command(step)
+
+    async def _send(self, frame: Any) -> None:
+        async with self._wire:
+            if not self._closed.done():
+                await self.channel.write(frame)
+
+    async def _feed(self, step: Feed) -> None:
+        runner = self.runners.get(step.id)
+        if runner is None:
+            return  # R-076, R-114: its function has returned
+        try:
+            runner.feed(step)
+        except InvocationError as error:
+            await self._finish(runner, error)
+
+    async def _command(self, step: Step) -> None:
+        assert isinstance(step, (EndInput, FailInputs, Cancel))  # noqa: S101 - the vocabulary has no other words
+        runner = self.runners.get(step.id)
+        if runner is None:
+            return
+        try:
+            if isinstance(step, EndInput):
+                runner.end_inputs(step)
+            elif isinstance(step, FailInputs):
+                runner.fail_inputs(step)
+            else:
+                await self._finish(runner, step.error)
+        except InvocationError as error:
+            await self._finish(runner, error)
+
+    async def _open(self, step: Open) -> None:
+        try:
+            invocation = self.driver.engine.open(step, deadline=self.deadline)
+        except InvocationError as error:
+            log.info("invocation refused", extra={"function": step.function, "status": error.status.name, "detail": str(error)})
+            await self._deliver(Finished(step.id, error))
+            return
+        runner = self.driver.runner(invocation, self)
+        self.runners[step.id] = runner
+        await self.channel.accepted()
+        try:
+            runner.start()
+        except InvocationError as error:
+            runner.left.cancel()
+            await self._finish(runner, error)
+        else:
+            self.driver.started(runner)
+
+    # What bodies report; `Host`.
+
+    async def emitted(self, invocation: Invocation, index: int, message: Message[bytes]) -> None:
+        """Send one output; returns when the peer has room for it."""
+        if invocation.is_finished:
+            raise StopInvocation("the invocation is over")
+        invocation.emit(index, message)
+        for step in self.session.deliver(Emitted(invocation.key, index, message)):
+            if type(step) is Send:
+                await self._send(step.frame)
+            else:
+                await self._perform(step)
+
+    async def finished(self, invocation: Invocation, error: InvocationError | None) -> None:
+        """The invocation's ending; later ones are ignored."""
+        runner = self.runners.get(invocation.key)
+        if runner is not None and runner.invocation is invocation:
+            await self._finish(runner, error)
+
+    # Endings.
+
+    async def _finish(self, runner: Runner, error: InvocationError | None) -> None:
+        if self._end(runner, error):
+            await self._deliver(Finished(runner.invocation.key, error))
+
+    def _end(self, runner: Runner, error: InvocationError | None) -> bool:
+        self.runners.pop(runner.invocation.key, None)
+        if not runner.finish(error):
+            return False
+        self.driver.engine.close(runner.invocation)
+        if not runner.left.done():
+            runner.stop()
+        self.resume()
+        return True
+
+    async def _deliver(self, event: Finished) -> None:
+        for step in self.session.deliver(event):
+            await self._perform(step)
+
+    async def fail_all(self, error: InvocationError) -> None:
+        """Every invocation of this conversation ends with ``error``, and so does the conversation."""
+        for runner in list(self.runners.values()):
+            await self._finish(runner, error)
+        if not self._closed.done():
+            self._closed.set_result(error)
+
+    def _abandon(self) -> None:
+        """The peer is gone: nobody is left to tell (R-115)."""
+        late = self.deadline is not None and time.monotonic() >= self.deadline
+        error = DeadlineExceeded("the deadline has passed") if late else Cancelled("the peer cancelled, or is gone")
+        for runner in list(self.runners.values()):
+            self._end(runner, error)
+
+    def _expire(self) -> None:
+        self._expiry = self._loop.create_task(self.fail_all(DeadlineExceeded("the deadline has passed")))
+
+    def _lingers(self) -> None:
+        for runner in self.runners.values():
+            log.warning(
+                "an invocation goes on although its inputs ended %s s ago",
+                self.driver.settings.lingering_s,
+                extra={"invocation": runner.invocation.id, "function": runner.invocation.function.spec.name},
+            )
+
+

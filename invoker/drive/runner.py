@@ -1,0 +1,104 @@
+"""What the two runners share: `Runner` runs the body of one invocation and reports to its conversation.
+
+`LoopRunner` runs an async body as tasks of the loop; `ThreadRunner` runs a sync body in a thread of its own. Both end in
+the same way: exactly one call of ``host.finished``, at the invocation's first ending; user code may need a little longer
+to leave, for which `left` tells.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import traceback
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from invoker.context import Inputs
+from invoker.core.invocation import Invocation
+from invoker.errors import CallError, FunctionError, InputCancelled, InvocationError, InvokerError, StopInvocation, describe
+from invoker.message import Message, as_headers
+from invoker.spec import StreamSpec, Take
+
+__all__ = ["Host", "Runner", "call_failed", "named", "production_failed", "shape"]
+
+log = logging.getLogger(__name__)
+
+
+class Host(Protocol):
+    """What a runner needs of the conversation that owns it; called on the loop only."""
+
+    is_paused: bool
+    """Whether reading has paused, or is about to."""
+
+    async def emitted(self, invocation: Invocation, index: int, message: Message[bytes]) -> None:
+        """Send one output; returns when the peer has room for it."""
+
+    async def finished(self, invocation: Invocation, error: InvocationError | None) -> None:
+        """The invocation's first ending."""
+
+    def resume(self) -> None:
+        """Input may be read again."""
+
+
+class Runner(Protocol):
+    """Runs one body. Called on the loop only."""
+
+    invocation: Invocation
+    left: asyncio.Future[None]
+
+    def start(self) -> None:
+        """Begin; LimitExceeded when there is no room for the body."""
+
+    def feed(self, command: Any) -> None:
+        """Apply a Feed to the invocation and wake who waits for it."""
+
+    def end_inputs(self, command: Any) -> None:
+        """Apply an EndInput to the invocation and wake who waits for it."""
+
+    def fail_inputs(self, command: Any) -> None:
+        """Apply a FailInputs to the invocation and wake who waits for it."""
+
+    def finish(self, error: InvocationError | None) -> bool:
+        """End the invocation; True for the first ending only."""
+
+    def stop(self) -> None:
+        """The invocation has finished: make the body leave, if it has not."""
+
+
+def named(invocation: Invocation, inputs: Sequence[Any]) -> Inputs:
+    """The inputs by index and by name, for the context (R-038)."""
+    return Inputs(inputs, invocation.context.input_names, [stream.spec.name for stream in invocation.inputs])
+
+
+def shape(spec: StreamSpec, message: Message[bytes], value: Any) -> Any:
+    """Give an input what it asked for besides the bare payload: the whole message, or its headers (R-040)."""
+    if spec.take is Take.MESSAGE:
+        return Message(value, as_headers(message.headers), message.media_type or "application/octet-stream")
+    return as_headers(message.headers)
+
+
+def call_failed(error: BaseException, *, debug: bool = False) -> InvocationError:
+    """The function's call raised before it handed back a stream (R-119)."""
+    return _translated(error, CallError, debug)
+
+
+def production_failed(error: BaseException, *, debug: bool = False) -> InvocationError:
+    """The function raised while producing (R-033, R-123)."""
+    return _translated(error, FunctionError, debug)
+
+
+def _translated(error: BaseException, kind: type[InvocationError], debug: bool) -> InvocationError:
+    if isinstance(error, InvocationError):
+        return error
+    if isinstance(error, InputCancelled):
+        return error.error
+    if isinstance(error, StopInvocation):
+        raise AssertionError("a stopped body has no ending of its own")
+    if isinstance(error, InvokerError):
+        return kind(error.detail)
+    detail = describe(error)
+    if debug:
+        detail += "\n" + "".join(traceback.format_exception(error))
+    made = kind(detail)
+    made.__cause__ = error
+    return made

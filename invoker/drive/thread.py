@@ -1,0 +1,326 @@
+"""`ThreadRunner`: runs a sync body in a thread of its own, so that it may block without stalling anybody.
+
+The invocation is owned by two threads in turns: the loop feeds it, the body's thread takes from it, and each does so while
+it holds this runner's one lock. Values cross in batches: what the body emits while the loop is busy writing waits in a
+short queue, and the loop is woken once for all of it. Decoding and encoding happen in the body's thread.
+
+Each output has a thread that drains it (the first shares the body's), since each may block on an input of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Any
+
+from invoker.core.invocation import Invocation
+from invoker.core.steps import EndInput, FailInputs, Feed
+from invoker.core.streams import InputStream
+from invoker.drive.runner import Host, call_failed, named, production_failed, shape
+from invoker.drive.threads import Threads
+from invoker.errors import DecodeError, InputCancelled, InvocationError, StopInvocation
+from invoker.message import Message
+from invoker.spec import Take
+
+__all__ = ["OUTPUT_QUEUE", "ThreadRunner"]
+
+log = logging.getLogger(__name__)
+
+OUTPUT_QUEUE = 16
+"""Values that wait for the wire per output; the body's thread waits when they are full (R-127)."""
+
+
+class ThreadRunner:
+    """Runs one sync body in threads of the pool.
+
+    Args:
+        invocation: What to run.
+        host: The conversation it belongs to; called on the loop only.
+        threads: Where the threads come from.
+        grace_s: How long user code may take to leave before its thread counts as stuck (R-116).
+        debug: Whether the peer may see tracebacks.
+    """
+
+    def __init__(
+        self, invocation: Invocation, host: Host, *, threads: Threads, grace_s: float, debug: bool = False
+    ) -> None:
+        self.invocation = invocation
+        self.host = host
+        self.threads = threads
+        self.grace_s = grace_s
+        self.debug = debug
+        self.loop = asyncio.get_running_loop()
+        self.left: asyncio.Future[None] = self.loop.create_future()
+        self.lock = threading.Lock()
+        self.changed = threading.Condition(self.lock)
+        self.is_stopped = False
+        self.inputs = tuple(ThreadInput(self, stream) for stream in invocation.inputs)
+        invocation.context.inputs = named(invocation, self.inputs)
+        self._queues: tuple[deque[Message[bytes]], ...] = tuple(deque() for _ in invocation.outputs)
+        self._running = 1  # threads that have not left user code yet
+        self._failure: InvocationError | None = None
+        self._is_awake = False  # whether the forwarder knows that there is something to do
+        self._wakeup: asyncio.Future[None] | None = None
+        self._forwarder: asyncio.Task[None] | None = None
+        self._awaited: set[Any] = set()
+        invocation.context._wait = self._wait_for  # noqa: SLF001 - the context's door to its driver
+
+    def start(self) -> None:
+        """Start the body in a thread.
+
+        Raises:
+            LimitExceeded: Every thread is busy.
+        """
+        self.threads.start(self._run)
+        self._forwarder = self.loop.create_task(self._forward(), name=f"forward {self.invocation.id}")
+
+    def feed(self, command: Feed) -> None:
+        """Give one message to an input and wake its reader."""
+        with self.lock:
+            self.invocation.feed(command)
+            if self.invocation.inputs[command.index].waiters:
+                self.changed.notify_all()
+
+    def end_inputs(self, command: EndInput) -> None:
+        """End one or all inputs and wake their readers."""
+        with self.lock:
+            self.invocation.end_inputs(command)
+            self.changed.notify_all()
+
+    def fail_inputs(self, command: FailInputs) -> None:
+        """Fail all inputs and wake their readers."""
+        with self.lock:
+            self.invocation.fail_inputs(command)
+            self.changed.notify_all()
+
+    def finish(self, error: InvocationError | None) -> bool:
+        """End the invocation; True for the first ending only."""
+        with self.lock:
+            return self.invocation.finish(error)
+
+    def stop(self) -> None:
+        """Make the body leave: its next pull or emit raises; a thread that stays is counted as stuck after the grace."""
+        with self.lock:
+            self.is_stopped = True
+            for queue in self._queues:
+                queue.clear()
+            self.changed.notify_all()
+        for future in list(self._awaited):
+            future.cancel()
+        if self._forwarder is not None and self._forwarder is not asyncio.current_task():
+            self._forwarder.cancel()
+        if not self.left.done():
+            timer = self.loop.call_later(self.grace_s, self._is_stuck)
+            self.left.add_done_callback(lambda _: timer.cancel())
+
+    def _is_stuck(self) -> None:
+        log.warning(
+            "a sync function ignores that its invocation ended; its thread is abandoned until it returns",
+            extra={"invocation": self.invocation.id, "function": self.invocation.function.spec.name},
+        )
+        self.threads.stuck += 1
+        self.left.add_done_callback(self._is_unstuck)
+
+    def _is_unstuck(self, _: object) -> None:
+        self.threads.stuck -= 1
+
+    # On the loop: what the body emitted goes to the wire.
+
+    async def _forward(self) -> None:
+        emitted = self.host.emitted
+        while True:
+            batch = self._batch()
+            if batch is None:
+                break
+            if not batch:
+                self._wakeup = self.loop.create_future()
+                if not self._is_awake:
+                    await self._wakeup
+                self._wakeup = None
+                continue
+            for index, message in batch:
+                try:
+                    await emitted(self.invocation, index, message)
+                except StopInvocation:
+                    return
+        await self.host.finished(self.invocation, self._failure)
+
+    def _batch(self) -> list[tuple[int, Message[bytes]]] | None:
+        """What waits for the wire, one of each output in turn (R-131); None when the body is over and all is sent."""
+        with self.lock:
+            batch: list[tuple[int, Message[bytes]]] = []
+            while any(self._queues):
+                batch.extend((index, queue.popleft()) for index, queue in enumerate(self._queues) if queue)
+            if batch:
+                self.changed.notify_all()
+            elif self._running == 0 or self._failure is not None:
+                return None
+            else:
+                self._is_awake = False
+            return batch
+
+    def _wake(self) -> None:
+        if self._wakeup is not None and not self._wakeup.done():
+            self._wakeup.set_result(None)
+
+    def _wake_forwarder(self) -> None:
+        """Tell the loop, once, that there is something to do; called with the lock held."""
+        if not self._is_awake:
+            self._is_awake = True
+            self.call_on_loop(self._wake)
+
+    def call_on_loop(self, callback: Callable[[], None]) -> None:
+        """The one door from a body's thread to the loop; a closed loop has nobody left to tell."""
+        try:
+            self.loop.call_soon_threadsafe(callback)
+        except RuntimeError:
+            log.debug("the loop closed before a body left", extra={"invocation": self.invocation.id})
+
+    # In the body's threads.
+
+    def _run(self) -> None:
+        invocation = self.invocation
+        try:
+            try:
+                outputs = invocation.function.open(self.inputs, invocation.context)
+                self._start_others(outputs)
+            except BaseException as error:  # noqa: BLE001 - user code may raise anything (R-123)
+                self._raised(error, call_failed)
+            else:
+                if outputs:
+                    self._drain(0, outputs[0])
+        finally:
+            self._leave()
+
+    def _start_others(self, outputs: Sequence[Iterator[Any]]) -> None:
+        for index in range(1, len(outputs)):
+            with self.lock:
+                self._running += 1
+            try:
+                self.threads.start(lambda index=index: self._run_other(index, outputs[index]))  # type: ignore[misc]
+            except BaseException:
+                with self.lock:
+                    self._running -= 1
+                raise
+
+    def _run_other(self, index: int, values: Iterator[Any]) -> None:
+        try:
+            self._drain(index, values)
+        finally:
+            self._leave()
+
+    def _drain(self, index: int, values: Iterator[Any]) -> None:
+        invocation, put = self.invocation, self._put
+        try:
+            for value in values:
+                put(*invocation.encode(index, value))
+        except BaseException as error:  # noqa: BLE001 - user code may raise anything (R-123)
+            self._raised(error, production_failed)
+        finally:
+            self._close(values)
+
+    def _put(self, index: int, message: Message[bytes]) -> None:
+        queue = self._queues[index]
+        with self.lock:
+            while len(queue) >= OUTPUT_QUEUE and not self.is_stopped:
+                self.changed.wait()
+            if self.is_stopped:
+                raise StopInvocation("the invocation is over")
+            queue.append(message)
+            if not self._is_awake:
+                self._wake_forwarder()
+
+    def _raised(self, error: BaseException, translate: Callable[..., InvocationError]) -> None:
+        if isinstance(error, StopInvocation) and not isinstance(error, InputCancelled):
+            return
+        with self.lock:
+            if self.invocation.is_finished or self._failure is not None:
+                return
+            self._failure = translate(error, debug=self.debug)
+            self._wake_forwarder()
+
+    def _close(self, values: Iterator[Any]) -> None:
+        """Close a generator that has not ended, so that its ``finally`` runs here, in its own thread."""
+        close = getattr(values, "close", None)
+        if close is None:
+            return
+        try:
+            close()
+        except BaseException as error:  # noqa: BLE001 - user code may raise anything in its finally
+            if not isinstance(error, StopInvocation):
+                log.warning("a function raised while it was closed: %r", error, extra={"invocation": self.invocation.id})
+
+    def _leave(self) -> None:
+        with self.lock:
+            self._running -= 1
+            if self._running:
+                return
+            self._wake_forwarder()
+        self.call_on_loop(self._has_left)
+
+    def _has_left(self) -> None:
+        if not self.left.done():
+            self.left.set_result(None)
+
+    def _wait_for(self, awaitable: Awaitable[Any]) -> Any:
+        """Block this thread until the loop has run ``awaitable``, for sync functions that return one (R-034)."""
+
+        async def run() -> Any:
+            return await awaitable
+
+        future = asyncio.run_coroutine_threadsafe(run(), self.loop)
+        self._awaited.add(future)
+        try:
+            return future.result()
+        finally:
+            self._awaited.discard(future)
+
+
+class ThreadInput:
+    """An input as a sync function sees it: an iterator of decoded values."""
+
+    __slots__ = ("_runner", "_stream")
+
+    def __init__(self, runner: ThreadRunner, stream: InputStream) -> None:
+        self._runner = runner
+        self._stream = stream
+
+    def __iter__(self) -> ThreadInput:
+        return self
+
+    def __next__(self) -> Any:
+        stream, runner = self._stream, self._runner
+        with runner.lock:
+            item = stream.take()
+            if item is None:
+                item = self._wait()
+            if runner.host.is_paused and stream.budget.is_low:
+                runner.call_on_loop(runner.host.resume)
+        decode, message = item
+        try:
+            value = decode(message)
+        except DecodeError as error:
+            # Ruling 3: a failed decode ends the invocation even if user code swallows the exception.
+            runner._raised(error, production_failed)  # noqa: SLF001 - the same file's other half
+            raise
+        return value if stream.spec.take is Take.PAYLOAD else shape(stream.spec, message, value)
+
+    def _wait(self) -> Any:
+        """Wait for a message; called with the lock held, which the wait releases."""
+        stream, runner = self._stream, self._runner
+        stream.waiters += 1
+        try:
+            while True:
+                if stream.is_ended:
+                    raise StopIteration
+                if runner.host.is_paused:
+                    runner.call_on_loop(runner.host.resume)  # the starvation rule (R-129)
+                runner.changed.wait()
+                item = stream.take()
+                if item is not None:
+                    return item
+        finally:
+            stream.waiters -= 1

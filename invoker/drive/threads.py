@@ -1,0 +1,91 @@
+"""A pool of daemon threads that grows on demand, for sync functions.
+
+A thread that finished its work waits for the next for a while and then leaves, so short invocations do not pay for
+starting one. The threads are daemons: user code that never returns must not keep the process from ending (R-116, R-028).
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+
+from invoker.errors import LimitExceeded
+
+__all__ = ["Threads"]
+
+_IDLE_S = 10.0
+
+Work = Callable[[], None]
+
+
+class Threads:
+    """Runs work in its own thread at once, or refuses.
+
+    Args:
+        slots: Threads that may work at once.
+
+    Attributes:
+        busy: Threads that work right now, the stuck ones included.
+        stuck: Threads whose invocation ended but whose user code did not leave within the grace.
+    """
+
+    def __init__(self, slots: int) -> None:
+        self.slots = slots
+        self.busy = 0
+        self.stuck = 0
+        self._lock = threading.Lock()
+        self._work_came = threading.Condition(self._lock)
+        self._work: deque[Work] = deque()
+        self._idle = 0
+        self._numbers = 0
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether half of the slots are stuck, so that this process should get no more traffic."""
+        return self.stuck * 2 >= self.slots
+
+    def start(self, work: Work) -> None:
+        """Run ``work``, which must not raise, in an idle or a new thread.
+
+        Raises:
+            LimitExceeded: Every slot is taken.
+        """
+        with self._lock:
+            if self.busy >= self.slots:
+                raise LimitExceeded(f"all {self.slots} threads for sync functions are busy ({self.stuck} of them stuck)")
+            self.busy += 1
+            self._work.append(work)
+            if self._idle >= len(self._work):
+                self._work_came.notify()
+                return
+            self._numbers += 1
+            name = f"invoker-body-{self._numbers}"
+        threading.Thread(target=self._run, name=name, daemon=True).start()
+
+    def _run(self) -> None:
+        while True:
+            work = self._next()
+            if work is None:
+                return
+            try:
+                work()
+            finally:
+                with self._lock:
+                    self.busy -= 1
+            del work  # an idle thread must not keep an ended invocation alive (R-011)
+
+    def _next(self) -> Work | None:
+        until = time.monotonic() + _IDLE_S
+        with self._lock:
+            self._idle += 1
+            try:
+                while not self._work:
+                    left = until - time.monotonic()
+                    if left <= 0:
+                        return None
+                    self._work_came.wait(left)
+                return self._work.popleft()
+            finally:
+                self._idle -= 1

@@ -1,0 +1,158 @@
+"""The public grpc.aio door: riff calls over HTTP/2.
+
+Frames go through as serialised bytes, so a message that is not protobuf fails its own call with our words (R-120). Two facts
+of grpc.aio shape this file: a cancel, a lost connection, a passed deadline and an oversize frame first look like a normal end
+of the request stream, and the handler is cancelled up to 7 ms later (R-109, R-121); and a status text beyond 8 KiB reaches
+clients as RESOURCE_EXHAUSTED (R-118).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import Any
+from urllib.parse import quote
+
+import grpc
+import grpc.aio
+
+from invoker.drive.driver import Driver
+from invoker.drive.pump import pump
+from invoker.errors import InternalError, StartupError
+from invoker.message import EMPTY, Headers
+from invoker.protocols.riff.session import METHOD, SERVICE, RiffSession
+
+__all__ = ["DETAIL_BYTES", "GrpcDoor", "clip"]
+
+log = logging.getLogger(__name__)
+
+DETAIL_BYTES = 4096
+"""What a status text may take after percent-encoding (R-118)."""
+
+_CODES = {code.value[0]: code for code in grpc.StatusCode}
+_SAFE = "".join(chr(code) for code in range(0x20, 0x7F) if chr(code) != "%")
+
+
+class GrpcDoor:
+    """A grpc.aio server with the riff method.
+
+    Args:
+        driver: Runs the conversations.
+        max_message_bytes: Largest inbound message; a larger one fails its call with RESOURCE_EXHAUSTED (R-121).
+        settle_s: Wait between the end of the request stream and the end of the inputs (R-109).
+        credentials: For TLS; None serves plain text.
+        share_port: Whether other processes may bind the same port.
+    """
+
+    def __init__(
+        self,
+        driver: Driver,
+        *,
+        max_message_bytes: int = 4 * 1024 * 1024,
+        settle_s: float = 0.01,
+        credentials: grpc.ServerCredentials | None = None,
+        share_port: bool = False,
+    ) -> None:
+        self.driver = driver
+        self.settle_s = settle_s
+        self.credentials = credentials
+        self.server = grpc.aio.server(
+            options=[
+                ("grpc.so_reuseport", int(share_port)),  # R-006: two servers must not share a port by accident
+                ("grpc.max_receive_message_length", max_message_bytes),
+                ("grpc.max_send_message_length", -1),
+                ("grpc.max_concurrent_streams", 2**31 - 1),
+            ]
+        )
+        handler = grpc.stream_stream_rpc_method_handler(self._invoke)
+        self.server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, {METHOD: handler}),))
+
+    def bind(self, address: str) -> int:
+        """Bind ``host:port``; port 0 takes a free one.
+
+        Returns:
+            The port.
+
+        Raises:
+            StartupError: The address cannot be bound (R-006).
+        """
+        try:
+            if self.credentials is not None:
+                port = self.server.add_secure_port(address, self.credentials)
+            else:
+                port = self.server.add_insecure_port(address)
+        except RuntimeError:
+            port = 0
+        if port == 0:
+            raise StartupError(f"cannot listen on {address} for gRPC: the port is in use or the address is not ours; set GRPC_PORT")
+        return port
+
+    async def start(self) -> None:
+        """Begin to answer."""
+        await self.server.start()
+
+    async def stop(self, grace_s: float) -> None:
+        """Take no more calls; those that run have ``grace_s`` before they are cut."""
+        await self.server.stop(grace_s)
+
+    async def _invoke(self, _: object, context: grpc.aio.ServicerContext[Any, Any]) -> None:
+        remaining = context.time_remaining()
+        deadline = None if remaining is None else time.monotonic() + remaining
+        metadata = _metadata(context)
+        session = RiffSession(metadata, function=metadata.get("invoker-function", ""))
+        try:
+            error = await pump(session, _GrpcChannel(context, self.settle_s), self.driver, deadline=deadline)
+        except Exception:  # a session or driver of ours is at fault; nothing of it may reach the peer (R-117)
+            log.exception("a call failed inside the invoker")
+            error = InternalError()
+        if error is not None:
+            context.set_code(_CODES[error.status])
+            context.set_details(clip(str(error)))
+
+
+class _GrpcChannel:
+    """One grpc.aio call as a channel of serialised messages."""
+
+    __slots__ = ("_context", "_settle_s")
+
+    def __init__(self, context: grpc.aio.ServicerContext[Any, Any], settle_s: float) -> None:
+        self._context = context
+        self._settle_s = settle_s
+
+    async def read(self) -> bytes | None:
+        frame = await self._context.read()
+        if frame is grpc.aio.EOF:
+            # R-109: give a cancel that looks like an end the time to show itself; it then cancels this very wait.
+            await asyncio.sleep(self._settle_s)
+            return None
+        return frame  # type: ignore[no-any-return]  # bytes, since the handler has no deserializer
+
+    async def accepted(self) -> None:
+        await self._context.send_initial_metadata(())
+
+    async def write(self, frame: bytes) -> None:
+        await self._context.write(frame)
+
+
+def _metadata(context: grpc.aio.ServicerContext[Any, Any]) -> Headers:
+    pairs = context.invocation_metadata() or ()
+    texts = [(name, value) for name, value in pairs if isinstance(value, str)]
+    return Headers(texts) if texts else EMPTY
+
+
+def clip(detail: str, limit_bytes: int = DETAIL_BYTES) -> str:
+    """Cut a status text on a character boundary so that its percent-encoded form keeps the limit (R-118).
+
+    Lone surrogates, which cannot be encoded, are replaced by their escapes.
+    """
+    text = detail.encode("utf-8", "backslashreplace").decode()
+    if len(text) * 12 <= limit_bytes or len(quote(text, safe=_SAFE)) <= limit_bytes:
+        return text
+    room, kept = limit_bytes - 9, 0  # 9: the ellipsis
+    for character in text:
+        room -= len(quote(character, safe=_SAFE))
+        if room < 0:
+            break
+        kept += 1
+    return text[:kept] + "…"
