@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from invoker.errors import ProtocolViolation
 from invoker.lift import Function
@@ -15,12 +15,14 @@ class Catalog:
 
     Args:
         functions: At least one; names are unique.
+        renew: Makes a function anew for one invocation, to protect it from leaked module state (R-010); None: it is shared.
 
     Raises:
         ValueError: Two functions bear the same name.
     """
 
-    def __init__(self, functions: list[Function]) -> None:
+    def __init__(self, functions: list[Function], *, renew: Callable[[Function], Function] | None = None) -> None:
+        self._renew = renew
         self._functions: dict[str, Function] = {}
         for function in functions:
             if function.spec.name in self._functions:
@@ -36,14 +38,17 @@ class Catalog:
         if name:
             found = self._functions.get(name)
             if found is not None:
-                return found
+                return self._fresh(found)
             raise ProtocolViolation(f"no function is named {name!r}; this invoker serves {', '.join(self._functions)}")
         if len(self._functions) == 1:
-            return next(iter(self._functions.values()))
+            return self._fresh(next(iter(self._functions.values())))
         raise ProtocolViolation(
             f"this invoker serves {len(self._functions)} functions ({', '.join(self._functions)}); "
             "name one in the metadata 'invoker-function'"
         )
+
+    def _fresh(self, function: Function) -> Function:
+        return function if self._renew is None else self._renew(function)
 
     def __iter__(self) -> Iterator[Function]:
         return iter(self._functions.values())

@@ -62,7 +62,7 @@ class Engine:
         self.counters = Counters()
         self.on_close: list[Callable[[Invocation], None]] = []
         self._numbers = itertools.count(1)
-        self._registries: dict[int, Registry] = {}
+        self._registries: dict[str, Registry] = {}
 
     def open(self, command: Open, *, deadline: float | None = None) -> Invocation:
         """Admit and negotiate one invocation; the caller runs it and must `close` it.
@@ -134,12 +134,12 @@ class Engine:
 
     def _registry_for(self, function: Function) -> Registry:
         """The shared codecs, plus raw bytes for media types that only this function declares."""
-        found = self._registries.get(id(function))
+        found = self._registries.get(function.spec.name)
         if found is None:
             streams = (*function.spec.inputs, *function.spec.outputs)
             declared = tuple(dict.fromkeys(one for stream in streams for one in stream.media_types))
             found = self.registry.declaring(declared) if declared else self.registry
-            self._registries[id(function)] = found
+            self._registries[function.spec.name] = found
         return found
 
 

@@ -30,7 +30,7 @@ from invoker.codecs import Offer, Registry
 from invoker.errors import EncodeError, InputCancelled, InvocationError, LimitExceeded
 from invoker.mediatypes import rank
 from invoker.message import EMPTY, Message
-from invoker.spec import StreamSpec
+from invoker.spec import IGNORED, StreamSpec
 
 __all__ = ["Budget", "InputStream", "Limits", "OutputStream", "StreamStatistics"]
 
@@ -134,14 +134,18 @@ class InputStream:
         """
         decode = self._decoders.get(message.media_type)
         if decode is None:
-            decode = self._registry.decoder(message.media_type, self.spec.type, index=self.index)
-            self._decoders[message.media_type] = decode
+            decode = self._decoders[message.media_type] = self._decoder(message.media_type)
         budget = self.budget
         budget.frames += 1
         budget.bytes += len(message.payload)
         budget.check()
         self.fed += 1
         self.queue.append((decode, message))
+
+    def _decoder(self, media_type: str) -> Decode:
+        if self.spec.type is IGNORED:
+            return _nothing  # nobody reads the payload, so any will do
+        return self._registry.decoder(media_type, self.spec.type, index=self.index)
 
     def take(self) -> tuple[Decode, Message[bytes]] | None:
         """Take the oldest message with its decoder, or None when none is here.
@@ -247,6 +251,10 @@ class OutputStream:
             f"output #{self.index} was given {media_type!r}, but the caller accepts {self._accept or '*/*'!r}"
             + ("" if isinstance(payload, bytes) else f", and no codec makes it of {type(payload).__name__}")
         )
+
+
+def _nothing(_: Message[bytes]) -> None:
+    return None
 
 
 def wire_headers(headers: Any, index: int) -> dict[str, str]:

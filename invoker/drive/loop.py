@@ -15,7 +15,7 @@ from typing import Any
 from invoker.core.invocation import Invocation
 from invoker.core.steps import EndInput, FailInputs, Feed
 from invoker.core.streams import InputStream
-from invoker.drive.runner import Host, call_failed, named, production_failed, shape
+from invoker.drive.runner import Host, call_failed, production_failed, shape
 from invoker.errors import DecodeError, InputCancelled, InvocationError, StopInvocation
 from invoker.spec import Take
 
@@ -43,7 +43,6 @@ class LoopRunner:
         self.debug = debug
         self.left: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.inputs = tuple(LoopInput(self, stream) for stream in invocation.inputs)
-        invocation.context.inputs = named(invocation, self.inputs)
         self._tasks: set[asyncio.Task[None]] = set()
         self._main: asyncio.Task[None] | None = None
 

@@ -10,16 +10,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import traceback
-from collections.abc import Sequence
 from typing import Any, Protocol
 
-from invoker.context import Inputs
 from invoker.core.invocation import Invocation
 from invoker.errors import CallError, FunctionError, InputCancelled, InvocationError, InvokerError, StopInvocation, describe
 from invoker.message import Message, as_headers
 from invoker.spec import StreamSpec, Take
 
-__all__ = ["Host", "Runner", "call_failed", "named", "production_failed", "shape"]
+__all__ = ["Host", "Runner", "call_failed", "production_failed", "shape"]
 
 log = logging.getLogger(__name__)
 
@@ -63,11 +61,6 @@ class Runner(Protocol):
 
     def stop(self) -> None:
         """The invocation has finished: make the body leave, if it has not."""
-
-
-def named(invocation: Invocation, inputs: Sequence[Any]) -> Inputs:
-    """The inputs by index and by name, for the context (R-038)."""
-    return Inputs(inputs, invocation.context.input_names, [stream.spec.name for stream in invocation.inputs])
 
 
 def shape(spec: StreamSpec, message: Message[bytes], value: Any) -> Any:

@@ -19,7 +19,7 @@ from typing import Any
 from invoker.core.invocation import Invocation
 from invoker.core.steps import EndInput, FailInputs, Feed
 from invoker.core.streams import InputStream
-from invoker.drive.runner import Host, call_failed, named, production_failed, shape
+from invoker.drive.runner import Host, call_failed, production_failed, shape
 from invoker.drive.threads import Threads
 from invoker.errors import DecodeError, InputCancelled, InvocationError, StopInvocation
 from invoker.message import Message
@@ -58,7 +58,6 @@ class ThreadRunner:
         self.changed = threading.Condition(self.lock)
         self.is_stopped = False
         self.inputs = tuple(ThreadInput(self, stream) for stream in invocation.inputs)
-        invocation.context.inputs = named(invocation, self.inputs)
         self._queues: tuple[deque[Message[bytes]], ...] = tuple(deque() for _ in invocation.outputs)
         self._running = 1  # threads that have not left user code yet
         self._failure: InvocationError | None = None

@@ -1,0 +1,96 @@
+"""Log lines: text on a terminal, one JSON object a line otherwise; what is in ``extra`` stands in both."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import time
+from typing import Any, TextIO
+
+from invoker.core.invocation import Invocation
+from invoker.errors import FunctionError, CallError, InternalError, Status
+
+__all__ = ["JsonFormatter", "TextFormatter", "log_ending", "set_up"]
+
+log = logging.getLogger("invoker")
+
+_OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+
+
+def set_up(level: str, style: str, *, stream: TextIO | None = None) -> None:
+    """Send log lines to ``stream`` (default: stderr).
+
+    Args:
+        level: debug, info, warning or error.
+        style: text, json, or auto: text when the stream is a terminal.
+    """
+    stream = stream or sys.stderr
+    is_text = style == "text" or (style == "auto" and stream.isatty())
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(TextFormatter() if is_text else JsonFormatter())
+    root = logging.getLogger()
+    for old in list(root.handlers):
+        root.removeHandler(old)
+    root.addHandler(handler)
+    root.setLevel(logging.WARNING)
+    log.setLevel(level.upper())
+
+
+def _extra(record: logging.LogRecord) -> dict[str, Any]:
+    return {name: value for name, value in vars(record).items() if name not in _OWN}
+
+
+class TextFormatter(logging.Formatter):
+    """``12:00:00.123 WARNING message  invocation=i7 function=square``, then a traceback if there is one."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Render one line."""
+        clock = time.strftime("%H:%M:%S", time.localtime(record.created))
+        pairs = " ".join(f"{name}={value}" for name, value in _extra(record).items())
+        line = f"{clock}.{int(record.msecs):03d} {record.levelname:<7} {record.getMessage()}"
+        line = f"{line}  {pairs}" if pairs else line
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object: time, level, logger, message, then what is in ``extra``."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Render one line."""
+        made: dict[str, Any] = {
+            "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z",
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **_extra(record),
+        }
+        if record.exc_info:
+            made["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(made, default=str, ensure_ascii=False)
+
+
+def log_ending(invocation: Invocation) -> None:
+    """One line for each ending; a function's own exception is a WARNING with its traceback, once (R-117)."""
+    error = invocation.error
+    extra = {
+        "invocation": invocation.id,
+        "function": invocation.function.spec.name,
+        "status": (error.status if error is not None else Status.OK).name,
+        "seconds": round(time.monotonic() - invocation.started_s, 6),
+        "frames_in": sum(stream.fed for stream in invocation.inputs),
+        "frames_out": sum(stream.emitted for stream in invocation.outputs),
+        "bytes_in": invocation.bytes_in,
+        "bytes_out": invocation.bytes_out,
+    }
+    if error is None:
+        log.info("invocation ended", extra=extra)
+        return
+    extra["detail"] = str(error)[:500]
+    cause = error.__cause__
+    if isinstance(error, (FunctionError, CallError)) and cause is not None:
+        log.warning("invocation ended: the function raised", extra=extra, exc_info=cause)
+    elif isinstance(error, InternalError):
+        log.error("invocation ended: a defect of the invoker", extra=extra)
+    else:
+        log.info("invocation ended", extra=extra)

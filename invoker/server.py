@@ -1,0 +1,226 @@
+"""The composition root: functions, engine, driver, doors and observers become one serving process.
+
+Order of a start: start hooks, then bind, then answer, then the ready line (R-014). Order of a stop: health says no, no new
+invocations, running ones end within the drain, doors close, bodies leave, stop hooks run (R-018, R-024, R-025).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import faulthandler
+import logging
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from invoker.codecs import Registry
+from invoker.config import Config
+from invoker.core.catalog import Catalog
+from invoker.core.engine import Engine
+from invoker.core.streams import Limits
+from invoker.drive.driver import Driver, DriverSettings
+from invoker.errors import DecodeError, StartupError, Status
+from invoker.lift import Function
+from invoker.ops.logs import log_ending
+from invoker.ops.watchdog import Watchdog
+from invoker.transports.tls import TlsFiles
+
+if TYPE_CHECKING:
+    from invoker.ops.health import Health
+    from invoker.transports.grpc import GrpcDoor
+    from invoker.transports.http import HttpDoor
+
+__all__ = ["Server"]
+
+log = logging.getLogger(__name__)
+
+_HEALTH_S = 1.0
+_STOP_GRACE_S = 1.0
+
+
+class Server:
+    """Serves functions through the gRPC and the HTTP door.
+
+    Args:
+        config: Every knob.
+        catalog: What to serve.
+        registry: Codecs.
+
+    Attributes:
+        grpc_address: ``host:port`` once started.
+        http_address: ``host:port`` once started; empty without the HTTP door.
+    """
+
+    def __init__(self, config: Config, catalog: Catalog, registry: Registry) -> None:
+        self.config = config
+        self.grpc_address = ""
+        self.http_address = ""
+        limits = Limits(config.high_frames, config.high_bytes, config.hard_frames, config.hard_bytes)
+        self.engine = Engine(catalog, registry, limits=limits, max_invocations=config.max_invocations)
+        self.engine.on_close.append(log_ending)
+        settings = DriverSettings(config.threads, config.grace_s, config.lingering_s, config.debug)
+        self.driver = Driver(self.engine, settings)
+        self._functions: Sequence[Function] = tuple(catalog)
+        self._grpc: GrpcDoor | None = None
+        self._http: HttpDoor | None = None
+        self._health: Health | None = None
+        self._watchdog: Watchdog | None = None
+        self._pulse: asyncio.Task[None] | None = None
+
+    async def run(self) -> int:
+        """Serve until SIGTERM or SIGINT; the process's exit code (R-016, R-024)."""
+        stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._signalled, stop, number)
+        try:
+            await self.start()
+        except BaseException:
+            await self.stop(drain_s=0)
+            raise
+        log.info("%s", self.ready_line())
+        await stop.wait()
+        log.info("stopping: %s invocations are running", len(self.engine.running))
+        clean = await self.stop(drain_s=self.config.drain_s)
+        log.info("stopped")
+        return 0 if clean else 1
+
+    async def start(self) -> None:
+        """Run the start hooks, bind both doors, and answer.
+
+        Raises:
+            HookError: A start hook failed; the stop hooks have run.
+            StartupError: A port cannot be bound, or a certificate not be read.
+        """
+        if self.config.bad_input == "invalid-argument":
+            DecodeError.status = Status.INVALID_ARGUMENT  # R-069; one process has one answer
+        for function in self._functions:
+            await function.start()
+        tls = TlsFiles.of(self.config.tls_cert, self.config.tls_key, self.config.tls_client_ca)
+        await self._open_grpc(tls)
+        if self.config.http:
+            await self._open_http(tls)
+        if self.config.blocked_s and any(function.spec.is_async for function in self._functions):
+            self._watchdog = Watchdog(self.config.blocked_s)
+            self._watchdog.start()
+        self._pulse = asyncio.get_running_loop().create_task(self._keep_health(), name="health")
+
+    async def stop(self, *, drain_s: float) -> bool:
+        """Drain, close the doors, run the stop hooks; True when nothing was cut and no hook failed."""
+        clean = True
+        if self._pulse is not None:
+            self._pulse.cancel()
+        self.engine.is_draining = True
+        if self._health is not None:
+            await self._health.refresh()
+        try:
+            if not await self.driver.drain(drain_s):
+                clean = False
+                self._dump()
+            await self._close_doors()
+            if not await self.driver.left(self.config.grace_s):
+                log.warning("%s bodies have not left user code; they end with the process", len(self.driver.leaving))
+                clean = False
+        finally:
+            if self._watchdog is not None:
+                self._watchdog.stop()
+            for function in reversed(self._functions):
+                try:
+                    await function.stop()
+                except StartupError as error:
+                    clean = False
+                    log.error("%s", error)  # noqa: TRY400 - the sentence says it all
+        return clean
+
+    async def is_ready(self) -> bool:
+        """Whether this process should get traffic: started, not draining, threads not stuck, functions ready."""
+        if self.engine.is_draining or self.driver.threads.is_failing:
+            return False
+        for function in self._functions:
+            if not await function.is_ready():
+                return False
+        return True
+
+    def ready_line(self) -> str:
+        """What is served, where, and a call to copy (R-005)."""
+        names = ", ".join(function.spec.name for function in self._functions)
+        _, why = self.config.bind_host()
+        doors = f"grpc={self.grpc_address}" + (f" http={self.http_address}" if self.http_address else "")
+        port = self.grpc_address.rpartition(":")[2]
+        first = self._functions[0].spec
+        which = f" --function {first.name}" if len(self._functions) > 1 else ""
+        call = f"python -m invoker call localhost:{port}{which} --data 7"
+        return f"ready: {names} on {doors} ({why}); try: {call}"
+
+    async def _open_grpc(self, tls: TlsFiles | None) -> None:
+        from invoker.ops.health import Health, add_reflection
+        from invoker.protocols.riff.session import SERVICE
+        from invoker.transports.grpc import GrpcDoor
+
+        config = self.config
+        self._grpc = GrpcDoor(
+            self.driver,
+            max_message_bytes=config.max_message_bytes,
+            settle_s=config.settle_s,
+            credentials=tls.grpc_credentials() if tls is not None else None,
+        )
+        self._health = Health((SERVICE,), self.is_ready)
+        self._health.add_to(self._grpc.server)
+        if config.reflection:
+            add_reflection((SERVICE,), self._grpc.server)
+        host, _ = config.bind_host()
+        port = self._grpc.bind(_address(host, config.grpc_port))
+        await self._grpc.start()
+        self.grpc_address = _address(host, port)
+
+    async def _open_http(self, tls: TlsFiles | None) -> None:
+        from invoker.transports.http import HttpDoor
+
+        config = self.config
+        host, _ = config.bind_host()
+        self._http = HttpDoor(
+            self.driver,
+            host=host,
+            port=config.port,
+            max_body_bytes=config.max_message_bytes,
+            timeout_s=config.http_timeout_s or None,
+            tls=tls,
+            is_ready=self.is_ready,
+        )
+        self.http_address = await self._http.start()
+
+    async def _close_doors(self) -> None:
+        if self._http is not None:
+            await self._http.stop(_STOP_GRACE_S)
+        if self._grpc is not None:
+            await self._grpc.stop(_STOP_GRACE_S)
+
+    async def _keep_health(self) -> None:
+        """Watchers of grpc.health.v1 hear of a change within a second."""
+        while self._health is not None:
+            await asyncio.sleep(_HEALTH_S)
+            await self._health.refresh()
+
+    def _signalled(self, stop: asyncio.Event, number: signal.Signals) -> None:
+        if stop.is_set():
+            log.warning("a second signal: leaving at once")  # R-026
+            logging.shutdown()
+            os._exit(128 + number)
+        stop.set()
+
+    def _dump(self) -> None:
+        """Say where everything that did not end is hanging: async bodies first, then every thread."""
+        for task in asyncio.all_tasks():
+            if task.get_name().startswith("body "):
+                task.print_stack(file=sys.stderr)
+        if sys.stderr is not None and hasattr(sys.stderr, "fileno"):
+            try:
+                faulthandler.dump_traceback(file=sys.stderr, all_threads=True)
+            except (OSError, ValueError):
+                log.warning("standard error is not a file; the threads' stacks cannot be shown")
+
+
+def _address(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host and not host.startswith("[") else f"{host}:{port}"
