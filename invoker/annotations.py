@@ -1,0 +1,228 @@
+"""Reads one annotation: a stream, a value, a whole message, headers, the context, or nothing said.
+
+Nothing here looks at functions; `invoker.signature` resolves annotations to objects first.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+import typing
+from collections import abc
+from dataclasses import dataclass
+from typing import Any
+
+from invoker.context import Context
+from invoker.message import Headers, Message, Output
+from invoker.shape import IGNORED, Result, StreamSpec, Take
+
+__all__ = ["Reading", "Returned", "read_annotation", "read_return", "render"]
+
+_SYNC_STREAMS = (abc.Iterator, abc.Iterable, abc.Generator)
+_ASYNC_STREAMS = (abc.AsyncIterator, abc.AsyncIterable, abc.AsyncGenerator)
+_AWAITABLES = (abc.Awaitable, abc.Coroutine)
+_UNIONS = (typing.Union, types.UnionType)
+_EMPTY = inspect.Parameter.empty
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the annotation of a parameter asks for.
+
+    Attributes:
+        annotation: As it was resolved; ``inspect.Parameter.empty`` where there is none.
+        type: Of one item, without Message, Iterator and the like.
+        take: The part of the message.
+        stream: ``"sync"`` or ``"async"`` for an iterator, else empty.
+        context: The invocation's context is asked for.
+    """
+
+    annotation: Any
+    type: Any = Any
+    take: Take = Take.PAYLOAD
+    stream: str = ""
+    context: bool = False
+
+    @property
+    def said(self) -> bool:
+        """Whether there was an annotation that says anything."""
+        return self.annotation is not _EMPTY and self.annotation is not Any
+
+    @property
+    def text(self) -> str:
+        """The annotation as an author would write it."""
+        return render(self.annotation)
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """What the return annotation promises.
+
+    Attributes:
+        annotation: As it was resolved.
+        result: The shape of the result if the function streams.
+        outputs: Their names and types.
+        stream: ``"sync"``, ``"async"`` or ``"mixed"`` when iterators are promised, else empty.
+        open: The number of outputs is not said.
+        awaited: An awaitable is promised, to be awaited first.
+    """
+
+    annotation: Any
+    result: Result
+    outputs: tuple[StreamSpec, ...] = ()
+    stream: str = ""
+    open: bool = False
+    awaited: bool = False
+
+    @property
+    def text(self) -> str:
+        """The annotation as an author would write it."""
+        return render(self.annotation)
+
+
+def read_annotation(annotation: Any) -> Reading:
+    """Classify the annotation of a parameter."""
+    bare = _bare(annotation)
+    if bare is _EMPTY:
+        return Reading(_EMPTY)
+    if isinstance(bare, type) and issubclass(bare, Context):
+        return Reading(annotation, context=True)
+    stream = _stream(bare)
+    item = _item(bare) if stream else bare
+    item_type, take = _part(item)
+    return Reading(annotation, type=item_type, take=take, stream=stream)
+
+
+def read_return(annotation: Any) -> Returned:
+    """Classify a return annotation.
+
+    Raises:
+        TypeError: Iterators and values are mixed in one tuple.
+        NameError: A field of a NamedTuple cannot be resolved.
+    """
+    bare = _bare(annotation)
+    if _origin(bare) in _AWAITABLES:
+        inner = read_return(typing.get_args(bare)[-1] if typing.get_args(bare) else _EMPTY)
+        return Returned(annotation, inner.result, inner.outputs, inner.stream, inner.open, awaited=True)
+    if bare is _EMPTY or bare is Any or bare is object:
+        return Returned(annotation, Result.UNKNOWN, open=True)
+    if bare in (None, type(None), typing.NoReturn, typing.Never):
+        return Returned(annotation, Result.NOTHING)
+    if stream := _stream(bare):
+        item = _item(bare)
+        if _mentions_output(item):
+            return Returned(annotation, Result.STREAM, stream=stream, open=True)
+        return Returned(annotation, Result.STREAM, (_output("out", item),), stream)
+    if (several := _several(bare)) is not None:
+        return _returned_tuple(annotation, *several)
+    if _mentions_output(bare):
+        return Returned(annotation, Result.VALUE, open=True)
+    return Returned(annotation, Result.VALUE, (_output("out", bare),))
+
+
+def render(annotation: Any) -> str:
+    """Write an annotation as an author would."""
+    if annotation is _EMPTY or annotation is Any:
+        return "Any"
+    if annotation is IGNORED:
+        return "ignored"
+    if annotation in (None, type(None)):
+        return "None"
+    if isinstance(annotation, type) and not typing.get_args(annotation):
+        return annotation.__qualname__
+    origin, args = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin in _UNIONS:
+        return " | ".join(render(arg) for arg in args)
+    if origin is not None and args and origin is not typing.Literal and isinstance(origin, type):
+        inside = ", ".join("..." if arg is ... else render(arg) for arg in args if not isinstance(arg, list))
+        return f"{origin.__name__}[{inside}]"
+    text = str(annotation)
+    for prefix in ("collections.abc.", "typing.", "builtins."):
+        text = text.replace(prefix, "")
+    return text
+
+
+def _bare(annotation: Any) -> Any:
+    """Strip Annotated, aliases, and Optional around what cannot be None anyway."""
+    while True:
+        if typing.get_origin(annotation) is typing.Annotated:
+            annotation = annotation.__origin__
+        elif type(annotation).__name__ == "TypeAliasType":  # `type X = ...` of Python 3.12
+            annotation = annotation.__value__
+        elif isinstance(annotation, typing.TypeVar):
+            annotation = annotation.__bound__ or Any
+        elif typing.get_origin(annotation) in _UNIONS and (inner := _optional(annotation)) is not None:
+            annotation = inner
+        else:
+            return annotation
+
+
+def _optional(union: Any) -> Any:
+    """``Optional[X]`` gives X when X is a stream, a message, headers or the context; a value may really be None."""
+    rest = [arg for arg in typing.get_args(union) if arg is not type(None)]
+    if len(rest) != 1 or len(rest) == len(typing.get_args(union)):
+        return None
+    inner = _bare(rest[0])
+    special = _stream(inner) or _origin(inner) in (Message, Headers)
+    return inner if special or (isinstance(inner, type) and issubclass(inner, Context)) else None
+
+
+def _origin(annotation: Any) -> Any:
+    return typing.get_origin(annotation) or annotation
+
+
+def _stream(annotation: Any) -> str:
+    origin = _origin(annotation)
+    if any(origin is stream for stream in _SYNC_STREAMS):
+        return "sync"
+    return "async" if any(origin is stream for stream in _ASYNC_STREAMS) else ""
+
+
+def _item(annotation: Any) -> Any:
+    args = typing.get_args(annotation)
+    return _bare(args[0]) if args else Any
+
+
+def _part(item: Any) -> tuple[Any, Take]:
+    if _origin(item) is Message:
+        args = typing.get_args(item)
+        return (_bare(args[0]) if args else Any), Take.MESSAGE
+    if isinstance(item, type) and issubclass(item, Headers):
+        return IGNORED, Take.HEADERS
+    return item, Take.PAYLOAD
+
+
+def _output(name: str, annotation: Any) -> StreamSpec:
+    item, take = _part(_bare(annotation))
+    return StreamSpec(name, item, take)
+
+
+def _mentions_output(annotation: Any) -> bool:
+    if typing.get_origin(annotation) in _UNIONS:
+        return any(_mentions_output(arg) for arg in typing.get_args(annotation))
+    return _bare(annotation) is Output
+
+
+def _several(annotation: Any) -> tuple[list[tuple[str, Any]], bool] | None:
+    """Give names and annotations of the iterators in a tuple, and whether their number is open; None for a value."""
+    if isinstance(annotation, type) and issubclass(annotation, tuple) and hasattr(annotation, "_fields"):
+        hints = typing.get_type_hints(annotation, include_extras=True)
+        fields = [(name, _bare(hints.get(name, Any))) for name in annotation._fields]
+        return (fields, False) if any(_stream(field) for _, field in fields) else None
+    if typing.get_origin(annotation) is not tuple:
+        return None
+    args = typing.get_args(annotation)
+    if len(args) == 2 and args[1] is ...:
+        return ([("out", _bare(args[0]))], True) if _stream(_bare(args[0])) else None
+    fields = [(f"out{index}", _bare(arg)) for index, arg in enumerate(args)]
+    return (fields, False) if any(_stream(field) for _, field in fields) else None
+
+
+def _returned_tuple(annotation: Any, fields: list[tuple[str, Any]], is_open: bool) -> Returned:
+    for name, field in fields:
+        if not _stream(field):
+            raise TypeError(f"mixes iterators and values: '{name}' is {render(field)}; make each of them an iterator")
+    kinds = {_stream(field) for _, field in fields}
+    stream = kinds.pop() if len(kinds) == 1 else "mixed"
+    outputs = () if is_open else tuple(_output(name, _item(field)) for name, field in fields)
+    return Returned(annotation, Result.SEVERAL, outputs, stream, is_open)

@@ -1,0 +1,130 @@
+"""Which parameters of a function are inputs, in which order, and how each is passed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+
+from invoker.annotations import Reading, read_annotation
+from invoker.errors import SpecError
+from invoker.function import Options
+from invoker.shape import IGNORED, StreamSpec, Style, Take
+from invoker.signature import Facts
+
+__all__ = ["Argument", "fixes_inputs", "input_order", "input_specs", "read_arguments", "wrong_names"]
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """A parameter that is an input or receives the context."""
+
+    name: str
+    reading: Reading
+    keyword: str
+    variadic: bool = False
+
+
+def read_arguments(facts: Facts) -> list[Argument]:
+    """The parameters that are inputs or receive the context, in the order of the call."""
+    wanted = facts.options.inputs or ()
+    found: list[Argument] = []
+    skipped = False  # a parameter was left to its default, so those after it go by keyword
+    for one in facts.parameters:
+        reading = read_annotation(one.annotation)
+        if one.kind is one.VAR_KEYWORD:
+            continue
+        if one.kind is one.VAR_POSITIONAL:
+            if not skipped:
+                found.append(Argument(one.name, reading, "", variadic=True))
+            continue
+        optional = one.default is not one.empty or one.kind is one.KEYWORD_ONLY
+        if optional and not reading.context and one.name not in wanted:
+            if one.default is one.empty:
+                raise SpecError(
+                    f"the keyword-only parameter '{one.name}' of '{facts.name}' has no default and is no input; "
+                    f"give it a default, or make it an input with @function(inputs=(..., '{one.name}'))"
+                )
+            skipped = True
+            continue
+        by_name = skipped or one.kind is one.KEYWORD_ONLY
+        if by_name and one.kind is one.POSITIONAL_ONLY:
+            raise SpecError(
+                f"the positional-only parameter '{one.name}' of '{facts.name}' follows one that keeps its default; "
+                "remove the '/' or name both in @function(inputs=...)"
+            )
+        found.append(Argument(one.name, reading, one.name if by_name else ""))
+    return _context_by_name(facts, found)
+
+
+def _context_by_name(facts: Facts, found: list[Argument]) -> list[Argument]:
+    """Pass a context that comes last by name, so that binding it is a plain partial, which costs nothing an item."""
+    positional_only = {one.name for one in facts.parameters if one.kind is one.POSITIONAL_ONLY}
+    for place in reversed(range(len(found))):
+        one = found[place]
+        if one.keyword:
+            continue
+        if not one.reading.context or one.name in positional_only:
+            break
+        found[place] = replace(one, keyword=one.name)
+    return found
+
+
+def fixes_inputs(options: Options, inputs: list[Argument]) -> bool:
+    return options.inputs is not None and any(one.variadic for one in inputs) and len(options.inputs) >= len(inputs)
+
+
+def input_order(facts: Facts, inputs: list[Argument]) -> dict[str, int]:
+    """Give each input parameter its index; the decorator may order them by naming them (R-038)."""
+    names = [one.name for one in inputs]
+    wanted = facts.options.inputs
+    if wanted is None or not _names_parameters(facts, wanted):
+        return {name: index for index, name in enumerate(names)}
+    missing = [one.name for one in inputs if one.name not in wanted and not one.variadic]
+    if missing:
+        raise SpecError(
+            f"@function(inputs={wanted!r}) of '{facts.name}' leaves out its parameter '{missing[0]}'; add it or give "
+            "it a default"
+        )
+    return {name: wanted.index(name) for name in names if name in wanted}
+
+
+def _names_parameters(facts: Facts, wanted: Sequence[str]) -> bool:
+    own = {one.name for one in facts.parameters if one.kind is not one.VAR_POSITIONAL}
+    return bool(wanted) and all(name in own for name in wanted)
+
+
+def input_specs(facts: Facts, inputs: list[Argument], style: Style) -> tuple[StreamSpec, ...]:
+    wanted = facts.options.inputs
+    order = input_order(facts, inputs)
+    fallback = len(inputs) - 1  # a variadic parameter comes last whatever the names say
+    ordered = sorted(inputs, key=lambda one: order.get(one.name, fallback))
+    specs = [_input_spec(facts, one, style) for one in ordered]
+    if not specs and style is Style.REQUEST_REPLY:
+        specs = [StreamSpec("in", IGNORED)]
+    if wanted is None or _names_parameters(facts, wanted):
+        return tuple(specs)
+    if inputs and inputs[-1].variadic and len(wanted) >= len(specs):
+        specs += [specs[-1]] * (len(wanted) - len(specs))
+    if len(wanted) != len(specs):
+        raise SpecError(wrong_names("inputs", wanted, facts.name, [one.name for one in specs]))
+    return tuple(replace(one, name=name) for one, name in zip(specs, wanted, strict=True))
+
+
+def wrong_names(option: str, wanted: Sequence[str], function: str, own: list[str]) -> str:
+    text = f"@function({option}={tuple(wanted)!r}) names {len(wanted)} {option}, but '{function}' has {len(own)}"
+    for name in wanted:
+        near = get_close_matches(name, own, n=1)
+        if name not in own and near:
+            return f"{text}; did you mean '{near[0]}' by '{name}'?"
+    return f"{text} ({', '.join(own) or 'none'}); give one name for each"
+
+
+def _input_spec(facts: Facts, one: Argument, style: Style) -> StreamSpec:
+    reading = one.reading
+    streams = bool(reading.stream) or (style is Style.STREAMING and not reading.said)
+    item, take = reading.type, reading.take
+    if facts.options.argument_type is not None and take is Take.PAYLOAD:
+        take = facts.options.argument_type
+        item = IGNORED if take is Take.HEADERS else item
+    return StreamSpec(one.name, item, take, single=style is Style.STREAMING and not streams)

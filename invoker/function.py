@@ -1,0 +1,149 @@
+"""`@function`: says what a signature cannot, and marks the functions of a module as a catalogue.
+
+It never wraps: the decorated object is returned as it was, so it can be called and tested as before. An undecorated
+function is always enough to be served.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, TypeAlias, TypeVar, overload
+
+from invoker.errors import SpecError
+from invoker.shape import Style, Take
+
+__all__ = ["ATTRIBUTE", "MediaTypes", "Options", "function", "options_of"]
+
+ATTRIBUTE = "__invoker_options__"
+"""The attribute that holds the `Options` of a decorated function."""
+
+MediaTypes: TypeAlias = str | Sequence[str] | Mapping[str, str | Sequence[str]]
+"""One media type or several for every stream, or a mapping from stream names to them."""
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the decorator was told; None means: read it from the signature."""
+
+    name: str = ""
+    style: Style | None = None
+    inputs: tuple[str, ...] | None = None
+    outputs: tuple[str, ...] | None = None
+    input_types: MediaTypes = ()
+    output_types: MediaTypes = ()
+    concurrency: int = 1
+    argument_type: Take | None = None
+    init: Any = None
+    destroy: Any = None
+    ready: Any = None
+    hook_timeout_s: float | None = None
+
+
+@overload
+def function(target: F, /) -> F: ...
+@overload
+def function(
+    *,
+    name: str = "",
+    style: Style | str | None = None,
+    inputs: Sequence[str] | str | None = None,
+    outputs: Sequence[str] | str | None = None,
+    input_types: MediaTypes = (),
+    output_types: MediaTypes = (),
+    concurrency: int = 1,
+    argument_type: Take | str | None = None,
+    init: Callable[[], Any] | None = None,
+    destroy: Callable[[], Any] | None = None,
+    ready: Callable[[], Any] | None = None,
+    hook_timeout_s: float | None = None,
+) -> Callable[[F], F]: ...
+def function(target: Any = None, /, **said: Any) -> Any:
+    """Declare a function of the catalogue, with or without arguments.
+
+    Args:
+        name: In the catalogue, instead of its own name.
+        style: ``"request/reply"`` or ``"streaming"``, instead of what the signature says.
+        inputs: Names of the inputs in their order: either names of parameters, which also turns parameters with
+            defaults and keyword-only ones into inputs, or new names, one for each input.
+        outputs: Names of the outputs; fixes their number where the signature leaves it open.
+        input_types: Media types of the inputs; one, several, or a mapping by name.
+        output_types: Media types of the outputs; one, several, or a mapping by name.
+        concurrency: How many calls of an async request/reply function may overlap within one invocation (R-035).
+        argument_type: ``"payload"``, ``"message"`` or ``"headers"`` for every input that is not annotated so (R-040).
+        init: Hook to run once before the first invocation.
+        destroy: Hook to run once after the last one.
+        ready: Says whether the function can take work.
+        hook_timeout_s: Seconds for each hook; 10 unless the operator says otherwise.
+
+    Raises:
+        SpecError: A value cannot be understood.
+    """
+    if target is not None and not said:
+        return _mark(target, Options())
+    options = _options(said)
+    return lambda decorated: _mark(decorated, options)
+
+
+def options_of(target: Any) -> Options | None:
+    """The options a function was decorated with, or None."""
+    found = getattr(target, ATTRIBUTE, None)
+    return found if isinstance(found, Options) else None
+
+
+def _mark(target: Any, options: Options) -> Any:
+    try:
+        setattr(target, ATTRIBUTE, options)
+    except (AttributeError, TypeError):
+        raise SpecError(
+            f"a {type(target).__name__} cannot be decorated with @function; "
+            "wrap it in a function or a functools.partial"
+        ) from None
+    return target
+
+
+def _options(said: dict[str, Any]) -> Options:
+    known = list(Options.__dataclass_fields__)
+    for name in said:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            raise SpecError(
+                f"@function has no option '{name}'; "
+                + (f"did you mean '{near[0]}'?" if near else f"it has {', '.join(known)}")
+            )
+    concurrency = said.get("concurrency", 1)
+    if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 1:
+        raise SpecError(f"@function(concurrency={concurrency!r}) must be a whole number of at least 1")
+    timeout_s = said.get("hook_timeout_s")
+    if timeout_s is not None and not (isinstance(timeout_s, int | float) and timeout_s > 0):
+        raise SpecError(f"@function(hook_timeout_s={timeout_s!r}) must be a number of seconds above 0")
+    changed = dict(said)
+    changed["style"] = _member(Style, "style", said.get("style"))
+    changed["argument_type"] = _member(Take, "argument_type", said.get("argument_type"))
+    changed["inputs"] = _names("inputs", said.get("inputs"))
+    changed["outputs"] = _names("outputs", said.get("outputs"))
+    return Options(**changed)
+
+
+def _member(kind: type[Any], option: str, value: Any) -> Any:
+    if value is None or isinstance(value, kind):
+        return value
+    values = [member.value for member in kind]
+    if isinstance(value, str) and value.replace("_", "/").replace("-", "/") in values:
+        return kind(value.replace("_", "/").replace("-", "/"))
+    near = get_close_matches(str(value), values, n=1)
+    hint = f"did you mean {near[0]!r}? It" if near else "it"
+    raise SpecError(f"@function({option}={value!r}) is unknown; {hint} can be {', '.join(map(repr, values))}")
+
+
+def _names(option: str, value: Any) -> tuple[str, ...] | None:
+    if value is None:
+        return None
+    names = (value,) if isinstance(value, str) else tuple(value)
+    for name in names:
+        if not isinstance(name, str):
+            raise SpecError(f"@function({option}=...) takes names; {name!r} is a {type(name).__name__}")
+    return names

@@ -1,0 +1,165 @@
+"""What is known about a function once it was read: the types of `invoker.spec`.
+
+They live in a module of their own so that the readers (`invoker.annotations`, `invoker.signature`) and the assembly
+(`invoker.spec`) may all use them. Import them from `invoker.spec`.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+__all__ = [
+    "CONTEXT",
+    "HOOK_TIMEOUT_S",
+    "IGNORED",
+    "CallPlan",
+    "FunctionSpec",
+    "HookSpec",
+    "Ignored",
+    "Result",
+    "Slot",
+    "StreamSpec",
+    "Style",
+    "Take",
+]
+
+HOOK_TIMEOUT_S: Final = 10.0
+"""How long each hook may take unless the author or the operator says otherwise (R-020)."""
+
+CONTEXT: Final = -1
+"""The `Slot.index` of a parameter that receives the invocation's `Context`."""
+
+
+class Style(enum.Enum):
+    """How a function meets its inputs: mapped over them one by one, or handed the streams."""
+
+    REQUEST_REPLY = "request/reply"
+    STREAMING = "streaming"
+
+
+class Take(enum.Enum):
+    """Which part of a message a parameter asks for (R-040)."""
+
+    PAYLOAD = "payload"
+    MESSAGE = "message"
+    HEADERS = "headers"
+
+
+class Result(enum.Enum):
+    """What the call of a streaming function hands back."""
+
+    STREAM = "one iterator"
+    SEVERAL = "a tuple of iterators"
+    VALUE = "one value"
+    NOTHING = "no output"
+    UNKNOWN = "unknown until it is called"
+
+
+class Ignored:
+    """The type of an input whose payload nobody reads, so that it is never decoded."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "IGNORED"
+
+
+IGNORED: Final = Ignored()
+"""`StreamSpec.type` of an input whose payload must not be decoded."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamSpec:
+    """One input or output.
+
+    Attributes:
+        name: Of the parameter, of the NamedTuple's field, or as the decorator says.
+        type: Of one item; `typing.Any` where nothing is annotated; `IGNORED` where no payload is read.
+        take: What an input hands to the function. `MESSAGE`: ``Message(payload: type, headers, media_type)``.
+        single: Only the first value of this input is read; the rest of it may be discarded.
+        media_types: As the decorator lists them; empty means whatever the codecs offer.
+    """
+
+    name: str
+    type: Any = Any
+    take: Take = Take.PAYLOAD
+    single: bool = False
+    media_types: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HookSpec:
+    """What runs before the first and after the last invocation.
+
+    Attributes:
+        init: Called once, before the first invocation; sync or async, without arguments.
+        destroy: Called once, after the last invocation, also when ``init`` failed.
+        ready: Asked whether the function can take work; false or an exception means no.
+        timeout_s: For each of them; None means the operator's default.
+    """
+
+    init: Callable[[], Any] | None = None
+    destroy: Callable[[], Any] | None = None
+    ready: Callable[[], Any] | None = None
+    timeout_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One argument of the call: input ``index`` (or `CONTEXT`), by ``keyword`` unless that is empty."""
+
+    index: int
+    keyword: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CallPlan:
+    """How `invoker.lift` calls the function.
+
+    Attributes:
+        slots: The arguments in the order of the parameters, without the variadic ones.
+        variadic: The inputs beyond those of the slots go to ``*args``.
+        result: What a streaming function hands back.
+        make: The function is a class to be instantiated at start.
+    """
+
+    slots: tuple[Slot, ...] = ()
+    variadic: bool = False
+    result: Result = Result.VALUE
+    make: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionSpec:
+    """A function as its signature was understood.
+
+    Attributes:
+        name: In the catalogue; the function's own name unless something else was asked for.
+        entrypoint: As it was loaded, ``module:attribute``; may be empty.
+        doc: Its docstring, cleaned; may be empty.
+        style: Request/reply or streaming.
+        is_async: It runs on the event loop; its inputs and outputs are async iterators.
+        inputs: In the order of their index. With ``open_inputs`` the last one is the pattern of all that follow.
+        outputs: In the order of their index; empty with ``open_outputs``.
+        open_inputs: The number of inputs is what the caller says.
+        open_outputs: The number of outputs is what the caller says.
+        concurrency: How many calls of an async request/reply function may overlap within one invocation.
+        hooks: Start, stop and ready hooks.
+        call: For `invoker.lift` only.
+    """
+
+    name: str
+    entrypoint: str = ""
+    doc: str = ""
+    style: Style = Style.REQUEST_REPLY
+    is_async: bool = False
+    inputs: tuple[StreamSpec, ...] = ()
+    outputs: tuple[StreamSpec, ...] = ()
+    open_inputs: bool = False
+    open_outputs: bool = False
+    concurrency: int = 1
+    hooks: HookSpec = HookSpec()
+    call: CallPlan = field(default=CallPlan(), repr=False)

@@ -1,0 +1,249 @@
+"""Takes a callable of any make apart: what is called in the end, its parameters, and their annotations as objects.
+
+A callable may be several layers: a partial of a decorated method, an instance with ``__call__``, a class that is
+instantiated at start. `examine` looks through all of them. Annotations written as strings are resolved here, also those
+whose names were imported under ``TYPE_CHECKING`` from `typing` or `collections.abc`.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import types
+import typing
+from collections import abc
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from invoker import context, message
+from invoker.annotations import Returned, read_return, render
+from invoker.errors import SpecError
+from invoker.function import Options, options_of
+
+__all__ = ["Facts", "examine", "layers", "name_of"]
+
+_EMPTY: Final = inspect.Parameter.empty
+_MOST_LAYERS: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a callable is, before it is decided what it means.
+
+    Attributes:
+        name: For messages and for the catalogue.
+        doc: Cleaned docstring.
+        parameters: Their annotations are resolved; those bound by a partial have a default.
+        returned: What the return annotation promises.
+        is_coroutine, is_generator, is_async_generator: Some layer of it is one.
+        is_class: To be instantiated at start.
+        globals: Of the module of the innermost layer.
+        names: That its code mentions.
+        options: Of the decorator.
+    """
+
+    name: str
+    doc: str
+    parameters: tuple[inspect.Parameter, ...]
+    returned: Returned
+    is_coroutine: bool
+    is_generator: bool
+    is_async_generator: bool
+    is_class: bool
+    globals: Mapping[str, Any]
+    names: frozenset[str]
+    options: Options
+
+
+def examine(function: Any, name: str = "") -> Facts:
+    """Take a callable apart.
+
+    Raises:
+        SpecError: It cannot be called, made or understood.
+    """
+    chain = list(layers(function))
+    inner = chain[-1]
+    options = next((found for layer in chain if (found := options_of(layer)) is not None), Options())
+    name = name or options.name or name_of(function)
+    if not callable(function):
+        raise SpecError(f"'{name}' is a {type(function).__name__}, which cannot be called; name a function")
+    if isinstance(function, type):
+        _check_makeable(function, name)
+    resolve = _Resolver(name, inner)
+    taken, returned = _taken_apart(function, name)
+    parameters = tuple(
+        one.replace(annotation=resolve(one.annotation, f"parameter '{one.name}'")) for one in taken
+    )
+    code = getattr(inner, "__code__", None)
+    return Facts(
+        name=name,
+        doc=_doc(function, inner),
+        parameters=parameters,
+        returned=_returned(resolve(returned, "the result"), name),
+        is_coroutine=any(inspect.iscoroutinefunction(layer) for layer in chain),
+        is_generator=any(inspect.isgeneratorfunction(layer) for layer in chain),
+        is_async_generator=any(inspect.isasyncgenfunction(layer) for layer in chain),
+        is_class=isinstance(function, type),
+        globals=getattr(inner, "__globals__", {}),
+        names=frozenset(code.co_names) if code is not None else frozenset(),
+        options=options,
+    )
+
+
+def layers(function: Any) -> Iterator[Any]:
+    """The callable itself, then what it wraps, down to the author's own function."""
+    for _ in range(_MOST_LAYERS):
+        yield function
+        if isinstance(function, functools.partial):
+            function = function.func
+        elif isinstance(function, types.MethodType):
+            function = function.__func__
+        elif (wrapped := inspect.getattr_static(function, "__wrapped__", None)) is not None:
+            function = wrapped.__func__ if isinstance(wrapped, staticmethod | classmethod) else wrapped
+        elif (called := _called(function)) is not None:
+            function = called
+        else:
+            return
+
+
+def name_of(function: Any) -> str:
+    """The name an author would call it by."""
+    for layer in layers(function):
+        name = getattr(layer, "__name__", "")
+        if isinstance(name, str) and name and name != "__call__":
+            return name
+        if not isinstance(layer, functools.partial) and hasattr(type(layer), "__call__"):  # noqa: B004 - not a question
+            return type(layer).__name__
+    return type(function).__name__
+
+
+def _called(function: Any) -> Any:
+    """The ``__call__`` of a class or an instance; None for plain functions and for builtins."""
+    kind = function if isinstance(function, type) else type(function)
+    if kind.__module__ == "builtins" or isinstance(function, types.FunctionType):
+        return None
+    for base in kind.__mro__:
+        if base is not object and "__call__" in vars(base):
+            found = vars(base)["__call__"]
+            return found.__func__ if isinstance(found, staticmethod | classmethod) else found
+    return None
+
+
+def _check_makeable(kind: type[Any], name: str) -> None:
+    if _called(kind) is None:
+        raise SpecError(
+            f"'{name}' is a class without __call__, so its instances cannot be invoked; "
+            "give it a method __call__(self, ...), or name a function"
+        )
+    if inspect.isabstract(kind):
+        missing = ", ".join(sorted(kind.__abstractmethods__))
+        raise SpecError(f"'{name}' is an abstract class and cannot be instantiated; implement {missing}")
+    try:
+        inspect.signature(kind).bind()
+    except TypeError as error:
+        raise SpecError(
+            f"'{name}' is a class whose constructor wants arguments ({error}); give them defaults, "
+            f"or make an instance in the module and name that"
+        ) from None
+    except ValueError:
+        return  # no signature to be read: it shows when it is made
+
+
+def _taken_apart(function: Any, name: str) -> tuple[list[inspect.Parameter], Any]:
+    """Give the parameters and the return annotation of what is called in the end."""
+    try:
+        if isinstance(function, functools.partial):
+            return _partial(function, name)
+        if isinstance(function, type):
+            signature = inspect.signature(_called(function))
+            parameters = list(signature.parameters.values())
+            is_static = isinstance(inspect.getattr_static(function, "__call__"), staticmethod)
+            return parameters if is_static else parameters[1:], signature.return_annotation
+        signature = inspect.signature(function)
+    except ValueError:  # a builtin that does not tell: the common case is one value
+        return [inspect.Parameter("value", inspect.Parameter.POSITIONAL_ONLY)], _EMPTY
+    except NameError as error:
+        text = f"an annotation of '{name}' cannot be resolved: {error}; import that name at run time"
+        raise SpecError(text) from None
+    return list(signature.parameters.values()), signature.return_annotation
+
+
+def _partial(function: functools.partial[Any], name: str) -> tuple[list[inspect.Parameter], Any]:
+    """Like `inspect.signature`, but parameters after one that was bound by keyword stay inputs."""
+    parameters, returned = _taken_apart(function.func, name)
+    bound = len(function.args)
+    fixed = [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    if bound > len(fixed) and not any(one.kind is one.VAR_POSITIONAL for one in parameters):
+        raise SpecError(f"the partial '{name}' binds {bound} arguments, but its function takes only {len(fixed)}")
+    unknown = set(function.keywords) - {one.name for one in parameters}
+    if unknown and not any(one.kind is one.VAR_KEYWORD for one in parameters):
+        raise SpecError(f"the partial '{name}' binds '{min(unknown)}', which its function does not take")
+    left = parameters[min(bound, len(fixed)) :]
+    known = function.keywords
+    return [one.replace(default=known[one.name]) if one.name in known else one for one in left], returned
+
+
+def _returned(annotation: Any, name: str) -> Returned:
+    try:
+        return read_return(annotation)
+    except (TypeError, NameError) as error:
+        text = f"the result of '{name}', annotated {render(annotation)}, was not understood: {error}"
+        raise SpecError(text) from None
+
+
+def _doc(function: Any, inner: Any) -> str:
+    own = function if not isinstance(function, functools.partial) else inner
+    doc = inspect.getdoc(own) if isinstance(getattr(own, "__doc__", None), str) else None
+    return doc or (inspect.getdoc(inner) or "" if inspect.isroutine(inner) else "")
+
+
+class _Resolver:
+    """Turns annotations that are strings into objects."""
+
+    def __init__(self, name: str, inner: Callable[..., Any]) -> None:
+        self._name = name
+        self._globals: dict[str, Any] = getattr(inner, "__globals__", {})
+        self._locals = _closure(inner)
+
+    def __call__(self, annotation: Any, where: str) -> Any:
+        if annotation is _EMPTY or annotation is inspect.Signature.empty:
+            return _EMPTY
+        holder = types.SimpleNamespace(__annotations__={"it": annotation})
+        known = _well_known()
+        local = {key: value for key, value in known.items() if key not in self._globals} | self._locals
+        try:
+            return typing.get_type_hints(holder, self._globals, local, include_extras=True)["it"]
+        except NameError as error:
+            raise SpecError(
+                f"the annotation {annotation!r} of {where} of '{self._name}' cannot be resolved: {error}; "
+                "import that name at run time, not only under TYPE_CHECKING"
+            ) from None
+        except Exception as error:  # an annotation is any expression of the author
+            raise SpecError(
+                f"the annotation {annotation!r} of {where} of '{self._name}' is not a type: {error}; annotate a type"
+            ) from None
+
+
+@functools.cache
+def _well_known() -> dict[str, Any]:
+    names: dict[str, Any] = {}
+    for module in (typing, abc):
+        names |= {name: getattr(module, name) for name in module.__all__}
+    names |= {"typing": typing, "collections": sys.modules["collections"]}
+    return names | {"Message": message.Message, "Headers": message.Headers, "Output": message.Output} | {
+        "Context": context.Context
+    }
+
+
+def _closure(inner: Callable[..., Any]) -> dict[str, Any]:
+    """Names of an enclosing function, which a string annotation may mention."""
+    found = {}
+    names = getattr(getattr(inner, "__code__", None), "co_freevars", ())
+    for name, cell in zip(names, getattr(inner, "__closure__", None) or (), strict=False):
+        try:
+            found[name] = cell.cell_contents
+        except ValueError:
+            continue  # not assigned yet
+    return found
