@@ -1,0 +1,175 @@
+"""`lift`: any function of an author becomes a `Function`, whose body takes iterators and gives iterators.
+
+A request/reply function is mapped over its inputs inside the iterator that `Function.open` returns, so what it raises
+is raised while producing (R-033); a streaming function is called by `open` itself, once an invocation (R-029).
+
+The mapping is the hot path: per item it costs one call of the function and one look into a set of types known not to be
+awaitable. Whatever else depends on the shape of the function is settled once, when it is lifted or opened.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from typing import Any, Final
+
+from invoker.context import Context, Inputs
+from invoker.errors import DecodeError
+from invoker.hooks import Hooks
+from invoker.mapping import gather_map, map_async, map_sync
+from invoker.results import async_results, sync_results
+from invoker.shape import CONTEXT, HOOK_TIMEOUT_S, FunctionSpec, Slot, Style
+
+__all__ = ["Function", "lift"]
+
+_END: Final = object()
+
+Bind = Callable[[Callable[..., Any], Context], Callable[..., Any]]
+
+
+class Function:
+    """A function, ready to run; made by `lift`, shared by all invocations.
+
+    Attributes:
+        spec: As its signature was understood.
+        hooks: Its life in this process.
+    """
+
+    def __init__(self, function: Any, spec: FunctionSpec, *, hook_timeout_s: float = HOOK_TIMEOUT_S) -> None:
+        self.spec = spec
+        self.hooks = Hooks(function, spec, timeout_s=hook_timeout_s)
+        self._slots = spec.call.slots
+        self._takes_context = any(slot.index == CONTEXT for slot in self._slots)
+        self._names = tuple(stream.name for stream in spec.inputs)
+        self._ignores = all(slot.index == CONTEXT for slot in self._slots) and not spec.call.variadic
+        self._bind = _binder(self._slots)
+        self._maps = spec.style is Style.REQUEST_REPLY
+
+    async def start(self) -> None:
+        """Make, enter and initialise the function; before the first invocation.
+
+        Raises:
+            HookError: It failed; the stop hooks have run.
+        """
+        await self.hooks.start()
+
+    async def stop(self) -> None:
+        """Destroy and leave the function; after the last invocation.
+
+        Raises:
+            HookError: A hook failed; the others have run.
+        """
+        await self.hooks.stop()
+
+    async def is_ready(self) -> bool:
+        """Whether the function can take work."""
+        return await self.hooks.is_ready()
+
+    def open(self, inputs: Sequence[Iterator[Any]], context: Context) -> Sequence[Iterator[Any]]:
+        """Begin one run of a sync function.
+
+        Args:
+            inputs: One iterator for each input.
+            context: Of this invocation.
+
+        Returns:
+            One iterator for each output; none for a sink.
+
+        Raises:
+            DecodeError: An input of which one value is needed ended without any.
+            BaseException: Whatever the author's call raises.
+        """
+        call = self._begin(inputs, context)
+        if self._maps:
+            return (map_sync(call, inputs, context._wait, ignores=self._ignores),)
+        result = call(*self._first_values(inputs))
+        return sync_results(self.spec, result, context._wait)
+
+    async def open_async(
+        self, inputs: Sequence[AsyncIterator[Any]], context: Context
+    ) -> Sequence[AsyncIterator[Any]]:
+        """Begin one run of an async function; the twin of `open`."""
+        call = self._begin(inputs, context)
+        if self._maps:
+            if self.spec.concurrency > 1:
+                return (gather_map(call, inputs, self.spec.concurrency, ignores=self._ignores),)
+            return (map_async(call, inputs, ignores=self._ignores),)
+        values = [await self._first_async(inputs, index) for index in range(len(inputs))]
+        return await async_results(self.spec, call(*values))
+
+    def _begin(self, inputs: Sequence[Any], context: Context) -> Callable[..., Any]:
+        target: Callable[..., Any] = self.hooks.target
+        if self._takes_context:
+            context.inputs = Inputs(inputs, context.input_names, self._names)
+        return target if self._bind is None else self._bind(target, context)
+
+    def _first_values(self, inputs: Sequence[Iterator[Any]]) -> list[Any]:
+        """The arguments of a streaming function: streams as they are, single values read."""
+        specs = self.spec.inputs
+        last = len(specs) - 1
+        values: list[Any] = []
+        for index, stream in enumerate(inputs):
+            if not specs[min(index, last)].single:
+                values.append(stream)
+                continue
+            for value in stream:
+                values.append(value)
+                break
+            else:
+                raise self._missing(index)
+        return values
+
+    async def _first_async(self, inputs: Sequence[AsyncIterator[Any]], index: int) -> Any:
+        if not self.spec.inputs[min(index, len(self.spec.inputs) - 1)].single:
+            return inputs[index]
+        value = await anext(aiter(inputs[index]), _END)
+        if value is _END:
+            raise self._missing(index)
+        return value
+
+    def _missing(self, index: int) -> DecodeError:
+        name = self.spec.inputs[min(index, len(self.spec.inputs) - 1)].name
+        return DecodeError(f"input #{index} '{name}' ended without a value, and '{self.spec.name}' needs one")
+
+
+def lift(function: Any, spec: FunctionSpec, *, hook_timeout_s: float = HOOK_TIMEOUT_S) -> Function:
+    """Make a function of any shape ready to run.
+
+    Args:
+        function: As it was loaded.
+        spec: What `invoker.spec.read` made of it.
+        hook_timeout_s: For each hook, where the author says nothing else.
+    """
+    return Function(function, spec, hook_timeout_s=hook_timeout_s)
+
+
+def _binder(slots: tuple[Slot, ...]) -> Bind | None:
+    """How a call gets its context and its arguments in order; None when it takes the inputs as they come."""
+    positional = [slot.index for slot in slots if not slot.keyword]
+    keywords = {slot.keyword: slot.index for slot in slots if slot.keyword}
+    leading = next((place for place, index in enumerate(positional) if index != CONTEXT), len(positional))
+    in_order = positional[leading:] == list(range(len(positional) - leading))
+    if not in_order or any(index != CONTEXT for index in keywords.values()):
+        return _general(positional, keywords)
+    if not leading and not keywords:
+        return None
+
+    def bind(target: Callable[..., Any], context: Context) -> Callable[..., Any]:
+        return functools.partial(target, *[context] * leading, **dict.fromkeys(keywords, context))
+
+    return bind
+
+
+def _general(positional: list[int], keywords: dict[str, int]) -> Bind:
+    """Arguments in another order than the inputs, or by keyword: an author asked for it, and pays for it."""
+    used = 1 + max((*positional, *keywords.values()), default=CONTEXT)
+
+    def bind(target: Callable[..., Any], context: Context) -> Callable[..., Any]:
+        def call(*values: Any) -> Any:
+            arguments = [context if index == CONTEXT else values[index] for index in positional]
+            named = {name: context if index == CONTEXT else values[index] for name, index in keywords.items()}
+            return target(*arguments, *values[used:], **named)
+
+        return call
+
+    return bind
