@@ -1,0 +1,158 @@
+"""``python -m invoker inspect mymod:fn``: says how a function was understood, without starting it.
+
+Shown are its inputs and outputs with their types and media types, its style, its hooks, and warnings. Where it was not
+understood, the one sentence that serving would end with goes to stderr and the exit code is not 0.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import traceback
+from typing import Any
+
+from invoker.annotations import render
+from invoker.errors import StartupError
+from invoker.prepare import Prepared, prepare
+from invoker.shape import HOOK_TIMEOUT_S, FunctionSpec, StreamSpec, Take
+from invoker.signature import name_of
+
+__all__ = ["add_arguments", "describe_function", "run"]
+
+_ANY_TYPE = "any codec"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.add_argument("entrypoint", help="module:function, file.py:function, file.pkl, or a module with a catalogue")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument(
+        "--allow-pickle", action="store_true", help="load a .pkl, which runs any code it holds with all your rights"
+    )
+    if not any("--debug" in action.option_strings for action in parser._actions):
+        parser.add_argument("--debug", action="store_true", help="show the traceback of what failed")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the description of a function, or of each function of a catalogue.
+
+    Returns:
+        The exit code: 0, or that of the error.
+    """
+    try:
+        functions = prepare(args.entrypoint, allow_pickle=args.allow_pickle)
+    except StartupError as error:
+        if getattr(args, "debug", False):
+            traceback.print_exception(error)
+        if args.json:
+            print(json.dumps({"entrypoint": args.entrypoint, "functions": [], "error": error.detail}, indent=2))
+        print(f"invoker: {error.detail}", file=sys.stderr)
+        return error.exit_code
+    if args.json:
+        described = [describe_function(one) for one in functions]
+        print(json.dumps({"entrypoint": args.entrypoint, "functions": described, "error": None}, indent=2))
+    else:
+        print("\n\n".join(_text(one) for one in functions))
+    return 0
+
+
+def describe_function(prepared: Prepared) -> dict[str, Any]:
+    """Describe a function with values that JSON knows."""
+    spec = prepared.spec
+    hooks = spec.hooks
+    return {
+        "name": spec.name,
+        "entrypoint": spec.entrypoint,
+        "doc": spec.doc,
+        "style": spec.style.value,
+        "async": spec.is_async,
+        "concurrency": spec.concurrency,
+        "inputs": [_stream(index, one) for index, one in enumerate(spec.inputs)],
+        "open_inputs": spec.open_inputs,
+        "outputs": [_stream(index, one) for index, one in enumerate(spec.outputs)],
+        "open_outputs": spec.open_outputs,
+        "hooks": {
+            "init": _name(hooks.init),
+            "destroy": _name(hooks.destroy),
+            "ready": _name(hooks.ready),
+            "timeout_s": hooks.timeout_s or HOOK_TIMEOUT_S,
+            "instantiated": spec.call.make,
+            "context_manager": prepared.function.hooks.is_context_manager,
+        },
+        "warnings": [str(finding) for finding in prepared.warnings],
+    }
+
+
+def _stream(index: int, stream: StreamSpec) -> dict[str, Any]:
+    return {
+        "index": index,
+        "name": stream.name,
+        "type": render(stream.type),
+        "take": stream.take.value,
+        "single": stream.single,
+        "media_types": list(stream.media_types),
+    }
+
+
+def _name(hook: Any) -> str | None:
+    return None if hook is None else name_of(hook)
+
+
+def _text(prepared: Prepared) -> str:
+    spec = prepared.spec
+    title = spec.name + (f"  ({spec.entrypoint})" if spec.entrypoint not in ("", spec.name) else "")
+    rows = [("style", _style(spec))]
+    rows += _rows("input", spec.inputs, none="none: it is a source", is_open=spec.open_inputs)
+    rows += _rows("output", spec.outputs, none="none: it is a sink", is_open=spec.open_outputs)
+    if spec.concurrency > 1:
+        rows.append(("concurrency", f"{spec.concurrency} calls of an invocation may overlap; results keep their order"))
+    rows += _hooks(prepared)
+    rows += [("warning", str(finding)) for finding in prepared.warnings]
+    width = max(len(label) for label, _ in rows)
+    lines = [title]
+    if spec.doc:
+        lines.append(f"  {spec.doc.splitlines()[0]}")
+    return "\n".join(lines + [f"  {label.ljust(width)}  {text}" for label, text in rows])
+
+
+def _style(spec: FunctionSpec) -> str:
+    runs = "async, on the event loop" if spec.is_async else "sync, in a thread of its own"
+    calls = "called once an invocation" if spec.style.value == "streaming" else "called once an item"
+    return f"{spec.style.value}: {calls}; {runs}"
+
+
+def _rows(label: str, streams: tuple[StreamSpec, ...], *, none: str, is_open: bool) -> list[tuple[str, str]]:
+    if not streams:
+        return [(label, "as many as the caller asks for, by Output(index or name, value)" if is_open else none)]
+    rows = [(f"{label} {index}", _row(one)) for index, one in enumerate(streams)]
+    if is_open:
+        number = len(streams) - 1
+        rows[-1] = (f"{label} {number}+", f"{rows[-1][1]}; as many as the caller sends")
+    return rows
+
+
+def _row(stream: StreamSpec) -> str:
+    text = f"{stream.name}: {render(stream.type)}"
+    if stream.take is Take.MESSAGE:
+        text = f"{stream.name}: Message[{render(stream.type)}]"
+    elif stream.take is Take.HEADERS:
+        text = f"{stream.name}: Headers"
+    if stream.single:
+        text += ", only its first value"
+    return f"{text}  [{', '.join(stream.media_types) or _ANY_TYPE}]"
+
+
+def _hooks(prepared: Prepared) -> list[tuple[str, str]]:
+    hooks = prepared.spec.hooks
+    rows = []
+    if prepared.spec.call.make:
+        rows.append(("made", "the class is instantiated once, at start"))
+    if prepared.function.hooks.is_context_manager:
+        rows.append(("with", "entered once at start, left after the last invocation"))
+    timeout_s = hooks.timeout_s or HOOK_TIMEOUT_S
+    for kind in ("init", "destroy", "ready"):
+        hook = getattr(hooks, kind)
+        if hook is not None:
+            rows.append((kind, f"{_name(hook)}, at most {timeout_s:g} s"))
+    return rows

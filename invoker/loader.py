@@ -1,0 +1,276 @@
+"""`load`: from ``pkg.mod:attr``, ``file.py:attr``, ``file.pkl`` or ``pkg.mod`` to the author's function.
+
+Every way in which that can fail is a `LoadError` of one sentence: what was met, where, and what to do. An exception of
+the author's module is never masked as "module not found"; its traceback stays chained as the cause, for ``--debug``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import linecache
+import os
+import sys
+import types
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from typing import Any, Final
+
+from invoker.errors import LoadError, describe
+from invoker.function import options_of
+from invoker.loadfail import (
+    explain_import,
+    explain_missing_attribute,
+    explain_missing_file,
+    explain_missing_module,
+    where_of,
+)
+
+__all__ = ["Catalogue", "load"]
+
+_PICKLES: Final = (".pkl", ".pickle")
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """The decorated functions of a module; what `load` gives for ``pkg.mod`` without an attribute.
+
+    Attributes:
+        module: As it was named.
+        functions: By the name of the module's attribute, in the order of their definition.
+    """
+
+    module: str
+    functions: dict[str, Any]
+
+
+def load(entrypoint: str, *, allow_pickle: bool = False, fresh: bool = False) -> Any:
+    """Import what an entrypoint names; the current directory (for a file: its directory) is put on the path.
+
+    Args:
+        entrypoint: ``pkg.mod:attr`` (dotted attributes too), ``file.py:attr``, ``file.pkl``, or a module alone.
+        allow_pickle: Unpickling runs whatever code the file holds, so it must be asked for.
+        fresh: Execute the module again, from its source, into a new module object (R-010).
+
+    Returns:
+        The function, or a `Catalogue` when a module alone was named and it has decorated functions.
+
+    Raises:
+        LoadError: There is no such thing, or importing it failed (R-008).
+        StartupError: As the author's module raised it, for instance by a wrong use of a decorator.
+    """
+    entrypoint = entrypoint.strip()
+    if entrypoint.lower().endswith(_PICKLES):
+        return _load_pickle(entrypoint, allow_pickle=allow_pickle)
+    source, attribute = _split(entrypoint)
+    module = _import_file(source, fresh=fresh) if _is_file(source) else _import_module(source, fresh=fresh)
+    if not attribute:
+        return _only_function(source, module)
+    return _checked(entrypoint, _find(source, module, attribute))
+
+
+def _split(entrypoint: str) -> tuple[str, str]:
+    usage = "name a function as 'module:function' or 'file.py:function'"
+    if not entrypoint:
+        raise LoadError(f"no function was named; {usage}")
+    source, colon, attribute = entrypoint.rpartition(":")
+    if not colon or (len(source) == 1 and attribute[:1] in "\\/"):  # C:\file.py is a path
+        source, attribute = entrypoint, ""
+    if not source or (colon and source != entrypoint and not attribute):
+        raise LoadError(f"'{entrypoint}' names no {'module' if not source else 'function'}; {usage}")
+    if not _is_file(source) and not all(part.isidentifier() for part in source.split(".")):
+        hint = f"did you mean '{source.replace('/', '.').replace('-', '_')}'?" if "-" in source else usage
+        raise LoadError(f"'{source}' is not the name of a module; {hint}")
+    if attribute and not all(part.isidentifier() for part in attribute.split(".")):
+        raise LoadError(f"'{attribute}' is not the name of a function; {usage}")
+    return source, attribute
+
+
+def _is_file(source: str) -> bool:
+    return source.endswith(".py") or "/" in source or os.sep in source
+
+
+def _put_on_path(folder: str) -> None:
+    if folder not in sys.path and not (folder == os.getcwd() and "" in sys.path):
+        sys.path.insert(0, folder)
+
+
+def _import_module(name: str, *, fresh: bool) -> types.ModuleType:
+    _put_on_path(os.getcwd())
+    importlib.invalidate_caches()
+    with _explained(name):
+        if not fresh or name not in sys.modules:
+            return importlib.import_module(name)
+        spec = importlib.util.find_spec(name)
+        if spec is None:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return _execute(spec)
+
+
+def _import_file(source: str, *, fresh: bool) -> types.ModuleType:
+    path = Path(source).absolute()
+    if not path.is_file():
+        raise LoadError(explain_missing_file(source, path))
+    _put_on_path(str(path.parent))
+    importlib.invalidate_caches()
+    name = _module_name(path)
+    known = sys.modules.get(name)
+    if known is not None and not fresh:
+        return known
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise LoadError(f"'{source}' is not a Python file; name one that ends with .py")
+    with _explained(name):
+        return _execute(spec)
+
+
+def _module_name(path: Path) -> str:
+    """Its stem, as ``import`` would call it, unless that is the name of another module."""
+    name = path.stem if path.stem.isidentifier() else "function"
+    known = sys.modules.get(name)
+    taken = known is not None and getattr(known, "__file__", None) != str(path)
+    return f"_invoked_{name}" if taken or name in sys.stdlib_module_names else name
+
+
+def _execute(spec: ModuleSpec) -> types.ModuleType:
+    """Execute a module from its source, not from a compiled file that an edit within the same second left behind."""
+    module = importlib.util.module_from_spec(spec)
+    before = sys.modules.get(spec.name)
+    sys.modules[spec.name] = module  # dataclasses and type hints look their module up here
+    try:
+        loader: Any = spec.loader
+        if hasattr(loader, "source_to_code") and spec.origin:
+            linecache.checkcache(spec.origin)
+            exec(loader.source_to_code(loader.get_data(spec.origin), spec.origin), module.__dict__)
+        else:
+            loader.exec_module(module)
+    except BaseException:
+        if before is None:
+            del sys.modules[spec.name]
+        else:
+            sys.modules[spec.name] = before
+        raise
+    module = sys.modules.get(spec.name, module)  # a module may replace itself
+    parent, _, child = spec.name.rpartition(".")
+    if parent in sys.modules:
+        setattr(sys.modules[parent], child, module)
+    return module
+
+
+class _explained:  # noqa: N801 - used as a statement
+    """Turns what importing a module raised into one sentence."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        if error is None or not isinstance(error, Exception | SystemExit):
+            return
+        if isinstance(error, ModuleNotFoundError) and _is_prefix(error.name or "", self._name):
+            raise LoadError(explain_missing_module(self._name, error.name or "")) from None
+        sentence = explain_import(self._name, error)
+        if sentence is not None:
+            raise LoadError(sentence) from error
+
+
+def _is_prefix(missing: str, name: str) -> bool:
+    return name == missing or name.startswith(f"{missing}.")
+
+
+def _find(source: str, module: types.ModuleType, attribute: str) -> Any:
+    found: Any = module
+    path = source
+    for part in attribute.split("."):
+        parent = found
+        try:
+            found = getattr(parent, part)
+        except AttributeError:
+            raise LoadError(explain_missing_attribute(path, parent, part)) from None
+        path = f"{path}:{part}" if path == source else f"{path}.{part}"
+        if isinstance(parent, type) and inspect.isfunction(inspect.getattr_static(parent, part, None)):
+            raise LoadError(
+                f"'{path}' is a method of a class and needs an instance; make one in the module "
+                f"(it = {parent.__name__}()) and name '{source}:it.{part}'"
+            )
+    return found
+
+
+def _checked(entrypoint: str, found: Any) -> Any:
+    if callable(found):
+        return found
+    kind = type(found).__name__
+    article = "an" if kind[0].lower() in "aeiou" else "a"
+    if isinstance(found, types.ModuleType):
+        fix = f"name one of its functions: '{found.__name__}:function'"
+    elif inspect.iscoroutine(found) or inspect.isgenerator(found) or inspect.isasyncgen(found):
+        fix = "name the function itself, without calling it"
+        if inspect.iscoroutine(found):
+            found.close()  # else Python warns that it was never awaited
+    else:
+        fix = "name a function, a class with __call__, or an instance of one"
+    raise LoadError(f"'{entrypoint}' is {article} {kind}, which cannot be called; {fix}")
+
+
+def _only_function(source: str, module: types.ModuleType) -> Any:
+    """A module alone: its catalogue, or the only function it defines."""
+    members = vars(module)
+    decorated = {name: value for name, value in members.items() if options_of(value) is not None}
+    decorated = dict(_without_aliases(decorated))
+    if decorated:
+        return Catalogue(source, decorated)
+    for is_candidate in (inspect.isfunction, _is_callable_class):
+        public = [name for name, value in members.items() if _is_public(name, value, module, is_candidate)]
+        if len(public) == 1:
+            return members[public[0]]
+        if public:
+            raise LoadError(
+                f"'{source}' has {len(public)} functions ({', '.join(public)}) where one is needed; name one as "
+                f"'{source}:{public[0]}', or decorate those to be served with @function"
+            )
+    raise LoadError(f"'{source}' defines no public function; name one as '{source}:function'")
+
+
+def _without_aliases(members: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    seen: set[int] = set()
+    for name, value in members.items():
+        if id(value) not in seen:
+            seen.add(id(value))
+            yield name, value
+
+
+def _is_callable_class(value: Any) -> bool:
+    return isinstance(value, type) and any("__call__" in vars(base) for base in value.__mro__)
+
+
+def _is_public(name: str, value: Any, module: types.ModuleType, is_candidate: Callable[[Any], bool]) -> bool:
+    return not name.startswith("_") and is_candidate(value) and value.__module__ == module.__name__
+
+
+def _load_pickle(source: str, *, allow_pickle: bool) -> Any:
+    path = Path(source)
+    if not path.is_file():
+        raise LoadError(explain_missing_file(source, path.absolute()))
+    if not allow_pickle:
+        raise LoadError(
+            f"'{source}' is a pickle, and loading a pickle runs whatever code it holds with all your rights; "
+            "pass --allow-pickle only if you trust whoever made it"
+        )
+    _put_on_path(os.getcwd())
+    try:
+        import cloudpickle  # type: ignore[import-untyped] # it has no stubs; only for pickles: it costs 20 ms
+
+        with path.open("rb") as file:
+            found = cloudpickle.load(file)
+    except Exception as error:  # unpickling runs code of the file
+        if isinstance(error, ModuleNotFoundError):
+            text = f"'{source}' needs the module '{error.name}', which is not installed here; install it"
+        else:
+            text = f"'{source}' cannot be unpickled: {describe(error)}{where_of(error)}; pickle it again here"
+        raise LoadError(text) from error
+    return _checked(source, found)

@@ -1,0 +1,135 @@
+"""Says in one sentence why an entrypoint could not be loaded, and what to do about it.
+
+Only words are made here; `invoker.loader` decides what happened and raises.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+import pkgutil
+import sys
+import sysconfig
+import traceback
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from invoker.errors import StartupError, describe
+
+__all__ = [
+    "explain_import",
+    "explain_missing_attribute",
+    "explain_missing_file",
+    "explain_missing_module",
+    "where_of",
+]
+
+
+def explain_missing_module(name: str, missing: str) -> str:
+    """The module itself, or a package it is in, does not exist."""
+    parent, _, child = missing.rpartition(".")
+    text = f"there is no module '{missing}'" + (f" to find '{name}' in" if missing != name else "")
+    if parent in sys.modules and not hasattr(sys.modules[parent], "__path__"):
+        if hasattr(sys.modules[parent], child):
+            return f"{text}; did you mean '{parent}:{child}'?"
+        return f"{text}: '{parent}' is a module and not a package; name a function of it as '{parent}:function'"
+    near = get_close_matches(child, _modules_in(parent), n=1)
+    if near:
+        return f"{text}; did you mean '{f'{parent}.' if parent else ''}{near[0]}{name[len(missing) :]}'?"
+    if parent:
+        return f"{text}; '{parent}' has {', '.join(sorted(_modules_in(parent))[:10]) or 'no modules'}"
+    return f"{text} in {os.getcwd()} or among the installed packages; run from the directory that holds {child}.py"
+
+
+def explain_missing_file(source: str, path: Path) -> str:
+    """There is no such file."""
+    if path.is_dir():
+        return f"'{source}' is a directory; name a file in it, like '{source.rstrip('/')}/file.py:function'"
+    if not path.parent.is_dir():
+        return f"there is no file '{source}', nor its directory {path.parent}; check the path"
+    names = [one.name for one in path.parent.iterdir() if one.suffix == path.suffix or one.suffix == ".py"]
+    near = get_close_matches(path.name, names, n=1)
+    hint = f"did you mean '{Path(source).parent / near[0]}'?" if near else "check the path"
+    return f"there is no file '{source}' in {os.getcwd()}; {hint}"
+
+
+def explain_missing_attribute(path: str, parent: Any, name: str) -> str:
+    """The module, class or object has no such attribute."""
+    public = [one for one in dir(parent) if not one.startswith("_")]
+    functions = [one for one in public if _is_function(parent, one)]
+    near = get_close_matches(name, functions, n=1) or get_close_matches(name, public, n=1)
+    if near:
+        return f"'{path}' has no '{name}'; did you mean '{near[0]}'?"
+    return f"'{path}' has no '{name}'; its functions are {', '.join(functions[:10]) or 'none'}"
+
+
+def explain_import(name: str, error: BaseException) -> str | None:
+    """Importing the module raised; None when the error should be passed on as it is."""
+    if isinstance(error, StartupError):
+        return None
+    if isinstance(error, SyntaxError):
+        place = f"{_short(error.filename or '?')}:{error.lineno or '?'}"
+        line = f" in {error.text.strip()!r}" if error.text and error.text.strip() else ""
+        return f"'{name}' has a syntax error at {place}: {error.msg}{line}; correct that line"
+    where = where_of(error)
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        return f"'{name}' needs '{error.name}', which is not installed{where}; {_how_to_get(error.name)}"
+    if isinstance(error, SystemExit):
+        return (
+            f"'{name}' called sys.exit({error.code!r}) when it was imported{where}; move what the script does "
+            "under `if __name__ == '__main__':`"
+        )
+    if isinstance(error, ImportError) and error.name and "cannot import name" in str(error):
+        return f"'{name}' cannot be imported: {str(error).split(' (')[0]}{where}; correct that name"
+    return f"'{name}' raised {describe(error)}{where} when it was imported; correct it"
+
+
+def where_of(error: BaseException) -> str:
+    """`` at file:line`` of the innermost line of the author's own, or nothing."""
+    frames = [one for one in traceback.extract_tb(error.__traceback__) if _is_authors(one.filename)]
+    return f" at {_short(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""
+
+
+def _modules_in(parent: str) -> list[str]:
+    if not parent:
+        found = {one.name for one in pkgutil.iter_modules([os.getcwd()])}
+        # Packages without __init__.py are importable too.
+        found |= {one.name for one in Path.cwd().iterdir() if one.is_dir() and one.name.isidentifier()}
+        return sorted(found)
+    try:
+        return [one.name for one in pkgutil.iter_modules(importlib.import_module(parent).__path__)]
+    except Exception:  # only a suggestion hangs on it
+        return []
+
+
+def _is_function(parent: Any, name: str) -> bool:
+    value = inspect.getattr_static(parent, name, None)
+    return callable(value) and not isinstance(value, type) or isinstance(value, staticmethod | classmethod)
+
+
+def _how_to_get(module: str) -> str:
+    top = module.partition(".")[0]
+    near = get_close_matches(top, [*_modules_in(""), *sys.stdlib_module_names], n=1)
+    if near and near[0] != top:
+        return f"did you mean '{near[0]}'? Else install it: pip install {top}"
+    return f"install it: pip install {top}"
+
+
+def _is_authors(filename: str) -> bool:
+    if filename.startswith("<"):
+        return False
+    path = os.path.abspath(filename)
+    paths = sysconfig.get_paths()
+    foreign = [paths["stdlib"], paths["platstdlib"], paths["purelib"], paths["platlib"], os.path.dirname(__file__)]
+    return not any(path.startswith(folder + os.sep) for folder in foreign)
+
+
+def _short(filename: str) -> str:
+    """Relative to the current directory where that is shorter."""
+    try:
+        relative = os.path.relpath(filename)
+    except ValueError:
+        return filename  # on another drive
+    return filename if relative.startswith("..") else relative

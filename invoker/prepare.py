@@ -1,0 +1,100 @@
+"""`prepare`: from an entrypoint to functions that are ready to run; what serving, inspecting and testing begin with.
+
+Loads, reads, checks and lifts. Every mistake that can be seen without running the function is reported here, before a
+port opens.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from invoker.checks import Finding, check
+from invoker.errors import SpecError
+from invoker.lift import Function, lift
+from invoker.loader import Catalogue, load
+from invoker.shape import HOOK_TIMEOUT_S, IGNORED, FunctionSpec
+from invoker.spec import read
+
+__all__ = ["Prepared", "prepare", "prepare_function"]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A function that is ready to be started, and what should be said about it.
+
+    Attributes:
+        function: To be started, served and stopped.
+        warnings: Of the checks; none of them keeps the function from being served.
+    """
+
+    function: Function
+    warnings: tuple[Finding, ...] = ()
+
+    @property
+    def spec(self) -> FunctionSpec:
+        """As the signature was understood."""
+        return self.function.spec
+
+
+def prepare(
+    entrypoint: str, *, allow_pickle: bool = False, fresh: bool = False, hook_timeout_s: float = HOOK_TIMEOUT_S
+) -> tuple[Prepared, ...]:
+    """Make what an entrypoint names ready to run: one function, or all of a catalogue.
+
+    Args:
+        entrypoint: See `invoker.loader.load`.
+        allow_pickle: Whether a pickle may be loaded, which runs its code.
+        fresh: Execute the module anew.
+        hook_timeout_s: For each hook, where the author says nothing else.
+
+    Raises:
+        StartupError: It cannot be loaded, understood or served; one sentence with the fix.
+    """
+    found = load(entrypoint, allow_pickle=allow_pickle, fresh=fresh)
+    if not isinstance(found, Catalogue):
+        name = entrypoint.strip().rpartition(":")[2].rpartition(".")[2] if _names_attribute(entrypoint) else ""
+        return (prepare_function(found, entrypoint=entrypoint.strip(), name=name, hook_timeout_s=hook_timeout_s),)
+    prepared: dict[str, Prepared] = {}
+    for attribute, function in found.functions.items():
+        full = f"{found.module}:{attribute}"
+        one = prepare_function(function, entrypoint=full, name=attribute, hook_timeout_s=hook_timeout_s)
+        if (other := prepared.get(one.spec.name)) is not None:
+            raise SpecError(
+                f"'{full}' and '{other.spec.entrypoint}' are both named '{one.spec.name}'; "
+                "give one of them another @function(name=...)"
+            )
+        prepared[one.spec.name] = one
+    return tuple(prepared.values())
+
+
+def prepare_function(
+    function: Any, *, entrypoint: str = "", name: str = "", hook_timeout_s: float = HOOK_TIMEOUT_S
+) -> Prepared:
+    """Make one function ready to run; for functions that are at hand already.
+
+    Raises:
+        StartupError: It cannot be understood or served.
+    """
+    spec = read(function, entrypoint=entrypoint, name=name)
+    _check_types(spec)
+    findings = check(function, spec)
+    for finding in findings:
+        if finding.is_error:
+            raise SpecError(f"{finding.text} ({finding.where})")
+    return Prepared(lift(function, spec, hook_timeout_s=hook_timeout_s), findings)
+
+
+def _names_attribute(entrypoint: str) -> bool:
+    return ":" in entrypoint and entrypoint.strip().rpartition(":")[2].replace(".", "").isidentifier()
+
+
+def _check_types(spec: FunctionSpec) -> None:
+    from invoker.codecs import decodable  # codecs are looked for only once a function is there
+
+    for index, stream in enumerate(spec.inputs):
+        if stream.type is IGNORED or stream.media_types:
+            continue  # never decoded, or decoded by the author's own codec
+        problem = decodable(stream.type)
+        if problem is not None:
+            raise SpecError(f"input #{index} '{stream.name}' of '{spec.name}' cannot be decoded: {problem}")
