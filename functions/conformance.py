@@ -1,0 +1,290 @@
+"""The named functions that the conformance suite calls: `python -m invoker functions.conformance` serves them all.
+
+Their contract, so that others can provide them in any language, is ``docs/reference/conformance.md``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count, islice
+from typing import Any, NamedTuple
+
+from invoker import Context, Message, Output, function
+
+_marks: Counter[str] = Counter()
+_lock = threading.Lock()
+
+
+def _mark(key: str) -> None:
+    with _lock:
+        _marks[key] += 1
+
+
+@contextmanager
+def _marked(name: str) -> Iterator[None]:
+    """Count how a body ended: ``NAME.completed`` or ``NAME.failed``, and ``NAME.closed`` in either case."""
+    _mark(f"{name}.calls")
+    try:
+        yield
+    except BaseException:
+        _mark(f"{name}.failed")
+        raise
+    else:
+        _mark(f"{name}.completed")
+    finally:
+        _mark(f"{name}.closed")
+
+
+@function
+def marks(key: str) -> int:
+    """How often something happened in this process."""
+    return _marks[key]
+
+
+# --- request/reply
+
+
+@function
+def square(x: int) -> int:
+    """The square of a number."""
+    _mark("square.calls")
+    return x * x
+
+
+@function
+def echo(value: Any) -> Any:
+    """The value itself, whatever it is."""
+    return value
+
+
+@function
+def octets(value: bytes) -> bytes:
+    """The bytes that the payload stands for."""
+    return value
+
+
+@function
+def reciprocal(x: float) -> float:
+    """A hundred divided by a number; zero makes it raise."""
+    _mark("reciprocal.calls")
+    return 100 / x
+
+
+@dataclass
+class Rectangle:
+    """A structured parameter."""
+
+    width: int
+    height: int
+
+
+@function
+def area(rectangle: Rectangle) -> int:
+    """Width times height of an object."""
+    return rectangle.width * rectangle.height
+
+
+@function
+def headers(message: Message[str]) -> Message[dict[str, Any]]:
+    """All headers of the message, and the one whose name is the payload; they also go out as headers."""
+    found = message.headers.get(message.payload) if message.payload else None
+    return Message({"found": found, "all": dict(message.headers)}, headers=dict(message.headers))
+
+
+@function
+def respond(wanted: dict[str, Any]) -> Message[Any]:
+    """Any payload with any headers: the object's ``payload`` and ``headers``."""
+    return Message(wanted["payload"], headers=wanted["headers"])
+
+
+@function
+def names(_: Any, context: Context) -> dict[str, list[str]]:
+    """The names and types that the caller sent in its StartFrame."""
+    return {
+        "inputs": list(context.input_names),
+        "outputs": list(context.output_names),
+        "accepts": list(context.accepts),
+    }
+
+
+@function
+def fail(wanted: dict[str, str]) -> Any:
+    """Raise an exception of this kind with this text."""
+    kinds: dict[str, type[BaseException]] = {
+        "error": ValueError,
+        "exit": SystemExit,
+        "interrupt": KeyboardInterrupt,
+        "stop": StopIteration,
+        "close": GeneratorExit,
+    }
+    raise kinds[wanted["kind"]](wanted["text"])
+
+
+@function
+def odd(kind: str) -> Any:
+    """A value that is hard or impossible to serialise."""
+    circle: list[Any] = []
+    circle.append(circle)
+    values: dict[str, Any] = {
+        "nan": float("nan"),
+        "circle": circle,
+        "opaque": object(),
+        "surrogate": "\ud800",
+        "surrogate header": Message("x", headers={"odd": "\ud800"}),
+        "nameless header": Message("x", headers={"": "odd"}),
+        "number header": Message("x", headers={"odd": 7}),  # type: ignore[dict-item]  # the point of it
+    }
+    return values[kind]
+
+
+@function
+def sleeper(seconds: float) -> float:
+    """Block the calling thread, deaf to everything, for some seconds."""
+    time.sleep(seconds)
+    return seconds
+
+
+@function
+async def delay(seconds: float) -> float:
+    """Wait for some seconds without blocking a thread."""
+    with _marked("delay"):
+        await asyncio.sleep(seconds)
+    return seconds
+
+
+# --- streaming, one input and one output
+
+
+@function
+def total(numbers: Iterator[int]) -> int:
+    """The sum of all numbers, once the input has ended."""
+    with _marked("total"):
+        return sum(numbers)
+
+
+@function
+async def greeting(values: AsyncIterator[Any]) -> AsyncIterator[Any]:
+    """``hello`` before anything is read, then every value."""
+    yield "hello"
+    async for value in values:
+        yield value
+
+
+@function
+async def hundred(numbers: AsyncIterator[int]) -> AsyncIterator[int]:
+    """The sum of each hundred numbers, at once."""
+    batch: list[int] = []
+    async for number in numbers:
+        batch.append(number)
+        if len(batch) == 100:
+            yield sum(batch)
+            batch.clear()
+
+
+@function
+def early(values: Iterator[Any]) -> Iterator[Any]:
+    """The first two values; then it returns and leaves the rest unread."""
+    yield from islice(values, 2)
+
+
+@function
+def emit(counts: Iterator[int]) -> Iterator[int]:
+    """The numbers below the first value; endless when that is negative."""
+    with _marked("emit"):
+        wanted = next(counts)
+        yield from range(wanted) if wanted >= 0 else count()
+
+
+@function
+def refuse(values: Iterator[Any]) -> Iterator[Any]:
+    """Raise at the call, before any stream is handed back."""
+    raise ValueError("refused")
+
+
+# --- other numbers of inputs and outputs
+
+
+@function
+def source() -> Iterator[int]:
+    """1, 2, 3 from no input."""
+    yield from (1, 2, 3)
+
+
+@function
+def boom() -> Iterator[int]:
+    """1, 2, 3 from no input, then an error."""
+    yield from (1, 2, 3)
+    raise ValueError("boom")
+
+
+@function
+def ticker() -> Iterator[str]:
+    """0, 1, 2 ... from no input, as decimal text of 1024 digits, without end."""
+    with _marked("ticker"):
+        for number in count():
+            _mark("ticker.values")
+            yield f"{number:01024d}"
+
+
+@function
+def sink(values: Iterator[Any]) -> None:
+    """Count the values; no output."""
+    for _ in values:
+        _mark("sink.values")
+
+
+@function
+def repeat(words: Iterator[str], counts: Iterator[int]) -> Iterator[str]:
+    """Each word as often as the number beside it says."""
+    for word, times in zip(words, counts, strict=False):
+        for _ in range(times):
+            yield word
+
+
+@function
+def pairs(left: Iterator[Any], right: Iterator[Any]) -> Iterator[list[Any]]:
+    """Each left value with the right value beside it."""
+    for pair in zip(left, right, strict=False):
+        yield list(pair)
+
+
+@function
+def drain_second_first(first: Iterator[Any], second: Iterator[Any]) -> Iterator[Any]:
+    """All values of the second input, then all of the first."""
+    yield from second
+    yield from first
+
+
+@function(outputs=["left", "right"])
+def route(parcels: Iterator[list[Any]]) -> Iterator[Output]:
+    """For each ``[target, value]`` the value on output ``target``, an index or a name."""
+    for target, value in parcels:
+        yield Output(target, value)
+
+
+class Two(NamedTuple):
+    """Two outputs."""
+
+    left: Iterator[int]
+    right: Iterator[int]
+
+
+@function
+def two_outputs(plans: Iterator[list[int]]) -> Two:
+    """Two outputs as the first value ``[left, right]`` says: so many numbers, -1 for no end, -2 for one and an error."""
+    left, right = next(plans)
+    return Two(_planned(left), _planned(right))
+
+
+def _planned(plan: int) -> Iterator[int]:
+    with _marked("two_outputs"):
+        if plan == -2:
+            yield 0
+            raise ValueError("boom")
+        yield from range(plan) if plan >= 0 else count()

@@ -1,0 +1,35 @@
+"""The conformance suite: judges any riff invoker, in any language, from outside.
+
+``python -m invoker.conformance --target HOST:PORT`` calls a small set of named functions that the target serves, described
+in ``docs/reference/conformance.md``, and reports by requirement id.
+"""
+
+from __future__ import annotations
+
+from invoker.conformance import (  # noqa: F401  # importing a chapter registers its scenarios
+    scenarios_accept,
+    scenarios_codecs,
+    scenarios_endings,
+    scenarios_flow,
+    scenarios_grammar,
+    scenarios_http,
+    scenarios_http_wire,
+    scenarios_input,
+    scenarios_shapes,
+)
+from invoker.conformance.cli import add_arguments, main, run, select
+from invoker.conformance.report import Report
+from invoker.conformance.scenario import SCENARIOS, Failure, NotProvided, Scenario, scenario
+
+__all__ = [
+    "SCENARIOS",
+    "Failure",
+    "NotProvided",
+    "Report",
+    "Scenario",
+    "add_arguments",
+    "main",
+    "run",
+    "scenario",
+    "select",
+]

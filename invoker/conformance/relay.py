@@ -1,0 +1,45 @@
+"""A TCP relay in front of a target that can cut its connections without a word, as a lost network does."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+
+__all__ = ["relay"]
+
+_CHUNK = 64 * 1024
+
+
+@asynccontextmanager
+async def relay(host: str, port: int) -> AsyncIterator[tuple[int, Callable[[], None]]]:
+    """Relay a loopback port to an address.
+
+    Yields:
+        The port, and a function that cuts every connection in both directions.
+    """
+    writers: list[asyncio.StreamWriter] = []
+
+    async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError):
+            while chunk := await reader.read(_CHUNK):
+                writer.write(chunk)
+                await writer.drain()
+        writer.close()
+
+    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        onward_reader, onward_writer = await asyncio.open_connection(host, port)
+        writers.extend((writer, onward_writer))
+        await asyncio.gather(pump(reader, onward_writer), pump(onward_reader, writer))
+
+    def sever() -> None:
+        for writer in writers:
+            writer.transport.abort()
+
+    server = await asyncio.start_server(accept, "127.0.0.1", 0)
+    try:
+        yield server.sockets[0].getsockname()[1], sever
+    finally:
+        sever()
+        server.close()
+        await server.wait_closed()

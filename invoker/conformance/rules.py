@@ -1,0 +1,78 @@
+"""Rules that hold for every frame and every status, and the table of faults that an invoker may answer with."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import grpc
+
+from invoker._pb.riff import riff_rpc_pb2 as pb
+from invoker.conformance import frames
+
+__all__ = ["BIS", "LIM", "NAC", "PV", "UE", "UIE", "UMT", "Fault", "check_detail", "check_frame", "shown_frame"]
+
+_CONCRETE = re.compile(r"[\w!#$%&'+.^`|~-]+/[\w!#$%&'+.^`|~-]+(\s*;.*)?", re.ASCII)
+_LEAKS = re.compile(r"Traceback|Unexpected <class|File \"|\.py\b|site-packages")
+_DETAIL_BYTES = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A row of the status table: code and the text that the message starts with."""
+
+    code: grpc.StatusCode
+    prefix: str
+
+    def matches(self, code: grpc.StatusCode, message: str) -> bool:
+        """Whether a status is this fault; after the prefix comes a colon or nothing."""
+        return code is self.code and (message == self.prefix or message.startswith(f"{self.prefix}: "))
+
+    def __str__(self) -> str:
+        return f"{self.code.name} {self.prefix!r}"
+
+
+UMT = Fault(grpc.StatusCode.INVALID_ARGUMENT, "Invoker: Unsupported Media Type")
+NAC = Fault(grpc.StatusCode.INVALID_ARGUMENT, "Invoker: Not Acceptable")
+BIS = Fault(grpc.StatusCode.UNKNOWN, "Invoker: Bad Input Signal")
+PV = Fault(grpc.StatusCode.UNKNOWN, "Invoker: Protocol Violation")
+UIE = Fault(grpc.StatusCode.UNKNOWN, "Invoker: Unexpected Invocation Error")
+UE = Fault(grpc.StatusCode.UNKNOWN, "Invoker: Unexpected Error")
+LIM = Fault(grpc.StatusCode.RESOURCE_EXHAUSTED, "Invoker: Limit Exceeded")
+
+
+def check_frame(frame: pb.OutputFrame, outputs: int | None) -> tuple[str, str] | None:
+    """What a frame breaks of R-098, R-105, R-136 and R-137, as met and expected; None when nothing."""
+    media_type = frame.contentType
+    if "*" in media_type or not _CONCRETE.fullmatch(media_type):
+        return f"the frame {shown_frame(frame)}", "a concrete contentType (R-098, R-137)"
+    if re.search(r";\s*q\s*=", media_type):
+        return f"the frame {shown_frame(frame)}", "a contentType without q (R-098)"
+    if outputs is None:
+        return f"the frame {shown_frame(frame)}", "no frame before a StartFrame was sent (R-051)"
+    if not 0 <= frame.resultIndex < max(outputs, 1):
+        return f"the frame {shown_frame(frame)}", f"a resultIndex below the {outputs} outputs asked for (R-136)"
+    return None
+
+
+def check_detail(code: grpc.StatusCode, detail: str) -> tuple[str, str] | None:
+    """What a status breaks of R-117 and R-118, as met and expected; None when nothing."""
+    if code is not grpc.StatusCode.UNKNOWN:
+        return None
+    if leak := _LEAKS.search(detail):
+        return f"{code.name} {detail!r}", f"a detail without traceback and paths, not {leak.group()!r} (R-117)"
+    if not detail.startswith("Invoker: "):
+        return f"{code.name} {detail!r}", "a detail that starts with 'Invoker: ' (R-117)"
+    if (size := _encoded_size(detail)) > _DETAIL_BYTES:
+        return f"{code.name} with {size} percent-encoded bytes of detail", f"at most {_DETAIL_BYTES} (R-118)"
+    return None
+
+
+def shown_frame(frame: pb.OutputFrame) -> str:
+    """A frame as short text."""
+    return f"({frame.resultIndex}, {frame.contentType!r}, {frames.preview(frame.payload)})"
+
+
+def _encoded_size(detail: str) -> int:
+    """Bytes of a status message on the wire, where gRPC percent-encodes all but printable ASCII."""
+    return sum(1 if 0x20 <= byte <= 0x7E and byte != 0x25 else 3 for byte in detail.encode())

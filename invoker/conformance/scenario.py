@@ -1,0 +1,101 @@
+"""Scenarios and their registry: what is sent, what is expected, which requirements it judges.
+
+A scenario is an async function that takes a `Probe` and raises `Failure` when the target behaves otherwise, or
+`NotProvided` when the target does not offer what is judged. Its docstring says what is expected; the report prints it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from invoker.conformance.probe import Probe
+
+__all__ = ["SCENARIOS", "Failure", "NotProvided", "Scenario", "scenario"]
+
+
+class Failure(Exception):
+    """The target broke a requirement.
+
+    Attributes:
+        met: What the target did.
+        expected: What it should have done.
+        sent: What it was sent, as far as known where the failure was found.
+    """
+
+    def __init__(self, met: str, expected: str, sent: str = "") -> None:
+        super().__init__(f"met {met}; expected {expected}")
+        self.met = met
+        self.expected = expected
+        self.sent = sent
+
+
+class NotProvided(Exception):
+    """The target does not offer the function or the optional feature that is judged."""
+
+
+Body: TypeAlias = "Callable[[Probe], Awaitable[None]]"
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One conversation with the target and what is expected of it.
+
+    Attributes:
+        name: Unique.
+        chapter: Of the catalogue: grammar, input, accept, output, shapes, endings, cancel, flow or http.
+        requirements: ``R-`` ids that it judges.
+        numbers: ``RT-`` ids of the catalogue's scenarios that it carries out.
+        functions: Named functions that the target must provide, the one under test first.
+        over_http: Whether it speaks HTTP, else gRPC.
+        expects: First line of the docstring.
+        body: Runs it.
+    """
+
+    name: str
+    chapter: str
+    requirements: tuple[str, ...]
+    numbers: tuple[str, ...]
+    functions: tuple[str, ...]
+    over_http: bool
+    expects: str
+    body: Body
+
+    def answers_to(self, wanted: str) -> bool:
+        """Whether a user who asks for ``wanted`` means this scenario: its name or one of its ids."""
+        folded = wanted.strip().lower()
+        return folded in {self.name, *(id_.lower() for id_ in (*self.requirements, *self.numbers))}
+
+
+SCENARIOS: dict[str, Scenario] = {}
+"""Every scenario by name, in the order of definition."""
+
+
+def scenario(*ids: str, function: str | tuple[str, ...] = ()) -> Callable[[Body], Body]:
+    """Register an async function as a scenario.
+
+    Args:
+        ids: ``R-`` ids that it judges and ``RT-`` ids that it carries out.
+        function: Named functions it needs; the first one is called when no other is named.
+    """
+
+    def register(body: Body) -> Body:
+        name = body.__name__
+        if name in SCENARIOS:
+            raise ValueError(f"two scenarios are named {name}")
+        chapter = body.__module__.rpartition("scenarios_")[2]
+        SCENARIOS[name] = Scenario(
+            name=name,
+            chapter=chapter.partition("_")[0],
+            requirements=tuple(id_ for id_ in ids if id_.startswith("R-")),
+            numbers=tuple(id_ for id_ in ids if id_.startswith("RT-")),
+            functions=(function,) if isinstance(function, str) else function,
+            over_http=chapter.startswith("http"),
+            expects=(body.__doc__ or "").strip().splitlines()[0],
+            body=body,
+        )
+        return body
+
+    return register

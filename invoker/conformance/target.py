@@ -1,0 +1,160 @@
+"""The target: which address serves which function, channels to it, and whether it provides a function at all."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+import grpc
+import grpc.aio
+
+from invoker.conformance import frames
+
+__all__ = ["Address", "Addresses", "Target", "Unreachable", "parse_addresses"]
+
+_OPTIONS = (
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_send_message_length", -1),
+    ("grpc.enable_http_proxy", 0),
+)
+_ABSENT = (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.UNIMPLEMENTED)
+
+
+class Unreachable(Exception):
+    """Nothing answers at an address."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a function is served.
+
+    Attributes:
+        host: Name or address, IPv6 without brackets.
+        port: TCP port.
+        is_shared: Several functions are served here, so a call has to name the one it wants.
+    """
+
+    host: str
+    port: int
+    is_shared: bool
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Addresses by name of function, and the one for all others."""
+
+    by_function: dict[str, Address] = field(default_factory=dict)
+    default: Address | None = None
+
+    def of(self, function: str) -> Address | None:
+        """Where a function is served, or None: nowhere."""
+        return self.by_function.get(function, self.default)
+
+    def __bool__(self) -> bool:
+        return bool(self.by_function) or self.default is not None
+
+    def __str__(self) -> str:
+        named = [f"{name}={address}" for name, address in self.by_function.items()]
+        return ", ".join([str(self.default)] * (self.default is not None) + named)
+
+
+def parse_addresses(texts: Sequence[str]) -> Addresses:
+    """Read ``HOST:PORT`` (every function) and ``NAME=HOST:PORT`` (this function); a later one replaces an earlier.
+
+    Raises:
+        ValueError: A text is neither.
+    """
+    by_function: dict[str, Address] = {}
+    default: Address | None = None
+    for text in texts:
+        name, equals, place = text.rpartition("=")
+        with suppress(ValueError):
+            parts = urlsplit(f"//{place}")
+            if parts.hostname and parts.port and not parts.path and bool(name) == bool(equals):
+                address = Address(parts.hostname, parts.port, is_shared=not name)
+                if name:
+                    by_function[name] = address
+                else:
+                    default = address
+                continue
+        raise ValueError(f"{text!r} is neither HOST:PORT nor NAME=HOST:PORT")
+    return Addresses(by_function, default)
+
+
+class Target:
+    """The invoker under judgement.
+
+    Args:
+        grpc_at: Where functions are served over gRPC.
+        http_at: Where functions are served over HTTP; may be empty.
+        timeout_s: Limit of each single wait.
+        message_bytes: The target's limit of an inbound message.
+    """
+
+    def __init__(self, grpc_at: Addresses, http_at: Addresses, *, timeout_s: float, message_bytes: int) -> None:
+        self.grpc_at = grpc_at
+        self.http_at = http_at
+        self.timeout_s = timeout_s
+        self.message_bytes = message_bytes
+        self._channels: dict[Address, grpc.aio.Channel] = {}
+        self._provided: dict[str, bool] = {}
+
+    def channel(self, function: str) -> grpc.aio.Channel:
+        """The shared channel to where a function is served."""
+        address = self.grpc_at.of(function)
+        if address is None:
+            raise Unreachable(f"no --target serves {function}")
+        if address not in self._channels:
+            self._channels[address] = self.new_channel(str(address))
+        return self._channels[address]
+
+    def new_channel(self, address: str, *options: tuple[str, int]) -> grpc.aio.Channel:
+        """A channel of its own connection; the caller closes it."""
+        chosen = {**dict(_OPTIONS), "grpc.use_local_subchannel_pool": 1, **dict(options)}
+        return grpc.aio.insecure_channel(address, options=tuple(chosen.items()))
+
+    def metadata(self, function: str) -> tuple[tuple[str, str], ...]:
+        """Metadata that chooses a function at an address that serves several."""
+        address = self.grpc_at.of(function)
+        return (("invoker-function", function),) if address is not None and address.is_shared else ()
+
+    async def provides(self, function: str) -> bool:
+        """Whether the target serves a function: it is called once, without a signal, to see.
+
+        Raises:
+            Unreachable: Nothing answers at its address.
+        """
+        if self.grpc_at.of(function) is None:
+            return False
+        if function not in self._provided:
+            self._provided[function] = await self._answers(function)
+        return self._provided[function]
+
+    async def _answers(self, function: str) -> bool:
+        channel = self.channel(function)
+        try:
+            await asyncio.wait_for(channel.channel_ready(), self.timeout_s)
+        except TimeoutError:
+            raise Unreachable(f"nothing answers at {self.grpc_at.of(function)} within {self.timeout_s:g} s") from None
+        method: Any = channel.stream_stream(frames.PATH)
+        call = method(metadata=self.metadata(function) or None)
+        try:
+            await call.done_writing()
+            code = await asyncio.wait_for(asyncio.shield(call.code()), self.timeout_s)
+        except (TimeoutError, asyncio.InvalidStateError):
+            return True  # it hangs instead of refusing: a scenario's business
+        finally:
+            call.cancel()
+        return code not in _ABSENT
+
+    async def close(self) -> None:
+        """Close every channel."""
+        for channel in self._channels.values():
+            await channel.close()
