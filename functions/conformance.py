@@ -277,7 +277,7 @@ class Two(NamedTuple):
 
 @function
 def two_outputs(plans: Iterator[list[int]]) -> Two:
-    """Two outputs as the first value ``[left, right]`` says: so many numbers, -1 for no end, -2 for one and an error."""
+    """Two outputs as the first value says: so many numbers each; -1 is without end, -2 is one and an error."""
     left, right = next(plans)
     return Two(_planned(left), _planned(right))
 

@@ -1,7 +1,7 @@
 """`Call` drives one raw riff call: sends signals or any bytes, and judges what comes back.
 
-Frames are read only when a scenario asks for them, so that a scenario may be a slow reader. Every wait has a limit. What
-was sent is kept as text for the report. Each frame and each status is checked against the rules that always hold.
+Frames are read only when a scenario asks for them, so that a scenario may be a slow reader. Every wait has a limit.
+What was sent is kept as text for the report. Each frame and each status is checked against the rules that always hold.
 """
 
 from __future__ import annotations

@@ -77,23 +77,23 @@ def run(args: argparse.Namespace) -> int:
     try:
         scenarios = select(only=args.only, chapters=args.chapter)
         grpc_at, http_at = parse_addresses(args.target), parse_addresses(args.http)
-        if not (args.list or grpc_at or http_at):
-            raise ValueError("name a --target HOST:PORT (gRPC) or an --http HOST:PORT to judge")
     except ValueError as error:
-        return _unusable(error)
+        return _unusable(str(error))
     if args.list:
         _list(scenarios)
         return 0
+    if not (grpc_at or http_at):
+        return _unusable("name a --target HOST:PORT (gRPC) or an --http HOST:PORT to judge")
     try:
         outcomes = asyncio.run(_run(args, grpc_at, http_at, scenarios))
     except Unreachable as error:
-        return _unusable(error)
+        return _unusable(str(error))
     places = [str(grpc_at)] * bool(grpc_at) + [f"http {http_at}"] * bool(http_at)
     report = Report(outcomes, target=", ".join(places), is_whole=len(scenarios) == len(SCENARIOS))
     try:
         _publish(report, args)
     except OSError as error:
-        return _unusable(error)
+        return _unusable(str(error))
     return _FAILED if report.has_failed else 0
 
 
@@ -130,7 +130,7 @@ async def _run(
 ) -> list[Outcome]:
     target = Target(grpc_at, http_at, timeout_s=args.timeout, message_bytes=args.max_message)
     try:
-        return await run_scenarios(target, scenarios, each=_tell if args.verbose else lambda outcome: None)
+        return await run_scenarios(target, scenarios, each=_tell if args.verbose else None)
     finally:
         await target.close()
 
@@ -150,6 +150,6 @@ def _publish(report: Report, args: argparse.Namespace) -> None:
         print(report.text())
 
 
-def _unusable(error: Exception) -> int:
-    print(f"invoker conformance: {error}", file=sys.stderr)
+def _unusable(reason: str) -> int:
+    print(f"invoker conformance: {reason}", file=sys.stderr)
     return _UNUSABLE

@@ -122,7 +122,7 @@ class Connection:
         said = ", ".join(f"{name}: {value}" for name, value in given)
         self._sent = f"{method} {path} [{said}] {preview(b''.join(body) if isinstance(body, list) else body)}"
         self._writer.write(self._door.head(method, path, (*given, framing)).encode("utf-8"))
-        with suppress(ConnectionError):  # the answer may have come before the body was read to its end
+        with suppress(ConnectionError, TimeoutError):  # the answer may come before the body was read to its end
             for at in range(0, len(content), _CHUNK):
                 self._writer.write(content[at : at + _CHUNK])
                 await asyncio.wait_for(self._writer.drain(), self._door.timeout_s)

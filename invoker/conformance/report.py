@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 from invoker.conformance.requirements import REQUIREMENTS, Requirement
 from invoker.conformance.runner import Outcome, Verdict
@@ -114,7 +114,7 @@ class Report:
     def junit(self) -> str:
         """One test case a scenario, as JUnit XML."""
         verdicts = Counter(outcome.verdict for outcome in self.outcomes)
-        suite = ElementTree.Element(
+        suite = ET.Element(
             "testsuite",
             name=f"riff conformance of {self.target}",
             tests=str(len(self.outcomes)),
@@ -124,7 +124,7 @@ class Report:
             time=f"{sum(outcome.seconds for outcome in self.outcomes):.3f}",
         )
         for outcome in self.outcomes:
-            case = ElementTree.SubElement(
+            case = ET.SubElement(
                 suite,
                 "testcase",
                 classname=f"riff.{outcome.scenario.chapter}",
@@ -132,11 +132,11 @@ class Report:
                 time=f"{outcome.seconds:.3f}",
             )
             if outcome.failure is not None:
-                failure = ElementTree.SubElement(case, "failure", message=_xml_safe(str(outcome.failure)))
+                failure = ET.SubElement(case, "failure", message=_xml_safe(str(outcome.failure)))
                 failure.text = _xml_safe("\n".join(_told(outcome)))
             if outcome.verdict is Verdict.NOT_PROVIDED:
-                ElementTree.SubElement(case, "skipped", message=f"not provided: {outcome.reason}")
-        return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True)
+                ET.SubElement(case, "skipped", message=f"not provided: {outcome.reason}")
+        return ET.tostring(suite, encoding="unicode", xml_declaration=True)
 
 
 def _title(outcome: Outcome) -> str:

@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+import grpc
+
 from invoker.conformance.probe import Probe
 from invoker.conformance.scenario import Failure, NotProvided, Scenario
 from invoker.conformance.target import Target
@@ -20,7 +22,7 @@ _SCENARIO_S = 180.0
 class Verdict(enum.Enum):
     """What is said of a scenario or a requirement."""
 
-    PASS = "pass"
+    PASS = "pass"  # noqa: S105  # a verdict
     FAIL = "fail"
     NOT_PROVIDED = "not provided"
     NOT_JUDGED = "not judged"
@@ -46,7 +48,7 @@ class Outcome:
 
 
 async def run(
-    target: Target, scenarios: Iterable[Scenario], *, each: Callable[[Outcome], None] = lambda outcome: None
+    target: Target, scenarios: Iterable[Scenario], *, each: Callable[[Outcome], None] | None = None
 ) -> list[Outcome]:
     """Run scenarios against a target, one at a time: they observe counts of the target's process.
 
@@ -63,7 +65,8 @@ async def run(
         began = time.monotonic()
         verdict, failure, reason = await _judge(target, scenario)
         outcomes.append(Outcome(scenario, verdict, time.monotonic() - began, failure, reason))
-        each(outcomes[-1])
+        if each is not None:
+            each(outcomes[-1])
     return outcomes
 
 
@@ -81,6 +84,10 @@ async def _judge(target: Target, scenario: Scenario) -> tuple[Verdict, Failure |
         return Verdict.FAIL, Failure(f"no end within {_SCENARIO_S:g} s", scenario.expects, sent), ""
     except Failure as failure:
         return Verdict.FAIL, failure, ""
+    except (ArithmeticError, LookupError, TypeError, ValueError, OSError, grpc.RpcError) as error:
+        sent = probe.last_call.sent if probe.last_call else ""
+        met = f"an answer that cannot be read: {type(error).__name__}: {error}"
+        return Verdict.FAIL, Failure(met, scenario.expects, sent), ""
     except ExceptionGroup as group:
         return Verdict.FAIL, _first_failure(group), ""
     return Verdict.PASS, None, ""

@@ -266,9 +266,7 @@ async def custom_codec_csv(probe: Probe) -> None:
         got, ending = await call.ends()
         if UMT.matches(ending.code, ending.detail):
             raise NotProvided("the target registers no codec for text/csv")
-        if ending.code is not grpc.StatusCode.OK or [json.loads(each.payload) for each in got] != [
-            [["a", "b"], ["1", "2"]]
-        ]:
+        if ending.code is not grpc.StatusCode.OK or [call.json_of(each) for each in got] != [[["a", "b"], ["1", "2"]]]:
             raise call.failure(f"{len(got)} frames, then {ending}", "the rows as JSON, then OK")
     async with probe.call() as call:
         await call.start([f"image/png, {CSV}"])

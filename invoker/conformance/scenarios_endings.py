@@ -75,7 +75,7 @@ async def function_returns_early(probe: Probe) -> None:
 
 @scenario("RT-61", "R-121", "R-110", "R-013", function=("total", "marks"))
 async def huge_frame(probe: Probe) -> None:
-    """A frame above the size limit is RESOURCE_EXHAUSTED; the function sees an error and no end; the next call works."""
+    """A frame above the size limit is RESOURCE_EXHAUSTED; the function sees an error, no end; the next call works."""
     watch = await probe.watch("total.calls", "total.failed", "total.completed")
     async with probe.call() as call:
         await call.start()

@@ -24,7 +24,7 @@ async def health_service(probe: Probe) -> None:
         raise NotProvided(f"health check: {answer!r}")
 
 
-@scenario("RT-01", "R-030", "R-031", "R-098", "R-105", function="square")
+@scenario("RT-01", "R-030", "R-031", "R-098", "R-105", "R-136", "R-137", function="square")
 async def square_json(probe: Probe) -> None:
     """A request/reply function maps: output k is the function of input k, on output 0, as JSON."""
     async with probe.call() as call:
@@ -49,7 +49,7 @@ async def replies_come_one_by_one(probe: Probe) -> None:
         await call.gives()
 
 
-@scenario("R-034", "R-035", function="delay")
+@scenario("R-034", function="delay")
 async def awaited_replies_keep_their_order(probe: Probe) -> None:
     """An async request/reply function is awaited; a slow first value still comes first."""
     async with probe.call() as call:

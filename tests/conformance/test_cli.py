@@ -1,0 +1,84 @@
+"""Arguments, selection and exit codes of the suite as a program."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from invoker.conformance import SCENARIOS, main, select
+from tests.conformance.faulty import Peer
+
+
+async def ran(*arguments: str) -> int:
+    """The exit code of the program, run beside the loop of the peer."""
+    return await asyncio.to_thread(main, arguments)
+
+
+async def test_exit_code_0_when_nothing_failed(capsys: pytest.CaptureFixture[str]) -> None:
+    """The table lists the requirements that were judged, and ends with the summary."""
+    async with Peer() as peer:
+        assert await ran("--target", peer.address, "--only", "RT-07,R-048", "--verbose") == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines()[0] == f"riff conformance of {peer.address}"
+    assert out.splitlines()[-1] == "PASSED: requirements 2 pass; scenarios 2 pass"
+    assert "pass         second_start" in err
+
+
+async def test_exit_code_1_when_something_failed(capsys: pytest.CaptureFixture[str]) -> None:
+    """The failure is told in full."""
+    async with Peer("own prefix", serves="square") as peer:
+        assert await ran("--target", f"square={peer.address}", "--only", "second_start") == 1
+    assert "breaks:   R-046" in capsys.readouterr().out
+
+
+async def test_reports_go_to_files_and_stdout(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With --json - stdout holds nothing but the JSON."""
+    junit = tmp_path / "junit.xml"
+    async with Peer() as peer:
+        code = await ran("--target", peer.address, "--only", "rt-01", "--json", "-", "--junit", str(junit))
+    assert code == 0
+    assert json.loads(capsys.readouterr().out)["passed"] is True
+    assert junit.read_text().startswith("<?xml")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ([], "name a --target"),
+        (["--target", "nowhere"], "neither HOST:PORT"),
+        (["--target", "a:1", "--only", "R-999"], "no scenario judges 'R-999'"),
+        (["--target", "a:1", "--chapter", "teapots"], "no chapter 'teapots'"),
+        (["--target", "127.0.0.1:1", "--timeout", "0.2", "--only", "RT-01"], "nothing answers at 127.0.0.1:1"),
+    ],
+)
+async def test_exit_code_2_when_it_cannot_judge(
+    arguments: list[str], text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line on stderr says why."""
+    assert await ran(*arguments) == 2
+    assert text in capsys.readouterr().err
+
+
+def test_the_list_names_every_scenario(capsys: pytest.CaptureFixture[str]) -> None:
+    """No target is needed for it."""
+    assert main(["--list"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == len(SCENARIOS)
+
+
+def test_a_chapter_and_ids_narrow_the_choice() -> None:
+    """Ids of requirements, ids of scenarios and names are understood, without regard to case."""
+    assert {scenario.name for scenario in select(only="r-046")} == {"second_start", "start_after_data"}
+    assert {scenario.chapter for scenario in select(chapters="flow, grammar")} == {"flow", "grammar"}
+    assert [scenario.name for scenario in select(only="RT-42", chapters="flow")] == ["interleaved_10k"]
+    with pytest.raises(ValueError, match="no scenario judges 'RT-42'"):
+        select(only="RT-42", chapters="http")
+
+
+def test_a_timeout_must_be_a_positive_number() -> None:
+    """argparse refuses it."""
+    for text in ("0", "-1", "soon", "inf"):
+        with pytest.raises(SystemExit):
+            main(["--target", "a:1", "--timeout", text])

@@ -1,0 +1,80 @@
+"""The HTTP chapters: what the client sends and reads, and that faults of a front are caught."""
+
+from __future__ import annotations
+
+import pytest
+
+from invoker.conformance import select
+from invoker.conformance.http import Answer, Door
+from invoker.conformance.runner import Outcome, Verdict, run
+from invoker.conformance.scenario import Failure
+from invoker.conformance.target import Address, Target, Unreachable, parse_addresses
+from tests.conformance.faulty_http import Front
+
+CAUGHT = {
+    "closes the connection": "keep_alive_and_chunks",
+    "ignores chunks": "keep_alive_and_chunks",
+    "400 for bad input": "undecodable_body",
+    "splits headers": "header_injection",
+    "lets headers clash": "output_headers_that_clash",
+    "text errors only": "error_bodies",
+    "no newline": "error_bodies",
+}
+
+
+async def judged(name: str, *faults: str) -> Outcome:
+    """What the suite says of a front in one scenario."""
+    async with Front(*faults) as front:
+        nowhere, at = parse_addresses([]), parse_addresses([front.address])
+        (outcome,) = await run(Target(nowhere, at, timeout_s=2.0, message_bytes=4 << 20), select(only=name))
+    return outcome
+
+
+@pytest.mark.parametrize("name", [*sorted(set(CAUGHT.values())), "echo_with_defaults", "unsupported_media_type"])
+async def test_a_right_front_passes(name: str) -> None:
+    """Without faults the front passes each scenario used below."""
+    outcome = await judged(name)
+    assert outcome.verdict is Verdict.PASS, outcome.failure
+
+
+@pytest.mark.parametrize(("fault", "name"), CAUGHT.items())
+async def test_a_faulty_front_is_caught(fault: str, name: str) -> None:
+    """A front with one fault fails the scenario that judges it."""
+    outcome = await judged(name, fault)
+    assert outcome.verdict is Verdict.FAIL
+    assert outcome.failure is not None
+    assert outcome.failure.sent.startswith("POST / ")
+
+
+async def test_observing_scenarios_need_the_grpc_address() -> None:
+    """A scenario that reads marks is not provided when only the HTTP address is known."""
+    outcome = await judged("other_methods_and_paths")
+    assert outcome.verdict is Verdict.NOT_PROVIDED
+    assert outcome.reason == "function marks"
+
+
+async def test_the_function_is_named_in_a_header() -> None:
+    """A front that serves several functions is told which one."""
+    async with Front() as front:
+        host, _, port = front.address.partition(":")
+        door = Door(Address(host, int(port), is_shared=True), "square", timeout_s=2.0)
+        answer = await door.exchange("POST", "/", [("Content-Type", "application/json")], b"7")
+        assert answer.has(200, "application/json", b"49") is answer
+
+
+async def test_no_answer_at_all_is_unreachable() -> None:
+    """A port where nobody listens is no failure of a requirement."""
+    with pytest.raises(Unreachable, match=r"nothing answers at 127\.0\.0\.1:1"):
+        await Door(Address("127.0.0.1", 1, is_shared=False), "", timeout_s=1.0).exchange("POST", "/")
+
+
+def test_an_answer_that_differs_tells_both() -> None:
+    """The failure names the request, the response and what was expected."""
+    answer = Answer(200, (("Content-Type", "text/plain; charset=utf-8"), ("X-A", "1"), ("x-a", "2")), b"x", "POST / x")
+    assert answer.header("X-a") == "1, 2"
+    assert answer.has(200, "text/plain", b"x") is answer
+    with pytest.raises(Failure) as caught:
+        answer.has(500)
+    assert caught.value.sent == "POST / x"
+    assert caught.value.expected == "500"
+    assert "200 text/plain" in caught.value.met

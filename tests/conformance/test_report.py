@@ -1,0 +1,103 @@
+"""The report: by requirement, as table, JSON and JUnit."""
+
+from __future__ import annotations
+
+import json
+from xml.etree import ElementTree as ET
+
+from invoker.conformance import SCENARIOS
+from invoker.conformance.report import Report
+from invoker.conformance.requirements import REQUIREMENTS
+from invoker.conformance.runner import Outcome, Verdict
+from invoker.conformance.scenario import Failure
+
+FAILURE = Failure("2 frames, then OK", "UNKNOWN 'Invoker: Protocol Violation'", "S, S \x00")
+
+
+def outcome(name: str, verdict: Verdict, reason: str = "") -> Outcome:
+    """An outcome of a scenario."""
+    return Outcome(SCENARIOS[name], verdict, 0.25, FAILURE if verdict is Verdict.FAIL else None, reason)
+
+
+def verdicts(*outcomes: Outcome) -> dict[str, Verdict]:
+    """What the report says of each requirement."""
+    return {row.requirement.id: row.verdict for row in Report(outcomes, target="here").rows}
+
+
+def test_every_requirement_has_a_row() -> None:
+    """Also those that nobody outside can judge, with the reason."""
+    rows = Report([], target="here").rows
+    assert [row.requirement.id for row in rows] == [f"R-{number:03}" for number in range(1, 164)]
+    assert {row.verdict for row in rows} == {Verdict.NOT_JUDGED}
+    assert all(row.reason for row in rows)
+
+
+def test_one_failure_fails_a_requirement() -> None:
+    """Whatever its other scenarios say."""
+    found = verdicts(outcome("second_start", Verdict.PASS), outcome("start_after_data", Verdict.FAIL))
+    assert found["R-046"] is Verdict.FAIL
+
+
+def test_a_pass_counts_beside_a_missing_function() -> None:
+    """A requirement is judged by those scenarios that could run."""
+    found = verdicts(
+        outcome("second_start", Verdict.PASS), outcome("start_after_data", Verdict.NOT_PROVIDED, "function x")
+    )
+    assert found["R-046"] is Verdict.PASS
+
+
+def test_a_missing_function_is_told() -> None:
+    """The row says what the target does not provide."""
+    report = Report([outcome("second_start", Verdict.NOT_PROVIDED, "function square")], target="here", is_whole=False)
+    assert [(row.verdict, row.reason) for row in report.rows] == [(Verdict.NOT_PROVIDED, "function square")]
+    assert report.has_failed  # nothing passed
+
+
+def test_the_text_tells_a_failure_in_full() -> None:
+    """Sent, met, expected, and the text of the requirement that it breaks."""
+    text = Report([outcome("second_start", Verdict.FAIL)], target="here", is_whole=False).text()
+    for part in (
+        "R-046  MUST    fail",
+        "[failed by second_start]",
+        "FAIL second_start RT-07 R-046 [square]",
+        "sent:     S, S",
+        "met:      2 frames, then OK",
+        "expected: UNKNOWN 'Invoker: Protocol Violation'",
+        "breaks:   R-046 A later start fails the call.",
+        "FAILED: requirements 1 fail; scenarios 1 fail",
+    ):
+        assert part in text
+
+
+def test_the_summary_of_a_run_that_passed() -> None:
+    """One line with the counts."""
+    report = Report([outcome("second_start", Verdict.PASS)], target="here", is_whole=False)
+    assert report.summary() == "PASSED: requirements 1 pass; scenarios 1 pass"
+    assert not report.has_failed
+
+
+def test_json_holds_requirements_and_scenarios() -> None:
+    """Machines read the same facts."""
+    told = json.loads(Report([outcome("second_start", Verdict.FAIL)], target="here").json())
+    assert told["passed"] is False
+    assert len(told["requirements"]) == len(REQUIREMENTS)
+    (scenario,) = told["scenarios"]
+    assert scenario["numbers"] == ["RT-07"]
+    assert scenario["met"] == "2 frames, then OK"
+    assert scenario["result"] == "fail"
+
+
+def test_junit_has_a_case_a_scenario() -> None:
+    """Failures and skips are told apart; control characters do not break the XML."""
+    report = Report(
+        [
+            outcome("second_start", Verdict.FAIL),
+            outcome("start_after_data", Verdict.NOT_PROVIDED, "function x"),
+            outcome("square_json", Verdict.PASS),
+        ],
+        target="here",
+    )
+    suite = ET.fromstring(report.junit())
+    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("3", "1", "1")
+    assert [case.get("classname") for case in suite] == ["riff.grammar", "riff.grammar", "riff.shapes"]
+    assert [[child.tag for child in case] for case in suite] == [["failure"], ["skipped"], []]

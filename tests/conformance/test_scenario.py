@@ -1,0 +1,54 @@
+"""The registry of scenarios: ids, chapters, functions, and what it covers."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import invoker.conformance
+from invoker.conformance.probe import Probe
+from invoker.conformance.requirements import REQUIREMENTS
+from invoker.conformance.scenario import SCENARIOS, scenario
+
+DOCUMENT = Path(invoker.conformance.__file__).parents[2] / "docs" / "reference" / "conformance.md"
+
+
+def test_every_scenario_says_what_it_expects_and_judges() -> None:
+    """A sentence, at least one requirement, a function, a chapter."""
+    for each in SCENARIOS.values():
+        assert each.expects.endswith("."), each.name
+        assert each.requirements, each.name
+        assert each.functions, each.name
+        assert set(each.requirements) <= REQUIREMENTS.keys(), each.name
+        assert all(re.fullmatch(r"RT-\d\d", number) for number in each.numbers), each.name
+
+
+def test_every_requirement_is_judged_or_says_why_not() -> None:
+    """And none is both."""
+    judged = {id_ for each in SCENARIOS.values() for id_ in each.requirements}
+    for id_, requirement in REQUIREMENTS.items():
+        assert (id_ in judged) != bool(requirement.unjudged), id_
+
+
+def test_every_scenario_of_the_catalogue_is_carried_out() -> None:
+    """All but the three that are tests of a process."""
+    carried = {number for each in SCENARIOS.values() for number in each.numbers}
+    assert {f"RT-{number:02}" for number in range(1, 87)} - carried == {"RT-72", "RT-73", "RT-74"}
+
+
+def test_every_named_function_is_documented() -> None:
+    """Others provide them from the document alone."""
+    documented = set(re.findall(r"^\| `(\w+)` \|", DOCUMENT.read_text(), flags=re.MULTILINE))
+    assert documented == {name for each in SCENARIOS.values() for name in each.functions}
+
+
+def test_a_name_can_be_taken_only_once() -> None:
+    """Two scenarios of one name would hide each other."""
+
+    async def second_start(probe: Probe) -> None:
+        """Twice."""
+
+    with pytest.raises(ValueError, match="two scenarios are named second_start"):
+        scenario("R-046", function="square")(second_start)
