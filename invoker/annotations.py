@@ -114,7 +114,7 @@ def read_return(annotation: Any) -> Returned:
             return Returned(annotation, Result.STREAM, stream=stream, open=True)
         return Returned(annotation, Result.STREAM, (_output("out", item),), stream)
     if (several := _several(bare)) is not None:
-        return _returned_tuple(annotation, *several)
+        return _returned_tuple(annotation, several[0], is_open=several[1])
     if _mentions_output(bare):
         return Returned(annotation, Result.VALUE, open=True)
     return Returned(annotation, Result.VALUE, (_output("out", bare),))
@@ -218,7 +218,7 @@ def _several(annotation: Any) -> tuple[list[tuple[str, Any]], bool] | None:
     return (fields, False) if any(_stream(field) for _, field in fields) else None
 
 
-def _returned_tuple(annotation: Any, fields: list[tuple[str, Any]], is_open: bool) -> Returned:
+def _returned_tuple(annotation: Any, fields: list[tuple[str, Any]], *, is_open: bool) -> Returned:
     for name, field in fields:
         if not _stream(field):
             raise TypeError(f"mixes iterators and values: '{name}' is {render(field)}; make each of them an iterator")

@@ -54,23 +54,11 @@ def read_arguments(facts: Facts) -> list[Argument]:
                 "remove the '/' or name both in @function(inputs=...)"
             )
         found.append(Argument(one.name, reading, one.name if by_name else ""))
-    return _context_by_name(facts, found)
-
-
-def _context_by_name(facts: Facts, found: list[Argument]) -> list[Argument]:
-    """Pass a context that comes last by name, so that binding it is a plain partial, which costs nothing an item."""
-    positional_only = {one.name for one in facts.parameters if one.kind is one.POSITIONAL_ONLY}
-    for place in reversed(range(len(found))):
-        one = found[place]
-        if one.keyword:
-            continue
-        if not one.reading.context or one.name in positional_only:
-            break
-        found[place] = replace(one, keyword=one.name)
     return found
 
 
 def fixes_inputs(options: Options, inputs: list[Argument]) -> bool:
+    """Whether the decorator names so many inputs that a variadic parameter has no say any more."""
     return options.inputs is not None and any(one.variadic for one in inputs) and len(options.inputs) >= len(inputs)
 
 
@@ -95,6 +83,7 @@ def _names_parameters(facts: Facts, wanted: Sequence[str]) -> bool:
 
 
 def input_specs(facts: Facts, inputs: list[Argument], style: Style) -> tuple[StreamSpec, ...]:
+    """Describe the inputs in the order of their index."""
     wanted = facts.options.inputs
     order = input_order(facts, inputs)
     fallback = len(inputs) - 1  # a variadic parameter comes last whatever the names say
@@ -112,6 +101,7 @@ def input_specs(facts: Facts, inputs: list[Argument], style: Style) -> tuple[Str
 
 
 def wrong_names(option: str, wanted: Sequence[str], function: str, own: list[str]) -> str:
+    """Say that the decorator gives another number of names than there are streams."""
     text = f"@function({option}={tuple(wanted)!r}) names {len(wanted)} {option}, but '{function}' has {len(own)}"
     for name in wanted:
         near = get_close_matches(name, own, n=1)

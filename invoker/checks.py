@@ -98,7 +98,7 @@ class _Scan:
         self._tree = tree
         self._nodes = list(_own_nodes(tree))
         self._parents = {child: node for node in [tree, *self._nodes] for child in ast.iter_child_nodes(node)}
-        self._locals = _assigned(tree, self._nodes)
+        self._locals = _assigned(self._nodes)
         self._arguments = {node.arg for node in ast.walk(tree.args) if isinstance(node, ast.arg)}
         self._closure = inspect.getclosurevars(inner).nonlocals
         self._file = inspect.getsourcefile(inner) or "?"
@@ -229,7 +229,7 @@ def _own_nodes(tree: ast.AST) -> Iterator[ast.AST]:
             body.extend(ast.iter_child_nodes(node))
 
 
-def _assigned(tree: ast.FunctionDef | ast.AsyncFunctionDef, nodes: list[ast.AST]) -> set[str]:
+def _assigned(nodes: list[ast.AST]) -> set[str]:
     """Names that the body gives another meaning than the module does; parameters are not among them."""
     names = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     names |= {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)}

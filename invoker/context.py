@@ -79,7 +79,7 @@ class Context:
         "output_names",
     )
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the one place where a driver fills everything in
         self,
         invocation_id: str = "",
         function: str = "",
@@ -92,12 +92,8 @@ class Context:
         is_cancelled: Callable[[], bool] | None = None,
         wait: Callable[[Awaitable[Any]], Any] | None = None,
     ) -> None:
-        """Make a context; a driver does.
-
-        Args:
-            is_cancelled: Answers whether the invocation is over; asked again each time.
-            wait: Blocks the calling thread until the loop has awaited its argument, and gives the result.
-        """
+        # A driver makes it. `is_cancelled` is asked each time; `wait` blocks the calling thread until the loop has
+        # awaited its argument, and gives the result.
         self.invocation_id = invocation_id
         self.function = function
         self.input_names = input_names

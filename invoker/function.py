@@ -61,7 +61,7 @@ def function(
     ready: Callable[[], Any] | None = None,
     hook_timeout_s: float | None = None,
 ) -> Callable[[F], F]: ...
-def function(target: Any = None, /, **said: Any) -> Any:
+def function(target: Any = None, /, **said: Any) -> Any:  # noqa: D417 - the options are said by the overload
     """Declare a function of the catalogue, with or without arguments.
 
     Args:

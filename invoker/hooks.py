@@ -150,12 +150,13 @@ async def run_hook(hook: Callable[[], Any], title: str, *, timeout_s: float | No
             return await result if inspect.isawaitable(result) else result
     except asyncio.CancelledError:
         raise
-    except BaseException as error:  # noqa: BLE001 - user code may raise anything, SystemExit too
+    except BaseException as raised:  # noqa: BLE001 - user code may raise anything, SystemExit too
+        error = raised.error if isinstance(raised, _Raised) else raised
         if limit.expired():
             text = f"The hook took too long to run (timeout: {(timeout_s or 0) * 1000:.0f}ms): {title}"
             raise HookError(text) from None
         if isinstance(error, StartupError):
-            raise
+            raise error from None
         raise HookError(f"the {title} raised {describe(error)}") from error
 
 
@@ -195,10 +196,7 @@ async def _in_thread(hook: Callable[[], Any], title: str) -> Any:
 
     context = contextvars.copy_context()
     threading.Thread(target=context.run, args=(run,), name=f"invoker {title}", daemon=True).start()
-    try:
-        return await done
-    except _Raised as wrapped:
-        raise wrapped.error from None
+    return await done
 
 
 class _Raised(Exception):

@@ -30,8 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-pickle", action="store_true", help="load a .pkl, which runs any code it holds with all your rights"
     )
-    if not any("--debug" in action.option_strings for action in parser._actions):
-        parser.add_argument("--debug", action="store_true", help="show the traceback of what failed")
+    parser.add_argument("--debug", action="store_true", help="show the traceback of what failed")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -43,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         functions = prepare(args.entrypoint, allow_pickle=args.allow_pickle)
     except StartupError as error:
-        if getattr(args, "debug", False):
+        if args.debug:
             traceback.print_exception(error)
         if args.json:
             print(json.dumps({"entrypoint": args.entrypoint, "functions": [], "error": error.detail}, indent=2))

@@ -94,12 +94,12 @@ def _is_file(source: str) -> bool:
 
 
 def _put_on_path(folder: str) -> None:
-    if folder not in sys.path and not (folder == os.getcwd() and "" in sys.path):
+    if folder not in sys.path and not (folder == str(Path.cwd()) and "" in sys.path):
         sys.path.insert(0, folder)
 
 
 def _import_module(name: str, *, fresh: bool) -> types.ModuleType:
-    _put_on_path(os.getcwd())
+    _put_on_path(str(Path.cwd()))
     importlib.invalidate_caches()
     with _explained(name):
         if not fresh or name not in sys.modules:
@@ -144,7 +144,8 @@ def _execute(spec: ModuleSpec) -> types.ModuleType:
         loader: Any = spec.loader
         if hasattr(loader, "source_to_code") and spec.origin:
             linecache.checkcache(spec.origin)
-            exec(loader.source_to_code(loader.get_data(spec.origin), spec.origin), module.__dict__)
+            code = loader.source_to_code(loader.get_data(spec.origin), spec.origin)
+            exec(code, module.__dict__)  # noqa: S102 - this is what importing is
         else:
             loader.exec_module(module)
     except BaseException:
@@ -169,7 +170,7 @@ class _explained:  # noqa: N801 - used as a statement
     def __enter__(self) -> None:
         return None
 
-    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         if error is None or not isinstance(error, Exception | SystemExit):
             return
         if isinstance(error, ModuleNotFoundError) and _is_prefix(error.name or "", self._name):
@@ -261,9 +262,9 @@ def _load_pickle(source: str, *, allow_pickle: bool) -> Any:
             f"'{source}' is a pickle, and loading a pickle runs whatever code it holds with all your rights; "
             "pass --allow-pickle only if you trust whoever made it"
         )
-    _put_on_path(os.getcwd())
+    _put_on_path(str(Path.cwd()))
     try:
-        import cloudpickle  # type: ignore[import-untyped] # it has no stubs; only for pickles: it costs 20 ms
+        import cloudpickle  # only for pickles: it costs 20 ms
 
         with path.open("rb") as file:
             found = cloudpickle.load(file)

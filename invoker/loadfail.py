@@ -40,7 +40,7 @@ def explain_missing_module(name: str, missing: str) -> str:
         return f"{text}; did you mean '{f'{parent}.' if parent else ''}{near[0]}{name[len(missing) :]}'?"
     if parent:
         return f"{text}; '{parent}' has {', '.join(sorted(_modules_in(parent))[:10]) or 'no modules'}"
-    return f"{text} in {os.getcwd()} or among the installed packages; run from the directory that holds {child}.py"
+    return f"{text} in {Path.cwd()} or among the installed packages; run from the directory that holds {child}.py"
 
 
 def explain_missing_file(source: str, path: Path) -> str:
@@ -49,10 +49,10 @@ def explain_missing_file(source: str, path: Path) -> str:
         return f"'{source}' is a directory; name a file in it, like '{source.rstrip('/')}/file.py:function'"
     if not path.parent.is_dir():
         return f"there is no file '{source}', nor its directory {path.parent}; check the path"
-    names = [one.name for one in path.parent.iterdir() if one.suffix == path.suffix or one.suffix == ".py"]
+    names = [one.name for one in path.parent.iterdir() if one.suffix in {path.suffix, ".py"}]
     near = get_close_matches(path.name, names, n=1)
     hint = f"did you mean '{Path(source).parent / near[0]}'?" if near else "check the path"
-    return f"there is no file '{source}' in {os.getcwd()}; {hint}"
+    return f"there is no file '{source}' in {Path.cwd()}; {hint}"
 
 
 def explain_missing_attribute(path: str, parent: Any, name: str) -> str:
@@ -94,19 +94,19 @@ def where_of(error: BaseException) -> str:
 
 def _modules_in(parent: str) -> list[str]:
     if not parent:
-        found = {one.name for one in pkgutil.iter_modules([os.getcwd()])}
+        found = {one.name for one in pkgutil.iter_modules([str(Path.cwd())])}
         # Packages without __init__.py are importable too.
         found |= {one.name for one in Path.cwd().iterdir() if one.is_dir() and one.name.isidentifier()}
         return sorted(found)
     try:
         return [one.name for one in pkgutil.iter_modules(importlib.import_module(parent).__path__)]
-    except Exception:  # only a suggestion hangs on it
+    except Exception:  # noqa: BLE001 - only a suggestion hangs on it
         return []
 
 
 def _is_function(parent: Any, name: str) -> bool:
     value = inspect.getattr_static(parent, name, None)
-    return callable(value) and not isinstance(value, type) or isinstance(value, staticmethod | classmethod)
+    return (callable(value) and not isinstance(value, type)) or isinstance(value, staticmethod | classmethod)
 
 
 def _how_to_get(module: str) -> str:
@@ -120,9 +120,9 @@ def _how_to_get(module: str) -> str:
 def _is_authors(filename: str) -> bool:
     if filename.startswith("<"):
         return False
-    path = os.path.abspath(filename)
+    path = str(Path(filename).absolute())
     paths = sysconfig.get_paths()
-    foreign = [paths["stdlib"], paths["platstdlib"], paths["purelib"], paths["platlib"], os.path.dirname(__file__)]
+    foreign = [paths["stdlib"], paths["platstdlib"], paths["purelib"], paths["platlib"], str(Path(__file__).parent)]
     return not any(path.startswith(folder + os.sep) for folder in foreign)
 
 

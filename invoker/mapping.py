@@ -124,9 +124,13 @@ def _each(call: Callable[[Any], Any], values: Iterator[Any], wait: Wait) -> Iter
 
 
 def _each_ignored(call: Callable[[], Any], values: Iterator[Any], wait: Wait) -> Iterator[Any]:
+    plain = _PLAIN
     for _ in values:
         result = call()
-        yield result if is_plain(result) else wait(result)
+        if type(result) in plain or is_plain(result):
+            yield result
+        else:
+            yield wait(result)
 
 
 def _each_zipped(call: Callable[..., Any], inputs: Sequence[Iterator[Any]], wait: Wait) -> Iterator[Any]:

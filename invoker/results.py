@@ -23,7 +23,9 @@ def sync_results(spec: FunctionSpec, result: Any, wait: Wait) -> Sequence[Iterat
     """Give the outputs of a sync function.
 
     Args:
-        result: Of the call. Awaitables are awaited, and async iterators read, through ``wait``.
+        spec: What the signature promises.
+        result: Of the call.
+        wait: Gives the result of an awaitable; async iterators are read through it too.
 
     Raises:
         TypeError: The result is not what the signature promises.

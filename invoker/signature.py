@@ -73,9 +73,7 @@ def examine(function: Any, name: str = "") -> Facts:
         _check_makeable(function, name)
     resolve = _Resolver(name, inner)
     taken, returned = _taken_apart(function, name)
-    parameters = tuple(
-        one.replace(annotation=resolve(one.annotation, f"parameter '{one.name}'")) for one in taken
-    )
+    parameters = tuple(one.replace(annotation=resolve(one.annotation, f"parameter '{one.name}'")) for one in taken)
     code = getattr(inner, "__code__", None)
     return Facts(
         name=name,
@@ -156,10 +154,10 @@ def _taken_apart(function: Any, name: str) -> tuple[list[inspect.Parameter], Any
     try:
         if isinstance(function, functools.partial):
             return _partial(function, name)
-        if isinstance(function, type):
+        is_static = isinstance(inspect.getattr_static(function, "__call__", None), staticmethod)
+        if isinstance(function, type) or is_static:
             signature = inspect.signature(_called(function))
             parameters = list(signature.parameters.values())
-            is_static = isinstance(inspect.getattr_static(function, "__call__"), staticmethod)
             return parameters if is_static else parameters[1:], signature.return_annotation
         signature = inspect.signature(function)
     except ValueError:  # a builtin that does not tell: the common case is one value
@@ -220,7 +218,7 @@ class _Resolver:
                 f"the annotation {annotation!r} of {where} of '{self._name}' cannot be resolved: {error}; "
                 "import that name at run time, not only under TYPE_CHECKING"
             ) from None
-        except Exception as error:  # an annotation is any expression of the author
+        except Exception as error:  # noqa: BLE001 - an annotation is any expression of the author
             raise SpecError(
                 f"the annotation {annotation!r} of {where} of '{self._name}' is not a type: {error}; annotate a type"
             ) from None
@@ -232,9 +230,11 @@ def _well_known() -> dict[str, Any]:
     for module in (typing, abc):
         names |= {name: getattr(module, name) for name in module.__all__}
     names |= {"typing": typing, "collections": sys.modules["collections"]}
-    return names | {"Message": message.Message, "Headers": message.Headers, "Output": message.Output} | {
-        "Context": context.Context
-    }
+    return (
+        names
+        | {"Message": message.Message, "Headers": message.Headers, "Output": message.Output}
+        | {"Context": context.Context}
+    )
 
 
 def _closure(inner: Callable[..., Any]) -> dict[str, Any]:

@@ -85,7 +85,7 @@ def read(function: Any, *, entrypoint: str = "", name: str = "") -> FunctionSpec
         outputs=_with_media_types(facts, outputs, options.output_types, "output_types"),
         open_inputs=is_open,
         open_outputs=open_outputs,
-        concurrency=_concurrency(facts, style, is_async),
+        concurrency=_concurrency(facts, style, is_async=is_async),
         hooks=_hooks(facts, function),
         call=CallPlan(slots, any(one.variadic for one in inputs), result, facts.is_class),
     )
@@ -220,7 +220,7 @@ def _media_types(facts: Facts, said: str | Iterable[str], option: str) -> tuple[
     return types
 
 
-def _concurrency(facts: Facts, style: Style, is_async: bool) -> int:
+def _concurrency(facts: Facts, style: Style, *, is_async: bool) -> int:
     wanted = facts.options.concurrency
     if wanted > 1 and not is_async:
         raise SpecError(
@@ -246,7 +246,7 @@ def _hooks(facts: Facts, function: Any) -> HookSpec:
                 hook = vars(layer).get(kind)
         if hook is not None and not callable(hook):
             raise HookError(
-                f"the {kind} hook of '{facts.name}' is a {type(hook).__name__}, which cannot be called; "
+                f"the {kind} hook of '{facts.name}' is of type {type(hook).__name__}, which cannot be called; "
                 "give a function without arguments"
             )
         found[kind] = hook
