@@ -1,0 +1,107 @@
+"""What single annotations mean, and how they are written out."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Generator, Iterator
+from typing import Annotated, Any, Literal, NamedTuple, Optional, TypeVar
+
+import pytest
+
+from invoker.annotations import read_annotation, read_return, render
+from invoker.context import Context
+from invoker.message import Headers, Message, Output
+from invoker.spec import IGNORED, Result, Take
+
+T = TypeVar("T")
+N = TypeVar("N", bound=int)
+
+
+class Pair(NamedTuple):
+    a: int
+    b: int
+
+
+@pytest.mark.parametrize(
+    ("annotation", "kind", "item", "take"),
+    [
+        (int, "", int, Take.PAYLOAD),
+        (Iterator, "sync", Any, Take.PAYLOAD),
+        (Iterator[int], "sync", int, Take.PAYLOAD),
+        (Generator[int, None, None], "sync", int, Take.PAYLOAD),
+        (AsyncGenerator[str, None], "async", str, Take.PAYLOAD),
+        (Iterator[Message[bytes]], "sync", bytes, Take.MESSAGE),
+        (Message, "", Any, Take.MESSAGE),
+        (Headers, "", IGNORED, Take.HEADERS),
+        (Message[int] | None, "", int, Take.MESSAGE),
+        (Annotated[Iterator[Annotated[int, 1]], 2], "sync", int, Take.PAYLOAD),
+        (int | None, "", int | None, Take.PAYLOAD),
+        (T, "", Any, Take.PAYLOAD),
+        (Iterator[N], "sync", int, Take.PAYLOAD),
+        (list[int], "", list[int], Take.PAYLOAD),
+        (inspect.Parameter.empty, "", Any, Take.PAYLOAD),
+    ],
+)
+def test_R040_parameters(annotation: Any, kind: str, item: Any, take: Take) -> None:
+    """Stream or value, its item, and the part of the message."""
+    reading = read_annotation(annotation)
+    assert (reading.stream, reading.type, reading.take, reading.context) == (kind, item, take, False)
+
+
+def test_the_context_is_seen_through_optional() -> None:
+    """Subclasses too."""
+    assert read_annotation(Context | None).context
+    assert read_annotation(type("Mine", (Context,), {})).context
+
+
+@pytest.mark.parametrize(
+    ("annotation", "result", "stream", "outputs", "is_open"),
+    [
+        (int, Result.VALUE, "", 1, False),
+        (None, Result.NOTHING, "", 0, False),
+        (inspect.Parameter.empty, Result.UNKNOWN, "", 0, True),
+        (Iterator[int], Result.STREAM, "sync", 1, False),
+        (AsyncIterator[int], Result.STREAM, "async", 1, False),
+        (Iterator[Output], Result.STREAM, "sync", 0, True),
+        (Iterator[int | Output], Result.STREAM, "sync", 0, True),
+        (tuple[Iterator[int], Iterator[str]], Result.SEVERAL, "sync", 2, False),
+        (tuple[Iterator[int], ...], Result.SEVERAL, "sync", 0, True),
+        (tuple[Iterator[int], AsyncIterator[int]], Result.SEVERAL, "mixed", 2, False),
+        (tuple[int, ...], Result.VALUE, "", 1, False),
+        (tuple[int, str], Result.VALUE, "", 1, False),
+        (Pair, Result.VALUE, "", 1, False),
+        (Output, Result.VALUE, "", 0, True),
+        (Awaitable[AsyncIterator[int]], Result.STREAM, "async", 1, False),
+    ],
+)
+def test_R039_results(annotation: Any, result: Result, stream: str, outputs: int, is_open: bool) -> None:
+    """The shape of what is returned."""
+    returned = read_return(annotation)
+    assert (returned.result, returned.stream, len(returned.outputs), returned.open) == (
+        result,
+        stream,
+        outputs,
+        is_open,
+    )
+
+
+@pytest.mark.parametrize(
+    ("annotation", "text"),
+    [
+        (int, "int"),
+        (None, "None"),
+        (Any, "Any"),
+        (IGNORED, "ignored"),
+        (Iterator[int], "Iterator[int]"),
+        (dict[str, list[int]], "dict[str, list[int]]"),
+        (Optional[int], "int | None"),  # noqa: UP045 - the other spelling
+        (int | str, "int | str"),
+        (tuple[int, ...], "tuple[int, ...]"),
+        (Literal["a"], "Literal['a']"),
+        (Message[int], "Message[int]"),
+        (Pair, "Pair"),
+    ],
+)
+def test_annotations_are_written_as_an_author_would(annotation: Any, text: str) -> None:
+    """Without the names of their modules."""
+    assert render(annotation) == text

@@ -1,0 +1,62 @@
+"""The decorator `@function`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from invoker.errors import SpecError
+from invoker.function import function, options_of
+from invoker.spec import Style, Take
+
+
+def test_it_returns_the_function_as_it_was() -> None:
+    """With and without arguments."""
+
+    def fn(x: int) -> int:
+        return x
+
+    assert function(fn) is fn
+    assert function(name="f")(fn) is fn
+    assert options_of(fn).name == "f"  # type: ignore[union-attr]
+    assert options_of(len) is None
+
+
+def test_every_option_is_kept() -> None:
+    """Texts become members of their enumerations."""
+
+    @function(style="request-reply", inputs="a", outputs=["x", "y"], argument_type="message", concurrency=2, init=print)
+    def fn(x: int) -> int:
+        return x
+
+    options = options_of(fn)
+    assert options is not None
+    assert (options.style, options.argument_type) == (Style.REQUEST_REPLY, Take.MESSAGE)
+    assert (options.inputs, options.outputs, options.concurrency, options.init) == (("a",), ("x", "y"), 2, print)
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ({"stile": 1}, "has no option 'stile'; did you mean 'style'?"),
+        ({"zzzz": 1}, "has no option 'zzzz'; it has name, style"),
+        ({"style": "steaming"}, "did you mean 'streaming'?"),
+        ({"argument_type": "body"}, "is unknown; it can be 'payload', 'message', 'headers'"),
+        ({"concurrency": 0}, "must be a whole number of at least 1"),
+        ({"concurrency": True}, "must be a whole number of at least 1"),
+        ({"hook_timeout_s": 0}, "must be a number of seconds above 0"),
+        ({"inputs": (1,)}, "takes names; 1 is a int"),
+    ],
+)
+def test_R040_unknown_choices_are_refused_at_start(said: dict[str, Any], text: str) -> None:
+    """At import already, with the nearest name."""
+    with pytest.raises(SpecError) as caught:
+        function(**said)
+    assert text in caught.value.detail
+
+
+def test_what_takes_no_attributes_is_refused() -> None:
+    """The fix is a wrapper."""
+    with pytest.raises(SpecError, match="cannot be decorated with @function; wrap it"):
+        function(len)

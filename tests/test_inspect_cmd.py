@@ -1,0 +1,161 @@
+"""``python -m invoker inspect``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from invoker.inspect_cmd import add_arguments, run
+
+SAMPLE = '''
+import time
+from collections.abc import Iterator, AsyncIterator
+from typing import NamedTuple
+from invoker import Context, Headers, Message, Output, function
+
+class Split(NamedTuple):
+    even: Iterator[int]
+    odd: Iterator[int]
+
+def load(): ...
+
+@function(init=load, hook_timeout_s=3, output_types={"odd": "image/png"})
+def split(xs: Iterator[Message[int]], k: int, hs: Iterator[Headers], ctx: Context) -> Split:
+    """Split it.
+
+    At length.
+    """
+
+@function(concurrency=4)
+async def slow(x: str) -> str:
+    time.sleep(1)
+    return x
+
+@function
+def tag(*xs: Iterator[int]) -> Iterator[Output]:
+    yield Output(0, 1)
+
+@function
+def ticks() -> Iterator[int]:
+    yield 1
+
+@function
+def store(xs: Iterator[int]) -> None: ...
+
+@function
+class Model:
+    def __enter__(self): ...
+    def __exit__(self, *exc): ...
+    def __call__(self, x: bytes) -> str: ...
+'''
+
+
+@pytest.fixture
+def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A module with functions of many shapes in the current directory."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    before = set(sys.modules)
+    path = tmp_path / "inspected.py"
+    path.write_text(
+        SAMPLE.replace(
+            '    """\n\n@function(concurrency', '    """\n    return Split(iter([]), iter([]))\n\n@function(concurrency'
+        )
+    )
+    yield path
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+
+
+@pytest.fixture
+def inspect(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Run the command; its exit code, stdout and stderr."""
+
+    def call(*argv: str) -> tuple[int, str, str]:
+        parser = argparse.ArgumentParser()
+        add_arguments(parser)
+        code = run(parser.parse_args(argv))
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return call
+
+
+Inspect = Callable[..., tuple[int, str, str]]
+
+
+@pytest.mark.usefixtures("sample")
+def test_text_says_how_the_function_was_understood(inspect: Inspect) -> None:
+    """Inputs, outputs, types, media types, style, hooks."""
+    code, out, err = inspect("inspected:split")
+    assert (code, err) == (0, "")
+    assert out == (
+        "split  (inspected:split)\n"
+        "  Split it.\n"
+        "  style     streaming: called once an invocation; sync, in a thread of its own\n"
+        "  input 0   xs: Message[int]  [any codec]\n"
+        "  input 1   k: int, only its first value  [any codec]\n"
+        "  input 2   hs: Headers  [any codec]\n"
+        "  output 0  even: int  [any codec]\n"
+        "  output 1  odd: int  [image/png]\n"
+        "  init      load, at most 3 s\n"
+    )
+
+
+@pytest.mark.usefixtures("sample")
+def test_a_catalogue_shows_every_function(inspect: Inspect) -> None:
+    """Sources, sinks, open arity, warnings, context managers."""
+    code, out, _ = inspect("inspected")
+    assert code == 0
+    for text in (
+        "style        request/reply: called once an item; async, on the event loop",
+        "concurrency  4 calls of an invocation may overlap; results keep their order",
+        "warning      ",
+        "'time.sleep(...)' blocks the event loop",
+        "input 0+  xs: int  [any codec]; as many as the caller sends",
+        "output    as many as the caller asks for, by Output(index or name, value)",
+        "input     none: it is a source",
+        "output   none: it is a sink",
+        "made      the class is instantiated once, at start",
+        "with      entered once at start, left after the last invocation",
+    ):
+        assert text in out
+
+
+@pytest.mark.usefixtures("sample")
+def test_json_says_the_same(inspect: Inspect) -> None:
+    """One object, for programs."""
+    code, out, _ = inspect("inspected", "--json")
+    said = json.loads(out)
+    assert (code, said["error"], said["entrypoint"]) == (0, None, "inspected")
+    split, slow, *_, model = said["functions"]
+    assert split["inputs"][0] == {
+        "index": 0, "name": "xs", "type": "int", "take": "message", "single": False, "media_types": [],
+    }  # fmt: skip
+    assert [one["name"] for one in split["outputs"]] == ["even", "odd"]
+    assert (split["hooks"]["init"], split["hooks"]["timeout_s"]) == ("load", 3)
+    assert (slow["async"], slow["concurrency"], len(slow["warnings"])) == (True, 4, 1)
+    assert (model["hooks"]["instantiated"], model["hooks"]["context_manager"]) == (True, True)
+
+
+@pytest.mark.usefixtures("sample")
+def test_what_was_not_understood_is_said_precisely(inspect: Inspect) -> None:
+    """One sentence on stderr, exit code 1; also in JSON."""
+    code, out, err = inspect("inspected:splti")
+    assert (code, out, err) == (1, "", "invoker: 'inspected' has no 'splti'; did you mean 'split'?\n")
+    code, out, _ = inspect("inspected:splti", "--json")
+    assert json.loads(out)["error"] == "'inspected' has no 'splti'; did you mean 'split'?"
+
+
+def test_R117_a_traceback_is_shown_only_with_debug(inspect: Inspect, sample: Path) -> None:
+    """One line without, everything with."""
+    sample.write_text("def go():\n  raise ValueError('boom')\ngo()")
+    code, _, err = inspect("inspected:fn")
+    assert (code, err.count("\n")) == (1, 1)
+    assert "raised ValueError: boom at inspected.py:2" in err
+    assert "Traceback" in inspect("inspected:fn", "--debug")[2]

@@ -1,0 +1,94 @@
+"""From an entrypoint to functions that are ready to run."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from invoker.context import Context
+from invoker.errors import SpecError
+from invoker.prepare import prepare, prepare_function
+
+Write = Callable[[str, str], Path]
+
+
+class Odd:
+    """Nothing that codecs know."""
+
+    def __init__(self, thing: object, other: object) -> None: ...
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
+    """Write a module into the current directory, which is a new one."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    before = set(sys.modules)
+
+    def write_file(name: str, text: str) -> Path:
+        path = tmp_path / name
+        path.write_text(text)
+        return path
+
+    yield write_file
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+
+
+def test_one_function_is_named_after_its_attribute(write: Write) -> None:
+    """Also when it is a lambda or a partial."""
+    write(
+        "prep_a.py",
+        "import functools\ndef add(a, b): return a + b\nplus = functools.partial(add, 1)\ninc = lambda x: x + 1",
+    )
+    for attribute, expected in (("plus", 3), ("inc", 3)):
+        (prepared,) = prepare(f"prep_a:{attribute}")
+        assert (prepared.spec.name, prepared.spec.entrypoint) == (attribute, f"prep_a:{attribute}")
+        assert list(prepared.function.open([iter([2])], Context())[0]) == [expected]
+
+
+def test_a_catalogue_gives_all_its_functions(write: Write) -> None:
+    """Each with an entrypoint of its own."""
+    write("prep_b.py", "from invoker import function\n@function\ndef a(x): ...\n@function(name='z')\ndef b(x): ...")
+    assert [(one.spec.name, one.spec.entrypoint) for one in prepare("prep_b")] == [("a", "prep_b:a"), ("z", "prep_b:b")]
+
+
+def test_equal_names_in_a_catalogue_are_refused(write: Write) -> None:
+    """A caller could not tell them apart."""
+    write("prep_c.py", "from invoker import function\n@function\ndef a(x): ...\n@function(name='a')\ndef b(x): ...")
+    with pytest.raises(SpecError, match=r"'prep_c:b' and 'prep_c:a' are both named 'a'; give one of them"):
+        prepare("prep_c")
+
+
+def test_a_file_alone_is_named_after_its_function(write: Write) -> None:
+    """Not after the file."""
+    write("prep_d.py", "def fn(x): ...")
+    assert prepare("./prep_d.py")[0].spec.name == prepare("prep_d")[0].spec.name == "fn"
+
+
+def test_certain_mistakes_refuse_the_function_with_their_line(write: Write) -> None:
+    """Before a port opens."""
+    path = write("prep_e.py", "async def get(x): ...\nasync def fn(x):\n  get(x)\n  return x")
+    with pytest.raises(SpecError, match="is never awaited") as caught:
+        prepare("prep_e:fn")
+    assert caught.value.detail.endswith(f"({path}:3)")
+
+
+def test_warnings_are_handed_on(write: Write) -> None:
+    """They do not refuse it."""
+    write("prep_f.py", "import time\nasync def fn(x):\n  time.sleep(x)\n  return x")
+    (prepared,) = prepare("prep_f:fn")
+    assert [one.is_error for one in prepared.warnings] == [False]
+
+
+def test_an_annotation_that_cannot_be_decoded_is_refused() -> None:
+    """No codec makes one of those."""
+
+    def fn(x: Odd) -> int:
+        return 1
+
+    with pytest.raises(SpecError, match="input #0 'x' of 'fn' cannot be decoded: "):
+        prepare_function(fn)
