@@ -1,7 +1,7 @@
 """The conformance suite: judges any riff invoker, in any language, from outside.
 
-``python -m invoker.conformance --target HOST:PORT`` calls a small set of named functions that the target serves, and reports
-by requirement id. ``docs/reference/conformance.md`` describes them.
+``python -m invoker.conformance --target HOST:PORT`` calls a small set of named functions that the target serves, and
+reports by requirement id. ``docs/reference/conformance.md`` describes them.
 """
 
 from __future__ import annotations

@@ -28,7 +28,11 @@ async def relay(host: str, port: int) -> AsyncIterator[tuple[int, Callable[[], N
         writer.close()
 
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        onward_reader, onward_writer = await asyncio.open_connection(host, port)
+        try:
+            onward_reader, onward_writer = await asyncio.open_connection(host, port)
+        except OSError:
+            writer.close()  # the client sees the end, as it would without the relay
+            return
         writers.extend((writer, onward_writer))
         await asyncio.gather(pump(reader, onward_writer), pump(onward_reader, writer))
 

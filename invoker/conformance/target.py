@@ -21,6 +21,7 @@ _OPTIONS = (
     ("grpc.max_send_message_length", -1),
     ("grpc.enable_http_proxy", 0),
 )
+_UNACCEPTABLE = "application/x-invoker-conformance-probe"
 _ABSENT = (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.UNIMPLEMENTED)
 
 
@@ -126,7 +127,7 @@ class Target:
         return (("invoker-function", function),) if address is not None and address.is_shared else ()
 
     async def provides(self, function: str) -> bool:
-        """Whether the target serves a function: it is called once, without a signal, to see.
+        """Whether the target serves a function: a StartFrame that no function accepts is sent once, to see.
 
         Raises:
             Unreachable: Nothing answers at its address.
@@ -146,10 +147,13 @@ class Target:
         method: Any = channel.stream_stream(frames.PATH)
         call = method(metadata=self.metadata(function) or None)
         try:
+            await call.write(frames.start([_UNACCEPTABLE], (), ()).SerializeToString())
             await call.done_writing()
             code = await asyncio.wait_for(asyncio.shield(call.code()), self.timeout_s)
-        except (TimeoutError, asyncio.InvalidStateError):
+        except TimeoutError:
             return True  # it hangs instead of refusing: a scenario's business
+        except (asyncio.InvalidStateError, grpc.RpcError):
+            code = await call.code()  # refused before it read
         finally:
             call.cancel()
         return code not in _ABSENT
