@@ -1,0 +1,125 @@
+# Every verb does the set-up it needs itself; the stamps make the second time quick. `make help` lists the verbs.
+
+FN ?= functions.square:square
+SEEDS ?= 3000
+FUZZ_SECONDS ?= 60
+VENV ?= .venv
+TESTS ?=
+
+# The first interpreter that runs and is new enough; `make PYTHON=/path/to/python3.12 ...` overrides it.
+CANDIDATES := python3 python3.14 python3.13 python3.12 python3.11 python
+NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(shell for p in $(CANDIDATES); do $$p -c '$(NEW_ENOUGH)' 2>/dev/null && { command -v $$p; break; }; done)
+
+BIN := $(VENV)/bin
+PIP := -m pip install --quiet --disable-pip-version-check
+SELF := --no-deps --no-build-isolation --editable .
+BASE := $(VENV)/.stamp-base
+DEV := $(VENV)/.stamp-dev
+PROTO := .venv-proto/.stamp
+PB6 := .venv-pb6/.stamp
+INTEROP := .interop/.stamp
+
+.DEFAULT_GOAL := help
+.PHONY: help run setup test test-protobuf6 check fmt fmt-check lint types imports proto proto-check trace docs docs-check \
+        conformance setup-interop interop fuzz simulate bench lock clean
+
+help: ## list the verbs
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: $(BASE) ## serve a function: make run FN=functions.repeat:repeat
+	$(BIN)/python -m invoker $(FN)
+
+setup: $(DEV) ## make .venv with the locked dependencies, for development
+
+test: $(DEV) ## run the tests: make test TESTS="tests/core -k order"
+	$(BIN)/python -m pytest $(TESTS)
+
+test-protobuf6: $(PB6) ## run the tests on the newest protobuf 6
+	.venv-pb6/bin/python -m pytest --quiet $(TESTS)
+
+check: fmt-check lint types imports proto-check docs-check trace test test-protobuf6 conformance ## all that CI asks for
+
+fmt: $(DEV) ## format the code
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix-only --quiet .
+
+fmt-check: $(DEV)
+	$(BIN)/ruff format --check --quiet .
+
+lint: $(DEV) ## lint the code
+	$(BIN)/ruff check --quiet .
+
+types: $(DEV) ## check the types
+	$(BIN)/mypy
+
+imports: $(DEV) ## check the dependency rule
+	$(BIN)/lint-imports --config setup.cfg --no-logo
+
+proto: $(PROTO) ## write invoker/_pb from proto/
+	.ci/proto
+
+proto-check: $(PROTO) ## fail when invoker/_pb is not what proto/ gives
+	.ci/proto --check
+
+trace: $(DEV) ## fail when a MUST of docs/reference has no test
+	$(BIN)/python -m tests.trace
+
+docs: $(DEV) ## write the generated pages of docs/reference
+	$(BIN)/python -m tests.gendocs
+
+docs-check: $(DEV)
+	$(BIN)/python -m tests.gendocs --check
+
+conformance: $(DEV) ## judge our own server from outside
+	$(BIN)/python -m tests.judge
+
+setup-interop: $(INTEROP) ## install the foreign clients into .interop
+
+interop: $(DEV) $(INTEROP) ## run foreign clients (Node, buf curl, curl) against the server
+	$(BIN)/python -m pytest tests/interop
+
+fuzz: $(DEV) ## throw garbage at a server for FUZZ_SECONDS
+	$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS)
+
+simulate: $(DEV) ## run SEEDS random schedules through the pure core
+	$(BIN)/python -m tests.simulate --seeds $(SEEDS)
+
+bench: $(DEV) ## measure against a bare grpc.aio echo
+	$(BIN)/python -m benchmarks
+
+lock: ## write the pins anew with the newest releases
+	PYTHON="$(PYTHON)" .ci/lock
+
+clean: ## remove what the verbs have made
+	rm -rf .venv .venv-proto .venv-pb6 .interop .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build *.egg-info
+
+$(VENV)/bin/python:
+	@test -n "$(PYTHON)" || { echo "no Python 3.11 or newer found; give one: make PYTHON=/path/to/python3" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(BASE): requirements/base.lock pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python $(PIP) -r requirements/base.lock
+	$(BIN)/python $(PIP) $(SELF)
+	@touch $@
+
+$(DEV): requirements/dev.lock $(BASE)
+	$(BIN)/python $(PIP) -r requirements/dev.lock
+	@touch $@
+
+$(PROTO): requirements/proto.lock
+	@test -x .venv-proto/bin/python || $(PYTHON) -m venv .venv-proto
+	.venv-proto/bin/python $(PIP) -r requirements/proto.lock
+	@touch $@
+
+$(PB6): requirements/protobuf6.lock pyproject.toml
+	@test -x .venv-pb6/bin/python || $(PYTHON) -m venv .venv-pb6
+	.venv-pb6/bin/python $(PIP) -r requirements/protobuf6.lock
+	.venv-pb6/bin/python $(PIP) $(SELF)
+	@touch $@
+
+$(INTEROP): tests/interop/package.json tests/interop/package-lock.json
+	@mkdir -p .interop
+	cp tests/interop/package.json tests/interop/package-lock.json .interop/
+	npm ci --prefix .interop --no-audit --no-fund --loglevel=error
+	@touch $@

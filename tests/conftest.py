@@ -1,0 +1,74 @@
+"""What every test gets: a time limit, and a look at what it leaves behind.
+
+``INVOKER_TEST_SLOW`` is the factor by which this machine may be slower than the one a limit was written for.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+LIMIT_S = 5.0
+SLOW = float(os.environ.get("INVOKER_TEST_SLOW", "4"))
+
+# Threads of libraries that live as long as the process; whoever starts them first is not to blame.
+_HOUSE_THREADS = ("pydevd", "ThreadPoolExecutor", "grpc", "Thread-")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Limit each test to 5 s, or to what its own ``timeout`` mark says, times ``INVOKER_TEST_SLOW``."""
+    for item in items:
+        mark = item.get_closest_marker("timeout")
+        seconds = float(mark.args[0] if mark and mark.args else LIMIT_S)
+        item.add_marker(pytest.mark.timeout(seconds * SLOW), append=False)
+
+
+@pytest.fixture(scope="session")
+def slow() -> float:
+    """The factor for limits that a test sets itself."""
+    return SLOW
+
+
+@pytest.fixture(autouse=True)
+def _nothing_left_behind(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail a test that leaves a thread of ours running, or a task whose error nobody saw.
+
+    Our threads are those with a name of their own; ``leaks_threads`` excuses a test that abandons one on purpose.
+    """
+    before = set(threading.enumerate())
+    complaints = _Complaints()
+    logger = logging.getLogger("asyncio")
+    logger.addHandler(complaints)
+    yield
+    logger.removeHandler(complaints)
+    if request.node.get_closest_marker("leaks_threads") is None:
+        left = _left(before, within_s=SLOW)
+        assert not left, f"threads are still running: {left}"
+    assert not complaints.texts, "asyncio complained: " + "; ".join(complaints.texts)
+
+
+def _left(before: set[threading.Thread], *, within_s: float) -> list[str]:
+    ends = time.monotonic() + within_s
+    while True:
+        left = [one for one in threading.enumerate() if one not in before and one.is_alive()]
+        names = [one.name for one in left if not one.name.startswith(_HOUSE_THREADS)]
+        if not names or time.monotonic() > ends:
+            return names
+        time.sleep(0.005)
+
+
+class _Complaints(logging.Handler):
+    """Keeps what asyncio logs as an error: tasks destroyed while pending, exceptions never retrieved."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.texts: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep the text."""
+        self.texts.append(record.getMessage())

@@ -1,0 +1,54 @@
+"""The tests mirror the package: whoever opens a module knows where its tests are."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatch
+from functools import partial
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "invoker"
+
+# Names that are never tested by a file of their own.
+ANYWHERE = {
+    "__init__.py": "only gathers names: tests/test_exports.py",
+    "__main__.py": "only calls cli.main: tests/test_cli.py and tests/e2e",
+}
+# Modules that are tested together, by pattern, and where.
+TOGETHER = {
+    "_pb/**": "generated: `make proto-check`",
+    "conformance/scenarios_*.py": "each judges a right and a faulty peer: tests/conformance/test_suite.py",
+}
+
+
+def modules() -> list[Path]:
+    """Modules that need a test file, relative to the package."""
+    found = [path.relative_to(PACKAGE) for path in sorted(PACKAGE.rglob("*.py"))]
+    return [path for path in found if path.name not in ANYWHERE and not any(map(partial(fits, path), TOGETHER))]
+
+
+def fits(path: Path, pattern: str) -> bool:
+    """Whether a module is one of a pattern."""
+    return fnmatch(path.as_posix(), pattern)
+
+
+def test_each_module_has_its_test_file() -> None:
+    """`invoker/a/b.py` is tested by `tests/a/test_b.py`."""
+    missing = [
+        f"{path} has no {expected}"
+        for path in modules()
+        if not (ROOT / (expected := Path("tests", path.parent, f"test_{path.name}"))).is_file()
+    ]
+    assert not missing, "\n".join(missing)
+
+
+def test_each_exception_is_still_there() -> None:
+    """An exception for a module that is gone is removed."""
+    gone = [pattern for pattern in TOGETHER if not any(PACKAGE.glob(pattern))]
+    assert not gone
+
+
+def test_each_test_folder_is_a_package() -> None:
+    """Files of equal names in different folders need `__init__.py` to be told apart."""
+    bare = {path.parent for path in (ROOT / "tests").rglob("test_*.py") if not (path.parent / "__init__.py").exists()}
+    assert not bare
