@@ -27,8 +27,9 @@ TOP = {
 
 def packages() -> list[str]:
     """Every package of the product except generated code."""
-    folders = {path.parent.relative_to(ROOT) for path in (ROOT / "invoker").rglob("*.py")}
-    return sorted(".".join(folder.parts) for folder in folders if "_pb" not in folder.parts)
+    modules = (path.relative_to(ROOT) for path in (ROOT / "invoker").rglob("*.py"))
+    folders = {folder for module in modules for folder in module.parents if folder.parts and "_pb" not in folder.parts}
+    return sorted(".".join(folder.parts) for folder in folders)
 
 
 @pytest.mark.parametrize("name", packages())

@@ -1,0 +1,202 @@
+"""`make docs`: what is made from the code: config, errors, cli and requirements in docs/reference, and the env example.
+
+``--check`` writes nothing and fails when a page is not what the code gives.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import inspect
+import os
+import re
+import sys
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests import trace
+
+MADE = "<!-- Made by `make docs`; change the code, not this page. -->"
+
+
+def cell(text: str) -> str:
+    """A text that fits into one cell of a table."""
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """A Markdown table."""
+    return [_row(head), _row(["---"] * len(head)), *(_row([cell(one) for one in row]) for row in rows)]
+
+
+def _row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def _first_sentence(doc: str | None) -> str:
+    return " ".join((inspect.cleandoc(doc or "").split("\n\n")[0]).split())
+
+
+def config_page() -> Iterator[str]:
+    """Every knob of `invoker.config.Config`."""
+    from invoker.config import flag_of, knob_of, knobs
+
+    yield from ("# Configuration", "", MADE, "")
+    yield "Precedence: command line, then environment, then default. An empty variable counts as unset. A value that a"
+    yield "knob cannot have stops the process with exit code 2 and one line on stderr that names variable and value."
+    yield ""
+    rows = []
+    for one in knobs():
+        knob = knob_of(one)
+        about = f"{knob.help} One of: {', '.join(knob.choices)}." if knob.choices else knob.help
+        rows.append((f"`{knob.env}`", f"`{flag_of(one)}`", _shown(one.default), knob.unit or "-", about))
+    yield from table(("variable", "flag", "default", "unit", "what it does"), rows)
+
+
+def _shown(default: Any) -> str:
+    if isinstance(default, bool):
+        return f"`{str(default).lower()}`"
+    return "(empty)" if default == "" else f"`{default:g}`" if isinstance(default, float) else f"`{default}`"
+
+
+def env_example() -> Iterator[str]:
+    """Every variable with its default, to copy and edit."""
+    from invoker.config import knob_of, knobs
+
+    yield "# Every variable of `python -m invoker`, with its default. An empty one counts as unset; flags win."
+    yield "# Made by `make docs` from invoker/config.py."
+    for one in knobs():
+        knob = knob_of(one)
+        yield from ("", *textwrap.wrap(knob.help, 110, initial_indent="# ", subsequent_indent="# "))
+        if knob.unit:
+            yield f"# Unit: {knob.unit}."
+        if knob.choices:
+            yield f"# One of: {', '.join(knob.choices)}."
+        yield f"{knob.env}={_shown(one.default).strip('`').replace('(empty)', '')}"
+
+
+def errors_page() -> Iterator[str]:
+    """Every class of `invoker.errors`, as a tree and as a table."""
+    from invoker import errors
+
+    tree = inspect.cleandoc(errors.__doc__ or "").partition("::\n\n")[2].partition("\n\nSorted")[0]
+    yield from ("# Errors", "", MADE, "", "The tree, sorted by whose fault it is:", "", "```text")
+    yield from inspect.cleandoc(tree).splitlines()
+    yield from ("```", "", "What a peer sees is the prefix, then `: ` and the detail; never a traceback.", "")
+    rows = []
+    for name in _in_order_of_definition(errors):
+        one = getattr(errors, name)
+        if issubclass(one, errors.InvocationError) and one is not errors.InvocationError:
+            chosen = one is errors.StatusError
+            status = "the author's choice" if chosen else f"`{one.status.name}`"
+            rows.append((f"`{name}`", status, "-" if chosen else f"`{one.prefix}`", _first_sentence(one.__doc__)))
+    yield from table(("error", "status", "begins with", "when"), rows)
+    yield from ("", "Errors that end the process before a port opens:", "")
+    rows = []
+    for name in _in_order_of_definition(errors):
+        one = getattr(errors, name)
+        if issubclass(one, errors.StartupError):
+            rows.append((f"`{name}`", str(one.exit_code), _first_sentence(one.__doc__)))
+    yield from table(("error", "exit code", "when"), rows)
+
+
+def _in_order_of_definition(module: Any) -> list[str]:
+    return [
+        name
+        for name, one in vars(module).items()
+        if inspect.isclass(one) and issubclass(one, BaseException) and one.__module__ == module.__name__
+    ]
+
+
+def cli_page() -> Iterator[str]:
+    """Every command of the command line, with its help."""
+    from invoker import cli
+
+    yield from ("# Command line", "", MADE, "", "`invoker` and `python -m invoker` are the same program.")
+    for title, parser in _commands(cli.build_parser()):
+        yield from ("", f"## {title}", "", "```text", *parser.format_help().rstrip().splitlines(), "```")
+
+
+def _commands(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    yield parser.prog, parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for sub in dict.fromkeys(action.choices.values()):
+                yield from _commands(sub)
+
+
+def requirements_page() -> Iterator[str]:
+    """Every requirement with its level and the files that test it."""
+    known, borne = trace.requirements(), trace.all_borne()
+    yield from ("# Requirements", "", MADE, "")
+    yield "The index of the catalogue: each requirement's id, level, sentence, and the test files that bear its id."
+    yield f"The whole wording, with what can be observed, the sources and our reasons, is in {_catalogues()}."
+    heading = ""
+    for title, ids in _chapters():
+        rows = [
+            (row.id, row.level or "-", row.text, " ".join(f"`{one}`" for one in borne.get(row.id, [])) or "-")
+            for row in (known[one] for one in ids)
+        ]
+        if title != heading:
+            yield from ("", f"## {title}", "")
+            heading = title
+        yield from table(("id", "level", "requirement", "tests"), rows)
+
+
+def _catalogues() -> str:
+    return ", ".join(f"[{Path(one).name}]({Path(one).name})" for one in trace.CATALOGUES)
+
+
+def _chapters() -> Iterator[tuple[str, list[str]]]:
+    """The headings of the catalogues, with the ids of the requirements below each."""
+    for name in trace.CATALOGUES:
+        text = (trace.ROOT / name).read_text(encoding="utf-8")
+        for part in re.split(r"^#{2,3} ", text, flags=re.MULTILINE)[1:]:
+            title = re.sub(r"^[\d.]+ ", "", part.partition("\n")[0])
+            ids = [row.id for row in trace.catalogue(part) if row.kind in ("R", "RM")]
+            if ids:
+                yield title, ids
+
+
+PAGES: dict[str, Callable[[], Iterator[str]]] = {
+    "docs/reference/config.md": config_page,
+    "docs/reference/errors.md": errors_page,
+    "docs/reference/cli.md": cli_page,
+    "docs/reference/requirements.md": requirements_page,
+    "GRPC_PORT.env.example": env_example,
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Write the pages, or with --check compare them, and give the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tests.gendocs", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; fail when a page is out of date")
+    parser.add_argument("--into", type=Path, default=trace.ROOT, help="the tree to write to")
+    args = parser.parse_args(argv)
+    os.environ.update(COLUMNS="100", NO_COLOR="1")  # so that help texts are the same on every terminal
+    stale = []
+    for name, page in PAGES.items():
+        path, text = args.into / name, "\n".join(page()) + "\n"
+        found = path.read_text(encoding="utf-8") if path.is_file() else ""
+        if found == text:
+            continue
+        stale.append(name)
+        if args.check:
+            lines = difflib.unified_diff(
+                found.splitlines(), text.splitlines(), str(path), "as the code has it", lineterm=""
+            )
+            print("\n".join(list(lines)[:40]), file=sys.stderr)
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+            print(f"wrote {path}")
+    if args.check and stale:
+        print(f"out of date: {', '.join(stale)}; run 'make docs' and commit", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

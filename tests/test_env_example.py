@@ -1,0 +1,58 @@
+"""`GRPC_PORT.env.example` documents every knob: name, default, unit and sentence, as the code has them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from invoker.config import Config, knob_of, knobs
+
+EXAMPLE = Path(__file__).resolve().parent.parent / "GRPC_PORT.env.example"
+LINE = re.compile(r"^([A-Z][A-Z0-9_]*)=(\S*)$")
+
+
+def blocks() -> dict[str, tuple[str, str]]:
+    """By variable: the value shown, and the comment above it."""
+    found: dict[str, tuple[str, str]] = {}
+    comment: list[str] = []
+    for line in EXAMPLE.read_text(encoding="utf-8").splitlines():
+        if match := LINE.match(line):
+            found[match[1]] = (match[2], " ".join(comment))
+            comment = []
+        elif line.startswith("#"):
+            comment.append(line.lstrip("# "))
+        else:
+            comment = []
+    return found
+
+
+def test_it_names_every_variable_and_no_other() -> None:
+    """In the order of the code."""
+    assert list(blocks()) == [knob_of(one).env for one in knobs()]
+
+
+def test_it_shows_each_default() -> None:
+    """The value shown is what an unset variable means."""
+    for one in knobs():
+        knob = knob_of(one)
+        shown, _ = blocks()[knob.env]
+        if shown == "":
+            assert one.default == "", knob.env
+        else:
+            assert knob.parse(shown) == one.default, knob.env
+
+
+def test_it_says_what_each_variable_does() -> None:
+    """The comment above a variable holds the sentence, the unit and the choices of its knob."""
+    for one in knobs():
+        knob = knob_of(one)
+        _, comment = blocks()[knob.env]
+        assert knob.help in comment, knob.env
+        assert knob.unit in comment, knob.env
+        assert all(choice in comment for choice in knob.choices), knob.env
+
+
+def test_it_can_be_read_as_it_stands() -> None:
+    """All values shown together are a Config, equal to the default one."""
+    values = {name: value for name, (value, _) in blocks().items()}
+    assert Config.read(values) == Config()

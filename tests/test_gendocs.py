@@ -1,0 +1,58 @@
+"""The generated reference pages: made from the code, and compared with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests import gendocs
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only pages that are quick to make."""
+    monkeypatch.setattr(gendocs, "PAGES", {"a/config.md": gendocs.config_page, "errors.md": gendocs.errors_page})
+
+
+@pytest.mark.usefixtures("few")
+def test_pages_are_written_and_then_up_to_date(tmp_path: Path) -> None:
+    """What has just been written passes the check."""
+    assert gendocs.main(["--into", str(tmp_path), "--check"]) == 1
+    assert list(tmp_path.iterdir()) == []
+    assert gendocs.main(["--into", str(tmp_path)]) == 0
+    assert gendocs.main(["--into", str(tmp_path), "--check"]) == 0
+
+
+@pytest.mark.usefixtures("few")
+def test_a_changed_page_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A page that somebody edited is named, with the difference, and left alone."""
+    gendocs.main(["--into", str(tmp_path)])
+    page = tmp_path / "errors.md"
+    page.write_text(page.read_text() + "by hand\n")
+    assert gendocs.main(["--into", str(tmp_path), "--check"]) == 1
+    said = capsys.readouterr().err
+    assert "-by hand" in said
+    assert "out of date: errors.md" in said
+    assert page.read_text().endswith("by hand\n")
+
+
+def test_each_knob_is_on_the_config_page() -> None:
+    """Variable, flag, default and unit of a knob stand in its row."""
+    rows = [line for line in gendocs.config_page() if line.startswith("| `")]
+    from invoker.config import knobs
+
+    assert len(rows) == len(knobs())
+    assert any(line.startswith("| `GRPC_PORT` | `--grpc-port` | `8081` | - |") for line in rows)
+
+
+def test_each_error_is_on_the_errors_page() -> None:
+    """Status, prefix and exit code come from the classes."""
+    page = "\n".join(gendocs.errors_page())
+    assert "| `ProtocolViolation` | `UNKNOWN` | `Invoker: Protocol Violation` |" in page
+    assert "| `ConfigError` | 2 |" in page
+
+
+def test_a_pipe_does_not_break_a_table() -> None:
+    """Text is made fit for a cell."""
+    assert gendocs.table(("a",), [["x | y\nz"]])[2] == "| x \\| y z |"

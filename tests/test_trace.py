@@ -1,0 +1,108 @@
+"""The trace finds what it should, in small trees.
+
+The samples are written with ``check_`` for ``test_``, so that no tool takes them for tests of this tree.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests import trace
+
+CATALOGUE = """
+| Id | Level | Requirement | Outcome | Source |
+|---|---|---|---|---|
+| R-001 | MUST | First. | x | S |
+| R-002 | MUST (D) | Second, with `code` in it. | x | D |
+| R-003 | SHOULD | Third. | x | S |
+| R-004 | MAY->we do | Fourth. | x | S |
+
+| RM-1 | `open()` | starts |
+| RA-01 | A question | a | b | c | d |
+| RT-01 | square | S(json) | 4 |
+"""
+
+
+def sample(source: str) -> str:
+    """The source of a test file."""
+    return source.replace("check_", "test_")
+
+
+def tree(root: Path, tests: str) -> Path:
+    """A tree with the catalogue above and one test file."""
+    (root / "docs/reference").mkdir(parents=True)
+    (root / "docs/reference/riff.md").write_text(CATALOGUE)
+    (root / "tests").mkdir()
+    (root / "tests/test_it.py").write_text(sample(tests))
+    return root
+
+
+def test_a_row_is_read_with_its_level() -> None:
+    """Ids, levels and sentences come from the tables; headings and rules are no rows."""
+    rows = {row.id: row for row in trace.catalogue(CATALOGUE)}
+    assert list(rows) == ["R-001", "R-002", "R-003", "R-004", "RM-1", "RA-01", "RT-01"]
+    assert rows["R-002"].level == "MUST (D)"
+    assert rows["R-001"].text == "First."
+    assert [row.id for row in rows.values() if row.is_must] == ["R-001", "R-002", "RM-1"]
+
+
+def test_the_catalogue_is_whole() -> None:
+    """The product's own catalogue has all 163 rows and the 6 of the contract, once."""
+    text = (trace.ROOT / trace.CATALOGUES[0]).read_text(encoding="utf-8")
+    rows = [row.id for row in trace.catalogue(text)]
+    assert len(rows) == len(set(rows))
+    expected = {f"R-{n:03}" for n in range(1, 164)} | {f"RM-{n}" for n in range(1, 7)}
+    assert expected <= set(rows)
+    assert {row.level.split()[0] for row in trace.catalogue(text) if row.kind == "R"} <= {
+        "MUST",
+        "SHOULD",
+        "MAY",
+        "MAY->we",
+        "MAY->no",
+        "PEER",
+    }
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("def check_R046_twice(): ...", ["R-046"]),
+        ("def check_R_046_twice(): ...", ["R-046"]),
+        ("async def check_R046_R047_both(): ...", ["R-046", "R-047"]),
+        ('def check_it():\n    """R-046: said here."""', ["R-046"]),
+        ('def check_it():\n    """One line.\n\n    R-046 is too late."""', []),
+        ("class TestIt:\n    def check_RM1_open(self): ...", ["RM-1"]),
+        ("def check_RT07_second_start(): ...", ["RT-07"]),
+        ("def helper_R046(): ...", []),
+        ("def check_R46_and_R0461(): ...", []),
+        ("def check_RATHER100_things(): ...", []),
+    ],
+)
+def test_what_bears_an_id(source: str, expected: list[str]) -> None:
+    """Names and first docstring lines of tests bear ids; other places and other widths do not."""
+    assert list(trace.borne(sample(source))) == expected
+
+
+def test_a_must_without_a_test_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The missing id and its sentence are printed; SHOULD and MAY are free."""
+    root = tree(tmp_path, "def check_R001_first(): ...\ndef check_RM1_open(): ...\n")
+    assert trace.main(["--root", str(root)]) == 1
+    said = capsys.readouterr()
+    assert said.err.splitlines() == ["R-002 (MUST (D)) has no test: Second, with `code` in it."]
+    assert "MUST 1 of 2" in said.out
+
+
+def test_an_unknown_id_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A test that names an id of no catalogue is reported with its file."""
+    root = tree(tmp_path, "def check_R001_R002_RM1_R999(): ...\n")
+    assert trace.main(["--root", str(root)]) == 1
+    assert capsys.readouterr().err == "R-999 is in no catalogue; named by tests/test_it.py\n"
+
+
+def test_a_whole_tree_passes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing is said on stderr when each MUST has its test."""
+    root = tree(tmp_path, "def check_R001_R002_RM1_all(): ...\n")
+    assert trace.main(["--root", str(root)]) == 0
+    assert capsys.readouterr().err == ""
