@@ -10,7 +10,7 @@ import json
 import traceback
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from typing import Any, Self
 
 import grpc
@@ -179,7 +179,8 @@ class Conversation:
         finally:
             if not self.peer.has("hangs on half-close"):
                 for queue in self.inputs:
-                    queue.put_nowait(ended)
+                    with suppress(asyncio.QueueFull):  # the fault of bounded inputs
+                        queue.put_nowait(ended)
             await asyncio.sleep(0.05 if ended is not END or self.peer.has("end before cancel") else 0)
 
     async def _take(self, signal: pb.InputSignal) -> None:

@@ -43,8 +43,8 @@ class Front:
                 writer.write(head.encode() + content)
                 if headers.get("connection") == "close" or "closes the connection" in self.faults:
                     break
-        except asyncio.IncompleteReadError:
-            pass
+        except (asyncio.IncompleteReadError, ValueError):
+            pass  # the client left, or a fault of ours took a body for a request
         finally:
             writer.close()
 

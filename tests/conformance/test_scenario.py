@@ -25,13 +25,6 @@ def test_every_scenario_says_what_it_expects_and_judges() -> None:
         assert all(re.fullmatch(r"RT-\d\d", number) for number in each.numbers), each.name
 
 
-def test_every_requirement_is_judged_or_says_why_not() -> None:
-    """And none is both."""
-    judged = {id_ for each in SCENARIOS.values() for id_ in each.requirements}
-    for id_, requirement in REQUIREMENTS.items():
-        assert (id_ in judged) != bool(requirement.unjudged), id_
-
-
 def test_every_scenario_of_the_catalogue_is_carried_out() -> None:
     """All but the three that are tests of a process."""
     carried = {number for each in SCENARIOS.values() for number in each.numbers}
