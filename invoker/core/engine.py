@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from invoker.codecs import Registry
 from invoker.context import Context
@@ -136,9 +136,9 @@ class Engine:
         """The shared codecs, plus raw bytes for media types that only this function declares."""
         found = self._registries.get(function.spec.name)
         if found is None:
-            streams = (*function.spec.inputs, *function.spec.outputs)
-            declared = tuple(dict.fromkeys(one for stream in streams for one in stream.media_types))
-            found = self.registry.declaring(declared) if declared else self.registry
+            inputs = [one for stream in function.spec.inputs for one in stream.media_types]
+            outputs = [one for stream in function.spec.outputs for one in stream.media_types]
+            found = self.registry.declaring(inputs, outputs) if inputs or outputs else self.registry
             self._registries[function.spec.name] = found
         return found
 
@@ -149,7 +149,7 @@ def _input_specs(spec: FunctionSpec, command: Open) -> tuple[StreamSpec, ...]:
     if spec.open_inputs:
         wanted = max(named or 1, len(spec.inputs))
         last = spec.inputs[-1]
-        extra = (StreamSpec(f"{last.name}{index}", last.type, last.take) for index in range(len(spec.inputs), wanted))
+        extra = (replace(last, name=f"{last.name}{index}") for index in range(len(spec.inputs), wanted))
         return (*spec.inputs, *extra)
     if named and named != len(spec.inputs):
         raise ProtocolViolation(

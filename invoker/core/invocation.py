@@ -178,9 +178,9 @@ class Invocation:
         return all(output.is_ended for output in self.outputs)
 
     def _target(self, target: int | str) -> int:
-        if isinstance(target, int) and not isinstance(target, bool):
+        if not isinstance(target, str):
             if 0 <= target < len(self.outputs):
-                return target
+                return int(target)
         else:
             for names in (self.context.output_names, [output.name for output in self.outputs]):
                 if target in names:

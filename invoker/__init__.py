@@ -1,0 +1,28 @@
+"""A streaming function runtime: a plain function or generator becomes a streaming service.
+
+Function authors import from here; everything else is the house's own.
+"""
+
+from invoker.codecs import Codec, codec
+from invoker.context import Context
+from invoker.errors import InputCancelled, Status, StatusError, StopInvocation
+from invoker.function import function
+from invoker.message import Headers, Message, Output
+from invoker.tee import tee
+
+__all__ = [
+    "Codec",
+    "Context",
+    "Headers",
+    "InputCancelled",
+    "Message",
+    "Output",
+    "Status",
+    "StatusError",
+    "StopInvocation",
+    "codec",
+    "function",
+    "tee",
+]
+
+__version__ = "0.1.0"
