@@ -1,0 +1,298 @@
+"""The riff request/reply protocol: one HTTP request, one invocation, one response.
+
+Theory. A request is a head, then a body in chunks, then its end; the response is whole::
+
+    state    what comes      next     steps
+    -------  --------------  -------  ---------------------------------------------------------------
+    FRESH    POST /          READING  -
+    FRESH    another head    CLOSED   Send(404 or 405), Close (R-142)
+    FRESH    chunk, end      -        ProtocolViolation
+    READING  chunk           READING  -; beyond the limit Send(413), Close (R-154)
+    READING  head            -        ProtocolViolation
+    READING  end             RUNNING  Open, Feed, EndInput (R-162: the function starts with its input complete)
+    RUNNING  Emitted, first  RUNNING  - (kept)
+    RUNNING  Emitted, again  RUNNING  Cancel (R-149)
+    RUNNING  Finished        CLOSED   Send(Response), Close
+
+A function with several inputs takes a multipart/form-data body: each part goes to the input of its name, several parts
+of one name are several messages. Every other body is one message for a function with one input.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias
+
+import msgspec
+
+from invoker.core.steps import Cancel, Close, Emitted, EndInput, Event, Feed, Finished, Open, Send, Step
+from invoker.errors import (
+    DecodeError,
+    EncodeError,
+    FunctionError,
+    InvocationError,
+    LimitExceeded,
+    ProtocolViolation,
+    Status,
+    StatusError,
+)
+from invoker.message import EMPTY, Headers, Message
+from invoker.protocols.riff.parts import Part, Parts, is_form
+from invoker.protocols.riff.reply import Response, answer, refusal
+
+__all__ = ["BodyChunk", "Frame", "HttpSession", "RequestHead", "Response", "Signature", "State"]
+
+_ID = "http"
+_NAMES_IN = ("in",)
+_NAMES_OUT = ("out",)
+_OCTETS = "application/octet-stream"
+_LARGEST_DIGITS = 18
+
+
+class RequestHead(msgspec.Struct, frozen=True):
+    """Everything of a request but its body.
+
+    Attributes:
+        method: Upper case.
+        path: Without the query.
+        query: Without the question mark.
+        http_version: "1.0", "1.1" or "2".
+        headers: Pairs in wire order; a name may repeat.
+    """
+
+    method: str
+    path: str
+    query: str = ""
+    http_version: str = "1.1"
+    headers: Sequence[tuple[str, str]] = ()
+
+
+class BodyChunk(msgspec.Struct, frozen=True):
+    """Some of the body, in order."""
+
+    payload: bytes
+
+
+class Signature(msgspec.Struct, frozen=True):
+    """What the session needs to know of a function.
+
+    Attributes:
+        inputs: Their names.
+        is_open: Whether it takes any number of further inputs.
+    """
+
+    inputs: tuple[str, ...]
+    is_open: bool = False
+
+
+class State(enum.Enum):
+    """Where the conversation stands."""
+
+    FRESH = "waiting for the request's head"
+    READING = "taking the body"
+    RUNNING = "the function runs"
+    CLOSED = "the response was given"
+
+
+Frame: TypeAlias = RequestHead | BodyChunk
+
+
+class HttpSession:
+    """Translates one HTTP request into one invocation, and its one output into the response.
+
+    Args:
+        signature: Tells the signature of the function that the request names, or of the only one when it names none;
+            raises InvocationError when there is no such function.
+        max_body_bytes: A longer body is refused with 413, as soon as it shows.
+    """
+
+    __slots__ = (
+        "_accept",
+        "_body",
+        "_head",
+        "_inputs",
+        "_max_body_bytes",
+        "_output",
+        "_parts",
+        "_signature",
+        "_size",
+        "function",
+        "state",
+    )  # fmt: skip
+
+    def __init__(self, signature: Callable[[str], Signature], *, max_body_bytes: int) -> None:
+        self.state = State.FRESH
+        self.function = ""
+        self._signature = signature
+        self._max_body_bytes = max_body_bytes
+        self._accept = ""
+        self._head = RequestHead("", "")
+        self._inputs = Signature(())
+        self._body: list[bytes] = []
+        self._size = 0
+        self._parts: Parts | None = None
+        self._output: Message[bytes] | None = None
+
+    def receive(self, frame: Frame) -> Sequence[Step]:
+        """Translate the head, or a chunk of the body.
+
+        Raises:
+            ProtocolViolation: A head that is not the first frame, a chunk that is.
+        """
+        if self.state is State.CLOSED:
+            return ()  # refused already; the rest of the body is of no interest
+        if isinstance(frame, BodyChunk) and self.state is State.READING:
+            return self._chunk(frame.payload)
+        if isinstance(frame, RequestHead) and self.state is State.FRESH:
+            return self._begin(frame)
+        raise ProtocolViolation(f"a {type(frame).__name__} came while {self.state.value}")
+
+    def half_close(self) -> Sequence[Step]:
+        """Translate the end of the body: the function opens, with its input complete.
+
+        Raises:
+            ProtocolViolation: No head came.
+
+        Source: riff request-reply.md (R-150, R-162).
+        """
+        if self.state is State.FRESH:
+            raise ProtocolViolation("the request ended without a head")
+        if self.state is not State.READING:
+            return ()
+        self.state = State.RUNNING
+        headers = _input_headers(self._head)
+        try:
+            names, messages = self._messages(headers)
+        except InvocationError as error:
+            return self._refuse(error)
+        feeds = [Feed(_ID, index, message) for index, message in messages]
+        return (Open(_ID, self.function, (self._accept,), names, _NAMES_OUT, headers), *feeds, EndInput(_ID))
+
+    def deliver(self, event: Event) -> Sequence[Step]:
+        """Translate an event of the invocation; the response comes with its end."""
+        if self.state is State.CLOSED:
+            return ()
+        if type(event) is Emitted:
+            if self._output is None:
+                self._output = event.message
+                return ()
+            # R-149: a second value makes it an error; the function need not run any further.
+            return (Cancel(_ID, FunctionError("the function gave a second value; an HTTP response is exactly one")),)
+        assert type(event) is Finished  # the union has no third member
+        if event.error is not None:
+            return self._refuse(event.error)
+        if self._output is None:
+            return self._refuse(FunctionError("the function gave no value; an HTTP response is exactly one"))
+        try:
+            response = answer(self._output)
+        except EncodeError as error:
+            return self._refuse(error)
+        self.state = State.CLOSED
+        return (Send(response), Close())
+
+    def refusal(self, error: InvocationError, *, status: int = 0) -> Response:
+        """The response for an ending that the transport saw: a bad frame, a deadline while the body came in."""
+        return refusal(error, self._accept, status=status)
+
+    def _begin(self, head: RequestHead) -> Sequence[Step]:
+        self._head = head
+        self._accept = _values(head.headers, "accept")
+        if head.path != "/":
+            return self._refuse(StatusError(Status.NOT_FOUND, f"Invoker: Not Found: {head.path!a}; functions are at /"))
+        if head.method != "POST":
+            error = StatusError(Status.UNIMPLEMENTED, f"Invoker: Method Not Allowed: {head.method!a}; POST invokes")
+            return self._refuse(error, status=405, headers=(("Allow", "POST"),))
+        announced = _values(head.headers, "content-length")
+        if announced.isascii() and announced.isdigit():
+            too_long = len(announced) > _LARGEST_DIGITS or int(announced) > self._max_body_bytes
+            if too_long:
+                return self._refuse_size()
+        try:
+            self.function = _values(head.headers, "invoker-function").strip()
+            self._inputs = self._signature(self.function)
+            content_type = _values(head.headers, "content-type")
+            if is_form(content_type) and (len(self._inputs.inputs) > 1 or self._inputs.is_open):
+                self._parts = Parts(content_type)
+        except InvocationError as error:
+            return self._refuse(error)
+        self._accept = self._accept.strip() or "*/*"  # R-143
+        self.state = State.READING
+        return ()
+
+    def _chunk(self, payload: bytes) -> Sequence[Step]:
+        self._size += len(payload)
+        if self._size > self._max_body_bytes:
+            return self._refuse_size()
+        if self._parts is None:
+            self._body.append(payload)
+            return ()
+        try:
+            self._parts.write(payload)
+        except LimitExceeded as error:
+            return self._refuse(error, status=413)
+        except DecodeError as error:
+            return self._refuse(error)
+        return ()
+
+    def _messages(self, headers: Headers) -> tuple[tuple[str, ...], list[tuple[int, Message[bytes]]]]:
+        """The inputs' names, and what to feed to them in order."""
+        if self._parts is None:
+            media_type = _values(self._head.headers, "content-type").strip() or _OCTETS  # R-143
+            message = Message(b"".join(self._body), headers, media_type)
+            self._body.clear()
+            return _NAMES_IN, [(0, message)]
+        parts = self._parts.finish()
+        names = self._inputs.inputs
+        if self._inputs.is_open:
+            names = tuple(dict.fromkeys((*names, *(part.name for part in parts))))
+        return names, [(_index(part, names), _message(part, headers)) for part in parts]
+
+    def _refuse(
+        self, error: InvocationError, *, status: int = 0, headers: tuple[tuple[str, str], ...] = ()
+    ) -> Sequence[Step]:
+        self.state = State.CLOSED
+        self._body.clear()
+        self._output = self._parts = None
+        return (Send(refusal(error, self._accept, status=status, headers=headers)), Close(error))
+
+    def _refuse_size(self) -> Sequence[Step]:
+        error = LimitExceeded(f"the body is longer than {self._max_body_bytes} bytes")
+        return self._refuse(error, status=413)
+
+
+def _values(headers: Iterable[tuple[str, str]], name: str) -> str:
+    """All values of a header, joined; empty when there is none."""
+    return ", ".join(value for key, value in headers if key.lower() == name)
+
+
+_HIDDEN = frozenset({"content-type", "accept", "x-http-method", "x-http-path", "x-http-query", "x-http-proto"})
+
+
+def _input_headers(head: RequestHead) -> Headers:
+    """What the function sees: all but Content-Type and Accept, several values joined, X-Http-* ours (R-151)."""
+    joined: dict[str, tuple[str, list[str]]] = {}
+    for name, value in head.headers:
+        key = name.lower()
+        if key not in _HIDDEN:
+            joined.setdefault(key, (name, []))[1].append(value)
+    items = {name: ("; " if key == "cookie" else ", ").join(values) for key, (name, values) in joined.items()}
+    items["X-Http-Method"] = head.method
+    items["X-Http-Path"] = head.path
+    items["X-Http-Query"] = head.query
+    items["X-Http-Proto"] = "HTTP/2.0" if head.http_version == "2" else f"HTTP/{head.http_version}"
+    return Headers(items)
+
+
+def _index(part: Part, names: tuple[str, ...]) -> int:
+    if part.name not in names:
+        raise DecodeError(f"part {part.name!a} is not an input of the function; its inputs are {', '.join(names)}")
+    return names.index(part.name)
+
+
+def _message(part: Part, headers: Headers) -> Message[bytes]:
+    """One part for its input: with the request's headers, which the part's own override except for X-Http-*."""
+    own = {name: value for name, value in part.headers.items() if name.lower() not in _HIDDEN}
+    taken = {name.lower() for name in own}
+    shared = {name: value for name, value in headers.items() if name.lower() not in taken}
+    return Message(part.payload, Headers({**own, **shared}) if shared or own else EMPTY, part.media_type)

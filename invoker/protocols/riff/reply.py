@@ -1,0 +1,198 @@
+"""HTTP responses of the riff request/reply front: the status table, error bodies, and which output headers may leave.
+
+=========================================== ======= ================================================================
+what ended the invocation                   status  why
+=========================================== ======= ================================================================
+`UnsupportedMediaType`                      415     R-144
+`NotAcceptable`                             406     R-146
+`DecodeError`                               500     R-145; 400 with ``bad_input = invalid-argument`` (R-069)
+`LimitExceeded`, body too large             413     R-154; said by the session itself
+`LimitExceeded`, no room for an invocation  503     not 429: this server is full, whoever asks; with Retry-After
+`ShuttingDown`                              503     R-154; with Retry-After
+`DeadlineExceeded`                          504     R-154
+`Cancelled`                                 499     nobody is left to read it; the log has it
+`StatusError`                               below   the function's choice
+anything else                               500     R-147, R-149
+=========================================== ======= ================================================================
+
+A `StatusError` maps as the googleapis do: INVALID_ARGUMENT, FAILED_PRECONDITION and OUT_OF_RANGE 400, UNAUTHENTICATED
+401, PERMISSION_DENIED 403, NOT_FOUND 404, ALREADY_EXISTS and ABORTED 409, RESOURCE_EXHAUSTED 429, CANCELLED 499,
+UNIMPLEMENTED 501, UNAVAILABLE 503, DEADLINE_EXCEEDED 504, the rest 500.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from invoker.errors import (
+    Cancelled,
+    DeadlineExceeded,
+    DecodeError,
+    EncodeError,
+    InvocationError,
+    LimitExceeded,
+    NotAcceptable,
+    ShuttingDown,
+    Status,
+    StatusError,
+    UnsupportedMediaType,
+)
+from invoker.mediatypes import ranges
+from invoker.message import Message
+
+__all__ = ["HOP_BY_HOP", "STATUSES", "Response", "answer", "refusal", "status_of"]
+
+STATUSES: Mapping[Status, int] = {
+    Status.INVALID_ARGUMENT: 400,
+    Status.FAILED_PRECONDITION: 400,
+    Status.OUT_OF_RANGE: 400,
+    Status.UNAUTHENTICATED: 401,
+    Status.PERMISSION_DENIED: 403,
+    Status.NOT_FOUND: 404,
+    Status.ALREADY_EXISTS: 409,
+    Status.ABORTED: 409,
+    Status.RESOURCE_EXHAUSTED: 429,
+    Status.CANCELLED: 499,
+    Status.UNIMPLEMENTED: 501,
+    Status.UNAVAILABLE: 503,
+    Status.DEADLINE_EXCEEDED: 504,
+    Status.UNKNOWN: 500,
+    Status.INTERNAL: 500,
+    Status.DATA_LOSS: 500,
+}
+"""HTTP status of a `StatusError`."""
+
+HOP_BY_HOP = frozenset(
+    {
+        "connection",
+        "keep-alive",
+        "proxy-authenticate",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
+"""Headers that belong to one connection, never to a message (RFC 9110, 7.6.1)."""
+
+_KINDS: tuple[tuple[type[InvocationError], int], ...] = (
+    (UnsupportedMediaType, 415),
+    (NotAcceptable, 406),
+    (LimitExceeded, 503),
+    (ShuttingDown, 503),
+    (DeadlineExceeded, 504),
+    (Cancelled, 499),
+)
+_OURS = HOP_BY_HOP | {"content-length", "content-type", "date", "x-http-status"}
+_BODILESS = frozenset({204, 205, 304})
+_TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_STATUS = re.compile(r"[2-5][0-9][0-9]")
+_RETRY = (("Retry-After", "1"),)
+
+
+class Response(msgspec.Struct, frozen=True):
+    """A whole HTTP response; its length is the transport's to say."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+
+
+def status_of(error: InvocationError) -> int:
+    """The HTTP status of an ending; see the table above."""
+    if isinstance(error, StatusError):
+        return STATUSES.get(error.status, 500)
+    if isinstance(error, DecodeError):
+        return 400 if error.status is Status.INVALID_ARGUMENT else 500
+    return next((status for kind, status in _KINDS if isinstance(error, kind)), 500)
+
+
+def refusal(
+    error: InvocationError, accept: str = "", *, status: int = 0, headers: tuple[tuple[str, str], ...] = ()
+) -> Response:
+    """The response that tells an error.
+
+    Args:
+        error: Its text is the body.
+        accept: Of the request; decides between JSON and text.
+        status: Instead of the one of the table.
+        headers: To be added.
+
+    Source: R-153, from what users of the riff HTTP adapter rely on.
+    """
+    status = status or status_of(error)
+    text = str(error).encode("utf-8", "backslashreplace").decode()  # a lone surrogate cannot leave the house
+    if status == 503:
+        headers += _RETRY
+    if _prefers_json(accept):
+        body = msgspec.json.encode({"error": text})
+        return Response(status, (("Content-Type", "application/json"), *headers), body)
+    return Response(status, (("Content-Type", "text/plain"), *headers), f"{text}\n".encode())
+
+
+def answer(message: Message[bytes]) -> Response:
+    """The response that carries the function's one output.
+
+    Raises:
+        EncodeError: A header would split the response, or ``X-Http-Status`` is no final status.
+
+    Source: riff request-reply.md, "Responses" (R-148, R-152).
+    """
+    status, headers = 200, []
+    if message.headers:
+        status = _status(message.headers)
+        headers = list(_fit(message.headers))
+    if status in _BODILESS:
+        return Response(status, tuple(headers), b"")
+    media_type = message.media_type or "application/octet-stream"
+    _check("Content-Type", media_type)
+    return Response(status, (("Content-Type", media_type), *headers), message.payload)
+
+
+def _prefers_json(accept: str) -> bool:
+    """Whether JSON is the best-ranked entry of an Accept list; the first of equals wins."""
+    best = min(ranges(accept), key=lambda one: (-one.q, one.position), default=None) if accept else None
+    return best is not None and best.q > 0 and best.media_type.essence == "application/json"
+
+
+def _status(headers: Mapping[str, str]) -> int:
+    """R-139, R-148: the function may choose the status."""
+    for name, value in headers.items():
+        if name.lower() == "x-http-status":
+            if not _STATUS.fullmatch(value):
+                # 1xx is informational: it announces a response and cannot be one.
+                raise EncodeError(f"the output header {name} is {value!r}; expected a final HTTP status, 200 to 599")
+            return int(value)
+    return 200
+
+
+def _fit(headers: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Those output headers that may become HTTP headers (R-152)."""
+    own = _OURS | {
+        token.strip().lower()
+        for name, value in headers.items()
+        if name.lower() == "connection"
+        for token in value.split(",")
+    }
+    for name, value in headers.items():
+        _check(name, value)
+        if name.lower() not in own:
+            yield name, value.strip(" \t")
+
+
+def _check(name: str, value: str) -> None:
+    if not _TOKEN.fullmatch(name):
+        raise EncodeError(f"the output header {name!a} is not a token, so it cannot be an HTTP header")
+    if _CONTROL.search(value):
+        # A CR or LF would end the header and begin another one of somebody else's choice.
+        raise EncodeError(f"the output header {name} has a control character in its value")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise EncodeError(f"the output header {name} is not valid Unicode") from None

@@ -1,0 +1,464 @@
+"""`invoker.protocols.riff.http`: lists in, lists out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from invoker.core.steps import ALL, Cancel, Close, Emitted, EndInput, Feed, Finished, Open, Send
+from invoker.errors import (
+    CallError,
+    DeadlineExceeded,
+    DecodeError,
+    FunctionError,
+    InternalError,
+    InvocationError,
+    LimitExceeded,
+    NotAcceptable,
+    ProtocolViolation,
+    ShuttingDown,
+    Status,
+    StatusError,
+    UnsupportedMediaType,
+)
+from invoker.message import Message
+from invoker.protocols.riff.http import BodyChunk, HttpSession, RequestHead, Response, Signature, State
+
+LIMIT = 64
+
+ONE = Signature(("x",))
+TWO = Signature(("left", "right"))
+
+
+def opened(signature: Signature = ONE, *, limit: int = LIMIT) -> HttpSession:
+    return HttpSession(lambda _: signature, max_body_bytes=limit)
+
+
+def post(*headers: tuple[str, str], path: str = "/", query: str = "", version: str = "1.1") -> RequestHead:
+    return RequestHead("POST", path, query, version, headers)
+
+
+def told(session: HttpSession, *frames: Any) -> list[Any]:
+    """The steps of a whole request."""
+    steps: list[Any] = []
+    for frame in frames:
+        steps.extend(session.receive(frame))
+    steps.extend(session.half_close())
+    return steps
+
+
+def running(*headers: tuple[str, str]) -> HttpSession:
+    session = opened()
+    told(session, post(*headers), BodyChunk(b"1"))
+    return session
+
+
+def responded(steps: Iterable[Any]) -> Response:
+    """The one response among steps that end the conversation."""
+    send, close = steps
+    assert isinstance(send, Send)
+    assert isinstance(close, Close)
+    assert isinstance(send.frame, Response)
+    return send.frame
+
+
+def finished(session: HttpSession, *payloads: bytes, error: InvocationError | None = None, **headers: str) -> Response:
+    """What a request is answered whose function gives these payloads."""
+    for payload in payloads:
+        assert session.deliver(Emitted("http", 0, Message(payload, headers, "text/plain"))) == ()
+    return responded(session.deliver(Finished("http", error)))
+
+
+def test_R141_only_post_to_the_root_invokes() -> None:
+    """A POST to / opens the function; the query string is allowed and no part of the path."""
+    steps = told(opened(), post(query="a=1&b=%20"), BodyChunk(b"x"))
+    assert [type(step) for step in steps] == [Open, Feed, EndInput]
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "post", ""])
+def test_R142_other_methods_are_405_and_allow_post(method: str) -> None:
+    """Another method on / is refused at its head, before any function is looked up."""
+    session = HttpSession(lambda _: pytest.fail("the function was looked up"), max_body_bytes=LIMIT)
+    response = responded(session.receive(RequestHead(method, "/")))
+    assert response.status == 405
+    assert ("Allow", "POST") in response.headers
+
+
+@pytest.mark.parametrize("path", ["/nope", "//", "", "*", "/index.html"])
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_R142_other_paths_are_404(path: str, method: str) -> None:
+    """Every other path is refused at its head, whatever the method."""
+    session = HttpSession(lambda _: pytest.fail("the function was looked up"), max_body_bytes=LIMIT)
+    assert responded(session.receive(RequestHead(method, path))).status == 404
+    assert session.state is State.CLOSED
+
+
+def test_R143_missing_types_have_defaults() -> None:
+    """No Content-Type is octet-stream, no Accept is */*."""
+    start, feed, _ = told(opened(), post(), BodyChunk(b"\x00"))
+    assert start.accepts == ("*/*",)
+    assert feed.message.media_type == "application/octet-stream"
+
+
+def test_R143_empty_types_count_as_missing() -> None:
+    """A header without a value says nothing."""
+    start, feed, _ = told(opened(), post(("content-type", ""), ("accept", " ")), BodyChunk(b""))
+    assert (start.accepts, feed.message.media_type) == (("*/*",), "application/octet-stream")
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "text"),
+    [
+        (UnsupportedMediaType("'a/b'"), 415, "Invoker: Unsupported Media Type: 'a/b'"),
+        (NotAcceptable("'a/b'"), 406, "Invoker: Not Acceptable: 'a/b'"),
+        (DecodeError("{"), 500, "Invoker: Bad Input Signal: {"),
+        (FunctionError("boom"), 500, "Invoker: Unexpected Error: boom"),
+        (CallError("boom"), 500, "Invoker: Unexpected Invocation Error: boom"),
+        (ProtocolViolation("2 inputs"), 500, "Invoker: Protocol Violation: 2 inputs"),
+        (InternalError(), 500, "Invoker: Internal Error"),
+        (DeadlineExceeded("late"), 504, "Invoker: Deadline Exceeded: late"),
+        (LimitExceeded("full"), 503, "Invoker: Limit Exceeded: full"),
+        (ShuttingDown("bye"), 503, "Invoker: Shutting Down: bye"),
+        (StatusError(Status.NOT_FOUND, "no such row"), 404, "no such row"),
+    ],
+)
+def test_R154_an_ending_has_its_status(error: InvocationError, status: int, text: str) -> None:
+    """Each ending of the invocation becomes one response, whose body is the error's text."""
+    response = finished(running(), error=error)
+    assert response.status == status
+    assert response.body == f"{text}\n".encode()
+
+
+def test_R145_undecodable_input_is_500() -> None:
+    """A decode failure is a server error, as the specification says."""
+    assert finished(running(), error=DecodeError("{")).status == 500
+
+
+def test_R145_undecodable_input_is_400_with_the_switch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The switch of R-069 makes it a client error."""
+    monkeypatch.setattr(DecodeError, "status", Status.INVALID_ARGUMENT)
+    assert finished(running(), error=DecodeError("{")).status == 400
+
+
+def test_R147_a_raising_function_is_500_even_after_a_value() -> None:
+    """A value that came before the failure is dropped."""
+    response = finished(running(), b"early", error=FunctionError("boom"))
+    assert response.status == 500
+    assert b"early" not in response.body
+
+
+def test_R148_success_is_200_with_type_and_payload() -> None:
+    """The response carries the selected type and the payload."""
+    assert finished(running(), b"49") == Response(200, (("Content-Type", "text/plain"),), b"49")
+
+
+@pytest.mark.parametrize("name", ["X-Http-Status", "x-http-status", "X-HTTP-STATUS"])
+def test_R148_the_function_chooses_the_status(name: str) -> None:
+    """X-Http-Status sets the status, and does not leave."""
+    response = finished(running(), b"made", **{name: "201", "X-Other": "1"})
+    assert response == Response(201, (("Content-Type", "text/plain"), ("X-Other", "1")), b"made")
+
+
+@pytest.mark.parametrize("value", ["99", "100", "199", "600", "teapot", "", "2e2", " 200", "+200", "٢٠٠"])
+def test_R148_an_invalid_status_is_500(value: str) -> None:
+    """What is not a final HTTP status is the function's mistake."""
+    assert finished(running(), b"made", **{"X-Http-Status": value}).status == 500
+
+
+def test_R149_no_value_is_500() -> None:
+    """A function that gives nothing has no answer."""
+    response = finished(running())
+    assert response.status == 500
+    assert b"no value" in response.body
+
+
+def test_R149_a_second_value_cancels_the_function() -> None:
+    """The second value is not awaited to the end: the function is cancelled, the answer is 500."""
+    session = running()
+    assert session.deliver(Emitted("http", 0, Message(b"1", media_type="text/plain"))) == ()
+    (cancel,) = session.deliver(Emitted("http", 0, Message(b"2", media_type="text/plain")))
+    assert isinstance(cancel, Cancel)
+    response = responded(session.deliver(Finished("http", cancel.error)))
+    assert response.status == 500
+    assert b"second value" in response.body
+
+
+def test_R150_one_input_and_one_output_are_asked_for() -> None:
+    """The function sees Accept as it came, and the names in and out."""
+    accept = "application/json, text/plain;q=0.5"
+    start, feed, end = told(opened(), post(("Accept", accept)), BodyChunk(b"x"))
+    assert (start.accepts, start.input_names, start.output_names) == ((accept,), ("in",), ("out",))
+    assert feed.index == 0
+    assert end == EndInput("http", ALL)
+
+
+def test_R151_request_headers_reach_the_function() -> None:
+    """All but Content-Type and Accept, several values joined; lookups ignore case."""
+    given_headers = [("x-many", "1"), ("Content-Type", "text/plain"), ("ACCEPT", "*/*"), ("X-Many", "2"), ("a", "")]
+    start, feed, _ = told(opened(), post(*given_headers), BodyChunk(b"x"))
+    headers = feed.message.headers
+    assert headers["X-MANY"] == "1, 2"
+    assert headers["a"] == ""
+    assert {"content-type", "accept"}.isdisjoint(name.lower() for name in headers)
+    assert dict(start.metadata) == dict(headers)
+
+
+def test_R151_cookies_are_joined_as_cookies() -> None:
+    """HTTP/2 may split a Cookie header, whose separator is not the comma (RFC 9113, 8.2.3)."""
+    _, feed, _ = told(opened(), post(("cookie", "a=1"), ("cookie", "b=2")))
+    assert feed.message.headers["Cookie"] == "a=1; b=2"
+
+
+@pytest.mark.parametrize(("version", "proto"), [("1.0", "HTTP/1.0"), ("1.1", "HTTP/1.1"), ("2", "HTTP/2.0")])
+def test_R151_the_request_line_cannot_be_forged(version: str, proto: str) -> None:
+    """X-Http-Method, -Path, -Query and -Proto are ours, whatever the client sends in any spelling."""
+    forged = [(name, "FORGED") for name in ("x-http-method", "X-HTTP-PATH", "X-Http-Query", "x-Http-Proto")]
+    _, feed, _ = told(opened(), post(*forged, ("x-http-method-override", "kept"), query="a=1", version=version))
+    headers = feed.message.headers
+    wanted = {"X-Http-Method": "POST", "X-Http-Path": "/", "X-Http-Query": "a=1", "X-Http-Proto": proto}
+    assert {name: headers[name] for name in wanted} == wanted
+    assert "FORGED" not in headers.values()
+    assert headers["X-Http-Method-Override"] == "kept"
+
+
+@pytest.mark.parametrize("value", ["1\r\nX-Evil: 1", "1\nX-Evil: 1", "1\r", "nul\x00"])
+def test_R152_line_breaks_in_output_headers_are_500(value: str) -> None:
+    """A header value that would split the response is refused, and nothing of it leaves."""
+    response = finished(running(), b"x", **{"X-A": value})
+    assert response.status == 500
+    assert not any("Evil" in name or "Evil" in text for name, text in response.headers)
+
+
+def test_R152_output_headers_do_not_clash() -> None:
+    """Content-Type, Content-Length and what belongs to the connection stay inside."""
+    clashing = {"content-type": "text/csv", "Content-Length": "9", "Keep-Alive": "1", "Transfer-Encoding": "gzip"}
+    response = finished(running(), b"x", **clashing, **{"X-Other": "1"})
+    assert response.headers == (("Content-Type", "text/plain"), ("X-Other", "1"))
+
+
+@pytest.mark.parametrize(
+    ("accept", "media_type"),
+    [
+        ("something/madeup;q=0.5, application/json; charset=utf-8, text/plain", "application/json"),
+        ("application/json", "application/json"),
+        ("text/plain;q=0.3, application/json;q=0.4", "application/json"),
+        ("text/plain, application/json", "text/plain"),
+        ("application/json;q=0.3, text/plain;q=0.4", "text/plain"),
+        ("application/json;q=0", "text/plain"),
+        ("*/*", "text/plain"),
+        ("", "text/plain"),
+        ("!!, ;;", "text/plain"),
+    ],
+)
+def test_R153_error_bodies_follow_accept(accept: str, media_type: str) -> None:
+    """A JSON object if JSON ranks best, else text with a final newline."""
+    response = finished(running(("accept", accept)), error=UnsupportedMediaType("x"))
+    assert response.headers[0] == ("Content-Type", media_type)
+    text = "Invoker: Unsupported Media Type: x"
+    assert response.body == (f'{{"error":"{text}"}}' if media_type == "application/json" else f"{text}\n").encode()
+
+
+def test_R154_a_body_over_the_limit_is_413_while_it_is_read() -> None:
+    """The chunk that passes the limit ends the conversation; later frames are ignored."""
+    session = opened()
+    assert session.receive(post()) == ()
+    assert session.receive(BodyChunk(bytes(LIMIT))) == ()
+    assert responded(session.receive(BodyChunk(b"x"))).status == 413
+    assert session.receive(BodyChunk(b"x")) == ()
+    assert session.half_close() == ()
+
+
+@pytest.mark.parametrize(("length", "is_refused"), [(str(LIMIT), False), (str(LIMIT + 1), True), ("9" * 5000, True)])
+def test_R154_an_announced_length_over_the_limit_is_413_at_once(length: str, is_refused: bool) -> None:
+    """A Content-Length says it before the body comes."""
+    steps = opened().receive(post(("content-length", length)))
+    assert (bool(steps) and responded(steps).status == 413) is is_refused
+
+
+def test_R162_the_function_opens_only_with_its_input_complete() -> None:
+    """No step comes before the end of the body; then the input is there as a whole, and ended."""
+    session = opened()
+    for frame in (post(), BodyChunk(b"a"), BodyChunk(b"b")):
+        assert session.receive(frame) == ()
+    start, feed, end = session.half_close()
+    assert isinstance(start, Open)
+    assert feed.message.payload == b"ab"
+    assert isinstance(end, EndInput)
+
+
+def test_R163_the_media_type_reaches_the_machinery_unchanged() -> None:
+    """Decoding is the machinery's business, as on gRPC."""
+    _, feed, _ = told(opened(), post(("Content-Type", "Text/Plain; charset=UTF-16")), BodyChunk(b"x"))
+    assert feed.message.media_type == "Text/Plain; charset=UTF-16"
+
+
+def test_the_header_selects_a_function_of_a_catalogue() -> None:
+    """Invoker-Function names it; the session asks for its signature by that name."""
+    asked: list[str] = []
+
+    def signature(name: str) -> Signature:
+        asked.append(name)
+        return ONE
+
+    start, *_ = told(HttpSession(signature, max_body_bytes=LIMIT), post(("Invoker-Function", " square ")))
+    assert asked == ["square"]
+    assert start.function == "square"
+
+
+def test_an_unknown_function_is_404() -> None:
+    """What the look-up raises is the answer."""
+
+    def signature(name: str) -> Signature:
+        raise StatusError(Status.NOT_FOUND, f"no {name}")
+
+    session = HttpSession(signature, max_body_bytes=LIMIT)
+    assert responded(session.receive(post(("invoker-function", "nope")))).body == b"no nope\n"
+
+
+FORM = ("Content-Type", "multipart/form-data; boundary=xyz")
+
+
+def form(*parts: tuple[str, str, bytes]) -> bytes:
+    """A body with parts of a name, further header lines, and a payload."""
+    heads = (
+        (f'--xyz\r\nContent-Disposition: form-data; name="{name}"\r\n{more}\r\n', data) for name, more, data in parts
+    )
+    return b"".join(head.encode() + data + b"\r\n" for head, data in heads) + b"--xyz--\r\n"
+
+
+@pytest.mark.parametrize("size", [1, 7, 10_000])
+def test_parts_go_to_the_inputs_of_their_names(size: int) -> None:
+    """Each part has its own content type, text/plain by default; parts of one name are messages in order."""
+    body = form(("right", "", b"1"), ("left", "Content-Type: application/json\r\n", b"{}"), ("right", "", b"2"))
+    chunks = [BodyChunk(body[at : at + size]) for at in range(0, len(body), size)]
+    start, *feeds, end = told(opened(TWO, limit=10_000), post(FORM), *chunks)
+    assert start.input_names == ("left", "right")
+    got = [(feed.index, feed.message.media_type, feed.message.payload) for feed in feeds]
+    assert got == [(1, "text/plain", b"1"), (0, "application/json", b"{}"), (1, "text/plain", b"2")]
+    assert isinstance(end, EndInput)
+
+
+def test_parts_carry_their_headers_and_the_requests() -> None:
+    """A part's own headers win over the request's, except for X-Http-*."""
+    more = "X-A: part\r\nX-Http-Method: FORGED\r\n"
+    _, feed, _ = told(
+        opened(TWO, limit=10_000), post(FORM, ("x-a", "1"), ("X-B", "2")), BodyChunk(form(("left", more, b"")))
+    )
+    headers = feed.message.headers
+    assert (headers["x-a"], headers["x-b"], headers["x-http-method"]) == ("part", "2", "POST")
+    assert 'name="left"' in headers["content-disposition"]
+
+
+def test_parts_of_a_function_with_any_number_of_inputs() -> None:
+    """New names become further inputs, in the order in which they appear."""
+    session = opened(Signature(("xs",), is_open=True), limit=10_000)
+    start, first, second, _ = told(session, post(FORM), BodyChunk(form(("b", "", b"1"), ("a", "", b"2"))))
+    assert start.input_names == ("xs", "b", "a")
+    assert (first.index, second.index) == (1, 2)
+
+
+def test_a_form_for_a_function_with_one_input_is_one_message() -> None:
+    """Its codec decodes the parts, not the front."""
+    body = form(("x", "", b"1"))
+    _, feed, _ = told(opened(limit=10_000), post(FORM), BodyChunk(body))
+    assert (feed.message.media_type, feed.message.payload) == (FORM[1], body)
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body", "text"),
+    [
+        (FORM[1], form(("nope", "", b"1")), "is not an input of the function; its inputs are left, right"),
+        (FORM[1], form(("left", "", b"1"))[:-9], "before its closing boundary"),
+        (FORM[1], b"--xyz\r\nX-A: 1\r\n\r\nx\r\n--xyz--\r\n", "has no name"),
+        (FORM[1], b"garbage", "is not multipart/form-data"),
+        ("multipart/form-data", b"", "needs a boundary"),
+    ],
+)
+def test_R145_a_broken_form_is_500(content_type: str, body: bytes, text: str) -> None:
+    """It is a decode failure like any other."""
+    response = responded(told(opened(TWO, limit=10_000), post(("content-type", content_type)), BodyChunk(body)))
+    assert response.status == 500
+    assert text in response.body.decode()
+
+
+def test_R154_a_form_with_too_many_parts_is_413() -> None:
+    """The number of parts is limited like their bytes."""
+    body = form(*[("left", "", b"")] * 1001)
+    assert responded(told(opened(TWO, limit=len(body)), post(FORM), BodyChunk(body))).status == 413
+
+
+def test_frames_out_of_order_are_violations() -> None:
+    """The grammar is a head, then chunks."""
+    with pytest.raises(ProtocolViolation):
+        opened().receive(BodyChunk(b""))
+    with pytest.raises(ProtocolViolation):
+        opened().half_close()
+    session = opened()
+    session.receive(post())
+    with pytest.raises(ProtocolViolation):
+        session.receive(post())
+
+
+def test_the_transport_can_refuse_in_the_sessions_words() -> None:
+    """For endings that only the transport sees."""
+    session = opened()
+    session.receive(post(("accept", "application/json")))
+    response = session.refusal(DeadlineExceeded("slow"), status=408)
+    assert (response.status, response.body) == (408, b'{"error":"Invoker: Deadline Exceeded: slow"}')
+
+
+_NAMES = st.sampled_from(["content-type", "Accept", "content-length", "invoker-function", "X-Http-Status", "cookie"])
+_VALUES = st.one_of(
+    st.text(max_size=20), st.sampled_from([FORM[1], "multipart/form-data; boundary=" + "x" * 300, "12"])
+)
+_HEADS = st.builds(
+    RequestHead,
+    st.sampled_from(["POST", "GET", ""]),
+    st.sampled_from(["/", "/x", ""]),
+    st.text(max_size=5),
+    st.sampled_from(["1.1", "2"]),
+    st.lists(st.tuples(_NAMES | st.text(max_size=5), _VALUES), max_size=4),
+)
+_BODIES = st.one_of(st.binary(max_size=40), st.sampled_from([b"--xyz\r\n", form(("left", "", b"1")), b"\r\n--xyz--"]))
+_MESSAGES = st.builds(
+    Message,
+    st.binary(max_size=5),
+    st.dictionaries(_NAMES | st.text(max_size=5), st.text(max_size=5), max_size=3),
+    st.text(max_size=10),
+)
+_ERRORS = st.sampled_from([None, FunctionError("\ud800"), StatusError(Status.ABORTED, ""), DecodeError("x")])
+_MOVES = st.one_of(
+    _HEADS,
+    st.builds(BodyChunk, _BODIES),
+    st.just(None),
+    st.builds(Emitted, st.just("http"), st.just(0), _MESSAGES),
+    st.builds(Finished, st.just("http"), _ERRORS),
+)
+
+
+@given(st.lists(_MOVES, max_size=8), st.sampled_from([ONE, TWO, Signature((), is_open=True)]))
+def test_any_frames_give_steps_or_a_violation(moves: list[Any], signature: Signature) -> None:
+    """Nothing but ProtocolViolation is raised; at most one response leaves, and nothing after it."""
+    session = opened(signature, limit=200)
+    sent = 0
+    for move in moves:
+        try:
+            if move is None:
+                steps = session.half_close()
+            elif isinstance(move, (Emitted, Finished)):
+                steps = session.deliver(move)
+            else:
+                steps = session.receive(move)
+        except ProtocolViolation:
+            continue
+        assert not (sent and steps)
+        sent += sum(isinstance(step, Send) for step in steps)
+        for step in steps:
+            if isinstance(step, Send):
+                assert 200 <= step.frame.status <= 599
+                assert not any(sign in name + value for name, value in step.frame.headers for sign in "\r\n")
+    assert sent <= 1
