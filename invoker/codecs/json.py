@@ -1,173 +1,227 @@
-"""``application/json`` and its family: strict, typed, and never a crash.
+"""JSON, strict both ways, and every type of the ``+json`` family under its own name.
 
-What JSON itself does not know is refused in both directions: NaN and infinities, trailing data, empty payloads (R-085). Depth,
-circles and digits beyond reason are ordinary errors (R-086).
-"""
+Theory. msgspec parses strictly: NaN, Infinity, trailing data, an empty payload, numbers out of range, control characters
+and broken UTF-8 are errors; nesting and huge integers end in ordinary exceptions (R-085, R-086). Writing needs one guard:
+msgspec writes ``null`` for NaN and infinities, so an output in which ``null`` occurs is looked through, and only then.
+
+A parameter annotated as bytes gets the payload itself. bytes *within* a structure travel as base64 strings, both ways.
+"""  # noqa: A005 - imports are absolute
 
 from __future__ import annotations
 
-import codecs
-import dataclasses
-import datetime
-import decimal
-import enum
 import math
-import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 import msgspec
 
-from invoker.codecs.base import (
-    Decode,
-    Encode,
-    as_bytes_type,
-    bad_input,
-    is_pydantic,
-    not_encodable,
-    strict_text,
-    validator,
+from invoker.codecs import charsets
+from invoker.codecs.interface import Decode, Encode, Offer
+from invoker.codecs.refusal import refuse_decode, refuse_encode
+from invoker.codecs.typed import (
+    BYTES_LIKE,
+    adapter,
+    bytes_like,
+    dec_hook,
+    enc_hook,
+    holds_pydantic,
+    is_any,
+    narrowed,
+    per_member,
+    plain,
 )
-from invoker.errors import DecodeError
-from invoker.mediatypes import MediaType, parse
-from invoker.message import Message
+from invoker.mediatypes import MediaType
+from invoker.message import EMPTY, Message
 
-__all__ = ["CHARSETS", "JsonCodec", "encode_json", "json_charset"]
+__all__ = ["JsonCodec"]
 
-CHARSETS = ("utf-8", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be")
-"""Python's names of the charsets in which JSON may be written (R-082)."""
-
-_VALUES = (
-    str, int, float, bool, type(None), dict, list, tuple, set, frozenset, msgspec.Struct, enum.Enum, decimal.Decimal,
-    uuid.UUID, datetime.date, datetime.time, datetime.timedelta,
-)  # fmt: skip
-_ERRORS = (msgspec.MsgspecError, ValueError, TypeError, RecursionError)
+_ENCODE = msgspec.json.Encoder(enc_hook=enc_hook).encode
+_NEVER_NAN = (str, int, bool, type(None))
 
 
 class JsonCodec:
-    """JSON into what the parameter is annotated with, and any plain value into JSON."""
+    """Strict JSON (R-070, R-082 to R-087, R-092).
 
-    media_types = ("application/json", "application/cloudevents+json", "application/*+json")
+    Args:
+        media_types: Which of the JSON types; the payload is the same for all.
+    """
 
-    def decoder(self, media_type: MediaType, type_: Any) -> Decode:
-        """A closure for one parameter and media type; UTF-8 is the fast one."""
-        charset = media_type.charset
-        parse_json = _parser(type_)
-        if charset is not None and charset not in ("utf-8", "utf8"):
-            transcode = _transcoder(charset)
-        else:
-            transcode = None
-        name = media_type.essence
+    def __init__(self, media_types: tuple[str, ...] = ("application/json",)) -> None:
+        self.media_types = media_types
+
+    def decode(self, message: Message[bytes], type_: Any = Any) -> Any:
+        """Parse a payload into a type."""
+        from invoker.mediatypes import parse
+
+        return self.decoder(parse(message.media_type or self.media_types[0]), type_, "payload")(message)
+
+    def encode(self, value: Any, media_type: MediaType) -> Message[bytes]:
+        """Write a value."""
+        encode = self.encoder(Offer(self, media_type), type(value), "value")
+        if encode is None:
+            raise refuse_encode("JSON has no form for it", "value", media_type.essence, type(value))
+        return encode(value)
+
+    def can_encode(self, value: Any) -> bool:
+        """Whether JSON has a form for values of this type; what is inside may still not have one."""
+        return plain(type(value))
+
+    def accepts(self, media_type: MediaType) -> bool:
+        """Whether the charset, if one is asked for, is one of Unicode."""
+        return media_type.charset is None or charsets.lookup(media_type.charset, only_unicode=True) is not None
+
+    def decoder(self, media_type: MediaType, type_: Any, where: str) -> Decode:
+        """A closure that parses this charset into ``type_``."""
+        essence = media_type.essence
+        charset = charsets.lookup(media_type.charset or "utf-8", only_unicode=True)
+        if charset is None:
+            refusal = f"charset {media_type.charset!r} is none of {charsets.JSON_CHARSETS}"
+            return _refusing(refuse_decode(refusal, where, essence).detail)
+        if raw := _raw(type_):
+            return raw
+        try:
+            parse = _parser(type_)
+        except (TypeError, RuntimeError) as error:
+            return _refusing(refuse_decode(error, where, essence, type_).detail)
+        if charset != "utf-8":
+            return _transcoding(parse, charset, (where, essence, type_))
 
         def decode(message: Message[bytes]) -> Any:
-            payload = message.payload
             try:
-                if transcode is not None:
-                    payload = transcode(payload)
-                elif payload[:3] == codecs.BOM_UTF8:
-                    payload = payload[3:]
-                return parse_json(payload)
-            except _ERRORS as error:
-                raise bad_input(name, error, type_) from None
+                return parse(message.payload)
+            except BaseException as error:  # noqa: BLE001 - a type's own __init__ may raise anything (R-123)
+                behind_mark = charsets.strip_mark(message.payload)
+                if behind_mark is None:
+                    raise refuse_decode(error, where, essence, type_) from error
+            try:
+                return parse(behind_mark)
+            except BaseException as error:  # noqa: BLE001 - as above
+                raise refuse_decode(error, where, essence, type_) from error
 
         return decode
 
-    def decode(self, message: Message[bytes], type_: Any) -> Any:
-        """Decode; see `invoker.codecs.Codec`."""
-        return self.decoder(parse(message.media_type or "application/json"), type_)(message)
+    def encoder(self, offer: Offer, cls: type, where: str) -> Encode | None:
+        """A closure that writes values of ``cls``."""
+        if not plain(cls):
+            return None
+        name, essence = str(offer.media_type), offer.media_type.essence
+        charset = charsets.lookup(offer.media_type.charset or "utf-8", only_unicode=True)
+        if charset is None:
+            return None
+        if charset != "utf-8":
+            return _transcoded(charset, name, cls, where)
+        dumps = _ENCODE
 
-    def encoder(self, media_type: MediaType, type_: type) -> Encode:
-        """A closure for one media type."""
-        charset = media_type.charset
-        if charset is None or charset in ("utf-8", "utf8"):
-            name = str(media_type)
+        def encode(value: Any) -> Message[bytes]:
+            try:
+                payload = dumps(value)
+                if b"null" in payload:
+                    _refuse_nan(value)
+            except BaseException as error:  # noqa: BLE001 - a value's own properties may raise anything
+                raise refuse_encode(error, where, essence, cls) from error
+            return Message(payload, EMPTY, name)
 
-            def encode(value: Any) -> Message[bytes]:
+        if cls in _NEVER_NAN:
+
+            def encode_scalar(value: Any) -> Message[bytes]:
                 try:
-                    return Message(encode_json(value), media_type=name)
-                except _ERRORS as error:
-                    raise not_encodable(value, media_type, error) from None
+                    return Message(dumps(value), EMPTY, name)
+                except (ValueError, TypeError) as error:
+                    raise refuse_encode(error, where, essence, cls) from error
 
-            return encode
-        return lambda value: self.encode(value, media_type)
+            return encode_scalar
+        return encode
 
-    def encode(self, value: Any, media_type: MediaType) -> Message[bytes]:
-        """Encode; see `invoker.codecs.Codec`."""
+
+def _parser(type_: Any) -> Callable[[Any], Any]:
+    try:
+        return _cached_parser(type_)
+    except TypeError:  # an annotation that cannot be hashed, or that nothing can decode
+        return _make_parser(type_)
+
+
+def _make_parser(type_: Any) -> Callable[[Any], Any]:
+    if is_any(type_):
+        return msgspec.json.Decoder().decode
+    type_ = narrowed(type_, BYTES_LIKE)
+    if holds_pydantic(type_):
+        validate = adapter(type_).validate_json
+
+        def parse(payload: Any) -> Any:
+            msgspec.json.decode(payload)  # pydantic takes NaN and Infinity, which are no JSON
+            return validate(payload)
+
+        return parse
+    return per_member(type_, lambda one: msgspec.json.Decoder(one, dec_hook=dec_hook).decode)
+
+
+_cached_parser = lru_cache(maxsize=512)(_make_parser)
+
+
+def _raw(type_: Any) -> Decode | None:
+    """The payload itself for an annotation that can only be bytes-like."""
+    wanted = bytes_like(type_)
+    if wanted is None or narrowed(type_, BYTES_LIKE) is not type_:
+        return None
+    if wanted is bytes:
+        return _payload
+    return lambda message: wanted(message.payload)
+
+
+def _payload(message: Message[bytes]) -> bytes:
+    return message.payload
+
+
+def _refusing(detail: str) -> Decode:
+    from invoker.errors import DecodeError
+
+    def decode(_: Message[bytes]) -> Any:
+        raise DecodeError(detail)
+
+    return decode
+
+
+def _transcoding(parse: Callable[[Any], Any], charset: str, names: tuple[str, str, Any]) -> Decode:
+    to_text = charsets.decoder(charset)
+
+    def decode(message: Message[bytes]) -> Any:
         try:
-            payload = encode_json(value)
-            charset = media_type.charset
-            if charset is not None and charset not in ("utf-8", "utf8"):
-                payload = payload.decode().encode(charset)
-        except _ERRORS as error:
-            raise not_encodable(value, media_type, error) from None
-        return Message(payload, media_type=str(media_type))
+            return parse(to_text(message.payload))
+        except BaseException as error:  # noqa: BLE001 - as in the decoder of UTF-8
+            raise refuse_decode(error, *names) from error
 
-    def can_encode(self, value: Any) -> bool:
-        """Plain values, structures, dataclasses, models, arrays."""
-        return isinstance(value, _VALUES) or _is_structure(type(value)) or hasattr(type(value), "tolist")
+    return decode
 
 
-def encode_json(value: Any) -> bytes:
-    """Compact UTF-8 JSON.
+def _transcoded(charset: str, name: str, cls: type, where: str) -> Encode:
+    to_bytes = charsets.encoder(charset)
+
+    def encode(value: Any) -> Message[bytes]:
+        try:
+            payload = _ENCODE(value)
+            if b"null" in payload:
+                _refuse_nan(value)
+            return Message(to_bytes(payload.decode()), EMPTY, name)
+        except BaseException as error:  # noqa: BLE001 - as in the encoder of UTF-8
+            raise refuse_encode(error, where, name, cls) from error
+
+    return encode
+
+
+def _refuse_nan(value: Any) -> None:
+    """Find what msgspec wrote as null and is no None.
 
     Raises:
-        ValueError: A number that JSON does not know, or text that UTF-8 does not.
-        TypeError: Something within it that has no JSON.
-        RecursionError: It is too deep, or contains itself.
+        ValueError: There is a NaN or an infinity in it (R-085).
     """
-    made = msgspec.json.encode(value, enc_hook=_plain)
-    # msgspec writes NaN and infinities as null; only then is it worth looking for one.
-    if b"null" in made and _has_nan(msgspec.to_builtins(value, enc_hook=_plain)):
-        raise ValueError("JSON has no NaN and no infinity")
-    return made
-
-
-def json_charset(name: str) -> bool:
-    """Whether JSON may be written in a charset."""
-    try:
-        return codecs.lookup(name).name in CHARSETS
-    except (LookupError, ValueError):
-        return False
-
-
-def _parser(type_: Any) -> Any:
-    if as_bytes := as_bytes_type(type_):
-        return as_bytes  # a parameter that wants bytes gets the document as it came
-    if is_pydantic(type_):
-        return validator(type_).validate_json
-    return msgspec.json.Decoder(type_).decode
-
-
-def _transcoder(charset: str) -> Callable[[bytes], bytes]:
-    def transcode(payload: bytes) -> bytes:
-        if not json_charset(charset):
-            raise ValueError(f"the charset {charset!r} is not one of {', '.join(CHARSETS)}")
-        try:
-            return strict_text(payload, charset).encode()
-        except DecodeError as error:
-            raise ValueError(error.detail) from None
-
-    return transcode
-
-
-def _plain(value: Any) -> Any:
-    """What msgspec does not know: arrays and pydantic models."""
-    if hasattr(value, "model_dump"):
-        return value.model_dump(mode="json")
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    raise TypeError(f"{type(value).__name__} has no JSON form")
-
-
-def _is_structure(type_: type) -> bool:
-    return dataclasses.is_dataclass(type_) or hasattr(type_, "__attrs_attrs__") or is_pydantic(type_)
-
-
-def _has_nan(value: Any) -> bool:
-    if isinstance(value, float):
-        return not math.isfinite(value)
-    if isinstance(value, dict):
-        return any(_has_nan(one) for one in value.values()) or any(_has_nan(one) for one in value)
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return any(_has_nan(one) for one in value)
-    return False
+    left = [msgspec.to_builtins(value, enc_hook=enc_hook)]
+    while left:
+        one = left.pop()
+        if isinstance(one, float):
+            if not math.isfinite(one):
+                raise ValueError(f"{one} is no JSON number")
+        elif isinstance(one, Mapping):
+            left.extend(one.values())
+        elif isinstance(one, Iterable) and not isinstance(one, (str, *BYTES_LIKE)):
+            left.extend(one)

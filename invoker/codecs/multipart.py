@@ -110,6 +110,7 @@ class MultipartCodec:
     """A form as a dict: plain fields are texts, files are `Part`; repeated names give lists."""
 
     media_types = ("multipart/form-data",)
+    decodes_only = True
 
     def decode(self, message: Message[bytes], type_: Any) -> Any:
         """Decode; see `invoker.codecs.Codec`."""

@@ -1,67 +1,91 @@
-"""``application/octet-stream``: bytes as they are; and `RawCodec` for media types that only a function understands."""
+"""Raw bytes: ``application/octet-stream``, and media types that only a function's author knows."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from invoker.codecs.base import BYTES_LIKE, Decode, as_bytes_type, bad_input, convert, scalar_only, strict_text
-from invoker.errors import EncodeError
-from invoker.mediatypes import MediaType
-from invoker.message import Message
+from invoker.codecs import charsets, scalars
+from invoker.codecs.interface import Decode, Encode, Offer
+from invoker.codecs.refusal import refuse_decode, refuse_encode
+from invoker.codecs.typed import BYTES_LIKE, bytes_like, is_any
+from invoker.mediatypes import MediaType, parse
+from invoker.message import EMPTY, Message
 
-__all__ = ["OctetsCodec", "RawCodec"]
+__all__ = ["OctetsCodec"]
 
 
 class OctetsCodec:
-    """Bytes unchanged both ways (R-088); text as UTF-8, for parameters and values that are text (R-089)."""
-
-    media_types: tuple[str, ...] = ("application/octet-stream",)
-
-    def decoder(self, media_type: MediaType, type_: Any) -> Decode:
-        """A closure for one parameter; bytes are the fast ones."""
-        if type_ is Any or type_ is bytes:
-            return _payload
-        return lambda message: self.decode(message, type_)
-
-    def decode(self, message: Message[bytes], type_: Any) -> Any:
-        """Decode; see `invoker.codecs.Codec`."""
-        if type_ is Any:
-            return message.payload
-        as_bytes = as_bytes_type(type_)
-        if as_bytes is not None:
-            return as_bytes(message.payload)
-        if not scalar_only(type_):
-            raise bad_input(message.media_type, "bytes cannot fill a structure; send application/json", type_)
-        try:
-            text = strict_text(message.payload, "utf-8")
-            return text if type_ is str else convert(text.strip(), type_)
-        except ValueError as error:
-            raise bad_input(message.media_type, error, type_) from None
-
-    def encode(self, value: Any, media_type: MediaType) -> Message[bytes]:
-        """Encode; see `invoker.codecs.Codec`."""
-        if value is None:
-            return Message(b"", media_type=str(media_type))
-        try:
-            payload = value.encode() if isinstance(value, str) else bytes(value)
-        except UnicodeEncodeError:
-            raise EncodeError(f"cannot write str as {media_type}: it has lone surrogates") from None
-        return Message(payload, media_type=str(media_type))
-
-    def can_encode(self, value: Any) -> bool:
-        """Bytes, text and None."""
-        return value is None or isinstance(value, (str, *BYTES_LIKE))
-
-
-class RawCodec(OctetsCodec):
-    """Bytes of media types that a function declares and encodes itself, such as ``image/png``.
+    """Bytes pass unchanged; str is UTF-8 (R-061, R-088, R-089).
 
     Args:
-        media_types: Essences.
+        media_types: Under which names.
     """
 
-    def __init__(self, media_types: tuple[str, ...]) -> None:
+    def __init__(self, media_types: tuple[str, ...] = ("application/octet-stream",)) -> None:
         self.media_types = media_types
+
+    def decode(self, message: Message[bytes], type_: Any = Any) -> Any:
+        """Hand the payload on."""
+        return self.decoder(parse(message.media_type or self.media_types[0]), type_, "payload")(message)
+
+    def encode(self, value: Any, media_type: MediaType) -> Message[bytes]:
+        """Hand the value on."""
+        encode = self.encoder(Offer(self, media_type), type(value), "value")
+        if encode is None:
+            raise refuse_encode("only bytes and str can", "value", media_type.essence, type(value))
+        return encode(value)
+
+    def can_encode(self, value: Any) -> bool:
+        """Whether it is bytes-like, a str or None."""
+        return value is None or isinstance(value, (*BYTES_LIKE, str))
+
+    def accepts(self, media_type: MediaType) -> bool:  # noqa: ARG002 - parameters mean nothing to raw bytes
+        """Whatever the parameters are."""
+        return True
+
+    def decoder(self, media_type: MediaType, type_: Any, where: str) -> Decode:
+        """A closure that hands the payload on; a str gets it as UTF-8, and a number is read from that."""
+        if is_any(type_):
+            return _payload
+        wanted = bytes_like(type_)
+        if wanted is bytes:
+            return _payload
+        if wanted is not None:
+            return lambda message: wanted(message.payload)
+        to_text, essence = charsets.decoder("utf-8"), media_type.essence
+        try:
+            from_text = scalars.reader(type_)
+        except TypeError as error:
+            return scalars.refusing(refuse_decode(error, where, essence, type_))
+
+        def decode(message: Message[bytes]) -> Any:
+            try:
+                return from_text(to_text(message.payload))
+            except BaseException as error:  # noqa: BLE001 - a type's own __init__ may raise anything (R-123)
+                raise refuse_decode(error, where, essence, type_) from error
+
+        return decode
+
+    def encoder(self, offer: Offer, cls: type, where: str) -> Encode | None:
+        """A closure that hands values of ``cls`` on."""
+        name = offer.media_type.essence
+        if cls is bytes:
+            return lambda value: Message(value, EMPTY, name)
+        if issubclass(cls, BYTES_LIKE):
+            return lambda value: Message(bytes(value), EMPTY, name)
+        if cls is type(None):
+            nothing: Message[bytes] = Message(b"", EMPTY, name)
+            return lambda _: nothing
+        if not issubclass(cls, str):
+            return None
+
+        def encode(value: str) -> Message[bytes]:
+            try:
+                return Message(value.encode(), EMPTY, name)
+            except UnicodeEncodeError as error:
+                raise refuse_encode(error, where, name, cls) from error
+
+        return encode
 
 
 def _payload(message: Message[bytes]) -> bytes:

@@ -101,8 +101,8 @@ class Registry:
         return found
 
     def media_types(self) -> tuple[str, ...]:
-        """Every concrete media type, in the server's order."""
-        order = _server_order(self._codecs)
+        """Every concrete media type that can be written, in the server's order."""
+        order = _server_order(one for one, codec in self._codecs.items() if not getattr(codec, "decodes_only", False))
         return tuple(dict.fromkeys((*(one for one in self._order if one in self._codecs), *order)))
 
     def decoder(self, media_type: str, type_: Any, *, index: int = 0) -> Decode:
