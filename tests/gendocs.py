@@ -112,19 +112,20 @@ def _in_order_of_definition(module: Any) -> list[str]:
 
 def cli_page() -> Iterator[str]:
     """Every command of the command line, with its help."""
-    from invoker import cli
-
     yield from ("# Command line", "", MADE, "", "`invoker` and `python -m invoker` are the same program.")
-    for title, parser in _commands(cli.build_parser()):
-        yield from ("", f"## {title}", "", "```text", *parser.format_help().rstrip().splitlines(), "```")
+    for parser in _commands():
+        yield from ("", f"## {parser.prog}", "", "```text", *parser.format_help().rstrip().splitlines(), "```")
 
 
-def _commands(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    yield parser.prog, parser
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for sub in dict.fromkeys(action.choices.values()):
-                yield from _commands(sub)
+def _commands() -> Iterator[argparse.ArgumentParser]:
+    from invoker import call, cli, inspect_cmd
+    from invoker.conformance import cli as conformance
+
+    yield cli.parser()
+    for name, command in (("call", call), ("inspect", inspect_cmd), ("conformance", conformance)):
+        parser = argparse.ArgumentParser(prog=f"invoker {name}", formatter_class=argparse.RawDescriptionHelpFormatter)
+        command.add_arguments(parser)
+        yield parser
 
 
 def requirements_page() -> Iterator[str]:
