@@ -1,0 +1,125 @@
+"""Where the values of inputs come from: iterables of either kind, alone or as pairs of index and value.
+
+A feed belongs to its call: when the call ends the iterators that were given are closed, so that the ``finally`` of a
+generator runs at once and not whenever the garbage collector comes by.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import queue
+import threading
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from invoker.message import Message
+
+__all__ = ["Inputs", "Pairs", "Values", "check_inputs", "close", "iterate", "pull"]
+
+T = TypeVar("T")
+
+Values = Iterable[Any] | AsyncIterable[Any]
+"""The values of one input, each a plain value or a `Message`."""
+Inputs = Sequence[Values]
+"""One iterable an input."""
+Pairs = Iterable[tuple[int, Any]] | AsyncIterable[tuple[int, Any]]
+"""Index of the input and value, in the order in which they shall travel."""
+
+_END = object()
+
+
+def check_inputs(inputs: Inputs) -> None:
+    """Refuse what is not one iterable an input, with the fix.
+
+    Raises:
+        TypeError: A value stands where an iterable of values is wanted.
+    """
+    if isinstance(inputs, (str, bytes, bytearray, memoryview, Mapping)) or not isinstance(inputs, Sequence):
+        raise TypeError(f"inputs is a {type(inputs).__name__}; give one iterable an input, such as [values]")
+    for index, values in enumerate(inputs):
+        plain = isinstance(values, (str, bytes, bytearray, memoryview, Mapping, Message))
+        if plain or not isinstance(values, (Iterable, AsyncIterable)):
+            raise TypeError(f"input {index} is a {type(values).__name__}; give an iterable of values, such as [value]")
+
+
+async def iterate(values: Iterable[T] | AsyncIterable[T]) -> AsyncGenerator[T, None]:
+    """Iterate either kind, and close the iterator at the end whatever the end was."""
+    if isinstance(values, AsyncIterable):
+        waiting = aiter(values)
+        try:
+            async for value in waiting:
+                yield value
+        finally:
+            await close(waiting)
+    else:
+        iterator = iter(values)
+        try:
+            for value in iterator:
+                yield value
+        finally:
+            _close_sync(iterator)
+
+
+async def close(iterator: AsyncIterator[Any]) -> None:
+    """Close an iterator that can be closed."""
+    aclose = getattr(iterator, "aclose", None)
+    if aclose is not None:
+        await aclose()
+
+
+async def pull(values: Iterable[T]) -> AsyncGenerator[T, None]:
+    """Iterate an iterable that blocks, in a daemon thread of its own that is never ahead of its reader.
+
+    A thread that blocks in ``next()`` cannot be stopped: it ends when that call comes back, and holds up neither the
+    loop nor the end of the process.
+    """
+    loop = asyncio.get_running_loop()
+    wanted: queue.SimpleQueue[asyncio.Future[Any] | None] = queue.SimpleQueue()  # at most one future and the end
+    threading.Thread(target=_serve, args=(loop, values, wanted), name="invoker-input", daemon=True).start()
+    try:
+        while True:
+            future: asyncio.Future[Any] = loop.create_future()
+            wanted.put(future)
+            if (value := await future) is _END:
+                return
+            yield value
+    finally:
+        wanted.put(None)
+
+
+def _serve(
+    loop: asyncio.AbstractEventLoop, values: Iterable[Any], wanted: queue.SimpleQueue[asyncio.Future[Any] | None]
+) -> None:
+    iterator = None
+    try:
+        while (future := wanted.get()) is not None:
+            result: object = _END
+            error: BaseException | None = None
+            try:
+                iterator = iter(values) if iterator is None else iterator
+                result = next(iterator, _END)
+            except BaseException as caught:  # noqa: BLE001 - the caller's iterable; its error goes to the caller
+                error = caught
+            with contextlib.suppress(RuntimeError):  # the loop was closed while next() blocked
+                loop.call_soon_threadsafe(_resolve, future, result, error)
+            del future, result, error
+    finally:
+        if iterator is not None:
+            _close_sync(iterator)
+
+
+def _resolve(future: asyncio.Future[Any], result: object, error: BaseException | None) -> None:
+    if future.done():
+        return  # the reader is gone
+    if error is None:
+        future.set_result(result)
+    else:
+        future.set_exception(error)
+
+
+def _close_sync(iterator: object) -> None:
+    closing = getattr(iterator, "close", None)
+    # Only what a generator calls close: an open file is an iterator too, and belongs to the caller.
+    if closing is not None and hasattr(iterator, "throw"):
+        closing()
