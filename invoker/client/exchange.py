@@ -1,0 +1,253 @@
+"""`Exchange` is one ``Invoke`` call on the wire: it feeds the inputs, hands over the outputs and knows one ending.
+
+Theory. Two parties work on the gRPC call: the *reader* is whoever awaits `receive`; the *feeder* is a task that writes
+the StartFrame, then the values of all inputs as they become available, then half-closes::
+
+    state  ends by                                 then
+    -----  --------------------------------------  --------------------------------------------------
+    FRESH  open()                                  the gRPC call and the feeder run: OPEN
+    OPEN   the peer's status                       feeder stopped; receive() gives None or CallFailed
+    OPEN   cancel()                                gRPC call and feeder stopped; CallFailed(CANCELLED)
+    OPEN   an input raises                         as cancel(); receive() raises what the input raised
+    OPEN   the reader's task is cancelled          as cancel(); CancelledError goes on
+    OVER   -                                       receive() gives None
+
+The peer may end first while we still write (R-114): late writes fail locally and mean nothing; the status is the truth.
+Back-pressure both ways is gRPC's own: nothing is queued here.
+
+Once a late write has failed, the ``read()`` of grpc.aio gives up values that have already arrived (grpc#36066; see
+`Ending`). So outputs are read by iteration, which goes on to the end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import aclosing
+from typing import TypeAlias
+
+import grpc
+import grpc.aio
+from google.protobuf.message import DecodeError as WireError
+
+from invoker._pb.riff import riff_rpc_pb2 as pb
+from invoker.client.ending import Ending
+from invoker.client.failure import CallFailed, ConnectFailed
+from invoker.client.feeds import close
+from invoker.errors import Status
+
+__all__ = ["Exchange", "Feed"]
+
+Feed: TypeAlias = AsyncGenerator[bytes, None]
+"""The serialised signals of one or more inputs."""
+
+CLOSE_GRACE_S = 2.0
+"""How long the iterators of inputs may take to close once the call is over."""
+
+
+class Exchange:
+    """One call; made fresh, opened once, then read to its end or cancelled.
+
+    Args:
+        channel: That the call goes over; asked for its state only.
+        start: Makes the gRPC call.
+        first: The serialised start signal.
+        feeds: Written concurrently, each in its own order.
+        target: Where to, for error texts.
+        connect_timeout_s: How long to wait for a connection.
+    """
+
+    def __init__(
+        self,
+        channel: grpc.aio.Channel,
+        start: Callable[[], grpc.aio.StreamStreamCall[bytes, bytes]],
+        first: bytes,
+        feeds: Sequence[Feed],
+        *,
+        target: str,
+        connect_timeout_s: float,
+    ) -> None:
+        self._channel = channel
+        self._start = start
+        self._first = first
+        self._feeds = feeds
+        self._target = target
+        self._connect_timeout_s = connect_timeout_s
+        self._rpc: grpc.aio.StreamStreamCall[bytes, bytes] | None = None
+        self._feeder: asyncio.Task[None] | None = None
+        self._connecting: asyncio.Task[None] | None = None
+        self._responses: AsyncIterator[bytes] | None = None
+        self._ending = Ending()
+        self._connected = False
+        self._reading = False
+        self._writing = asyncio.Lock()
+        self._cancelled = False
+        self._over = False
+        self._input_error: BaseException | None = None
+
+    @property
+    def over(self) -> bool:
+        """Whether the call has ended or was cancelled."""
+        return self._over or self._cancelled
+
+    async def open(self) -> None:
+        """Start the call and wait for the connection, or until it is clear that there will be none.
+
+        Raises:
+            ConnectFailed: There is no connection within the time for it.
+            CallFailed: The call was cancelled before.
+        """
+        if self._cancelled:
+            self._over = True
+            raise CallFailed(Status.CANCELLED, "the caller cancelled")
+        rpc = self._rpc = self._start()
+        self._ending.watch(rpc)
+        try:
+            if not self._is_connected():
+                await self._connect(rpc)
+        except BaseException:
+            self.cancel()
+            self._over = True
+            raise
+        self._connected = self._is_connected()
+        self._responses = aiter(rpc)
+        self._feeder = asyncio.create_task(self._feed(rpc), name="invoker-client-feeder")
+        self._feeder.add_done_callback(self._fed)
+
+    async def receive(self) -> pb.OutputFrame | None:
+        """Wait for the next value of any output; None: the call ended with OK.
+
+        Raises:
+            CallFailed: The call ended with another status.
+            Exception: Whatever an input raised; the call was cancelled for it.
+        """
+        while not self._over:
+            signal = await self._read()
+            if signal is not None and signal.WhichOneof("frame") == "data":
+                return signal.data
+            # A signal without data is a case that newer peers have (R-160): nothing for us.
+        return None
+
+    def cancel(self) -> None:
+        """Cancel the call, at any time and any number of times; wakes who reads and stops who feeds."""
+        if self.over:
+            return
+        self._cancelled = True
+        for part in (self._rpc, self._feeder, self._connecting):
+            if part is not None:
+                part.cancel()
+
+    async def close(self) -> None:
+        """Cancel what still runs and wait, for a bounded time, until the inputs are closed."""
+        self.cancel()
+        await self._stop_feeding()
+        if self._responses is not None and not self._reading:
+            await close(self._responses)
+
+    async def _connect(self, rpc: grpc.aio.StreamStreamCall[bytes, bytes]) -> None:
+        self._connecting = asyncio.create_task(_wait_for_connection(rpc), name="invoker-client-connect")
+        try:
+            done, _ = await asyncio.wait({self._connecting}, timeout=self._connect_timeout_s)
+        finally:
+            self._connecting.cancel()
+        if not done and not self._is_connected():
+            text = f"no connection to {self._target} within {self._connect_timeout_s:g} s"
+            raise ConnectFailed(Status.UNAVAILABLE, text)
+
+    def _is_connected(self) -> bool:
+        return self._channel.get_state() is grpc.ChannelConnectivity.READY
+
+    async def _read(self) -> pb.OutputSignal | None:
+        """Read one signal; None when there is no more."""
+        assert self._responses is not None, "open() comes first"
+        task = asyncio.current_task()
+        cancels = task.cancelling() if task is not None else 0
+        self._reading = True
+        try:
+            raw = await anext(self._responses)
+            return pb.OutputSignal.FromString(raw)
+        except (StopAsyncIteration, grpc.aio.AioRpcError):
+            status, detail = await self._ending.status()
+            await self._end()
+            if status is Status.OK:
+                return None
+            refused = status is Status.UNAVAILABLE and not self._connected
+            raise (ConnectFailed if refused else CallFailed)(status, detail) from None
+        except asyncio.CancelledError:
+            ours = self._cancelled and (task is None or task.cancelling() == cancels)
+            self.cancel()
+            if not ours:
+                raise  # the reader's own task is cancelled
+            await self._end()
+            raise (self._input_error or CallFailed(Status.CANCELLED, "the caller cancelled")) from None
+        except WireError:
+            self.cancel()
+            await self._end()
+            raise CallFailed(Status.INTERNAL, f"{self._target} sent bytes that are not an OutputSignal") from None
+        finally:
+            self._reading = False
+
+    async def _end(self) -> None:
+        self._over = True
+        await self._stop_feeding()
+
+    async def _stop_feeding(self) -> None:
+        if self._feeder is not None:
+            self._feeder.cancel()
+            await asyncio.wait({self._feeder}, timeout=CLOSE_GRACE_S)
+        else:
+            for feed in self._feeds:
+                await feed.aclose()  # never begun: closes nothing but itself
+
+    async def _feed(self, rpc: grpc.aio.StreamStreamCall[bytes, bytes]) -> None:
+        if not await self._write(rpc, self._first):
+            return
+        try:
+            async with asyncio.TaskGroup() as group:
+                for feed in self._feeds:
+                    group.create_task(self._pump(rpc, feed), name="invoker-client-input")
+        finally:
+            for feed in self._feeds:
+                await feed.aclose()  # of a pump that was stopped before its first step
+        try:
+            await rpc.done_writing()
+        except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
+            return  # R-114: the peer ended first
+
+    async def _pump(self, rpc: grpc.aio.StreamStreamCall[bytes, bytes], feed: Feed) -> None:
+        try:
+            async with aclosing(feed):
+                async for signal in feed:
+                    if not await self._write(rpc, signal):
+                        return
+        except asyncio.CancelledError:
+            # An input that gives up must not look like one that ended: the function would take a part for the whole.
+            self._fail(CallFailed(Status.CANCELLED, "an input was cancelled"))
+            raise
+        except Exception as error:  # noqa: BLE001 - around the caller's iterables
+            self._fail(error)
+
+    def _fed(self, feeder: asyncio.Task[None]) -> None:
+        if not feeder.cancelled() and (error := feeder.exception()) is not None:
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        if not self.over:
+            self._input_error = error
+            self.cancel()
+
+    async def _write(self, rpc: grpc.aio.StreamStreamCall[bytes, bytes], signal: bytes) -> bool:
+        """Write a signal; False when the call is over."""
+        try:
+            async with self._writing:
+                with self._ending.writing():
+                    await rpc.write(signal)
+        except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
+            return False
+        return True
+
+
+async def _wait_for_connection(rpc: grpc.aio.StreamStreamCall[bytes, bytes]) -> None:
+    with contextlib.suppress(grpc.aio.AioRpcError):  # receive() tells how the call ended
+        await rpc.wait_for_connection()
