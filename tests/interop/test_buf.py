@@ -69,9 +69,3 @@ def test_R015_health_is_serving(square: Served) -> None:
     for service in ("", "streaming.Riff"):
         done = curl(square.grpc, "/grpc.health.v1.Health/Check", {"service": service})
         assert documents(done.stdout) == [{"status": "SERVING"}], done.stderr
-
-
-def test_R007_other_methods_are_unimplemented(square: Served) -> None:
-    """A service that is not served is refused by name."""
-    done = curl(square.grpc, "/streaming.Riff/Other", start("application/json"))
-    assert done.returncode != 0

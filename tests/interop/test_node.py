@@ -81,7 +81,7 @@ def test_R113_frames_before_an_error_arrive(named: Served) -> None:
     assert "boom" in done.details
 
 
-def test_R064_headers_of_any_script_make_the_round_trip(named: Served) -> None:
+def test_R108_headers_of_any_script_make_the_round_trip(named: Served) -> None:
     """Unicode names and values, and an empty value, arrive as they were sent."""
     headers = {"Ünï": "日本", "empty": ""}
     done = node(named.grpc, start(JSON), data("", media_type="text/plain", **headers), function="headers")
