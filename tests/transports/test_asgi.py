@@ -1,0 +1,463 @@
+"""`invoker.transports.asgi`: requests through a door, with the real machinery behind it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from invoker import Context, Message
+from invoker.errors import Status, StatusError
+from invoker.transports.asgi import HttpSettings
+from tests.transports.doors import Served, until
+
+JSON = "application/json"
+TEXT = "text/plain"
+OCTETS = "application/octet-stream"
+
+
+def square(x: int) -> int:
+    return x * x
+
+
+async def asquare(x: int) -> int:
+    return x * x
+
+
+async def test_R141_post_to_the_root_invokes() -> None:
+    """Also with a query string."""
+    async with Served.at(square) as served, served.client() as client:
+        response = await client.post("/?a=1&b=%20", content=b"7", headers={"content-type": JSON, "accept": TEXT})
+    assert (response.status_code, response.headers["content-type"], response.content) == (200, TEXT, b"49")
+
+
+async def test_R142_other_requests_do_not_call_the_function() -> None:
+    """405 with Allow for another method, 404 for another path."""
+    calls: list[bytes] = []
+
+    async def noted(x: bytes) -> bytes:
+        calls.append(x)
+        return x
+
+    async with Served.at(noted) as served, served.client() as client:
+        for method in ("GET", "HEAD", "PUT", "DELETE", "OPTIONS"):
+            response = await client.request(method, "/", content=b"x")
+            assert (response.status_code, response.headers["allow"]) == (405, "POST")
+        assert (await client.post("/nope", content=b"x")).status_code == 404
+        assert (await client.post("/")).status_code == 200
+    assert len(calls) == 1
+
+
+async def test_R143_without_types_bytes_go_in_and_out() -> None:
+    """Octet-stream in; out whatever the value is best carried by."""
+
+    async def echo(x: bytes) -> bytes:
+        return x
+
+    async with Served.at(echo) as served:
+        response = await served.post(b"\x00\xff", accept="*/*")
+    assert (response.status_code, response.headers["content-type"], response.content) == (200, OCTETS, b"\x00\xff")
+
+
+async def test_R144_R145_R146_R147_bad_requests_have_their_statuses() -> None:
+    """415 without a decoder, 406 without an acceptable type, 500 for what cannot be decoded or raises."""
+    async with Served.at(square) as served:
+        unsupported = await served.post(b"1", content_type="application/x-doom")
+        unacceptable = await served.post(b"1", content_type=JSON, accept="text/zglorbf")
+        undecodable = await served.post(b"{", content_type=JSON)
+    assert (unsupported.status_code, unacceptable.status_code, undecodable.status_code) == (415, 406, 500)
+    assert unsupported.text.startswith("Invoker: Unsupported Media Type")
+    assert unacceptable.text.startswith("Invoker: Not Acceptable")
+    assert undecodable.text.startswith("Invoker: Bad Input Signal")
+
+
+async def test_R146_the_function_does_not_run_when_nothing_is_acceptable() -> None:
+    """406 comes before the call."""
+    calls: list[str] = []
+
+    async def noted(xs: AsyncIterator[bytes]) -> AsyncIterator[str]:
+        calls.append("called")
+        yield "x"
+
+    async with Served.at(noted) as served:
+        assert (await served.post(b"1", accept="text/zglorbf")).status_code == 406
+        assert calls == []
+
+
+async def test_R147_a_failing_function_is_500_without_its_insides() -> None:
+    """Neither a traceback nor a path leaves."""
+
+    def reciprocal(x: int) -> float:
+        return 1 / x
+
+    async with Served.at(reciprocal) as served:
+        response = await served.post(b"0", content_type=JSON)
+    assert response.status_code == 500
+    assert "ZeroDivisionError" in response.text
+    assert "Traceback" not in response.text
+    assert ".py" not in response.text
+
+
+async def test_R147_a_value_that_cannot_be_serialised_is_500() -> None:
+    """NaN is no JSON."""
+
+    async def nan() -> float:
+        return float("nan")
+
+    async with Served.at(nan) as served:
+        assert (await served.post(b"", content_type=JSON, accept=JSON)).status_code == 500
+
+
+async def test_R148_the_function_chooses_status_and_headers() -> None:
+    """X-Http-Status is obeyed and removed, other headers go out."""
+
+    async def created(x: bytes) -> Message[str]:
+        return Message("done", headers={"x-http-status": "201", "Location": "/1", "X-Name": "日本"})
+
+    async with Served.at(created) as served:
+        response = await served.post(b"1", accept=TEXT)
+    assert (response.status_code, response.text, response.headers["location"]) == (201, "done", "/1")
+    assert "x-http-status" not in response.headers
+    assert (b"x-name", "日本".encode()) in [(name.lower(), value) for name, value in response.headers.raw]
+
+
+@pytest.mark.parametrize("status", [204, 304, 205])
+async def test_R148_responses_without_a_body_keep_the_connection(status: int) -> None:
+    """The next response on the connection is not mistaken for their body."""
+
+    async def empty(x: bytes) -> Message[bytes]:
+        return Message(b"dropped", headers={"X-Http-Status": str(status)})
+
+    async with Served.at(empty) as served, served.client() as client:
+        for _ in range(2):
+            response = await client.post("/", content=b"1")
+            assert (response.status_code, response.content) == (status, b"")
+
+
+async def test_R149_zero_and_two_values_are_500_and_close_the_function() -> None:
+    """The function is told to stop at its second value."""
+    closed = asyncio.Event()
+
+    async def emit(counts: AsyncIterator[int]) -> AsyncIterator[int]:
+        try:
+            async for count in counts:
+                for number in range(count):
+                    yield number
+        finally:
+            closed.set()
+
+    async with Served.at(emit) as served:
+        for count, status in ((b"1", 200), (b"0", 500), (b"2", 500), (b"1000000000", 500)):
+            closed.clear()
+            assert (await served.post(count, content_type=JSON)).status_code == status
+            await closed.wait()
+
+
+async def test_R149_a_function_with_two_inputs_needs_a_form() -> None:
+    """Another body is one input, which is the wrong arity."""
+
+    async def add(left: int, right: int) -> int:
+        return left + right
+
+    async with Served.at(add) as served, served.client() as client:
+        assert (await served.post(b"1", content_type=JSON)).status_code == 500
+        files = {"right": (None, b"2"), "left": (None, b"40", JSON)}
+        response = await client.post("/", files=files, headers={"accept": JSON})
+        assert (response.status_code, response.content) == (200, b"42")
+
+
+async def test_R150_R151_the_function_sees_names_accept_and_headers() -> None:
+    """One input called in, one output called out, Accept verbatim, request headers, and ours beyond forging."""
+
+    async def seen(m: Message[bytes], ctx: Context) -> dict[str, object]:
+        return {
+            "names": [list(ctx.input_names), list(ctx.output_names), list(ctx.accepts)],
+            "headers": {name.lower(): value for name, value in m.headers.items()},
+        }
+
+    sent = {"accept": f"{JSON}, {TEXT};q=0.5", "X-Http-Method": "FORGED", "X-Custom": "yes"}
+    async with Served.at(seen) as served, served.client() as client:
+        response = await client.post("/?a=1", content=b"x", headers=sent)
+    told = response.json()
+    assert told["names"] == [["in"], ["out"], [sent["accept"]]]
+    headers = told["headers"]
+    assert (headers["x-http-method"], headers["x-http-query"], headers["x-custom"]) == ("POST", "a=1", "yes")
+    assert (headers["x-http-path"], headers["x-http-proto"]) == ("/", "HTTP/1.1")
+    assert {"accept", "content-type"}.isdisjoint(headers)
+
+
+async def test_R152_line_breaks_do_not_split_the_response() -> None:
+    """A header value with CR LF is 500, and no header of its making appears."""
+
+    async def split(x: bytes) -> Message[bytes]:
+        return Message(x, headers={"X-A": "1\r\nX-Evil: 1"})
+
+    async with Served.at(split) as served:
+        response = await served.post(b"1")
+    assert response.status_code == 500
+    assert "x-evil" not in response.headers
+
+
+async def test_R153_errors_are_json_for_who_prefers_it() -> None:
+    """The body is an object with the text."""
+    accept = f"something/madeup;q=0.5, {JSON}; charset=utf-8, {TEXT}"
+    async with Served.at(square) as served:
+        response = await served.post(b"1", content_type="application/x-doom", accept=accept)
+    assert response.headers["content-type"] == JSON
+    assert response.json()["error"].startswith("Invoker: Unsupported Media Type")
+
+
+@pytest.mark.parametrize("http2", [False, True])
+async def test_R154_a_body_over_the_limit_is_413(http2: bool) -> None:
+    """Announced or in chunks; the client gets to see it, and the next request works."""
+
+    async def chunks() -> AsyncIterator[bytes]:
+        for _ in range(40):
+            yield bytes(65536)
+
+    async with Served.at(square, max_body_bytes=1024 * 1024) as served, served.client(http2=http2) as client:
+        assert (await client.post("/", content=bytes(1024 * 1024 + 1))).status_code == 413
+        assert (await client.post("/", content=chunks())).status_code == 413
+        assert (await client.post("/", content=b"2", headers={"content-type": JSON})).status_code == 200
+
+
+async def test_R154_a_client_that_leaves_cancels_an_async_function() -> None:
+    """Its finally runs, and the invocation is forgotten."""
+    started, left = asyncio.Event(), asyncio.Event()
+
+    async def waits(x: bytes) -> bytes:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            left.set()
+        return x
+
+    async with Served.at(waits) as served:
+        request = asyncio.create_task(served.post(b"x"))
+        await started.wait()
+        request.cancel()
+        await left.wait()
+        await until(lambda: not served.driver.engine.running)
+        assert served.driver.engine.counters.finished == {Status.CANCELLED: 1}
+
+
+async def test_R154_a_client_that_leaves_cancels_a_sync_function() -> None:
+    """The next emit of its thread raises."""
+    started, go, left = asyncio.Event(), threading.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
+
+    def waits(xs: Iterator[bytes]) -> Iterator[bytes]:
+        try:
+            loop.call_soon_threadsafe(started.set)
+            go.wait()
+            yield from xs
+        finally:
+            left.set()
+
+    async with Served.at(waits) as served:
+        async with served.wire() as wire:
+            await wire.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx")
+            await started.wait()
+        await until(lambda: not served.driver.engine.running)
+        go.set()
+        await until(left.is_set)
+
+
+async def test_R154_a_client_that_leaves_within_its_body_starts_nothing() -> None:
+    """The function is not called for half an input."""
+    calls: list[bytes] = []
+
+    async def noted(x: bytes) -> bytes:
+        calls.append(x)
+        return x
+
+    async with Served.at(noted) as served:
+        async with served.wire() as wire:
+            await wire.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nx")
+            await until(lambda: bool(served.driver.conversations))
+        await until(lambda: not served.driver.conversations)
+    assert calls == []
+
+
+async def test_R154_the_deadline_is_504() -> None:
+    """The function is cancelled at its end."""
+    left = asyncio.Event()
+
+    async def waits(x: bytes) -> bytes:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            left.set()
+        return x
+
+    async with Served.at(waits, timeout_s=0.05) as served:
+        assert (await served.post(b"x")).status_code == 504
+        await left.wait()
+
+
+async def test_R154_draining_is_503_and_closes_the_connection() -> None:
+    """The client is told to go elsewhere."""
+    async with Served.at(asquare) as served:
+        served.driver.engine.is_draining = True
+        response = await served.post(b"1", content_type=JSON)
+    assert (response.status_code, response.headers["connection"]) == (503, "close")
+    assert response.text.startswith("Invoker: Shutting Down")
+
+
+async def test_R154_an_invocation_that_outlives_the_drain_is_503() -> None:
+    """Also one whose body is still on its way."""
+    started = asyncio.Event()
+
+    async def waits(x: bytes) -> bytes:
+        started.set()
+        await asyncio.Event().wait()
+        return x
+
+    async with Served.at(waits) as served, served.wire() as wire:
+        running = asyncio.create_task(served.post(b"x"))
+        await started.wait()
+        await wire.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nx")
+        await until(lambda: len(served.driver.conversations) == 2)
+        assert not await served.driver.drain(0.01)
+        assert (await running).status_code == 503
+        assert (await wire.answer())[0] == 503
+
+
+async def test_R132_one_invocation_too_many_is_503() -> None:
+    """A full server asks to come back; that is not the client's excess, which 429 would say."""
+    started, go = asyncio.Event(), asyncio.Event()
+
+    async def waits(x: bytes) -> bytes:
+        started.set()
+        await go.wait()
+        return x
+
+    async with Served.at(waits, max_invocations=1) as served:
+        first = asyncio.create_task(served.post(b"x"))
+        await started.wait()
+        second = await served.post(b"x")
+        assert (second.status_code, second.headers["retry-after"]) == (503, "1")
+        go.set()
+        assert (await first).status_code == 200
+
+
+async def test_a_body_that_comes_too_slowly_is_408() -> None:
+    """Slow bodies do not hold connections for ever."""
+    async with Served.at(square, settings=HttpSettings(body_s=0.05)) as served, served.wire() as wire:
+        await wire.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nx")
+        status, _, body = await wire.answer()
+    assert status == 408
+    assert b"only 1 bytes" in body
+
+
+async def test_a_client_that_does_not_read_loses_its_connection(caplog: pytest.LogCaptureFixture) -> None:
+    """Its response is given up, its invocation is long over."""
+
+    async def large(x: bytes) -> bytes:
+        return bytes(64 * 1024 * 1024)
+
+    async with Served.at(large, settings=HttpSettings(write_s=0.1)) as served, served.wire() as wire:
+        await wire.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx")
+        with caplog.at_level(logging.WARNING):
+            await until(lambda: "did not take its response" in caplog.text)
+        assert not served.driver.conversations
+
+
+async def test_a_refused_upload_is_dropped_only_for_a_while() -> None:
+    """A client that goes on sending loses its connection after the linger."""
+    async with Served.at(square, settings=HttpSettings(linger_s=0.1)) as served, served.wire() as wire:
+        await wire.send("POST /nope HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")
+        assert (await wire.answer())[0] == 404
+        assert await wire.ended() == b""
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz"])
+async def test_R156_probes_do_not_touch_the_function(path: str) -> None:
+    """They read only, and answer at once."""
+    async with Served.at(square) as served, served.client() as client:
+        response = await client.get(path)
+        assert (response.status_code, response.text) == (200, "ok\n")
+        assert (await client.head(path)).status_code == 200
+        response = await client.post(path)
+        assert (response.status_code, response.headers["allow"]) == (405, "GET, HEAD")
+        assert served.driver.engine.counters.opened == 0
+
+
+async def test_R156_readiness_is_asked_for() -> None:
+    """Live is not ready: only /readyz follows the callable."""
+
+    async def is_ready() -> bool:
+        return False
+
+    async with Served.at(square, is_ready=is_ready) as served, served.client() as client:
+        assert (await client.get("/readyz")).status_code == 503
+        assert (await client.get("/livez")).status_code == 200
+        assert (await client.get("/healthz")).status_code == 200
+
+
+async def test_metrics_are_served_where_there_are_some() -> None:
+    """Else the path is unknown like any other."""
+    async with Served.at(square, metrics=lambda: ("text/x", b"up 1\n")) as served, served.client() as client:
+        response = await client.get("/metrics")
+        assert (response.headers["content-type"], response.content) == ("text/x", b"up 1\n")
+    async with Served.at(square) as served, served.client() as client:
+        assert (await client.get("/metrics")).status_code == 404
+
+
+async def test_a_catalogue_is_served_by_name() -> None:
+    """Invoker-Function chooses; an unknown name is 404, none at all 400."""
+    async with Served.at(square, asquare) as served:
+        assert (await served.post(b"3", content_type=JSON, invoker_function="asquare")).content == b"9"
+        unknown = await served.post(b"3", invoker_function="nope")
+        unnamed = await served.post(b"3")
+    assert (unknown.status_code, unnamed.status_code) == (404, 400)
+    assert "square, asquare" in unknown.text
+
+
+async def test_R044_a_function_chooses_an_error() -> None:
+    """A StatusError has its HTTP twin, and its own text."""
+
+    async def refuses(x: bytes) -> bytes:
+        raise StatusError(Status.NOT_FOUND, "no such row")
+
+    async with Served.at(refuses) as served:
+        response = await served.post(b"x")
+    assert (response.status_code, response.text) == (404, "no such row\n")
+
+
+async def test_R162_an_eager_output_is_no_race() -> None:
+    """A function that emits before it reads its input is answered with 200, since the input is complete."""
+
+    def eager(xs: Iterator[bytes]) -> Iterator[str]:
+        yield "hello"
+        assert list(xs) == [b"x"]
+
+    async with Served.at(eager) as served:
+        response = await served.post(b"x", accept=TEXT)
+    assert (response.status_code, response.text) == (200, "hello")
+
+
+async def test_R163_the_annotation_steers_decoding() -> None:
+    """Text becomes a number for a numeric parameter, as on gRPC."""
+    async with Served.at(square) as served:
+        response = await served.post(b"12", content_type=TEXT, accept=JSON)
+    assert (response.status_code, response.content) == (200, b"144")
+
+
+async def test_a_defect_of_ours_is_500_without_its_insides(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log has the traceback, the peer one line."""
+
+    async def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("secret")
+
+    monkeypatch.setattr("invoker.transports.asgi.pump", broken)
+    async with Served.at(square) as served:
+        response = await served.post(b"1")
+    assert (response.status_code, response.text) == (500, "Invoker: Internal Error\n")
+    assert "secret" in caplog.text
