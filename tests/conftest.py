@@ -49,7 +49,7 @@ def _nothing_left_behind(request: pytest.FixtureRequest) -> Iterator[None]:
     if request.node.get_closest_marker("leaks_threads") is None:
         left = _left(before, within_s=SLOW)
         assert not left, f"threads are still running: {left}"
-    assert not complaints.texts, "asyncio complained: " + "; ".join(complaints.texts)
+    assert not complaints.texts, "asyncio complained of this test or one before it: " + "; ".join(complaints.texts)
 
 
 def _left(before: set[threading.Thread], *, within_s: float) -> list[str]:

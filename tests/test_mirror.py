@@ -17,6 +17,7 @@ ANYWHERE = {
 # Modules that are tested together, by pattern, and where.
 TOGETHER = {
     "_pb/**": "generated: `make proto-check`",
+    "core/session.py": "an interface without code: the tests of the sessions in protocols/",
     "conformance/scenarios_*.py": "each judges a right and a faulty peer: tests/conformance/test_suite.py",
 }
 
