@@ -1,8 +1,8 @@
 """`Ending` knows with which status a call really ended.
 
 grpc.aio lets a write that comes too late replace the peer's status by INTERNAL, before or after that status has come
-(grpc#36066; drop when grpcio has grpc#43486). A function may end while its caller still writes (R-114), so this is not a
-rare race in riff but everyday life.
+(grpc#36066; drop when grpcio has grpc#43486). A function may end while its caller still writes (R-114), so in riff
+this is not a rare race but everyday life.
 """
 
 from __future__ import annotations

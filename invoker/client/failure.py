@@ -1,6 +1,6 @@
 """How a call ends when it does not end well, as its caller sees it.
 
-These two are not part of the tree in `invoker.errors`: that tree says what an invoker tells its peers, this says what
+These are not part of the tree in `invoker.errors`: that tree says what an invoker tells its peers, this says what
 a peer told us, which may be any invoker in any language.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from invoker.errors import Status
 
-__all__ = ["CallFailed", "ConnectFailed"]
+__all__ = ["CallFailed", "ConnectFailed", "UsageError"]
 
 
 class CallFailed(Exception):
@@ -30,3 +30,7 @@ class CallFailed(Exception):
 
 class ConnectFailed(CallFailed):
     """No connection came about, so the function was not called."""
+
+
+class UsageError(Exception):
+    """The command line asks for something that cannot be done; the text says what to give instead."""

@@ -92,16 +92,18 @@ class RiffClient:
             ValueError: The options do not fit together.
             RuntimeError: The client is not open.
         """
+        return self.call(inputs, Request(**options), pairs=pairs)
+
+    def call(self, inputs: Inputs, request: Request, *, pairs: Pairs | None = None) -> Call:
+        """As `invoke`, for a request that was made before."""
         if self._channel is None:
             raise RuntimeError("the client is not open; use it as `async with RiffClient(...) as client:`")
         check_inputs(inputs)
         if pairs is not None and inputs:
             raise TypeError("give either inputs or pairs")
-        request = Request(**options)
         metadata = request.metadata_pairs(self._metadata)
-        return Call(
-            self._exchange(self._channel, request, inputs, pairs, metadata), request, self._registry, self._live
-        )
+        exchange = self._exchange(self._channel, request, inputs, pairs, metadata)
+        return Call(exchange, request, self._registry, self._live)
 
     async def close(self) -> None:
         """Cancel the calls that still run, wait until their inputs are closed, and close the connection."""

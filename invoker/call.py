@@ -1,0 +1,212 @@
+"""``python -m invoker call HOST:PORT``: streams values to any riff invoker and prints what comes back as it comes.
+
+Exit codes: 0 the call ended with OK, 1 it ended with an error or its output could not be written, 2 the arguments or
+what was read cannot be sent, 3 no connection, 130 Ctrl-C, 141 whoever read our output has gone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from invoker.client.failure import CallFailed
+    from invoker.client.plan import Plan
+
+__all__ = ["add_arguments", "run"]
+
+_EPILOG = """\
+inputs:
+  Input 0 is stdin, one line a value, sent as it arrives; --data replaces it, --no-input leaves it out. A VALUE may be
+  @FILE for the lines of a file, or @- for stdin; a value that begins with @ is written @@. Types that are not text are
+  read whole, as is everything with --raw. Several inputs are sent at once, as their values become available.
+
+outputs:
+  The function's outputs are counted by --accept or --outputs, one if neither is given. Text is printed a line a value,
+  with the name of the output in front when there are several; other types are written unchanged.
+
+examples:
+  seq 5 | invoker call 127.0.0.1:8081 --json
+  invoker call 127.0.0.1:8081 --data hello --data world
+  invoker call 127.0.0.1:8081 --data @words.txt --arg 1=@counts.txt --content-type 1=application/json
+  invoker call 127.0.0.1:8081 --json --inputs items,k --arg items=@rows.json --arg k=3
+  invoker call 127.0.0.1:8081 --outputs even,odd --output odd=odd.txt < numbers.txt
+  invoker call 127.0.0.1:8081 --data @cat.png --content-type image/png --accept image/png --output small.png
+
+exit codes:
+  0    the call ended with OK
+  1    the call ended with an error, which stderr tells, or its output could not be written
+  2    the arguments, or what was read from a file or stdin, cannot be sent
+  3    there is no connection
+  130  interrupted; the call was cancelled
+  141  whoever read the output has gone; the call was cancelled
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = _EPILOG
+    parser.add_argument("target", metavar="HOST:PORT", help="where the invoker listens, such as 127.0.0.1:8081")
+    _add_inputs(parser.add_argument_group("what is sent"))
+    _add_outputs(parser.add_argument_group("what comes back"))
+    call = parser.add_argument_group("the call")
+    call.add_argument("--function", metavar="NAME", default="", help="which function of a catalogue to call")
+    call.add_argument("--metadata", metavar="KEY=VALUE", action="append", default=[], help="gRPC metadata; repeatable")
+    call.add_argument(
+        "--timeout", metavar="SECONDS", type=_positive, help="end the call after that time; default: never"
+    )
+    call.add_argument(
+        "--connect-timeout",
+        metavar="SECONDS",
+        type=_positive,
+        default=10.0,
+        help="wait so long for a connection; default 10",
+    )
+    tls = parser.add_argument_group("TLS; each option but --tls implies it")
+    tls.add_argument("--tls", action="store_true", help="secure the connection; trust the usual authorities")
+    tls.add_argument("--ca", metavar="FILE", help="trust the authorities in this PEM file instead")
+    tls.add_argument("--cert", metavar="FILE", help="our certificate (PEM), for invokers that ask for one")
+    tls.add_argument("--key", metavar="FILE", help="the private key of --cert (PEM)")
+    tls.add_argument("--server-name", metavar="NAME", help="expect this name in the certificate, not that of HOST")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Make the call and return the exit code."""
+    from invoker.client.failure import CallFailed, ConnectFailed, UsageError
+    from invoker.client.plan import make_plan
+    from invoker.errors import InvokerError
+
+    try:
+        plan = make_plan(args)
+    except UsageError as error:
+        return _complain(str(error), 2)
+    try:
+        asyncio.run(_call(plan, args))
+        sys.stdout.flush()
+    except UsageError as error:
+        return _complain(str(error), 2)
+    except CallFailed as error:
+        code = 3 if isinstance(error, ConnectFailed) else 1
+        return _complain(str(error), code, _hint(error, plan))
+    except BrokenPipeError:
+        _discard_stdout()
+        return 141
+    except KeyboardInterrupt:
+        return 130
+    except (OSError, InvokerError) as error:
+        return _complain(str(error), 1)
+    return 0
+
+
+async def _call(plan: Plan, args: argparse.Namespace) -> None:
+    from invoker.client.printer import Printer
+    from invoker.client.riff import RiffClient
+    from invoker.client.sources import frames
+
+    printer = Printer(
+        files=plan.files,
+        rest=plan.rest,
+        is_several=len(plan.request.accepts()) > 1,
+        is_raw=args.raw,
+        show_headers=args.show_headers,
+    )
+    if plan.reads_stdin and sys.stdin is not None and sys.stdin.isatty():
+        print("reading values from the terminal, one a line; Ctrl-D ends them", file=sys.stderr)
+    inputs = [frames(parts, framing) for parts, framing in zip(plan.inputs, plan.framings, strict=True)]
+    client = RiffClient(plan.target, tls=plan.tls, connect_timeout_s=args.connect_timeout)
+    with printer:
+        async with client:
+            async for out in client.call(inputs, plan.request):
+                printer.write(out)
+
+
+def _add_inputs(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--data", "-d", metavar="VALUE", action="append", default=[], help="a value for input 0, or @FILE; repeatable"
+    )
+    group.add_argument(
+        "--arg", "-a", metavar="INPUT=VALUE", action="append", default=[],
+        help="a value, or @FILE, for an input by index (from 0) or by a name of --inputs; repeatable",
+    )  # fmt: skip
+    group.add_argument("--no-input", "-n", action="store_true", help="send no value; for functions that only produce")
+    group.add_argument("--inputs", metavar="NAME,...", help="names of the inputs, in their order")
+    group.add_argument(
+        "--content-type", "-t", metavar="TYPE", action="append", default=[],
+        help="media type of the values, or INPUT=TYPE for one input; default text/plain; JSON is checked; repeatable",
+    )  # fmt: skip
+    group.add_argument("--json", action="store_true", help="short for --content-type and --accept application/json")
+    group.add_argument(
+        "--raw", action="store_true", help="files and stdin are one value each; text is printed unchanged"
+    )
+    group.add_argument(
+        "--chunk",
+        metavar="BYTES",
+        type=_count,
+        default=0,
+        help="files and stdin are values of at most that size, as they come",
+    )
+    group.add_argument(
+        "--header", "-H", metavar="NAME=VALUE", action="append", default=[], help="a header of every value; repeatable"
+    )
+
+
+def _add_outputs(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--accept", metavar="TYPES", action="append", default=[],
+        help="media types that an output may have, best first; once for all outputs or once for each; default */*",
+    )  # fmt: skip
+    group.add_argument(
+        "--outputs", metavar="NAME,...", help="names of the outputs, in their order; '' for a function without outputs"
+    )
+    group.add_argument(
+        "--output", "-o", metavar="FILE", action="append", default=[],
+        help="write to a file, or OUTPUT=FILE for one output by index or name; - is stdout; repeatable",
+    )  # fmt: skip
+    group.add_argument(
+        "--show-headers", "-i", action="store_true", help="media type and headers of each value, on stderr"
+    )
+
+
+def _positive(text: str) -> float:
+    seconds = float(text)
+    if not 0 < seconds < float("inf"):
+        raise ValueError(text)
+    return seconds
+
+
+def _count(text: str) -> int:
+    count = int(text)
+    if count < 1:
+        raise ValueError(text)
+    return count
+
+
+def _complain(text: str, code: int, hint: str = "") -> int:
+    print(f"error: {text}", file=sys.stderr)
+    if hint:
+        print(f"hint: {hint}", file=sys.stderr)
+    return code
+
+
+def _hint(error: CallFailed, plan: Plan) -> str:
+    """What to try; only words for people, so it may look at the text of the error, which is all that the wire has."""
+    from invoker.errors import ProtocolViolation, Status
+
+    if error.detail.startswith(ProtocolViolation.prefix) and "output" in error.detail:
+        count = len(plan.request.accepts())
+        return (
+            f"{count} output{'s were' if count != 1 else ' was'} asked for; give --accept once for each output of the "
+            "function, or name them with --outputs a,b; --outputs '' when it has none"
+        )
+    if error.status is Status.RESOURCE_EXHAUSTED and "larger than max" in error.detail:
+        return "a value is larger than the invoker takes; --chunk BYTES sends a file in smaller ones"
+    return ""
+
+
+def _discard_stdout() -> None:
+    """Let the interpreter flush what is left into nothing, instead of complaining about the broken pipe at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
