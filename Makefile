@@ -6,6 +6,9 @@ FUZZ_SECONDS ?= 60
 VENV ?= .venv
 TESTS ?=
 
+# A few seconds of what `make fuzz` and `make simulate` do at length.
+EXTRAS := $(if $(wildcard tests/fuzz*),fuzz-short) $(if $(wildcard tests/simulate*),simulate)
+
 # The first interpreter that runs and is new enough; `make PYTHON=/path/to/python3.12 ...` overrides it.
 CANDIDATES := python3 python3.14 python3.13 python3.12 python3.11 python
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
@@ -22,7 +25,7 @@ INTEROP := .interop/.stamp
 
 .DEFAULT_GOAL := help
 .PHONY: help run setup test test-protobuf6 check fmt fmt-check lint types imports proto proto-check trace docs docs-check \
-        conformance setup-interop interop fuzz simulate bench lock clean
+        conformance setup-interop interop fuzz fuzz-short simulate bench lock clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,7 +41,7 @@ test: $(DEV) ## run the tests: make test TESTS="tests/core -k order"
 test-protobuf6: $(PB6) ## run the tests on the newest protobuf 6
 	.venv-pb6/bin/python -m pytest --quiet $(TESTS)
 
-check: fmt-check lint types imports proto-check docs-check trace test test-protobuf6 conformance ## all that CI asks for
+check: fmt-check lint types imports proto-check docs-check trace test test-protobuf6 conformance $(EXTRAS) ## all that CI asks for
 
 fmt: $(DEV) ## format the code
 	$(BIN)/ruff format .
@@ -81,6 +84,9 @@ interop: $(DEV) $(INTEROP) ## run foreign clients (Node, buf curl, curl) against
 
 fuzz: $(DEV) ## throw garbage at a server for FUZZ_SECONDS
 	$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS)
+
+fuzz-short: FUZZ_SECONDS := 5
+fuzz-short: fuzz
 
 simulate: $(DEV) ## run SEEDS random schedules through the pure core
 	$(BIN)/python -m tests.simulate --seeds $(SEEDS)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import difflib
 import inspect
-import os
 import re
 import sys
 import textwrap
@@ -113,19 +112,28 @@ def _in_order_of_definition(module: Any) -> list[str]:
 def cli_page() -> Iterator[str]:
     """Every command of the command line, with its help."""
     yield from ("# Command line", "", MADE, "", "`invoker` and `python -m invoker` are the same program.")
-    for parser in _commands():
-        yield from ("", f"## {parser.prog}", "", "```text", *parser.format_help().rstrip().splitlines(), "```")
+    for about, parser in _commands():
+        yield from ("", f"## {parser.prog}", "", about, "")
+        rows = [(_spelling(one), (one.help or "") % {"default": one.default}) for one in parser._actions]
+        yield from table(("argument", "meaning"), rows)
 
 
-def _commands() -> Iterator[argparse.ArgumentParser]:
+def _spelling(action: argparse.Action) -> str:
+    """An argument as one types it; argparse's own layout differs between versions of Python."""
+    shown = action.metavar or (action.dest.upper() if action.option_strings else action.dest)
+    value = "" if action.nargs == 0 else shown if isinstance(shown, str) else " ".join(shown)
+    return " or ".join(f"`{f'{flag} {value}'.strip()}`" for flag in action.option_strings) or f"`{value}`"
+
+
+def _commands() -> Iterator[tuple[str, argparse.ArgumentParser]]:
     from invoker import call, cli, inspect_cmd
     from invoker.conformance import cli as conformance
 
-    yield cli.parser()
+    yield "Serves a function. Every flag has a variable: see [config.md](config.md).", cli.parser()
     for name, command in (("call", call), ("inspect", inspect_cmd), ("conformance", conformance)):
-        parser = argparse.ArgumentParser(prog=f"invoker {name}", formatter_class=argparse.RawDescriptionHelpFormatter)
+        parser = argparse.ArgumentParser(prog=f"invoker {name}")
         command.add_arguments(parser)
-        yield parser
+        yield _first_sentence(command.__doc__), parser
 
 
 def requirements_page() -> Iterator[str]:
@@ -176,7 +184,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="write nothing; fail when a page is out of date")
     parser.add_argument("--into", type=Path, default=trace.ROOT, help="the tree to write to")
     args = parser.parse_args(argv)
-    os.environ.update(COLUMNS="100", NO_COLOR="1")  # so that help texts are the same on every terminal
     stale = []
     for name, page in PAGES.items():
         path, text = args.into / name, "\n".join(page()) + "\n"
