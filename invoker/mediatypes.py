@@ -1,33 +1,51 @@
-"""Media types: parse one, match a range, rank what a caller accepts.
+"""Media types, the ranges of an Accept list, and who wins.
 
-The ranking is the riff protocol's own (R-095 to R-102): quality first, then the *caller's* order, then ours; general purpose
-libraries put the server's order second.
+Theory. A peer lists media *ranges* (``text/plain;q=0.2, application/*, */*;q=0``). What we have is a list of
+*available* essences in our own order, where a family such as ``application/*+json`` stands for every concrete type that
+matches it. Ranking answers in three steps (R-095 to R-102):
+
+1. The most specific range that matches an essence sets its q: an exact type before ``type/*+suffix`` before ``type/*``
+   before ``*/*``. Parameters other than q do not take part in matching. Of equally specific ranges the highest q
+   counts.
+2. q=0 excludes. The rest is sorted by q, highest first.
+3. Of equal q, the earliest range that gives this q wins; within one range our own order decides.
+
+The last step is where riff departs from servers that follow their own order on equal q: it wants the caller's.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
 import msgspec
 
-__all__ = ["MediaType", "Range", "parse", "rank", "ranges"]
+__all__ = ["ANY", "MAX_RANGES", "MediaType", "Range", "matches", "parse", "ranges", "rank"]
 
-_TOKEN = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
-_ESSENCE = re.compile(rf"[ \t]*({_TOKEN})/({_TOKEN})[ \t]*")
-_PARAMETER = re.compile(rf';[ \t]*(?:({_TOKEN})[ \t]*=[ \t]*({_TOKEN}|"(?:[^"\\]|\\.)*")[ \t]*)?', re.DOTALL)
-_ELEMENT = re.compile(r'(?:[^,"]|"(?:[^"\\]|\\.)*"|")+', re.DOTALL)
-_PLAIN = re.compile(rf"{_TOKEN}\Z")
+MAX_RANGES = 256
+"""Elements of an Accept list that are looked at; a longer list is an attack on our time, and its rest is ignored."""
+
+_CACHED_LENGTH = 512
+"""Longer texts are parsed each time, so that the caches stay small in bytes."""
+
+_TOKEN = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"  # noqa: S105 - a token of RFC 9110
+_QUOTED = r'"(?:[^"\\\x00-\x08\x0a-\x1f\x7f]|\\[^\x00-\x08\x0a-\x1f\x7f])*+"'
+_ESSENCE = re.compile(rf"[ \t]*+({_TOKEN})/({_TOKEN})[ \t]*+")
+_PARAMETER = re.compile(rf";[ \t]*+(?:({_TOKEN})[ \t]*+=[ \t]*+({_TOKEN}|{_QUOTED})[ \t]*+)?")
+_ELEMENT = re.compile(r'(?:"(?:[^"\\]|\\.)*+"|[^",])*+', re.DOTALL)
+_ESCAPE = re.compile(r"\\(.)")
+_IS_TOKEN = re.compile(rf"{_TOKEN}\Z")
+_Q = re.compile(r"(?:0(?:\.\d*)?|1(?:\.0*)?|\.\d+)\Z", re.ASCII)
 
 
 class MediaType(msgspec.Struct, frozen=True):
-    """A media type or range.
+    """A parsed media type or range.
 
     Attributes:
-        type: Lower case; ``*`` in ``*/*``.
-        subtype: Lower case; ``*`` in a range.
-        params: Names in lower case and values as they came, without quotes, in their order.
+        type: Before the slash, in lower case.
+        subtype: Behind the slash, in lower case.
+        params: Names in lower case and unquoted values, in the order they came.
     """
 
     type: str
@@ -36,156 +54,210 @@ class MediaType(msgspec.Struct, frozen=True):
 
     @property
     def essence(self) -> str:
-        """``type/subtype``."""
+        """``type/subtype`` in lower case."""
         return f"{self.type}/{self.subtype}"
 
     @property
-    def is_wildcard(self) -> bool:
-        """Whether it is a range and not a concrete type."""
-        return self.type == "*" or self.subtype == "*"
-
-    @property
     def suffix(self) -> str:
-        """``json`` of ``application/problem+json``; empty without one."""
+        """What follows the last plus of the subtype (``"json"`` of ``application/problem+json``), or nothing."""
         return self.subtype.rpartition("+")[2] if "+" in self.subtype else ""
 
     @property
     def charset(self) -> str | None:
-        """The charset parameter, in lower case."""
-        value = self.param("charset")
-        return value.lower() if value is not None else None
+        """The charset parameter as it was written."""
+        return self.param("charset")
+
+    @property
+    def is_wildcard(self) -> bool:
+        """Whether this is a range and no concrete type."""
+        return self.type == "*" or self.subtype == "*" or self.subtype.startswith("*+")
 
     def param(self, name: str) -> str | None:
-        """The first parameter of that name."""
+        """The first parameter of this (lower-case) name."""
         for key, value in self.params:
             if key == name:
                 return value
         return None
 
+    def only(self, *names: str) -> MediaType:
+        """The same type with no parameters but these."""
+        return MediaType(self.type, self.subtype, tuple(pair for pair in self.params if pair[0] in names))
+
     def __str__(self) -> str:
-        return self.essence + "".join(f"; {name}={_quoted(value)}" for name, value in self.params)
+        return self.essence + "".join(f";{name}={_quoted(value)}" for name, value in self.params)
 
 
 class Range(msgspec.Struct, frozen=True):
     """One element of an Accept list.
 
     Attributes:
-        media_type: Without its ``q``.
-        q: 0 to 1; what cannot be read counts as 1.
-        position: In the list, from 0.
+        media_type: Type and parameters without q.
+        q: 0 to 1; 1 where it is missing or invalid.
+        position: In the list, counted over well-formed elements.
     """
 
     media_type: MediaType
-    q: float
-    position: int
+    q: float = 1.0
+    position: int = 0
 
     @property
     def specificity(self) -> int:
-        """0 for ``*/*``, 1 for ``type/*``, 2 for a concrete type."""
-        return (self.media_type.type != "*") + (self.media_type.subtype != "*")
-
-    def matches(self, essence: str) -> bool:
-        """Whether a concrete type lies in this range."""
-        wanted = self.media_type
-        if wanted.type == "*":
-            return True
-        if wanted.subtype == "*":
-            return essence.startswith(wanted.type + "/")
-        return essence == wanted.essence
+        """3 for a concrete type, 2 for ``type/*+suffix``, 1 for ``type/*``, 0 for ``*/*``."""
+        one = self.media_type
+        if not one.is_wildcard:
+            return 3
+        return 0 if one.type == "*" and one.subtype == "*" else 2 if one.subtype != "*" else 1
 
 
-@lru_cache(maxsize=1024)
+ANY: tuple[Range, ...] = (Range(MediaType("*", "*")),)
+"""What a peer without a preference accepts."""
+
+
 def parse(text: str) -> MediaType:
-    """Parse one media type or range; names are compared without regard to case, values may be quoted (R-060).
+    """Parse a media type or range, with quoted values and spaces (R-060).
 
     Raises:
         ValueError: It is malformed.
     """
-    found = _ESSENCE.match(text)
-    if found is None:
-        raise ValueError(f"{text!r} is not a media type")
-    kind, subtype = found[1].lower(), found[2].lower()
-    if kind == "*" and subtype != "*":
-        raise ValueError(f"{text!r} is not a media type: '*' may stand before '/' only in '*/*'")
+    return _parse_cached(text) if len(text) <= _CACHED_LENGTH else _parse(text)
+
+
+def ranges(accept: str) -> tuple[Range, ...]:
+    """Parse an Accept list in listing order; blank means ``*/*``, empty and malformed elements are skipped (R-101).
+
+    Returns:
+        Nothing when the list is not blank and no element is well-formed.
+    """
+    return _ranges_cached(accept) if len(accept) <= _CACHED_LENGTH else _ranges(accept)
+
+
+def matches(pattern: MediaType, essence: MediaType) -> bool:
+    """Whether a range or family covers a concrete type; parameters play no part."""
+    if pattern.type not in ("*", essence.type):
+        return False
+    if pattern.subtype in ("*", essence.subtype):
+        return True
+    return pattern.subtype.startswith("*+") and essence.subtype.endswith(pattern.subtype[1:])
+
+
+def rank(
+    accept: str | Sequence[Range],
+    available: Sequence[str],
+    *,
+    accepts: Callable[[str, Range], bool] | None = None,
+) -> list[tuple[str, Range]]:
+    """Sort what we have by what a peer accepts (R-095 to R-102).
+
+    Args:
+        accept: The list, or its parsed ranges.
+        available: Essences and families in our own order. A family is matched by concrete ranges only, under their own
+            name.
+        accepts: Says whether an essence can be had as a range wants it (its charset, for example); a range that
+            cannot be satisfied is as good as absent.
+
+    Returns:
+        Essences, best first, each with the range that sets its q and its parameters. Excluded ones are left out.
+    """
+    listed = ranges(accept) if isinstance(accept, str) else accept
+    found: list[tuple[float, int, int, str, Range]] = []
+    for order, essence in enumerate(_essences(listed, available)):
+        concrete = parse(essence)
+        fits = [one for one in listed if matches(one.media_type, concrete)]
+        if accepts is not None:
+            fits = [one for one in fits if one.q == 0 or accepts(essence, one)]
+        if not fits:
+            continue
+        best = max(fits, key=lambda one: (one.specificity, one.q, -one.position))
+        if best.q > 0:
+            position = min(one.position for one in fits if one.q == best.q)
+            found.append((-best.q, position, order, essence, best))
+    found.sort(key=lambda item: item[:3])
+    return [(essence, best) for *_, essence, best in found]
+
+
+def _essences(listed: Sequence[Range], available: Sequence[str]) -> Iterator[str]:
+    """Every concrete type that may be offered: what is available, then what the peer names of a family."""
+    families = [family for one in available if (family := parse(one)).is_wildcard]
+    concrete = dict.fromkeys(one for one in available if not parse(one).is_wildcard)
+    yield from concrete
+    if families:
+        named = (one.media_type for one in listed if not one.media_type.is_wildcard)
+        yield from dict.fromkeys(
+            one.essence
+            for one in named
+            if one.essence not in concrete and any(matches(family, one) for family in families)
+        )
+
+
+def _parse(text: str) -> MediaType:
+    head = _ESSENCE.match(text)
+    if head is None:
+        raise ValueError("a media type looks like type/subtype")
+    position = head.end()
     params: list[tuple[str, str]] = []
-    at = found.end()
-    while at < len(text):
-        found = _PARAMETER.match(text, at)
-        if found is None:
-            raise ValueError(f"{text!r} is not a media type: bad parameter at position {at}")
-        if found[1]:
-            params.append((found[1].lower(), _unquoted(found[2])))
-        at = found.end()
+    while position < len(text):
+        parameter = _PARAMETER.match(text, position)
+        if parameter is None:
+            raise ValueError(f"malformed parameters at character {position}")
+        name, value = parameter.groups()
+        if name is not None:
+            params.append((name.lower(), _unquoted(value)))
+        position = parameter.end()
+    kind, subtype = head.group(1).lower(), head.group(2).lower()
+    if kind == "*" and not (subtype == "*" or subtype.startswith("*+")):
+        raise ValueError("a wildcard type needs a wildcard subtype")
     return MediaType(kind, subtype, tuple(params))
 
 
-@lru_cache(maxsize=1024)
-def ranges(accept: str) -> tuple[Range, ...]:
-    """Read an Accept list, in its order; empty and malformed elements are skipped (R-101).
-
-    Nothing at all means no preference: ``*/*``.
-    """
-    if not accept.strip():
-        accept = "*/*"
+def _ranges(accept: str) -> tuple[Range, ...]:
+    if not accept.strip(" \t"):
+        return ANY
     found: list[Range] = []
-    for position, element in enumerate(_ELEMENT.findall(accept)):
+    for seen, element in enumerate(_elements(accept)):
+        if seen >= MAX_RANGES:
+            break
         text = element.strip()
         if text == "*" or text.startswith("*;"):
             text = "*/*" + text[1:]  # old Java clients send a lone star
         try:
-            media_type = parse(text)
+            one = _parse(text)
         except ValueError:
             continue
-        q = _quality(media_type.param("q"))
-        params = tuple(pair for pair in media_type.params if pair[0] != "q")
-        found.append(Range(MediaType(media_type.type, media_type.subtype, params), q, position))
+        q = one.param("q")
+        params = tuple(pair for pair in one.params if pair[0] != "q")
+        found.append(Range(MediaType(one.type, one.subtype, params), _quality(q), len(found)))
     return tuple(found)
 
 
-def rank(accept: str, available: Sequence[str]) -> list[tuple[str, Range]]:
-    """Rank concrete types by what a caller accepts.
-
-    A type's quality is that of the most specific range it lies in; 0 excludes it. Higher quality comes first, then the
-    range that was listed earlier, then the order of ``available``.
-
-    Args:
-        accept: Comma list of ranges.
-        available: Essences, in our own order of preference.
-
-    Returns:
-        Each accepted essence with the range that decided.
-
-    Source: riff streaming specification, "StartFrame"; R-095 to R-097.
-    """
-    listed = ranges(accept)
-    found: list[tuple[float, int, int, str, Range]] = []
-    for order, essence in enumerate(available):
-        deciding = max(
-            (one for one in listed if one.matches(essence)),
-            key=lambda one: (one.specificity, one.q, -one.position),
-            default=None,
-        )
-        if deciding is not None and deciding.q > 0:
-            found.append((-deciding.q, deciding.position, order, essence, deciding))
-    found.sort(key=lambda one: one[:3])
-    return [(essence, deciding) for *_, essence, deciding in found]
+def _elements(accept: str) -> Iterator[str]:
+    """Split at commas outside of quotes; empty elements are left out."""
+    position = 0
+    while position < len(accept):
+        element = _ELEMENT.match(accept, position)
+        assert element is not None, "the pattern matches the empty string"
+        end = element.end()
+        if accept[end : end + 1] == '"':  # it never closes, and must not swallow what follows
+            yield from filter(str.strip, accept[position:].split(",", MAX_RANGES))
+            return
+        if element.group().strip():
+            yield element.group()
+        position = end + 1
 
 
 def _quality(text: str | None) -> float:
-    if text is None:
-        return 1.0
-    try:
-        q = float(text)
-    except ValueError:
-        return 1.0
-    return q if 0 <= q <= 1 else 1.0
+    """R-096: an invalid q counts as 1."""
+    return float(text) if text is not None and _Q.match(text) else 1.0
 
 
 def _unquoted(value: str) -> str:
-    return re.sub(r"\\(.)", r"\1", value[1:-1], flags=re.DOTALL) if value.startswith('"') else value
+    return _ESCAPE.sub(r"\1", value[1:-1]) if value.startswith('"') else value
 
 
 def _quoted(value: str) -> str:
-    if _PLAIN.match(value):
+    if _IS_TOKEN.match(value):
         return value
-    return '"' + re.sub(r'(["\\])', r"\\\1", value) + '"'
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+_parse_cached = lru_cache(maxsize=1024)(_parse)
+_ranges_cached = lru_cache(maxsize=1024)(_ranges)

@@ -1,69 +1,167 @@
-"""``application/x-www-form-urlencoded``: what ``curl -d`` sends (R-091)."""
+"""``application/x-www-form-urlencoded``: what ``curl -d`` and HTML forms send.
+
+A form is a dict of strings; a key that comes more than once has a list of them (R-091). A parameter that wants a dict
+or an object gets the fields, laxly converted (``"2"`` is an int there); one that wants text, bytes or a number gets the
+body as it is, since that is what ``curl -d 5`` means by it.
+"""
 
 from __future__ import annotations
 
+import typing
+from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
-from invoker.codecs.base import as_bytes_type, bad_input, convert, scalar_only, strict_text
-from invoker.codecs.text import scalar_text
-from invoker.errors import DecodeError, EncodeError
-from invoker.mediatypes import MediaType, parse
-from invoker.message import Message
+import msgspec
 
-__all__ = ["FormCodec", "collect"]
+from invoker.codecs import charsets, scalars
+from invoker.codecs.interface import Decode, Encode, Offer, Specialised, payload_of, refusing
+from invoker.codecs.refusal import refuse_decode, refuse_encode
+from invoker.codecs.typed import bytes_like, converter, enc_hook, fields, is_any, is_structured, members
+from invoker.mediatypes import MediaType
+from invoker.message import EMPTY, Message
+
+__all__ = ["MAX_FIELDS", "FormCodec", "gather", "is_object", "wants_list"]
+
+MAX_FIELDS = 10_000
+"""A form with more fields is refused: each of them costs far more memory than it has bytes."""
+
+_SYNTAX = "az09=&+%"
+_LISTS = (list, tuple, set, frozenset)
 
 
-class FormCodec:
-    """A form as a dict; repeated keys give lists. A scalar parameter gets the body as it stands."""
+class FormCodec(Specialised):
+    """Forms, both ways."""
 
     media_types = ("application/x-www-form-urlencoded",)
+    honours = ("charset",)
 
-    def decode(self, message: Message[bytes], type_: Any) -> Any:
-        """Decode; see `invoker.codecs.Codec`."""
-        as_bytes = as_bytes_type(type_)
-        if as_bytes is not None:
-            return as_bytes(message.payload)
-        charset = parse(message.media_type).charset or "utf-8"
+    def accepts(self, media_type: MediaType) -> bool:
+        """Whether the charset, if one is asked for, is known."""
+        return _charset(media_type) is not None
+
+    def decoder(self, media_type: MediaType, type_: Any, where: str) -> Decode:
+        """A closure that reads a form into ``type_``."""
+        essence = media_type.essence
+        charset = _charset(media_type)
+        if charset is None:
+            refusal = f"charset {media_type.charset!r} is none of utf-8, iso-8859-1, windows-1252 and the like"
+            return refusing(refuse_decode(refusal, where, essence))
+        wanted = bytes_like(type_)
+        if wanted is not None and not is_object(type_):
+            return payload_of if wanted is bytes else lambda message: wanted(message.payload)
+        to_text = charsets.decoder(charset)
         try:
-            text = strict_text(message.payload, charset)
-            if type_ is not Any and scalar_only(type_):
-                return text if type_ is str else convert(text.strip(), type_)
-            pairs = parse_qsl(text, keep_blank_values=True, strict_parsing=False, encoding=charset, errors="strict")
-            return convert(collect(pairs), type_)
-        except DecodeError as error:
-            raise bad_input(message.media_type, error.detail, type_) from None
-        except (ValueError, RecursionError) as error:
-            raise bad_input(message.media_type, error, type_) from None
+            read = _reader(type_, charset)
+        except TypeError as error:
+            return refusing(refuse_decode(error, where, essence, type_))
 
-    def encode(self, value: Any, media_type: MediaType) -> Message[bytes]:
-        """Encode; see `invoker.codecs.Codec`."""
-        pairs: list[tuple[str, str]] = []
-        for name, one in value.items():
-            for item in one if isinstance(one, (list, tuple)) else (one,):
-                if isinstance(item, (dict, list, tuple, set, bytes)):
-                    raise EncodeError(f"cannot write the field {name!r} of a form: it is a {type(item).__name__}, not a scalar")
-                pairs.append((str(name), scalar_text(item)))
-        try:
-            return Message(urlencode(pairs).encode(), media_type=media_type.essence)
-        except UnicodeEncodeError:
-            raise EncodeError("cannot write a form: it has lone surrogates") from None
+        def decode(message: Message[bytes]) -> Any:
+            try:
+                return read(to_text(message.payload))
+            except BaseException as error:
+                raise refuse_decode(error, where, essence, type_) from error
 
-    def can_encode(self, value: Any) -> bool:
-        """Dicts; their values must be scalars or lists of them."""
-        return isinstance(value, dict)
+        return decode
+
+    def encoder(self, offer: Offer, cls: type, where: str) -> Encode | None:
+        """A closure that writes dicts and objects of ``cls``."""
+        charset = _charset(offer.media_type)
+        if charset is None or not (issubclass(cls, Mapping) or is_structured(cls)):
+            return None
+        name, essence = str(offer.media_type), offer.media_type.essence
+
+        def encode(value: Any) -> Message[bytes]:
+            try:
+                pairs = list(_pairs(msgspec.to_builtins(value, enc_hook=enc_hook)))
+                payload = urlencode(pairs, encoding=charset, errors="strict").encode("ascii")
+            except BaseException as error:
+                raise refuse_encode(error, where, essence, cls) from error
+            return Message(payload, EMPTY, name)
+
+        return encode
 
 
-def collect(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Fields by name; those that come more than once give lists."""
+def gather(pairs: Iterable[tuple[str, Any]], lists: frozenset[str] | None = frozenset()) -> dict[str, Any]:
+    """Make a dict of pairs: a list where a name comes again, or where one is wanted.
+
+    Args:
+        pairs: In the order they came.
+        lists: Names whose values are always lists; None for all.
+    """
     found: dict[str, Any] = {}
-    seen: dict[str, int] = {}
+    again: set[str] = set()
     for name, value in pairs:
-        seen[name] = seen.get(name, 0) + 1
-        if seen[name] == 1:
+        if lists is None or name in lists:
+            found.setdefault(name, []).append(value)
+        elif name not in found:
             found[name] = value
-        elif seen[name] == 2:  # noqa: PLR2004 - the second one makes it a list
-            found[name] = [found[name], value]
-        else:
+        elif name in again:
             found[name].append(value)
+        else:
+            again.add(name)
+            found[name] = [found[name], value]
     return found
+
+
+def is_object(type_: Any) -> bool:
+    """Whether the annotation takes a dict or an object with fields."""
+    if is_any(type_) or fields(type_) is not None:
+        return True
+    origins = [typing.get_origin(one) or one for one in members(type_)]
+    return any(isinstance(one, type) and (issubclass(one, Mapping) or one is object) for one in origins)
+
+
+def wants_list(type_: Any) -> frozenset[str] | None:
+    """Names of the fields that are lists, whether one value or several came; None when all are."""
+    known = fields(type_)
+    if known is not None:
+        return frozenset(name for name, annotation in known.items() if _is_list(annotation))
+    for one in members(type_):
+        args = typing.get_args(one)
+        if len(args) == 2 and _is_list(args[1]):
+            return None
+    return frozenset()
+
+
+def _charset(media_type: MediaType) -> str | None:
+    """The charset of what is percent-encoded; the form around it is ASCII, so it must have that in it."""
+    found = charsets.lookup(media_type.charset or "utf-8")
+    if found is None or charsets.encoder(found)(_SYNTAX) != _SYNTAX.encode():
+        return None
+    return found
+
+
+def _is_list(annotation: Any) -> bool:
+    found = members(annotation)
+    return all((typing.get_origin(one) or one) in (*_LISTS, type(None)) for one in found) and found != (type(None),)
+
+
+def _reader(type_: Any, charset: str) -> Any:
+    if not is_object(type_):
+        return scalars.reader(type_)
+    lists = wants_list(type_)
+    raw = frozenset(name for name, one in (fields(type_) or {}).items() if bytes_like(one) is not None)
+    convert = converter(type_, is_lax=True)
+
+    def read(text: str) -> Any:
+        pairs: list[tuple[str, Any]] = parse_qsl(
+            text, keep_blank_values=True, encoding=charset, errors="strict", max_num_fields=MAX_FIELDS
+        )
+        if raw:  # otherwise msgspec would take the text for base64
+            pairs = [(name, value.encode(charset) if name in raw else value) for name, value in pairs]
+        return convert(gather(pairs, lists))
+
+    return read
+
+
+def _pairs(value: Any) -> Iterable[tuple[str, str]]:
+    if not isinstance(value, Mapping):
+        raise TypeError("only objects with fields can be a form")
+    for name, content in value.items():
+        several = content if isinstance(content, (list, tuple, set, frozenset)) else (content,)
+        for one in several:
+            write = scalars.writer(type(one))
+            if write is None:
+                raise TypeError(f"field {name!r} is a {type(one).__name__}, which a form has no place for")
+            yield str(name), write(one)

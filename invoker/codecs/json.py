@@ -1,23 +1,24 @@
 """JSON, strict both ways, and every type of the ``+json`` family under its own name.
 
-Theory. msgspec parses strictly: NaN, Infinity, trailing data, an empty payload, numbers out of range, control characters
-and broken UTF-8 are errors; nesting and huge integers end in ordinary exceptions (R-085, R-086). Writing needs one guard:
-msgspec writes ``null`` for NaN and infinities, so an output in which ``null`` occurs is looked through, and only then.
+Theory. msgspec parses strictly: NaN, Infinity, trailing data, an empty payload, numbers out of range, control
+characters and broken UTF-8 are errors; nesting and huge integers end in ordinary exceptions (R-085, R-086). Writing
+needs one guard: msgspec writes ``null`` for NaN and infinities, so an output in which ``null`` occurs is looked
+through, and only then.
 
 A parameter annotated as bytes gets the payload itself. bytes *within* a structure travel as base64 strings, both ways.
-"""  # noqa: A005 - imports are absolute
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
 import msgspec
 
 from invoker.codecs import charsets
-from invoker.codecs.interface import Decode, Encode, Offer
+from invoker.codecs.interface import Decode, Encode, Offer, Specialised, payload_of, refusing
 from invoker.codecs.refusal import refuse_decode, refuse_encode
 from invoker.codecs.typed import (
     BYTES_LIKE,
@@ -37,35 +38,14 @@ from invoker.message import EMPTY, Message
 __all__ = ["JsonCodec"]
 
 _ENCODE = msgspec.json.Encoder(enc_hook=enc_hook).encode
-_NEVER_NAN = (str, int, bool, type(None))
+_NEVER_NAN = (str, int, bool, type(None), msgspec.Raw, *BYTES_LIKE)
 
 
-class JsonCodec:
-    """Strict JSON (R-070, R-082 to R-087, R-092).
+class JsonCodec(Specialised):
+    """Strict JSON (R-070, R-082 to R-087, R-092)."""
 
-    Args:
-        media_types: Which of the JSON types; the payload is the same for all.
-    """
-
-    def __init__(self, media_types: tuple[str, ...] = ("application/json",)) -> None:
-        self.media_types = media_types
-
-    def decode(self, message: Message[bytes], type_: Any = Any) -> Any:
-        """Parse a payload into a type."""
-        from invoker.mediatypes import parse
-
-        return self.decoder(parse(message.media_type or self.media_types[0]), type_, "payload")(message)
-
-    def encode(self, value: Any, media_type: MediaType) -> Message[bytes]:
-        """Write a value."""
-        encode = self.encoder(Offer(self, media_type), type(value), "value")
-        if encode is None:
-            raise refuse_encode("JSON has no form for it", "value", media_type.essence, type(value))
-        return encode(value)
-
-    def can_encode(self, value: Any) -> bool:
-        """Whether JSON has a form for values of this type; what is inside may still not have one."""
-        return plain(type(value))
+    media_types = ("application/json",)
+    honours = ("charset",)
 
     def accepts(self, media_type: MediaType) -> bool:
         """Whether the charset, if one is asked for, is one of Unicode."""
@@ -77,26 +57,26 @@ class JsonCodec:
         charset = charsets.lookup(media_type.charset or "utf-8", only_unicode=True)
         if charset is None:
             refusal = f"charset {media_type.charset!r} is none of {charsets.JSON_CHARSETS}"
-            return _refusing(refuse_decode(refusal, where, essence).detail)
+            return refusing(refuse_decode(refusal, where, essence))
         if raw := _raw(type_):
             return raw
         try:
             parse = _parser(type_)
         except (TypeError, RuntimeError) as error:
-            return _refusing(refuse_decode(error, where, essence, type_).detail)
+            return refusing(refuse_decode(error, where, essence, type_))
         if charset != "utf-8":
             return _transcoding(parse, charset, (where, essence, type_))
 
         def decode(message: Message[bytes]) -> Any:
             try:
                 return parse(message.payload)
-            except BaseException as error:  # noqa: BLE001 - a type's own __init__ may raise anything (R-123)
+            except BaseException as error:
                 behind_mark = charsets.strip_mark(message.payload)
                 if behind_mark is None:
                     raise refuse_decode(error, where, essence, type_) from error
             try:
                 return parse(behind_mark)
-            except BaseException as error:  # noqa: BLE001 - as above
+            except BaseException as error:
                 raise refuse_decode(error, where, essence, type_) from error
 
         return decode
@@ -118,11 +98,11 @@ class JsonCodec:
                 payload = dumps(value)
                 if b"null" in payload:
                     _refuse_nan(value)
-            except BaseException as error:  # noqa: BLE001 - a value's own properties may raise anything
+            except BaseException as error:
                 raise refuse_encode(error, where, essence, cls) from error
             return Message(payload, EMPTY, name)
 
-        if cls in _NEVER_NAN:
+        if cls in (str, int, bool, type(None)):
 
             def encode_scalar(value: Any) -> Message[bytes]:
                 try:
@@ -165,21 +145,8 @@ def _raw(type_: Any) -> Decode | None:
     if wanted is None or narrowed(type_, BYTES_LIKE) is not type_:
         return None
     if wanted is bytes:
-        return _payload
+        return payload_of
     return lambda message: wanted(message.payload)
-
-
-def _payload(message: Message[bytes]) -> bytes:
-    return message.payload
-
-
-def _refusing(detail: str) -> Decode:
-    from invoker.errors import DecodeError
-
-    def decode(_: Message[bytes]) -> Any:
-        raise DecodeError(detail)
-
-    return decode
 
 
 def _transcoding(parse: Callable[[Any], Any], charset: str, names: tuple[str, str, Any]) -> Decode:
@@ -188,7 +155,7 @@ def _transcoding(parse: Callable[[Any], Any], charset: str, names: tuple[str, st
     def decode(message: Message[bytes]) -> Any:
         try:
             return parse(to_text(message.payload))
-        except BaseException as error:  # noqa: BLE001 - as in the decoder of UTF-8
+        except BaseException as error:
             raise refuse_decode(error, *names) from error
 
     return decode
@@ -203,7 +170,7 @@ def _transcoded(charset: str, name: str, cls: type, where: str) -> Encode:
             if b"null" in payload:
                 _refuse_nan(value)
             return Message(to_bytes(payload.decode()), EMPTY, name)
-        except BaseException as error:  # noqa: BLE001 - as in the encoder of UTF-8
+        except BaseException as error:
             raise refuse_encode(error, where, name, cls) from error
 
     return encode
@@ -215,13 +182,16 @@ def _refuse_nan(value: Any) -> None:
     Raises:
         ValueError: There is a NaN or an infinity in it (R-085).
     """
-    left = [msgspec.to_builtins(value, enc_hook=enc_hook)]
+    left = [value]
     while left:
         one = left.pop()
-        if isinstance(one, float):
+        cls = type(one)
+        if cls is float:
             if not math.isfinite(one):
                 raise ValueError(f"{one} is no JSON number")
-        elif isinstance(one, Mapping):
+        elif issubclass(cls, dict):
             left.extend(one.values())
-        elif isinstance(one, Iterable) and not isinstance(one, (str, *BYTES_LIKE)):
+        elif issubclass(cls, (list, tuple, set, frozenset)):
             left.extend(one)
+        elif cls not in _NEVER_NAN:  # an object; what comes of it is one of the above
+            left.append(msgspec.to_builtins(one, enc_hook=enc_hook, builtin_types=BYTES_LIKE))

@@ -1,4 +1,4 @@
-"""``application/msgpack``: like JSON, but binary."""
+"""MessagePack, by msgspec."""
 
 from __future__ import annotations
 
@@ -6,62 +6,57 @@ from typing import Any
 
 import msgspec
 
-from invoker.codecs.base import Decode, bad_input, convert, is_pydantic, not_encodable
-from invoker.codecs.json import JsonCodec
+from invoker.codecs.interface import Decode, Encode, Offer, Specialised, refusing
+from invoker.codecs.refusal import refuse_decode, refuse_encode
+from invoker.codecs.typed import BYTES_LIKE, converter, dec_hook, enc_hook, holds_pydantic, is_any, per_member, plain
 from invoker.mediatypes import MediaType
-from invoker.message import Message
+from invoker.message import EMPTY, Message
 
 __all__ = ["MsgpackCodec"]
 
-_ERRORS = (msgspec.MsgspecError, ValueError, TypeError, RecursionError)
+_ENCODE = msgspec.msgpack.Encoder(enc_hook=enc_hook).encode
 
 
-class MsgpackCodec:
-    """MessagePack into what the parameter is annotated with, and plain values into MessagePack."""
+class MsgpackCodec(Specialised):
+    """MessagePack: what JSON can say, and bytes, and keys that are no strings."""
 
-    media_types = ("application/msgpack", "application/x-msgpack")
+    media_types = ("application/msgpack", "application/x-msgpack", "application/vnd.msgpack")
 
-    def decoder(self, media_type: MediaType, type_: Any) -> Decode:
-        """A closure for one parameter."""
-        if is_pydantic(type_):
-            return lambda message: self._model(message, type_)
-        decode = msgspec.msgpack.Decoder(type_).decode
+    def decoder(self, media_type: MediaType, type_: Any, where: str) -> Decode:
+        """A closure that unpacks into ``type_``."""
+        essence = media_type.essence
+        try:
+            unpack = _unpacker(type_)
+        except (TypeError, RuntimeError) as error:
+            return refusing(refuse_decode(error, where, essence, type_))
 
-        def decode_message(message: Message[bytes]) -> Any:
+        def decode(message: Message[bytes]) -> Any:
             try:
-                return decode(message.payload)
-            except _ERRORS as error:
-                raise bad_input(message.media_type, error, type_) from None
+                return unpack(message.payload)
+            except BaseException as error:
+                raise refuse_decode(error, where, essence, type_) from error
 
-        return decode_message
+        return decode
 
-    def decode(self, message: Message[bytes], type_: Any) -> Any:
-        """Decode; see `invoker.codecs.Codec`."""
-        return self.decoder(MediaType("application", "msgpack"), type_)(message)
+    def encoder(self, offer: Offer, cls: type, where: str) -> Encode | None:
+        """A closure that packs values of ``cls``."""
+        if not plain(cls) and not issubclass(cls, BYTES_LIKE):
+            return None
+        name = offer.media_type.essence
 
-    def encode(self, value: Any, media_type: MediaType) -> Message[bytes]:
-        """Encode; see `invoker.codecs.Codec`."""
-        try:
-            return Message(msgspec.msgpack.encode(value, enc_hook=_plain), media_type=media_type.essence)
-        except _ERRORS as error:
-            raise not_encodable(value, media_type, error) from None
+        def encode(value: Any) -> Message[bytes]:
+            try:
+                return Message(_ENCODE(value), EMPTY, name)
+            except BaseException as error:
+                raise refuse_encode(error, where, name, cls) from error
 
-    def can_encode(self, value: Any) -> bool:
-        """What JSON takes, and bytes."""
-        return JsonCodec().can_encode(value) or isinstance(value, (bytes, bytearray))
-
-    def _model(self, message: Message[bytes], type_: Any) -> Any:
-        try:
-            return convert(msgspec.msgpack.decode(message.payload), type_)
-        except _ERRORS as error:
-            raise bad_input(message.media_type, error, type_) from None
+        return encode
 
 
-def _plain(value: Any) -> Any:
-    if hasattr(value, "model_dump"):
-        return value.model_dump()
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    raise TypeError(f"{type(value).__name__} has no MessagePack form")
-
-
+def _unpacker(type_: Any) -> Any:
+    if is_any(type_):
+        return msgspec.msgpack.Decoder().decode
+    if holds_pydantic(type_):
+        convert = converter(type_)
+        return lambda payload: convert(msgspec.msgpack.decode(payload))
+    return per_member(type_, lambda one: msgspec.msgpack.Decoder(one, dec_hook=dec_hook).decode)

@@ -5,63 +5,39 @@ from __future__ import annotations
 from typing import Any
 
 from invoker.codecs import charsets, scalars
-from invoker.codecs.interface import Decode, Encode, Offer
+from invoker.codecs.interface import Decode, Encode, Offer, Specialised, payload_of, refusing
 from invoker.codecs.refusal import refuse_decode, refuse_encode
 from invoker.codecs.typed import BYTES_LIKE, bytes_like, is_any
-from invoker.mediatypes import MediaType, parse
+from invoker.mediatypes import MediaType
 from invoker.message import EMPTY, Message
 
 __all__ = ["OctetsCodec"]
 
 
-class OctetsCodec:
-    """Bytes pass unchanged; str is UTF-8 (R-061, R-088, R-089).
+class OctetsCodec(Specialised):
+    """Bytes pass unchanged; str is UTF-8 (R-061, R-088, R-089)."""
 
-    Args:
-        media_types: Under which names.
-    """
-
-    def __init__(self, media_types: tuple[str, ...] = ("application/octet-stream",)) -> None:
-        self.media_types = media_types
-
-    def decode(self, message: Message[bytes], type_: Any = Any) -> Any:
-        """Hand the payload on."""
-        return self.decoder(parse(message.media_type or self.media_types[0]), type_, "payload")(message)
-
-    def encode(self, value: Any, media_type: MediaType) -> Message[bytes]:
-        """Hand the value on."""
-        encode = self.encoder(Offer(self, media_type), type(value), "value")
-        if encode is None:
-            raise refuse_encode("only bytes and str can", "value", media_type.essence, type(value))
-        return encode(value)
-
-    def can_encode(self, value: Any) -> bool:
-        """Whether it is bytes-like, a str or None."""
-        return value is None or isinstance(value, (*BYTES_LIKE, str))
-
-    def accepts(self, media_type: MediaType) -> bool:  # noqa: ARG002 - parameters mean nothing to raw bytes
-        """Whatever the parameters are."""
-        return True
+    media_types = ("application/octet-stream",)
 
     def decoder(self, media_type: MediaType, type_: Any, where: str) -> Decode:
         """A closure that hands the payload on; a str gets it as UTF-8, and a number is read from that."""
         if is_any(type_):
-            return _payload
+            return payload_of
         wanted = bytes_like(type_)
         if wanted is bytes:
-            return _payload
+            return payload_of
         if wanted is not None:
             return lambda message: wanted(message.payload)
         to_text, essence = charsets.decoder("utf-8"), media_type.essence
         try:
             from_text = scalars.reader(type_)
         except TypeError as error:
-            return scalars.refusing(refuse_decode(error, where, essence, type_))
+            return refusing(refuse_decode(error, where, essence, type_))
 
         def decode(message: Message[bytes]) -> Any:
             try:
                 return from_text(to_text(message.payload))
-            except BaseException as error:  # noqa: BLE001 - a type's own __init__ may raise anything (R-123)
+            except BaseException as error:
                 raise refuse_decode(error, where, essence, type_) from error
 
         return decode
@@ -86,7 +62,3 @@ class OctetsCodec:
                 raise refuse_encode(error, where, name, cls) from error
 
         return encode
-
-
-def _payload(message: Message[bytes]) -> bytes:
-    return message.payload

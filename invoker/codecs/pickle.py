@@ -1,36 +1,50 @@
-"""``application/x-python-pickle``: any Python value; decoding one runs whatever code it carries, so it is opt-in only."""
+"""Pickle: whatever Python can hold. Reading one runs code that its sender chose, so it is there by opt-in only."""
 
 from __future__ import annotations
 
-import pickle  # noqa: S403 - registered only when the operator opted in
+import pickle
 from typing import Any
 
-from invoker.codecs.base import bad_input, not_encodable
+from invoker.codecs.interface import Decode, Encode, Offer, Specialised
+from invoker.codecs.refusal import refuse_decode, refuse_encode
+from invoker.codecs.typed import is_any, members
 from invoker.mediatypes import MediaType
-from invoker.message import Message
+from invoker.message import EMPTY, Message
 
 __all__ = ["PickleCodec"]
 
 
-class PickleCodec:
-    """Pickles, among callers that trust each other."""
+class PickleCodec(Specialised):
+    """Pickles, for peers that trust each other completely; a wildcard never means them."""
 
     media_types = ("application/x-python-pickle",)
+    by_name_only = True
 
-    def decode(self, message: Message[bytes], type_: Any) -> Any:
-        """Decode; see `invoker.codecs.Codec`."""
-        try:
-            return pickle.loads(message.payload)  # noqa: S301 - see the module's docstring
-        except Exception as error:  # unpickling runs foreign code, which may raise anything
-            raise bad_input(message.media_type, error, type_) from None
+    def decoder(self, media_type: MediaType, type_: Any, where: str) -> Decode:
+        """A closure that loads a pickle and checks its class where the annotation is made of plain classes."""
+        essence = media_type.essence
+        wanted = members(type_)
+        classes = () if is_any(type_) or not all(isinstance(one, type) for one in wanted) else wanted
 
-    def encode(self, value: Any, media_type: MediaType) -> Message[bytes]:
-        """Encode; see `invoker.codecs.Codec`."""
-        try:
-            return Message(pickle.dumps(value), media_type=media_type.essence)
-        except Exception as error:  # pickling runs the value's own code
-            raise not_encodable(value, media_type, error) from None
+        def decode(message: Message[bytes]) -> Any:
+            try:
+                value = pickle.loads(message.payload)  # noqa: S301 - the operator opted in
+            except BaseException as error:
+                raise refuse_decode(error, where, essence, type_) from error
+            if classes and not isinstance(value, classes):
+                raise refuse_decode(f"it is a pickled {type(value).__name__}", where, essence, type_)
+            return value
 
-    def can_encode(self, value: Any) -> bool:
-        """Anything; what cannot be pickled fails when it is tried."""
-        return True
+        return decode
+
+    def encoder(self, offer: Offer, cls: type, where: str) -> Encode | None:
+        """A closure that pickles whatever can be."""
+        name = offer.media_type.essence
+
+        def encode(value: Any) -> Message[bytes]:
+            try:
+                return Message(pickle.dumps(value, protocol=5), EMPTY, name)
+            except BaseException as error:
+                raise refuse_encode(error, where, name, cls) from error
+
+        return encode

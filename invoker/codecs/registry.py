@@ -1,252 +1,283 @@
-"""`Registry`: which codec for which media type, and the negotiation of outputs.
+"""`Registry`: which codec decodes an input, and how an output is negotiated.
 
-Both questions are asked once and answered with a closure: `decoder` for an input and a media type, `encoder` for an output and a
-type of values. The closures are the hot path; they raise `DecodeError` or `EncodeError` and nothing else.
+Theory. Codecs are kept in two orders. For a media type the *first* one that names it is asked, users' codecs before
+the built-in ones and exact names before families. For ``*/*`` and ``type/*`` the *server order* decides, in which
+users' codecs come last (R-097), unless the function declares what it puts out. Negotiation makes `Offer`s, best first;
+the first whose codec takes a value of this type wins (R-099). Both answers are closures, made once and cached, so that
+a message costs one call.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-import msgspec
+from invoker.codecs import custom
+from invoker.codecs.form import FormCodec
+from invoker.codecs.interface import Codec, Decode, Encode, Offer, Specialised, refusing
+from invoker.codecs.json import JsonCodec
+from invoker.codecs.msgpack import MsgpackCodec
+from invoker.codecs.multipart import MultipartCodec
+from invoker.codecs.octets import OctetsCodec
+from invoker.codecs.pickle import PickleCodec
+from invoker.codecs.refusal import quote, refuse_decode
+from invoker.codecs.text import TextCodec
+from invoker.errors import EncodeError, NotAcceptable, UnsupportedMediaType
+from invoker.mediatypes import MediaType, Range, matches, parse, rank
 
-from invoker.codecs.base import BYTES_LIKE, Codec, Decode, Encode, bad_input, not_encodable, type_name
-from invoker.codecs.json import JsonCodec, json_charset
-from invoker.codecs.octets import RawCodec
-from invoker.codecs.text import TextCodec, known_charset
-from invoker.errors import DecodeError, EncodeError, NotAcceptable, UnsupportedMediaType
-from invoker.mediatypes import MediaType, Range, parse, rank, ranges
-from invoker.message import Message
+__all__ = ["Registry", "builtin", "builtin_codecs"]
 
-__all__ = ["Offer", "Registry"]
+OCTETS = "application/octet-stream"
 
-_DEFAULT = "application/octet-stream"
+_CACHED = 512
+_CACHED_LENGTH = 512
 
 
-class Offer(msgspec.Struct, frozen=True):
-    """One way to write an output that its peer accepts.
-
-    Attributes:
-        codec: Writes it.
-        media_type: Concrete, with the parameters that are echoed.
-        is_any: Whether only ``*/*`` asked for it.
-    """
-
-    codec: Codec
-    media_type: MediaType
-    is_any: bool = False
+def builtin_codecs(*, pickle: bool = False) -> list[Specialised]:
+    """New built-in codecs in server order (R-097)."""
+    codecs: list[Specialised] = [
+        JsonCodec(),
+        TextCodec(),
+        OctetsCodec(),
+        FormCodec(),
+        JsonCodec(("application/cloudevents+json", "application/*+json")),
+        MsgpackCodec(),
+        MultipartCodec(),
+    ]
+    if pickle:
+        codecs.append(PickleCodec())
+    return codecs
 
 
 class Registry:
-    """Codecs by media type, in the server's order of preference (R-097).
+    """Codecs by media type.
 
     Args:
-        codecs: The earlier ones are preferred when a range leaves the choice to us.
-        order: Essences that go before all others.
+        codecs: In server order; None means the built-in ones. Those that function authors registered for the process
+            (`custom.register`) are always asked, too.
     """
 
-    def __init__(self, codecs: Iterable[Codec] = (), *, order: tuple[str, ...] = ()) -> None:
-        self._codecs: dict[str, Codec] = {}
-        self._families: dict[tuple[str, str], Codec] = {}
-        self._order = order
+    __slots__ = ("_after", "_before", "_codecs", "_decoders", "_encoders", "_offers", "_preferred", "_seen")
+
+    def __init__(self, codecs: Iterable[Codec | Specialised] | None = None) -> None:
+        self._codecs = builtin_codecs() if codecs is None else [custom.adapt(one) for one in codecs]
+        self._before: list[Specialised] = []
+        self._after: list[Specialised] = []
+        self._preferred: tuple[str, ...] = ()
+        self._seen: tuple[Specialised, ...] = ()
+        self._decoders: dict[tuple[str, Any, int], Decode] = {}
         self._offers: dict[str, tuple[Offer, ...]] = {}
-        for codec in codecs:
-            self.register(codec)
-
-    def register(self, codec: Codec) -> None:
-        """Add a codec; it takes the place of whatever served its media types before (R-090).
-
-        Raises:
-            ValueError: One of its media types is malformed.
-        """
-        for text in codec.media_types:
-            media_type = parse(text)
-            if media_type.subtype.startswith("*+"):
-                self._families[media_type.type, media_type.suffix] = codec
-            elif media_type.is_wildcard:
-                raise ValueError(f"a codec serves concrete media types or families like application/*+json, not {text!r}")
-            else:
-                self._codecs[media_type.essence] = codec
-        self._offers.clear()
+        self._encoders: dict[tuple[tuple[Offer, ...], type, int], Encode] = {}
 
     def copy(self) -> Registry:
-        """Another registry with the same codecs."""
-        made = Registry(order=self._order)
-        made._codecs = dict(self._codecs)
-        made._families = dict(self._families)
-        return made
+        """A registry of its own with the same codecs."""
+        other = Registry(self._codecs)
+        other._before, other._after = list(self._before), list(self._after)
+        other._preferred = self._preferred
+        return other
+
+    def register(self, codec: Codec | Specialised, *, first: bool = True) -> None:
+        """Add a codec to this registry only.
+
+        Args:
+            codec: An instance, or a class that needs no arguments.
+            first: Whether it is asked before those that are there, and so may override them (R-090).
+
+        Raises:
+            TypeError: It is no codec.
+            ValueError: It names no media type.
+        """
+        one = custom.adapt(codec)
+        if first:
+            self._before.insert(0, one)
+        else:
+            self._after.append(one)
+        self._forget()
 
     def declaring(self, inputs: Iterable[str], outputs: Iterable[str]) -> Registry:
-        """A registry that also carries, as raw bytes, the media types which one function declares.
+        """A copy for a function that declares media types: where there is no codec they are raw bytes, or text.
 
         Args:
             inputs: Media types of its inputs.
-            outputs: Media types of its outputs; they come first when a range leaves the choice to us.
+            outputs: Media types of its outputs; they come first where the peer leaves the choice to us.
         """
-        made = self.copy()
-        preferred = tuple(parse(text).essence for text in outputs)
-        for essence in (*preferred, *(parse(text).essence for text in inputs)):
-            if made.find(essence) is None:
-                made.register(RawCodec((essence,)))
-        made._order = tuple(dict.fromkeys((*preferred, *self._order)))
-        return made
-
-    def find(self, essence: str) -> Codec | None:
-        """The codec of a concrete media type, by its name or by its family."""
-        found = self._codecs.get(essence)
-        if found is None and "+" in essence:
-            kind, _, subtype = essence.partition("/")
-            found = self._families.get((kind, subtype.rpartition("+")[2]))
-        return found
-
-    def media_types(self) -> tuple[str, ...]:
-        """Every concrete media type that can be written, in the server's order."""
-        order = _server_order(one for one, codec in self._codecs.items() if not getattr(codec, "decodes_only", False))
-        return tuple(dict.fromkeys((*(one for one in self._order if one in self._codecs), *order)))
+        other = self.copy()
+        declared = tuple(parse(text) for text in outputs)
+        for one in (*declared, *(parse(text) for text in inputs)):
+            if not any(other._claiming(one)):  # noqa: SLF001 - it is one of us
+                essences = (one.essence,)
+                other.register(TextCodec(essences) if one.type == "text" else OctetsCodec(essences), first=False)
+        other._preferred = tuple(one.essence for one in declared)  # noqa: SLF001 - as above
+        return other
 
     def decoder(self, media_type: str, type_: Any, *, index: int = 0) -> Decode:
-        """How messages of one media type become values for one input.
+        """A closure that decodes messages of this media type to this type, and raises nothing but DecodeError.
 
         Args:
-            media_type: As the frame says; empty means ``application/octet-stream`` (R-061).
-            type_: What the function's parameter is annotated with.
-            index: Of the input, for the error's text.
+            media_type: As it came; empty means ``application/octet-stream`` (R-061).
+            type_: The annotation; ``Any`` lets the codec choose (R-070).
+            index: Of the input, for texts of errors.
 
         Raises:
-            UnsupportedMediaType: Malformed, a range, or without codec (R-065, R-066, R-067).
+            UnsupportedMediaType: It is malformed, a wildcard, or has no codec (R-065, R-066, R-067).
         """
+        self._refresh()
+        key = (media_type, type_, index)
         try:
-            parsed = parse(media_type.strip() or _DEFAULT)
-        except ValueError:
-            parsed = None
-        codec = None if parsed is None or parsed.is_wildcard else self.find(parsed.essence)
-        if codec is None or parsed is None:
-            raise UnsupportedMediaType(f"Unsupported content-type {media_type!r} for input #{index}")
-        make = getattr(codec, "decoder", None)
-        if make is not None:
-            try:
-                made: Decode = make(parsed, type_)
-            except (TypeError, ValueError) as error:
-                problem = f"input #{index} wants {type_name(type_)}, which {parsed.essence} cannot give: {error}"
-                return _refusing(problem)
-            return made
-        return _guarded_decode(codec, media_type, type_)
+            found = self._decoders.get(key)
+        except TypeError:  # an annotation that cannot be hashed
+            return self._make_decoder(media_type, type_, index)
+        if found is None:
+            found = self._make_decoder(media_type, type_, index)
+            if len(media_type) <= _CACHED_LENGTH:
+                _remember(self._decoders, key, found)
+        return found
 
     def offers(self, accept: str, *, index: int = 0, name: str = "") -> tuple[Offer, ...]:
-        """Negotiate one output: what its peer accepts and we can write, the best first.
+        """Negotiate an output: every way to encode that its peer accepts, best first.
+
+        Args:
+            accept: A comma list of media ranges; blank means no preference (R-101).
+            index: Of the output, for the text of the error.
+            name: Of the output, likewise.
 
         Raises:
-            NotAcceptable: Nothing (R-100).
+            NotAcceptable: No codec satisfies the list (R-100).
         """
+        self._refresh()
         found = self._offers.get(accept)
         if found is None:
-            found = tuple(self._negotiate(accept))
-            if len(self._offers) > 1000:  # noqa: PLR2004 - callers choose the text, so the cache is bounded
-                self._offers.clear()
-            self._offers[accept] = found
-        if not found:
-            named = f" {name!r}" if name else ""
-            raise NotAcceptable(
-                f"Unsupported content-type {accept!r} for output #{index}{named}; "
-                f"there are {', '.join(self.media_types())}"
-            )
+            found = tuple(self._make_offers(accept))
+            if not found:
+                called = f" {quote(repr(name))}" if name else ""
+                raise NotAcceptable(f"Unsupported content-type {quote(repr(accept))} for output #{index}{called}")
+            if len(accept) <= _CACHED_LENGTH:
+                _remember(self._offers, accept, found)
         return found
 
     def encoder(self, offers: tuple[Offer, ...], value: Any, *, index: int = 0) -> Encode:
-        """How values of the type of ``value`` are written under some offers; the caller remembers it by type.
+        """A closure that encodes values of this value's type in the best offer that takes them (R-099).
+
+        Args:
+            offers: Of `offers`, or some of them.
+            value: Only its type counts.
+            index: Of the output, for texts of errors.
 
         Raises:
-            EncodeError: None of the offers takes such a value (R-099).
+            EncodeError: No offer takes it.
         """
-        for offer in offers:
-            # Text that was asked for by name carries bytes (R-080), but `*/*` gives bytes as octets (RA-08).
-            if offer.is_any and offer.media_type.type == "text" and isinstance(value, BYTES_LIKE):
-                continue
-            try:
-                takes = offer.codec.can_encode(value)
-            except Exception as error:
-                raise not_encodable(value, offer.media_type, error) from error
-            if takes:
-                make = getattr(offer.codec, "encoder", None)
-                return make(offer.media_type, type(value)) if make is not None else _guarded_encode(offer)
-        wanted = ", ".join(str(offer.media_type) for offer in offers)
-        raise EncodeError(f"output #{index} was given {type_name(type(value))}, which none of {wanted} can carry")
+        self._refresh()
+        cls = type(value)
+        found = self._encoders.get((offers, cls, index))
+        if found is None:
+            found = _make_encoder(offers, value, f"output #{index}")
+            _remember(self._encoders, (offers, cls, index), found)
+        return found
 
-    def _negotiate(self, accept: str) -> Iterable[Offer]:
-        available = list(self.media_types())
-        for one in ranges(accept):
-            essence = one.media_type.essence
-            if not one.media_type.is_wildcard and essence not in available and self.find(essence) is not None:
-                available.append(essence)  # a member of a family, asked for by its name (R-092)
-        for essence, deciding in rank(accept, available):
-            codec = self.find(essence)
-            if codec is not None:
-                kind, _, subtype = essence.partition("/")
-                yield Offer(codec, MediaType(kind, subtype, _echoed(codec, essence, deciding)), not deciding.specificity)
-
-
-_ORDER = (
-    "application/json",
-    "text/plain",
-    "application/octet-stream",
-    "application/x-www-form-urlencoded",
-    "application/cloudevents+json",
-)
-
-
-def _server_order(codecs: Iterable[str]) -> tuple[str, ...]:
-    """R-097: the order for ranges; what is not named there comes after, as it was registered."""
-    known = dict.fromkeys(codecs)
-    return (*(one for one in _ORDER if one in known), *(one for one in known if one not in _ORDER))
-
-
-def _echoed(codec: object, essence: str, deciding: Range) -> tuple[tuple[str, str], ...]:
-    """R-102: a charset that can be written is echoed, and text's transfer form; everything else is not."""
-    wanted = deciding.media_type
-    if wanted.essence != essence:
-        return ()
-    kept = []
-    for name, value in wanted.params:
-        is_charset = name == "charset" and (json_charset(value) if isinstance(codec, JsonCodec) else known_charset(value))
-        if is_charset or (name == "encoding" and isinstance(codec, TextCodec)):
-            kept.append((name, value))
-    return tuple(kept)
-
-
-def _refusing(problem: str) -> Decode:
-    def decode(_: Message[bytes]) -> Any:
-        raise DecodeError(problem)
-
-    return decode
-
-
-def _guarded_decode(codec: Codec, media_type: str, type_: Any) -> Decode:
-    """A codec's own exceptions become DecodeError; it may be anybody's code."""
-
-    def decode(message: Message[bytes]) -> Any:
+    def _make_decoder(self, media_type: str, type_: Any, index: int) -> Decode:
         try:
-            return codec.decode(message, type_)
-        except DecodeError:
-            raise
-        except Exception as error:
-            raise bad_input(media_type, error, type_) from error
-
-    return decode
-
-
-def _guarded_encode(offer: Offer) -> Encode:
-    codec, media_type, name = offer.codec, offer.media_type, str(offer.media_type)
-
-    def encode(value: Any) -> Message[bytes]:
+            one = parse(media_type or OCTETS)
+        except ValueError:
+            raise _unsupported(media_type, index) from None
+        claiming = () if one.is_wildcard else tuple(codec for codec in self._claiming(one) if codec.decodes)
+        if not claiming:
+            raise _unsupported(media_type, index)
+        where = f"input #{index}"
         try:
-            made = codec.encode(value, media_type)
-            if isinstance(made, Message):
-                return made if made.media_type else Message(made.payload, made.headers, name)
-            return Message(bytes(made), media_type=name)
-        except EncodeError:
-            raise
-        except Exception as error:
-            raise not_encodable(value, media_type, error) from error
+            for codec in claiming:
+                if codec.can_decode(type_):
+                    return codec.decoder(one, type_, where)
+        except BaseException as error:  # noqa: BLE001 - a user's can_decode may raise anything
+            return refusing(refuse_decode(error, where, one.essence, type_))
+        return refusing(refuse_decode("its codec does not make this type", where, one.essence, type_))
 
-    return encode
+    def _make_offers(self, accept: str) -> Iterator[Offer]:
+        def can_write(essence: str, wanted: Range) -> bool:
+            return any(_writes(codec, wanted) for codec in self._claiming(parse(essence)))
+
+        for essence, wanted in rank(accept, self._available(), accepts=can_write):
+            one = parse(essence)
+            for codec in self._claiming(one):
+                if _writes(codec, wanted):
+                    asked = wanted.media_type
+                    params = asked.params if "*" in codec.honours else asked.only(*codec.honours).params
+                    yield Offer(codec, MediaType(one.type, one.subtype, params), is_named=wanted.specificity > 0)
+
+    def _available(self) -> list[str]:
+        """Media types in server order: declared ones, the built-in ones, custom ones (R-097)."""
+        server_order = (*self._codecs, *custom.registered(), *self._before, *self._after)
+        names = (one for codec in server_order if codec.encodes for one in codec.media_types)
+        return list(dict.fromkeys((*self._preferred, *names)))
+
+    def _claiming(self, media_type: MediaType) -> Iterator[Specialised]:
+        """Codecs for a media type: those that name it before families, users' before built-in ones."""
+        codecs = (*self._before, *custom.registered(), *self._codecs, *self._after)
+        for codec in codecs:
+            if media_type.essence in codec.media_types:
+                yield codec
+        for codec in codecs:
+            names = codec.media_types
+            if media_type.essence not in names and any(_covers(one, media_type) for one in names):
+                yield codec
+
+    def _refresh(self) -> None:
+        """Codecs that were registered for the process since the last look make all answers stale."""
+        if self._seen is not custom.registered():
+            self._forget()
+
+    def _forget(self) -> None:
+        self._seen = custom.registered()
+        self._decoders.clear()
+        self._offers.clear()
+        self._encoders.clear()
+
+
+def builtin(*, pickle: bool = False, entry_points: bool = True) -> Registry:
+    """The registry of a server.
+
+    Args:
+        pickle: Whether to read and write pickles; reading one runs code that its sender chose.
+        entry_points: Whether codecs of installed packages are taken in.
+
+    Raises:
+        LoadError: A codec of an installed package cannot be loaded.
+    """
+    registry = Registry(builtin_codecs(pickle=pickle))
+    if entry_points:
+        for one in custom.entry_points():
+            registry.register(one)
+    return registry
+
+
+def _make_encoder(offers: tuple[Offer, ...], value: Any, where: str) -> Encode:
+    cls = type(value)
+    for offer in offers:
+        codec = offer.codec
+        if isinstance(codec, custom.Adapted) and not codec.can_encode(value):
+            continue
+        if isinstance(codec, Specialised) and (encode := codec.encoder(offer, cls, where)) is not None:
+            return encode
+    accepted = ", ".join(str(offer.media_type) for offer in offers[:10])
+    raise EncodeError(f"{where}: no acceptable media type takes {cls.__name__}; acceptable are {quote(accepted)}")
+
+
+def _writes(codec: Specialised, wanted: Range) -> bool:
+    if not codec.encodes or (codec.by_name_only and wanted.specificity < 3):
+        return False
+    return codec.accepts(wanted.media_type)
+
+
+def _covers(family: str, media_type: MediaType) -> bool:
+    one = parse(family)
+    return one.is_wildcard and matches(one, media_type)
+
+
+def _unsupported(media_type: str, index: int) -> UnsupportedMediaType:
+    return UnsupportedMediaType(f"Unsupported content-type {quote(repr(media_type))} for input #{index}")
+
+
+def _remember(cache: dict[Any, Any], key: Any, value: Any) -> None:
+    """Peers choose keys, so a cache that is full starts anew."""
+    if len(cache) >= _CACHED:
+        cache.clear()
+    cache[key] = value

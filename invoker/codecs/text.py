@@ -1,157 +1,213 @@
-"""``text/plain``: strings, scalars, and bytes with a transfer form.
+"""``text/plain``, with its charset and its encoding.
 
-``charset`` says how text is written, ``encoding`` how bytes travel: ``base64`` and ``hex`` are transfer forms; a charset's name
-there means that bytes are transcoded to UTF-8 (R-080). Both may be given when they do not contradict (R-081).
+Theory. ``charset`` says how text became bytes; UTF-8 when it is missing. ``encoding`` has two readings in the wild,
+and both are taken (R-080): the name of a transfer form (``base64``, ``hex``) that the bytes went through, or a charset.
+One that contradicts ``charset`` is an error (R-081).
+
+============================ ================================= =========================================
+parameter is                 str, int, ...                     bytes
+============================ ================================= =========================================
+(none), ``charset``          decoded                           the payload itself
+``encoding=base64|hex``      decoded from the transfer form    the content of the transfer form
+``encoding=`` a charset      decoded                           transcoded to UTF-8
+============================ ================================= =========================================
 """
 
 from __future__ import annotations
 
-import base64
 import binascii
-import codecs
-import datetime
-import decimal
-import enum
-import uuid
+from collections.abc import Callable
 from typing import Any
 
-from invoker.codecs.base import (
-    BYTES_LIKE,
-    Decode,
-    Encode,
-    as_bytes_type,
-    bad_input,
-    convert,
-    is_pydantic,
-    not_encodable,
-    scalar_only,
-    strict_text,
-)
-from invoker.errors import DecodeError, EncodeError
-from invoker.mediatypes import MediaType, parse
-from invoker.message import Message
+import msgspec
 
-__all__ = ["TextCodec", "known_charset", "scalar_text"]
+from invoker.codecs import charsets, scalars
+from invoker.codecs.interface import Decode, Encode, Offer, Specialised, payload_of, refusing
+from invoker.codecs.refusal import refuse_decode, refuse_encode
+from invoker.codecs.typed import BYTES_LIKE, bytes_like, members
+from invoker.mediatypes import MediaType
+from invoker.message import EMPTY, Message
 
-_TRANSFER = ("base64", "hex")
-_SCALARS = (str, int, float, type(None), decimal.Decimal, uuid.UUID, datetime.date, datetime.time, enum.Enum)
+__all__ = ["TextCodec"]
 
 
-class TextCodec:
-    """Strings in any charset; scalars by their text."""
+class TextCodec(Specialised):
+    """Text, and what is spelt as text (R-077 to R-082, R-094)."""
 
     media_types = ("text/plain",)
+    honours = ("charset", "encoding")
 
-    def decoder(self, media_type: MediaType, type_: Any) -> Decode:
-        """A closure for one parameter and media type; str in UTF-8 is the fast one."""
-        if type_ is str and not media_type.params:
-            return _utf8
-        return lambda message: self._decode(message.payload, media_type, type_)
-
-    def decode(self, message: Message[bytes], type_: Any) -> Any:
-        """Decode; see `invoker.codecs.Codec`."""
-        return self._decode(message.payload, parse(message.media_type or "text/plain"), type_)
-
-    def encoder(self, media_type: MediaType, type_: type) -> Encode:
-        """A closure for one type of values and media type."""
-        name = str(media_type)
-        if type_ is str and not media_type.params:
-
-            def encode_text(value: str) -> Message[bytes]:
-                try:
-                    return Message(value.encode(), media_type=name)
-                except UnicodeEncodeError as error:
-                    raise not_encodable(value, media_type, error) from None
-
-            return encode_text
-        return lambda value: self.encode(value, media_type)
-
-    def encode(self, value: Any, media_type: MediaType) -> Message[bytes]:
-        """Encode; see `invoker.codecs.Codec`."""
-        transfer, charset = _forms(media_type, EncodeError)
+    def accepts(self, media_type: MediaType) -> bool:
+        """Whether charset and encoding exist and agree."""
         try:
-            if isinstance(value, BYTES_LIKE):
-                payload = bytes(value)
-                if charset and not media_type.charset:
-                    payload = payload.decode().encode(charset)  # the mirror of what decoding does
-            else:
-                payload = scalar_text(value).encode(charset or "utf-8")
-        except (UnicodeError, LookupError) as error:
-            raise not_encodable(value, media_type, error) from None
-        if transfer == "base64":
-            payload = base64.b64encode(payload)
-        elif transfer == "hex":
-            payload = payload.hex().encode()
-        return Message(payload, media_type=str(media_type))
+            _read_parameters(media_type)
+        except ValueError:
+            return False
+        return True
 
-    def can_encode(self, value: Any) -> bool:
-        """Strings, scalars and bytes."""
-        return isinstance(value, (*_SCALARS, *BYTES_LIKE))
-
-    def _decode(self, payload: bytes, media_type: MediaType, type_: Any) -> Any:
-        transfer, charset = _forms(media_type, DecodeError)
+    def decoder(self, media_type: MediaType, type_: Any, where: str) -> Decode:
+        """A closure that reads this charset and encoding as ``type_``."""
+        essence = media_type.essence
         try:
-            if transfer == "base64":
-                payload = base64.b64decode(payload, validate=True)
-            elif transfer == "hex":
-                payload = binascii.unhexlify(payload)
-            as_bytes = as_bytes_type(type_)
-            if as_bytes is not None:
-                transcodes = charset and not media_type.charset and not transfer
-                return as_bytes(strict_text(payload, charset).encode() if transcodes else payload)
-            text = strict_text(payload, charset or "utf-8")
-            if type_ is Any or type_ is str:
-                return text
-            if not scalar_only(type_) and not is_pydantic(type_):
-                raise DecodeError("plain text cannot fill a structure; send application/json")
-            return convert(text, type_) if scalar_only(type_) and _keeps_space(type_) else convert(text.strip(), type_)
-        except DecodeError as error:
-            raise bad_input(str(media_type), error.detail, type_) from None
-        except (ValueError, RecursionError) as error:
-            raise bad_input(str(media_type), error, type_) from None
+            parameters = _read_parameters(media_type)
+        except ValueError as error:
+            return refusing(refuse_decode(error, where, essence))
+        wanted = bytes_like(type_)
+        if wanted is not None and str not in members(type_):
+            return _bytes_decoder(wanted, parameters, (where, essence, type_))
+        try:
+            from_text = scalars.reader(type_)
+        except TypeError as error:
+            return refusing(refuse_decode(error, where, essence, type_))
+        if parameters == _PLAIN and from_text is scalars.same:
+            return _str_decoder((where, essence, type_))
+        to_text = charsets.decoder(parameters.charset)
+        unwrap = parameters.transfer and _UNWRAP[parameters.transfer]
+
+        def decode(message: Message[bytes]) -> Any:
+            try:
+                payload = message.payload
+                return from_text(to_text(unwrap(payload) if unwrap else payload))
+            except BaseException as error:
+                raise refuse_decode(error, where, essence, type_) from error
+
+        return decode
+
+    def encoder(self, offer: Offer, cls: type, where: str) -> Encode | None:
+        """A closure that spells values of ``cls``; bytes only where the peer asked for text by name."""
+        try:
+            parameters = _read_parameters(offer.media_type)
+        except ValueError:
+            return None
+        name, essence = str(offer.media_type), offer.media_type.essence
+        if issubclass(cls, BYTES_LIKE):
+            return _bytes_encoder(parameters, name, cls, where) if offer.is_named else None
+        write = scalars.writer(cls)
+        if write is None:
+            return None
+        if parameters == _PLAIN and cls is str:
+            return _str_encoder(name, essence, where)
+        to_bytes = charsets.encoder(parameters.charset)
+        wrap = parameters.transfer and _WRAP[parameters.transfer]
+
+        def encode(value: Any) -> Message[bytes]:
+            try:
+                text = write(value)
+                payload = to_bytes(text) if text else b""
+                return Message(wrap(payload) if wrap else payload, EMPTY, name)
+            except BaseException as error:
+                raise refuse_encode(error, where, name, cls) from error
+
+        return encode
 
 
-def _utf8(message: Message[bytes]) -> str:
-    try:
-        text = str(message.payload, "utf-8")
-    except UnicodeDecodeError as error:
-        raise bad_input("text/plain", error, str) from None
-    return text[1:] if text.startswith("\ufeff") else text
+class _Parameters(msgspec.Struct, frozen=True):
+    """What charset and encoding say together."""
+
+    charset: str = "utf-8"
+    transfer: str = ""
+    transcodes: bool = False
 
 
-def _keeps_space(type_: Any) -> bool:
-    return type_ is str or str in getattr(type_, "__args__", ())
+_PLAIN = _Parameters()
 
 
-def scalar_text(value: Any) -> str:
-    """A scalar as text: booleans as JSON spells them, None as nothing (R-078, R-042)."""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, enum.Enum):
-        return scalar_text(value.value)
-    return value.isoformat() if isinstance(value, (datetime.date, datetime.time)) else str(value)
-
-
-def known_charset(name: str) -> bool:
-    """Whether text can be written in a charset."""
-    try:
-        return codecs.lookup(name)._is_text_encoding  # noqa: SLF001
-    except (LookupError, ValueError):
-        return False
-
-
-def _forms(media_type: MediaType, error: type[DecodeError | EncodeError]) -> tuple[str, str]:
-    """The transfer form and the charset that the parameters ask for; empty where they say nothing."""
+def _read_parameters(media_type: MediaType) -> _Parameters:
     if not media_type.params:
-        return "", ""
-    charset = media_type.charset or ""
-    encoding = (media_type.param("encoding") or "").lower()
-    if encoding in _TRANSFER or not encoding:
-        return encoding, charset
-    if not known_charset(encoding):
-        raise error(f"the encoding {encoding!r} is neither base64, hex nor a known charset")
-    if charset and known_charset(charset) and codecs.lookup(charset).name != codecs.lookup(encoding).name:
-        raise error(f"charset {charset!r} and encoding {encoding!r} contradict each other")
-    return "", charset or encoding
+        return _PLAIN
+    charset, encoding = media_type.charset, media_type.param("encoding")
+    found = charsets.lookup(charset or "utf-8")
+    if found is None:
+        raise ValueError(f"charset {charset!r} is not known; known are {charsets.TEXT_CHARSETS}")
+    if encoding is None:
+        return _Parameters(found)
+    transfer = encoding.lower()
+    if transfer in _UNWRAP:
+        return _Parameters(found, transfer)
+    other = charsets.lookup(encoding)
+    if other is None:
+        known = f"known are base64, hex, {charsets.TEXT_CHARSETS}"
+        raise ValueError(f"encoding {encoding!r} is not known; {known}")
+    if charset is not None and other != found:
+        raise ValueError(f"charset {charset!r} and encoding {encoding!r} contradict each other")
+    return _Parameters(other, transcodes=True)
+
+
+def _str_decoder(names: tuple[str, str, Any]) -> Decode:
+    """The hot path: UTF-8 to str."""
+
+    def decode(message: Message[bytes]) -> str:
+        try:
+            text = str(message.payload, "utf-8")
+        except UnicodeDecodeError as error:
+            raise refuse_decode(error, *names) from error
+        return text[1:] if text[:1] == "\ufeff" else text
+
+    return decode
+
+
+def _str_encoder(name: str, essence: str, where: str) -> Encode:
+    """The hot path: str to UTF-8."""
+
+    def encode(value: str) -> Message[bytes]:
+        try:
+            return Message(value.encode(), EMPTY, name)
+        except UnicodeEncodeError as error:
+            raise refuse_encode(error, where, essence, str) from error
+
+    return encode
+
+
+def _bytes_decoder(wanted: type, parameters: _Parameters, names: tuple[str, str, Any]) -> Decode:
+    if parameters.transfer:
+        change = _UNWRAP[parameters.transfer]
+    elif parameters.transcodes:
+        to_text = charsets.decoder(parameters.charset)
+        change = lambda payload: to_text(payload).encode()  # noqa: E731 - one of three
+    elif wanted is bytes:
+        return payload_of
+    else:
+        change = wanted
+
+    def decode(message: Message[bytes]) -> Any:
+        try:
+            content = change(message.payload)
+        except ValueError as error:
+            raise refuse_decode(error, *names) from error
+        return content if isinstance(content, wanted) else wanted(content)
+
+    return decode
+
+
+def _bytes_encoder(parameters: _Parameters, name: str, cls: type, where: str) -> Encode:
+    change: Callable[[bytes], bytes] = bytes
+    if parameters.transfer:
+        change = _WRAP[parameters.transfer]
+    elif parameters.transcodes:
+        to_text, to_bytes = charsets.decoder("utf-8"), charsets.encoder(parameters.charset)
+        change = lambda content: to_bytes(to_text(content))  # noqa: E731 - one of three
+
+    def encode(value: Any) -> Message[bytes]:
+        try:
+            return Message(change(bytes(value)), EMPTY, name)
+        except ValueError as error:
+            raise refuse_encode(error, where, name, cls) from error
+
+    return encode
+
+
+def _from_base64(payload: bytes) -> bytes:
+    """Lines may be broken; anything else that is no base64 is refused."""
+    return binascii.a2b_base64(bytes(payload).translate(None, b" \t\r\n"), strict_mode=True)
+
+
+def _from_hex(payload: bytes) -> bytes:
+    return binascii.unhexlify(bytes(payload).translate(None, b" \t\r\n"))
+
+
+def _to_base64(content: bytes) -> bytes:
+    return binascii.b2a_base64(content, newline=False)
+
+
+_UNWRAP: dict[str, Callable[[bytes], bytes]] = {"base64": _from_base64, "hex": _from_hex}
+_WRAP: dict[str, Callable[[bytes], bytes]] = {"base64": _to_base64, "hex": binascii.hexlify}

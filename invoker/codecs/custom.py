@@ -1,0 +1,239 @@
+"""Codecs of function authors: registered by decorator, by call or as an entry point.
+
+::
+
+    @codec("text/csv")
+    class Csv:
+        def decode(self, message, type_): return list(csv.reader(message.payload.decode().splitlines()))
+        def encode(self, value, media_type): return render(value).encode()
+
+    codec("image/x-portable-pixmap", decode=read_ppm, encode=write_ppm, encodes=Image)
+
+Registered codecs are asked before the built-in ones for the media types that they name, and come last where a peer
+takes anything (R-090, R-097). They are the process's own: register them while your module is imported, before serving.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from invoker.codecs.interface import Decode, Encode, Offer, Specialised
+from invoker.codecs.refusal import refuse_decode, refuse_encode
+from invoker.errors import EncodeError, LoadError
+from invoker.mediatypes import MediaType, parse
+from invoker.message import EMPTY, Message
+
+__all__ = ["Adapted", "adapt", "codec", "entry_points", "register", "registered", "unregister"]
+
+C = TypeVar("C")
+
+_registered: tuple[Specialised, ...] = ()
+
+
+class Adapted(Specialised):
+    """A user's codec behind the interface of the built-in ones; whatever it raises becomes our errors.
+
+    Args:
+        codec: Anything with ``decode`` or ``encode``; ``can_encode`` and ``can_decode`` are optional.
+        media_types: Essences and families, in lower case.
+    """
+
+    honours = ("*",)
+
+    def __init__(self, codec: Any, media_types: tuple[str, ...]) -> None:
+        super().__init__(media_types)
+        self.codec = codec
+        self.decodes = callable(getattr(codec, "decode", None))
+        self.encodes = callable(getattr(codec, "encode", None))
+        self.by_name_only = bool(getattr(codec, "by_name_only", False))
+
+    def can_decode(self, type_: Any) -> bool:
+        """Whether the codec may make this type; one that does not say may make any."""
+        ask = getattr(self.codec, "can_decode", None)
+        return self.decodes and (ask is None or bool(ask(type_)))
+
+    def decoder(self, media_type: MediaType, type_: Any, where: str) -> Decode:
+        """A closure around the codec's ``decode``."""
+        decode_, essence = self.codec.decode, media_type.essence
+
+        def decode(message: Message[bytes]) -> Any:
+            try:
+                return decode_(message, type_)
+            except BaseException as error:
+                raise refuse_decode(error, where, essence, type_) from error
+
+        return decode
+
+    def encoder(self, offer: Offer, cls: type, where: str) -> Encode | None:
+        """A closure around the codec's ``encode``, which checks what it gives; `Registry` has asked ``can_encode``."""
+        encode_, media_type, name = self.codec.encode, offer.media_type, offer.media_type.essence
+
+        def encode(value: Any) -> Message[bytes]:
+            try:
+                return _checked(encode_(value, media_type), media_type)
+            except BaseException as error:
+                raise refuse_encode(error, where, name, cls) from error
+
+        return encode
+
+    def can_encode(self, value: Any) -> bool:
+        """What the codec says; one that does not say tries."""
+        ask = getattr(self.codec, "can_encode", None)
+        try:
+            return self.encodes and (ask is None or bool(ask(value)))
+        except BaseException as error:
+            raise refuse_encode(error, "can_encode", self.media_types[0], type(value)) from error
+
+
+class _Functions:
+    """A codec made of functions."""
+
+    def __init__(self, decode: Any, encode: Any, encodes: tuple[type, ...]) -> None:
+        if decode is not None:
+            self.decode = lambda message, _: decode(message.payload)
+        if encode is not None:
+            self.encode = lambda value, _: encode(value)
+        self._encodes = encodes
+        self.key = tuple((one.__module__, one.__qualname__) for one in (decode, encode) if hasattr(one, "__qualname__"))
+
+    def can_encode(self, value: Any) -> bool:
+        return not self._encodes or isinstance(value, self._encodes)
+
+
+def codec(
+    *media_types: str,
+    decode: Callable[[bytes], Any] | None = None,
+    encode: Callable[[Any], bytes] | None = None,
+    encodes: type | tuple[type, ...] = (),
+) -> Callable[[type[C]], type[C]]:
+    """Register a codec for the whole process.
+
+    As a decorator of a class that has ``decode(message, type_)``, ``encode(value, media_type)`` or both, and maybe
+    ``can_encode(value)`` and ``can_decode(type_)``; the class is called without arguments. Or with functions, at once.
+
+    Args:
+        media_types: Like ``text/csv``; a family is written ``application/*+json`` or ``image/*``.
+        decode: From the payload to a value.
+        encode: From a value to the payload.
+        encodes: The types that ``encode`` takes; none given means any.
+
+    Raises:
+        TypeError: It is no codec.
+        ValueError: A media type is malformed.
+    """
+    if decode is not None or encode is not None:
+        found = encodes if isinstance(encodes, tuple) else (encodes,)
+        _add(Adapted(_Functions(decode, encode, found), _checked_types(media_types)))
+
+    def decorate(cls: type[C]) -> type[C]:
+        if not isinstance(cls, type):
+            raise TypeError("@codec decorates a class; for functions write codec('text/csv', decode=..., encode=...)")
+        register(cls, media_types)
+        return cls
+
+    return decorate
+
+
+def register(one: Any, media_types: tuple[str, ...] = ()) -> None:
+    """Register a codec, or a class of one, for the whole process; the latest for a media type is asked first.
+
+    Raises:
+        TypeError: It is no codec.
+        ValueError: A media type is malformed, or there is none.
+    """
+    _add(adapt(one, media_types))
+
+
+def unregister(one: Any) -> None:
+    """Forget a codec that was registered; for tests."""
+    _replace(tuple(each for each in _registered if one not in (each, type(each), _inner(each), type(_inner(each)))))
+
+
+def registered() -> tuple[Specialised, ...]:
+    """Codecs of the whole process, the latest first; a new tuple after each change."""
+    return _registered
+
+
+def adapt(one: Any, media_types: tuple[str, ...] = ()) -> Specialised:
+    """Put anything that is a codec behind the interface of the built-in ones.
+
+    Raises:
+        TypeError: It is no codec.
+        ValueError: A media type is malformed, or there is none.
+    """
+    made = one() if isinstance(one, type) else one
+    if isinstance(made, Specialised):
+        return made
+    if not callable(getattr(made, "decode", None)) and not callable(getattr(made, "encode", None)):
+        name = type(made).__name__
+        raise TypeError(f"{name} is no codec: it has neither decode(message, type_) nor encode(value, media_type)")
+    return Adapted(made, _checked_types(media_types or getattr(made, "media_types", ())))
+
+
+def entry_points() -> list[Specialised]:
+    """Codecs of installed packages: entry points of ``invoker.codecs``, each a codec, a class or a list of them.
+
+    Raises:
+        LoadError: One of them cannot be loaded.
+    """
+    from importlib import metadata  # 20 ms, and only servers need it
+
+    found: list[Specialised] = []
+    for point in sorted(metadata.entry_points(group="invoker.codecs"), key=lambda one: one.name):
+        try:
+            loaded = point.load()
+            several = loaded if isinstance(loaded, (list, tuple)) else [loaded]
+            found.extend(adapt(each) for each in several)
+        except Exception as error:
+            raise LoadError(f"codec '{point.name}' ({point.value}) cannot be loaded: {error}") from error
+    return found
+
+
+def _add(one: Specialised) -> None:
+    """A module that is imported again, as on reload, replaces its codecs."""
+    _replace((one, *(each for each in _registered if _key(each) != _key(one))))
+
+
+def _replace(codecs: tuple[Specialised, ...]) -> None:
+    global _registered  # noqa: PLW0603 - one tuple a process; readers compare its identity
+    _registered = codecs
+
+
+def _inner(one: Specialised) -> Any:
+    return one.codec if isinstance(one, Adapted) else one
+
+
+def _key(one: Specialised) -> object:
+    inner = _inner(one)
+    if isinstance(inner, _Functions):
+        return inner.key, one.media_types
+    return type(inner).__module__, type(inner).__qualname__, one.media_types
+
+
+def _checked_types(given: str | tuple[str, ...]) -> tuple[str, ...]:
+    media_types = (given,) if isinstance(given, str) else given
+    if not media_types:
+        raise ValueError("a codec needs a media type: @codec('text/csv')")
+    found = []
+    for text in media_types:
+        try:
+            found.append(parse(text).essence)
+        except ValueError as error:
+            raise ValueError(f"{text!r} is no media type ({error}); write one like 'text/csv'") from None
+    return tuple(found)
+
+
+def _checked(result: Any, wanted: MediaType) -> Message[bytes]:
+    """Bytes or a message, in the media type that was negotiated (R-098)."""
+    if isinstance(result, (bytes, bytearray, memoryview)):
+        return Message(bytes(result), EMPTY, wanted.essence)
+    if not isinstance(result, Message) or not isinstance(result.payload, (bytes, bytearray, memoryview)):
+        given = type(result).__name__
+        raise EncodeError(f"the codec for {wanted.essence} gave {given}; it must give bytes or Message[bytes]")
+    if not result.media_type:
+        return Message(bytes(result.payload), EMPTY, wanted.essence)
+    said = parse(result.media_type)
+    if said.essence != wanted.essence or said.param("q") is not None:
+        raise EncodeError(f"the codec for {wanted.essence} gave {result.media_type!r}")
+    return Message(bytes(result.payload), EMPTY, result.media_type)

@@ -1,0 +1,151 @@
+"""What a codec is: the small interface that anyone can implement, and the one that makes codecs fast.
+
+Theory. A codec turns the bytes of a media type into a value and back. A user's codec has `Codec`'s three methods, and
+is asked once per value. The built-in ones are `Specialised` as well: asked once per (media type, Python type), they
+answer with a closure that does only what is left to do, and which raises nothing but DecodeError or EncodeError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+import msgspec
+
+from invoker.codecs.refusal import refuse_encode
+from invoker.errors import DecodeError
+from invoker.mediatypes import MediaType, parse
+from invoker.message import Message
+
+__all__ = ["Codec", "Decode", "Encode", "Offer", "Specialised", "payload_of", "refusing"]
+
+Decode: TypeAlias = Callable[[Message[bytes]], Any]
+"""Decodes a message; raises only DecodeError."""
+
+Encode: TypeAlias = Callable[[Any], Message[bytes]]
+"""Encodes a value of the type it was made for; raises only EncodeError."""
+
+
+@runtime_checkable
+class Codec(Protocol):
+    """Turns payloads of some media types into values and back.
+
+    A codec may be shared by threads. Whatever it raises reaches the peer as a bad input or as a failed serialisation.
+
+    Attributes:
+        media_types: Like ``text/csv``; a family is written ``application/*+json`` or ``image/*``.
+    """
+
+    media_types: tuple[str, ...]
+
+    def decode(self, message: Message[bytes], type_: Any) -> Any:
+        """Make a value of a payload; the message has its headers and its full media type.
+
+        Args:
+            message: As it came.
+            type_: The author's annotation; ``Any`` when there is none.
+        """
+
+    def encode(self, value: Any, media_type: MediaType) -> Message[bytes]:
+        """Make a message of a value.
+
+        Args:
+            value: One for which ``can_encode`` is true.
+            media_type: What was negotiated: concrete, with the parameters that the peer asked for.
+
+        Returns:
+            Its media type must be concrete and the negotiated one; parameters may differ.
+        """
+
+    def can_encode(self, value: Any) -> bool:
+        """Whether values of this type can be encoded; the answer may depend on ``type(value)`` only."""
+
+
+class Offer(msgspec.Struct, frozen=True, eq=False):
+    """One way to encode an output: a codec, and the media type as the peer shall read it.
+
+    Attributes:
+        codec: Who encodes.
+        media_type: Concrete, with the parameters that the range asked for.
+        is_named: Whether the peer's range says more than ``*/*``.
+    """
+
+    codec: Codec
+    media_type: MediaType
+    is_named: bool = True
+
+
+class Specialised:
+    """A codec that makes closures for one media type and one Python type; what is asked once per value rests on them.
+
+    Args:
+        media_types: Under which names; empty means those of the class.
+    """
+
+    media_types: tuple[str, ...] = ()
+    honours: tuple[str, ...] = ()
+    """Parameters of a range that change what is written; they are echoed, others are not (R-102)."""
+
+    by_name_only = False
+    """Whether ranges with a wildcard pass it by."""
+
+    decodes = True
+    encodes = True
+
+    def __init__(self, media_types: tuple[str, ...] = ()) -> None:
+        if media_types:
+            self.media_types = media_types
+
+    def accepts(self, media_type: MediaType) -> bool:  # noqa: ARG002 - most have no parameters
+        """Whether values can be written with these parameters (a charset that exists, for example)."""
+        return True
+
+    def can_decode(self, type_: Any) -> bool:  # noqa: ARG002 - the closures refuse what they cannot make
+        """Whether it may make this type; if not, the next codec for the media type is asked."""
+        return self.decodes
+
+    def decoder(self, media_type: MediaType, type_: Any, where: str) -> Decode:
+        """A closure that decodes this media type to ``type_``; ``where`` starts the text of its errors."""
+        raise NotImplementedError
+
+    def encoder(self, offer: Offer, cls: type, where: str) -> Encode | None:
+        """A closure that encodes values of class ``cls``, or None when this codec does not take them."""
+        raise NotImplementedError
+
+    def decode(self, message: Message[bytes], type_: Any = Any) -> Any:
+        """Make a value of a payload.
+
+        Raises:
+            DecodeError: It is not what its media type or ``type_`` says.
+        """
+        return self.decoder(parse(message.media_type or self.media_types[0]), type_, "payload")(message)
+
+    def encode(self, value: Any, media_type: MediaType) -> Message[bytes]:
+        """Make a message of a value.
+
+        Raises:
+            EncodeError: It has no form in this media type.
+        """
+        encode = self.encoder(Offer(self, media_type), type(value), "value")
+        if encode is None:
+            raise refuse_encode("it has no form in it", "value", media_type.essence, type(value))
+        return encode(value)
+
+    def can_encode(self, value: Any) -> bool:
+        """Whether values of this type have a form; what is inside may still have none."""
+        return self.encoder(Offer(self, parse(self.media_types[0])), type(value), "value") is not None
+
+
+def payload_of(message: Message[bytes]) -> bytes:
+    """The closure of those who want the payload as it came."""
+    return message.payload
+
+
+def refusing(error: DecodeError) -> Decode:
+    """A closure that refuses every message with this text."""
+    detail = error.detail
+
+    def decode(_: Message[bytes]) -> Any:
+        raise DecodeError(detail)
+
+    return decode

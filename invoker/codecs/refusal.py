@@ -1,0 +1,87 @@
+"""The texts of codec errors: what was met, what was expected, where; never a path, a traceback or broken Unicode."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from invoker.errors import DecodeError, EncodeError, InvocationError, StopInvocation, describe
+
+__all__ = ["quote", "reason", "refuse_decode", "refuse_encode", "spell"]
+
+_LONGEST = 400
+_PATH = re.compile(r"(?<![\w:/.$`])(?:[A-Za-z]:\\|/)(?:[^\s/\\:'\"`,;()]+[/\\])+[^\s/\\:'\"`,;()]*")
+
+
+def refuse_decode(error: BaseException | str, where: str, media_type: str, type_: Any = Any) -> DecodeError:
+    """Make the DecodeError of a payload; re-raises what is not the codec's doing."""
+    if isinstance(error, StopInvocation):
+        raise error
+    if isinstance(error, DecodeError):
+        return error if error.detail.startswith(where) else DecodeError(f"{where}: {error.detail}")
+    wanted = f" cannot become {spell(type_)}" if type_ is not Any else " cannot be decoded"
+    return DecodeError(f"{where}: {quote(media_type)}{wanted}: {reason(error)}")
+
+
+def refuse_encode(error: BaseException | str, where: str, media_type: str, cls: type) -> EncodeError:
+    """Make the EncodeError of a value; re-raises what is not the codec's doing."""
+    if isinstance(error, StopInvocation):
+        raise error
+    if isinstance(error, EncodeError):
+        return error if error.detail.startswith(where) else EncodeError(f"{where}: {error.detail}")
+    return EncodeError(f"{where}: {cls.__name__} cannot be {quote(media_type)}: {reason(error)}")
+
+
+def reason(error: BaseException | str) -> str:
+    """Why, in one line that is fit for the wire (R-117)."""
+    if isinstance(error, str):
+        text = error
+    elif isinstance(error, RecursionError):
+        text = "it is nested too deeply"
+    elif isinstance(error, UnicodeError):
+        text = _unicode(error)
+    elif isinstance(error, InvocationError):
+        text = error.detail
+    elif type(error).__module__.partition(".")[0] == "pydantic_core" and hasattr(error, "errors"):
+        text = _pydantic(error)
+    elif isinstance(error, OSError):
+        text = f"{type(error).__name__}: {error.strerror or 'failed'}"
+    elif isinstance(error, ValueError) and (type(error).__module__ == "msgspec" or type(error) is ValueError):
+        text = str(error)
+    else:
+        text = describe(error)
+    return _clean(text)
+
+
+def quote(text: str) -> str:
+    """A peer's own text within an error, bounded and printable."""
+    return _clean(text if len(text) <= 120 else text[:120] + "...")
+
+
+def spell(type_: Any) -> str:
+    """An annotation as its author would write it."""
+    if isinstance(type_, type) and not getattr(type_, "__args__", None):
+        return type_.__qualname__.rpartition("<locals>.")[2]
+    text = str(type_).replace("typing.", "")
+    return re.sub(r"[\w.]*<locals>\.|\b(?:[a-z_]\w*\.)+(?=[A-Z])", "", text)
+
+
+def _unicode(error: UnicodeError) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return f"byte {error.start} is not valid {error.encoding} ({error.reason})"
+    if isinstance(error, UnicodeEncodeError):
+        return f"character {error.object[error.start]!a} is not in {error.encoding} ({error.reason})"
+    return str(error)
+
+
+def _pydantic(error: Any) -> str:
+    """Fields and messages only: pydantic's own text repeats the input and advertises a URL."""
+    found = error.errors(include_url=False, include_input=False, include_context=False)
+    lines = [f"{'.'.join(str(step) for step in one['loc']) or 'value'}: {one['msg']}" for one in found[:5]]
+    return "; ".join(lines) + ("; ..." if len(found) > 5 else "")
+
+
+def _clean(text: str) -> str:
+    text = _PATH.sub("<path>", text[: 4 * _LONGEST])
+    text = "".join(sign if sign.isprintable() else " " if sign.isspace() else ascii(sign)[1:-1] for sign in text)
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "..."

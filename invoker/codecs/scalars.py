@@ -1,0 +1,86 @@
+"""Values that are one piece of text: how ``text/plain`` and forms spell numbers, booleans, dates and null."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import enum
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from invoker.codecs.typed import BYTES_LIKE, converter, is_any, members, narrowed
+
+__all__ = ["reader", "same", "writer"]
+
+_STAMPS = (dt.datetime, dt.date, dt.time)
+
+
+def reader(type_: Any) -> Callable[[str], Any]:
+    """A closure that reads text as this type (R-094); a str is the text itself.
+
+    Numbers, booleans and dates may have white space around them. Empty text is None where that is allowed.
+
+    Raises:
+        TypeError: Nothing can make this type.
+    """
+    if is_any(type_):
+        return same
+    type_ = narrowed(type_, BYTES_LIKE)
+    wanted = members(type_)
+    if str in wanted:
+        return same
+    takes_none = type(None) in wanted
+    if wanted[0] is int and len(wanted) == 1:
+        return _integer
+    convert = converter(type_, is_lax=True)
+    # An Enum or a Literal of strings may have members with white space: try the text as it is first.
+    is_text = any(isinstance(one, type) and issubclass(one, str) for one in wanted)
+
+    def read(text: str) -> Any:
+        if takes_none and not text:
+            return None
+        return convert(text if is_text else text.strip())
+
+    return read
+
+
+def writer(cls: type) -> Callable[[Any], str] | None:
+    """A closure that spells values of this class, or None when they are no single piece of text (R-078)."""
+    if issubclass(cls, enum.Enum):
+        return lambda value: _spelt(value.value)
+    if issubclass(cls, str):
+        return same if cls is str else str
+    if cls is bool:
+        return lambda value: "true" if value else "false"
+    if cls is type(None):
+        return lambda _: ""
+    if issubclass(cls, (int, float, complex, decimal.Decimal, uuid.UUID)):
+        return str
+    if issubclass(cls, _STAMPS):
+        return lambda value: str(value.isoformat())
+    if cls.__module__ == "numpy" and not hasattr(cls, "__setitem__") and hasattr(cls, "item"):
+        return lambda value: _spelt(value.item())
+    return None
+
+
+def same(text: Any) -> Any:
+    """Text that is wanted as it is."""
+    return text
+
+
+def _integer(text: str) -> int:
+    digits = text.strip()
+    if not digits.isascii() or "_" in digits:  # int() takes more than a number on the wire may be
+        raise ValueError(f"expected an integer, got {text[:40]!r}")
+    try:
+        return int(digits)
+    except ValueError:
+        raise ValueError(f"expected an integer, got {text[:40]!r}") from None
+
+
+def _spelt(value: Any) -> str:
+    write = writer(type(value))
+    if write is None:
+        raise TypeError(f"{type(value).__name__} is no single piece of text")
+    return write(value)

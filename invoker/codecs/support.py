@@ -1,0 +1,81 @@
+"""Which annotations some codec can decode; asked at start-up, so that a wrong one never meets a message."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from invoker.codecs import custom
+from invoker.codecs.multipart import Part
+from invoker.codecs.refusal import spell
+from invoker.codecs.typed import BYTES_LIKE, adapter, bytes_like, dec_hook, holds_pydantic, is_any, members, narrowed
+
+__all__ = ["decodable"]
+
+
+def decodable(type_: Any) -> str | None:
+    """None when some codec can decode to this annotation, else one sentence why not.
+
+    A codec that the author registered is believed, whatever it says it decodes.
+    """
+    for one in custom.registered():
+        try:
+            if one.can_decode(type_):
+                return None
+        except Exception:  # noqa: BLE001, S112 - a broken can_decode shows when it is used
+            continue
+    if is_any(type_) or (bytes_like(type_) is not None and narrowed(type_, BYTES_LIKE) is type_):
+        return None
+    if holds_pydantic(type_):
+        return _pydantic(type_)
+    wanted = narrowed(type_, BYTES_LIKE)
+    problem = _msgspec(wanted)
+    if problem is None or len(members(wanted)) == 1:
+        return problem
+    # A union that msgspec cannot tell apart is tried member by member.
+    return next((found for one in members(wanted) if (found := _msgspec(one)) is not None), None)
+
+
+def _pydantic(type_: Any) -> str | None:
+    try:
+        adapter(type_)
+    except Exception as error:  # noqa: BLE001 - pydantic's own schema errors are of many kinds
+        first = str(error).partition("\n")[0]
+        return f"pydantic cannot validate {spell(type_)}: {first}"
+    return None
+
+
+def _msgspec(type_: Any) -> str | None:
+    import msgspec.inspect  # 5 ms, at start-up only
+
+    try:
+        msgspec.json.Decoder(type_, dec_hook=dec_hook)
+        strange = _strange(msgspec.inspect.type_info(type_), set())
+    except Exception as error:  # noqa: BLE001 - msgspec passes on what a class with odd annotations raises
+        return f"{spell(type_)} is not understood ({str(error).partition(' - ')[0].rstrip('.')})"
+    if strange is None:
+        return None
+    inside = "" if strange is type_ else f" within {spell(type_)}"
+    return (
+        f"no codec makes {spell(strange)}{inside} of a payload; "
+        "use a dataclass, TypedDict or msgspec.Struct, or register a codec for it with @codec(...)"
+    )
+
+
+def _strange(node: Any, seen: set[int]) -> Any:
+    """The first class within a type that nothing knows how to make; None when all are known."""
+    import msgspec.inspect as info
+
+    if id(node) in seen:
+        return None
+    seen.add(id(node))
+    if isinstance(node, info.CustomType):
+        return None if node.cls is Part or node.cls is object or holds_pydantic(node.cls) else node.cls
+    found = None
+    if isinstance(node, info.Metadata):
+        return _strange(node.type, seen)
+    for name in getattr(node, "__struct_fields__", ()):
+        content = getattr(node, name)
+        for one in content if isinstance(content, tuple) else (content,):
+            if isinstance(one, (info.Type, info.Field)):
+                found = found or _strange(one, seen)
+    return found

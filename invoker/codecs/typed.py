@@ -1,0 +1,230 @@
+"""What an annotation wants, and plain values made into it: the conversion that all codecs share.
+
+Theory. msgspec converts what consists of dicts, lists, strings and numbers into dataclasses, TypedDicts, Structs,
+enums, dates and the like, strictly (``"2"`` is no int) or laxly (for text and forms, where everything is a string).
+What it does not know is added here: pydantic models, which pydantic itself validates, unions that msgspec cannot tell
+apart, which are tried member by member, and bytes-likes, which are the payload itself.
+"""
+
+from __future__ import annotations
+
+import collections
+import enum
+import sys
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+__all__ = [
+    "BYTES_LIKE",
+    "bytes_like",
+    "converter",
+    "dec_hook",
+    "enc_hook",
+    "fields",
+    "holds_pydantic",
+    "is_any",
+    "is_structured",
+    "members",
+    "narrowed",
+    "per_member",
+    "plain",
+]
+
+BYTES_LIKE: tuple[type, ...] = (bytes, bytearray, memoryview)
+
+_NATIVE = (dict, list, tuple, set, frozenset, str, int, float, bool, type(None))
+_UNIONS = (typing.Union, types.UnionType)
+
+
+def is_any(type_: Any) -> bool:
+    """Whether the annotation leaves the choice to the codec."""
+    return type_ is Any or type_ is object
+
+
+def members(type_: Any) -> tuple[Any, ...]:
+    """What the annotation may be: the members of a union, without Annotated, aliases and NewTypes around them."""
+    type_ = _bare(type_)
+    if typing.get_origin(type_) not in _UNIONS:
+        return (type_,)
+    return tuple(dict.fromkeys(one for arg in typing.get_args(type_) for one in members(arg)))
+
+
+def bytes_like(type_: Any) -> type | None:
+    """The bytes-like class that the annotation names, alone or in a union."""
+    for one in members(type_):
+        if isinstance(one, type) and one in BYTES_LIKE:
+            return one
+    return None
+
+
+def narrowed(type_: Any, drop: tuple[type, ...]) -> Any:
+    """The annotation without these members of a union; as it is when nothing else would be left."""
+    all_members = members(type_)
+    rest = tuple(one for one in all_members if not (isinstance(one, type) and one in drop))
+    if len(rest) == len(all_members) or not [one for one in rest if one is not type(None)]:
+        return type_
+    return typing.Union[rest]  # noqa: UP007 - made at run time
+
+
+def holds_pydantic(type_: Any) -> bool:
+    """Whether the annotation is, or has as an argument, a class of pydantic."""
+    if "pydantic" not in sys.modules:
+        return False  # whoever wrote the model has imported it
+    one = _bare(type_)
+    return _is_pydantic(one) or any(holds_pydantic(arg) for arg in typing.get_args(one))
+
+
+def per_member(type_: Any, make: Callable[[Any], Callable[[Any], Any]]) -> Callable[[Any], Any]:
+    """What ``make`` makes of an annotation; when it cannot handle a union as a whole, of its members, tried in order.
+
+    Raises:
+        TypeError: ``make`` can handle neither.
+    """
+    try:
+        return make(type_)
+    except (TypeError, NotImplementedError):
+        if len(members(type_)) == 1:
+            raise
+    makers = [make(one) for one in members(type_)]
+
+    def attempt(value: Any) -> Any:
+        problem: Exception = ValueError("no member of the union fits")
+        for one in makers:
+            try:
+                return one(value)
+            except (ValueError, TypeError) as error:
+                problem = error
+        raise problem
+
+    return attempt
+
+
+def converter(type_: Any, *, is_lax: bool = False) -> Callable[[Any], Any]:
+    """A closure that makes the annotated type of plain values (dict, list, str, bytes, numbers).
+
+    Args:
+        type_: The annotation.
+        is_lax: Whether strings may become numbers, booleans and null, as in text and forms.
+
+    Raises:
+        TypeError: Nothing can make this type.
+    """
+    if is_any(type_):
+        return lambda value: value
+    if holds_pydantic(type_):
+        return adapter(type_).validate_python  # type: ignore[no-any-return]  # pydantic is optional
+
+    def make(one: Any) -> Callable[[Any], Any]:
+        if one in BYTES_LIKE:
+            return lambda value: _as_bytes(value, one)
+        msgspec.json.Decoder(one, dec_hook=dec_hook)  # refuses the annotation now, not at the first value
+
+        def convert(value: Any) -> Any:
+            # bytes stay bytes: without this msgspec would take text for base64
+            return msgspec.convert(value, one, strict=not is_lax, builtin_types=BYTES_LIKE, dec_hook=dec_hook)
+
+        return convert
+
+    return per_member(type_, make)
+
+
+def adapter(type_: Any) -> Any:
+    """Pydantic's own validator of an annotation."""
+    import pydantic
+
+    return pydantic.TypeAdapter(type_)
+
+
+def fields(type_: Any) -> Mapping[str, Any] | None:
+    """Names and annotations of a class with fields (pydantic, dataclass, Struct, TypedDict, attrs); None for others."""
+    for one in members(type_):
+        if isinstance(one, type) and is_structured(one):
+            try:
+                return typing.get_type_hints(one, include_extras=True)
+            except (NameError, TypeError):
+                return {}
+    return None
+
+
+def is_structured(cls: type) -> bool:
+    """Whether values of this class are objects with named fields."""
+    marks = ("__dataclass_fields__", "__struct_fields__", "__attrs_attrs__", "__pydantic_fields__")
+    return any(hasattr(cls, mark) for mark in marks) or typing.is_typeddict(cls)
+
+
+def plain(cls: type) -> bool:
+    """Whether values of this class have a form in dicts, lists, strings and numbers; what is inside may still not."""
+    if issubclass(cls, BYTES_LIKE):
+        return False
+    if issubclass(cls, (*_NATIVE, enum.Enum, Mapping, collections.deque)):
+        return True
+    return is_structured(cls) or _is_numpy(cls) or f"{cls.__module__}.{cls.__qualname__}" in _ATOMS
+
+
+_ATOMS = frozenset({
+    "datetime.datetime", "datetime.date", "datetime.time", "datetime.timedelta", "decimal.Decimal", "uuid.UUID",
+    "msgspec.Raw", "msgspec.msgpack.Ext",
+})  # fmt: skip
+
+
+def dec_hook(type_: Any, value: Any) -> Any:
+    """For msgspec: classes that it does not know."""
+    if _is_pydantic(type_):
+        return adapter(type_).validate_python(value)
+    if isinstance(type_, type) and isinstance(value, type_):
+        return value
+    raise TypeError(f"nothing makes {getattr(type_, '__name__', type_)} of {type(value).__name__}")
+
+
+def enc_hook(value: Any) -> Any:
+    """For msgspec: values that it does not know, as ones that it does."""
+    cls = type(value)
+    if _is_pydantic(cls):
+        return value.model_dump(mode="json", by_alias=True) if hasattr(value, "model_dump") else vars(value)
+    if _is_numpy(cls):
+        return value.tolist()
+    for base in (str, int, float, bytes):
+        if issubclass(cls, base):
+            return base(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, collections.deque):
+        return list(value)
+    raise TypeError(f"{cls.__name__} has no form in it")
+
+
+def _bare(type_: Any) -> Any:
+    """Strip Annotated, NewType, aliases and unbound type variables."""
+    while True:
+        if typing.get_origin(type_) is typing.Annotated:
+            type_ = type_.__origin__
+        elif isinstance(type_, typing.NewType):
+            type_ = type_.__supertype__
+        elif type(type_).__name__ == "TypeAliasType":  # `type X = ...` of Python 3.12
+            type_ = type_.__value__
+        elif type_ is None:
+            return type(None)
+        else:
+            return type_
+
+
+def _is_pydantic(cls: Any) -> bool:
+    return isinstance(cls, type) and hasattr(cls, "__pydantic_core_schema__")
+
+
+def _is_numpy(cls: type) -> bool:
+    return cls.__module__ == "numpy" and hasattr(cls, "tolist")
+
+
+def _as_bytes(value: Any, wanted: type) -> Any:
+    if isinstance(value, BYTES_LIKE):
+        return value if type(value) is wanted else wanted(value)
+    if isinstance(value, str):
+        return wanted(value.encode())
+    if isinstance(value, Iterable) and not isinstance(value, Mapping):
+        raise TypeError(f"expected {wanted.__name__}, got an array")
+    raise TypeError(f"expected {wanted.__name__}, got {type(value).__name__}")
