@@ -1,8 +1,7 @@
 """The ASGI application behind the HTTP door: one request, one conversation, one response.
 
 What the process itself answers (`/healthz`, `/livez`, `/readyz`, `/metrics`) never reaches a session. Everything else
-does; the application only reads the body, watches for a client that leaves, and writes the response that the session
-gave.
+does; the application only reads the body, watches for a client that leaves, and writes the session's response.
 """
 
 from __future__ import annotations
