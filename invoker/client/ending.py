@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Coroutine, Iterator
 from typing import Any, TypeVar
 
@@ -23,11 +24,14 @@ T = TypeVar("T")
 STATUS_GRACE_S = 2.0
 """How long to wait for the peer's status when a write of ours has failed and the values have ended."""
 
+POLL_S = 0.005
+
 
 class Ending:
     """The status that the peer sent, told from those that grpc.aio makes up when a write fails.
 
-    gRPC reports every status to a callback at once. One that is reported by a task while it writes is made up.
+    gRPC reports the first status of a call to a callback, at once: one that is reported by the task that is writing is
+    made up, and the peer's takes its place later, of which nobody is told.
     """
 
     def __init__(self) -> None:
@@ -35,7 +39,6 @@ class Ending:
         self._known: tuple[Status, str] | None = None
         self._made_up: tuple[Status, str] | None = None
         self._writer: asyncio.Task[Any] | None = None
-        self._came = asyncio.Event()
 
     def watch(self, rpc: grpc.aio.StreamStreamCall[bytes, bytes]) -> None:
         """Begin with a call that was just made."""
@@ -52,20 +55,27 @@ class Ending:
             self._writer = None
 
     async def status(self) -> tuple[Status, str]:
-        """The peer's status and text; the made-up one when none comes although the values have ended."""
+        """The peer's status and text, once the values have ended; the made-up one when none takes its place."""
+        assert self._rpc is not None, "watch() comes first"
         if self._known is None:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(STATUS_GRACE_S):
-                    await self._came.wait()
-        return self._known or self._made_up or (Status.UNKNOWN, "the call ended without a status")
+            self._known = await _status_of(self._rpc)
+        ends = time.monotonic() + STATUS_GRACE_S
+        while self._known == self._made_up and time.monotonic() < ends:
+            await asyncio.sleep(POLL_S)  # grpc.aio replaces the status without telling anybody
+            self._known = await _status_of(self._rpc)
+        return self._known
 
     def _record(self, rpc: Any) -> None:
-        status = Status(_now(rpc.code()).value[0]), _now(rpc.details()) or ""
+        status = _now(_status_of(rpc))
         if self._writer is not None and _current_task() is self._writer:
             self._made_up = status
         elif self._known is None:
             self._known = status
-            self._came.set()
+
+
+async def _status_of(rpc: grpc.aio.StreamStreamCall[bytes, bytes]) -> tuple[Status, str]:
+    number: int = (await rpc.code()).value[0]
+    return Status(number), await rpc.details() or ""
 
 
 def _current_task() -> asyncio.Task[Any] | None:

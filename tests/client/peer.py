@@ -57,6 +57,8 @@ class Peer:
         async for signal in requests:
             self.frames.append(signal.data)
             yield signal.data
+        # A cancel, too, first looks like the end of the requests to grpc.aio; CancelledError follows a little later.
+        await asyncio.sleep(0.05)
         self.half_closed.set()
 
 

@@ -8,7 +8,9 @@ from invoker.errors import Status
 
 def test_text_is_the_status_and_the_detail() -> None:
     """What a person reads names the status first."""
-    assert str(CallFailed(Status.UNKNOWN, "Invoker: Unexpected Error: boom")) == "UNKNOWN: Invoker: Unexpected Error: boom"
+    assert (
+        str(CallFailed(Status.UNKNOWN, "Invoker: Unexpected Error: boom")) == "UNKNOWN: Invoker: Unexpected Error: boom"
+    )
     assert str(CallFailed(Status.CANCELLED)) == "CANCELLED"
 
 

@@ -86,7 +86,13 @@ def test_value_is_decoded_by_its_type(payload: bytes, media_type: str, value: ob
     """And stays bytes where no codec knows the type."""
     out = received(payload, media_type)
     assert out.value == value
-    assert (out.payload, out.media_type, out.index, out.name, out.headers["x-id"]) == (payload, media_type, 2, "out", "7")
+    assert (out.payload, out.media_type, out.index, out.name, out.headers["x-id"]) == (
+        payload,
+        media_type,
+        2,
+        "out",
+        "7",
+    )
 
 
 def test_payload_is_there_when_the_value_is_not() -> None:
