@@ -157,7 +157,7 @@ def _add_inputs(group: argparse._ArgumentGroup) -> None:
 def _add_outputs(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--accept", metavar="TYPES", action="append", default=[],
-        help="media types that an output may have, best first; once for each, or once for all of --outputs; default */*",
+        help="media types that an output may have, best first; once each, or once for all of --outputs; default */*",
     )  # fmt: skip
     group.add_argument(
         "--outputs", metavar="NAME,...", help="names of the outputs, in their order; '' for a function without outputs"
