@@ -104,9 +104,11 @@ def run(args: argparse.Namespace) -> int:
 
 async def _call(plan: Plan, args: argparse.Namespace) -> None:
     from invoker.client.printer import Printer
+    from invoker.client.quiet import quieten
     from invoker.client.riff import RiffClient
     from invoker.client.sources import frames
 
+    quieten(asyncio.get_running_loop())
     printer = Printer(
         files=plan.files,
         rest=plan.rest,

@@ -11,6 +11,7 @@ from typing import Any, Self, TypeVar, Unpack
 from invoker.client.call import Call, Outputs
 from invoker.client.feeds import Inputs, Pairs, Values, check_inputs, pull
 from invoker.client.frames import Received
+from invoker.client.quiet import quieten
 from invoker.client.request import Options
 from invoker.client.riff import MAX_OUTPUT_BYTES, RiffClient
 from invoker.client.tls import Tls
@@ -152,6 +153,7 @@ class _Portal:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
+        quieten(self._loop)
         self._thread = threading.Thread(target=self._serve, name="invoker-client", daemon=True)
         self._thread.start()
 

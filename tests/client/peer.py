@@ -1,7 +1,6 @@
 """A bare riff invoker on grpc.aio: it knows the wire and a few behaviours, chosen by the metadata ``invoker-function``.
 
-It shares no code with the invoker but the generated messages, so the client is tested against the wire and not against
-our own server.
+It shares no code with our own server but the generated messages, so the client is tested against the wire.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ import grpc
 import grpc.aio
 
 from invoker._pb.riff import riff_rpc_pb2 as pb
+from invoker.client.quiet import quieten
 
 Frames = AsyncIterator[pb.InputFrame]
 
@@ -161,6 +161,7 @@ BEHAVIOURS = {
 @contextlib.asynccontextmanager
 async def serve(credentials: grpc.ServerCredentials | None = None) -> AsyncIterator[Peer]:
     """Run a peer on the current loop, on a free port of loopback."""
+    quieten(asyncio.get_running_loop())
     peer = Peer()
     server = grpc.aio.server(options=(("grpc.so_reuseport", 0), ("grpc.max_receive_message_length", 64 << 20)))
     handler = grpc.stream_stream_rpc_method_handler(

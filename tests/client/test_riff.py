@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from invoker.client import CallFailed, ConnectFailed, RiffClient
+from invoker.client.quiet import quieten
 from invoker.errors import Status
 from invoker.message import Message
 from tests.client.peer import Peer
@@ -215,18 +216,17 @@ async def test_many_calls_share_a_connection(peer: Peer) -> None:
             assert [out.value for out in outs] == [f"{number}.{part}" for part in range(20)]
 
 
-async def test_closing_the_client_cancels_what_runs(peer: Peer) -> None:
+async def test_closing_the_client_cancels_what_runs(threaded_peer: Peer) -> None:
     """And leaves no task behind."""
+    quieten(asyncio.get_running_loop())
     before = asyncio.all_tasks()
-    async with RiffClient(peer.target) as client:
+    async with RiffClient(threaded_peer.target) as client:
         outputs = aiter(client.invoke([numbers()], function="endless"))
         await anext(outputs)
-    assert await asyncio.to_thread(peer.cancelled.wait, 5)
-    for _ in range(100):
-        if not asyncio.all_tasks() - before:
-            break
-        await asyncio.sleep(0.01)
-    assert asyncio.all_tasks() == before
+    assert await asyncio.to_thread(threaded_peer.cancelled.wait, 5)
+    if left := asyncio.all_tasks() - before:
+        _, pending = await asyncio.wait(left, timeout=5)
+        assert not pending
 
 
 async def test_client_that_is_not_open_says_so(peer: Peer) -> None:

@@ -9,7 +9,7 @@ import pytest
 import trustme
 
 from invoker.client import ConnectFailed, RiffClient, Tls
-from tests.client.peer import serve_in_thread
+from tests.client.peer import serve
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ async def test_trusted_authority_by_path(authority: trustme.CA, tmp_path: Path) 
     """As a file and as bytes."""
     ca = tmp_path / "ca.pem"
     authority.cert_pem.write_to_path(str(ca))
-    with serve_in_thread(credentials(authority, "127.0.0.1")) as peer:
+    async with serve(credentials(authority, "127.0.0.1")) as peer:
         for given in (ca, str(ca), authority.cert_pem.bytes()):
             async with RiffClient(peer.target, tls=Tls(ca=given)) as client:
                 assert await client.invoke([["a"]]).value() == "a"
@@ -36,7 +36,7 @@ async def test_trusted_authority_by_path(authority: trustme.CA, tmp_path: Path) 
 
 async def test_other_authority_is_no_connection(authority: trustme.CA) -> None:
     """Nothing is sent to whoever cannot prove who he is."""
-    with serve_in_thread(credentials(authority, "127.0.0.1")) as peer:
+    async with serve(credentials(authority, "127.0.0.1")) as peer:
         async with RiffClient(peer.target, tls=Tls(ca=trustme.CA().cert_pem.bytes())) as client:
             with pytest.raises(ConnectFailed):
                 await client.invoke([["a"]]).collect()
@@ -45,7 +45,7 @@ async def test_other_authority_is_no_connection(authority: trustme.CA) -> None:
 
 async def test_server_name_is_expected_in_the_certificate(authority: trustme.CA) -> None:
     """When the host that is dialled has another one."""
-    with serve_in_thread(credentials(authority, "functions.example")) as peer:
+    async with serve(credentials(authority, "functions.example")) as peer:
         tls = Tls(ca=authority.cert_pem.bytes(), server_name="functions.example")
         async with RiffClient(peer.target, tls=tls) as client:
             assert await client.invoke([["a"]]).value() == "a"
@@ -59,9 +59,9 @@ async def test_client_shows_its_certificate(authority: trustme.CA) -> None:
     own = authority.issue_cert("caller@example.org")
     chain = b"".join(blob.bytes() for blob in own.cert_chain_pems)
     tls = Tls(ca=authority.cert_pem.bytes(), cert=chain, key=own.private_key_pem.bytes())
-    with serve_in_thread(credentials(authority, "127.0.0.1", mutual=True)) as peer:
-        async with RiffClient(peer.target, tls=tls) as client:
-            assert await client.invoke([["a"]]).value() == "a"
+    secured = serve(credentials(authority, "127.0.0.1", mutual=True))
+    async with secured as peer, RiffClient(peer.target, tls=tls) as client:
+        assert await client.invoke([["a"]]).value() == "a"
 
 
 def test_certificate_without_key_is_refused() -> None:

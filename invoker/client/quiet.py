@@ -1,0 +1,23 @@
+"""`quieten` keeps an event loop from telling of a wake-up by grpc.aio that found nothing, which is no error."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+__all__ = ["quieten"]
+
+
+def quieten(loop: asyncio.AbstractEventLoop) -> None:
+    """Let a loop of ours pass over the BlockingIOError of grpc.aio's poller; any other error is told as ever.
+
+    All loops of grpc.aio in a process wait at one descriptor, and whoever comes second finds it empty: grpc#25364; drop
+    when grpcio has grpc#36096. Loops of others are theirs to set up.
+    """
+    loop.set_exception_handler(_tell)
+
+
+def _tell(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    is_idle = isinstance(context.get("exception"), BlockingIOError) and "PollerCompletionQueue" in str(context)
+    if not is_idle:
+        loop.default_exception_handler(context)
