@@ -8,8 +8,9 @@ from invoker.codecs.form import FormCodec
 from invoker.codecs.interface import Codec, Decode, Encode, Offer
 from invoker.codecs.json import JsonCodec
 from invoker.codecs.msgpack import MsgpackCodec
-from invoker.codecs.multipart import MultipartCodec, Part, PartReader
+from invoker.codecs.multipart import MultipartCodec
 from invoker.codecs.octets import OctetsCodec
+from invoker.codecs.parts import Part, PartReader
 from invoker.codecs.pickle import PickleCodec
 from invoker.codecs.registry import Registry, builtin
 from invoker.codecs.support import decodable

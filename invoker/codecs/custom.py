@@ -15,11 +15,13 @@ takes anything (R-090, R-097). They are the process's own: register them while y
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from invoker.codecs.interface import Decode, Encode, Offer, Specialised
 from invoker.codecs.refusal import refuse_decode, refuse_encode
+from invoker.codecs.typed import is_any
 from invoker.errors import EncodeError, LoadError
 from invoker.mediatypes import MediaType, parse
 from invoker.message import EMPTY, Message
@@ -52,6 +54,15 @@ class Adapted(Specialised):
         """Whether the codec may make this type; one that does not say may make any."""
         ask = getattr(self.codec, "can_decode", None)
         return self.decodes and (ask is None or bool(ask(type_)))
+
+    def claims(self, type_: Any) -> bool:
+        """Whether it says of itself that it makes this type: by ``can_decode``, or by what ``decode`` returns."""
+        if not self.decodes or hasattr(self.codec, "can_decode"):
+            return self.can_decode(type_)
+        made = _returned(getattr(self.codec, "hinted", self.codec.decode))
+        if is_any(made) or made == type_:
+            return True
+        return isinstance(made, type) and isinstance(type_, type) and issubclass(made, type_)
 
     def decoder(self, media_type: MediaType, type_: Any, where: str) -> Decode:
         """A closure around the codec's ``decode``."""
@@ -92,10 +103,11 @@ class _Functions:
     def __init__(self, decode: Any, encode: Any, encodes: tuple[type, ...]) -> None:
         if decode is not None:
             self.decode = lambda message, _: decode(message.payload)
+            self.hinted = decode
         if encode is not None:
             self.encode = lambda value, _: encode(value)
         self._encodes = encodes
-        self.key = tuple((one.__module__, one.__qualname__) for one in (decode, encode) if hasattr(one, "__qualname__"))
+        self.key = tuple((getattr(one, "__module__", ""), getattr(one, "__qualname__", "")) for one in (decode, encode))
 
     def can_encode(self, value: Any) -> bool:
         return not self._encodes or isinstance(value, self._encodes)
@@ -198,6 +210,16 @@ def _add(one: Specialised) -> None:
 def _replace(codecs: tuple[Specialised, ...]) -> None:
     global _registered  # noqa: PLW0603 - one tuple a process; readers compare its identity
     _registered = codecs
+
+
+def _returned(decode: Any) -> Any:
+    """The return annotation of a function or of a class that is called; Any where nothing can be known."""
+    if isinstance(decode, type):
+        return decode
+    try:
+        return typing.get_type_hints(decode).get("return", Any)
+    except (NameError, TypeError, AttributeError):
+        return Any
 
 
 def _inner(one: Specialised) -> Any:

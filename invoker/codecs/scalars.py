@@ -31,7 +31,7 @@ def reader(type_: Any) -> Callable[[str], Any]:
     if str in wanted:
         return same
     takes_none = type(None) in wanted
-    if wanted[0] is int and len(wanted) == 1:
+    if type_ is int:
         return _integer
     convert = converter(type_, is_lax=True)
     # An Enum or a Literal of strings may have members with white space: try the text as it is first.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from invoker.codecs import custom
-from invoker.codecs.multipart import Part
+from invoker.codecs.parts import Part
 from invoker.codecs.refusal import spell
 from invoker.codecs.typed import BYTES_LIKE, adapter, bytes_like, dec_hook, holds_pydantic, is_any, members, narrowed
 
@@ -15,11 +15,11 @@ __all__ = ["decodable"]
 def decodable(type_: Any) -> str | None:
     """None when some codec can decode to this annotation, else one sentence why not.
 
-    A codec that the author registered is believed, whatever it says it decodes.
+    A codec that the author registered is believed about what it says it decodes.
     """
     for one in custom.registered():
         try:
-            if one.can_decode(type_):
+            if isinstance(one, custom.Adapted) and one.claims(type_):
                 return None
         except Exception:  # noqa: BLE001, S112 - a broken can_decode shows when it is used
             continue
@@ -37,10 +37,9 @@ def decodable(type_: Any) -> str | None:
 
 def _pydantic(type_: Any) -> str | None:
     try:
-        adapter(type_)
-    except Exception as error:  # noqa: BLE001 - pydantic's own schema errors are of many kinds
-        first = str(error).partition("\n")[0]
-        return f"pydantic cannot validate {spell(type_)}: {first}"
+        _ = adapter(type_).validator.title  # a forward reference that leads nowhere shows at the first use only
+    except TypeError as error:
+        return f"pydantic cannot validate {spell(type_)}: {error}"
     return None
 
 

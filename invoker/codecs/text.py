@@ -11,6 +11,8 @@ parameter is                 str, int, ...                     bytes
 ``encoding=base64|hex``      decoded from the transfer form    the content of the transfer form
 ``encoding=`` a charset      decoded                           transcoded to UTF-8
 ============================ ================================= =========================================
+
+Values are written the same way round; bytes for a peer that asked for a charset must be text in it.
 """
 
 from __future__ import annotations
@@ -81,7 +83,7 @@ class TextCodec(Specialised):
             return None
         name, essence = str(offer.media_type), offer.media_type.essence
         if issubclass(cls, BYTES_LIKE):
-            return _bytes_encoder(parameters, name, cls, where) if offer.is_named else None
+            return _bytes_encoder(parameters, offer.media_type, cls, where) if offer.is_named else None
         write = scalars.writer(cls)
         if write is None:
             return None
@@ -179,13 +181,23 @@ def _bytes_decoder(wanted: type, parameters: _Parameters, names: tuple[str, str,
     return decode
 
 
-def _bytes_encoder(parameters: _Parameters, name: str, cls: type, where: str) -> Encode:
-    change: Callable[[bytes], bytes] = bytes
+def _bytes_encoder(parameters: _Parameters, media_type: MediaType, cls: type, where: str) -> Encode:
+    name = str(media_type)
     if parameters.transfer:
         change = _WRAP[parameters.transfer]
     elif parameters.transcodes:
         to_text, to_bytes = charsets.decoder("utf-8"), charsets.encoder(parameters.charset)
-        change = lambda content: to_bytes(to_text(content))  # noqa: E731 - one of three
+        change = lambda content: to_bytes(to_text(content))  # noqa: E731 - one of four
+    elif media_type.charset is not None:
+        # The peer is told this charset, so the bytes must be text in it (R-103).
+        check = charsets.decoder(parameters.charset)
+
+        def change(content: bytes) -> bytes:
+            check(content)
+            return content
+
+    else:
+        change = bytes
 
     def encode(value: Any) -> Message[bytes]:
         try:

@@ -47,10 +47,7 @@ def is_any(type_: Any) -> bool:
 
 def members(type_: Any) -> tuple[Any, ...]:
     """What the annotation may be: the members of a union, without Annotated, aliases and NewTypes around them."""
-    type_ = _bare(type_)
-    if typing.get_origin(type_) not in _UNIONS:
-        return (type_,)
-    return tuple(dict.fromkeys(one for arg in typing.get_args(type_) for one in members(arg)))
+    return tuple(_bare(one) for one in _leaves(type_))
 
 
 def bytes_like(type_: Any) -> type | None:
@@ -63,9 +60,9 @@ def bytes_like(type_: Any) -> type | None:
 
 def narrowed(type_: Any, drop: tuple[type, ...]) -> Any:
     """The annotation without these members of a union; as it is when nothing else would be left."""
-    all_members = members(type_)
-    rest = tuple(one for one in all_members if not (isinstance(one, type) and one in drop))
-    if len(rest) == len(all_members) or not [one for one in rest if one is not type(None)]:
+    leaves = _leaves(type_)
+    rest = tuple(one for one in leaves if not any(_bare(one) is cls for cls in drop))
+    if len(rest) == len(leaves) or not [one for one in rest if _bare(one) is not type(None)]:
         return type_
     return typing.Union[rest]  # noqa: UP007 - made at run time
 
@@ -87,9 +84,9 @@ def per_member(type_: Any, make: Callable[[Any], Callable[[Any], Any]]) -> Calla
     try:
         return make(type_)
     except (TypeError, NotImplementedError):
-        if len(members(type_)) == 1:
+        if len(_leaves(type_)) == 1:
             raise
-    makers = [make(one) for one in members(type_)]
+    makers = [make(one) for one in _leaves(type_)]
 
     def attempt(value: Any) -> Any:
         problem: Exception = ValueError("no member of the union fits")
@@ -133,10 +130,20 @@ def converter(type_: Any, *, is_lax: bool = False) -> Callable[[Any], Any]:
 
 
 def adapter(type_: Any) -> Any:
-    """Pydantic's own validator of an annotation."""
+    """Pydantic's own validator of an annotation.
+
+    Raises:
+        TypeError: Pydantic cannot make one.
+    """
     import pydantic
 
-    return pydantic.TypeAdapter(type_)
+    try:
+        made = pydantic.TypeAdapter(type_)
+        if not made.pydantic_complete:  # names were missing when the class was made, or it was to be built later
+            made.rebuild(force=True)
+    except Exception as error:  # of many kinds, none of which is in pydantic's interface
+        raise TypeError(str(error).partition("\n")[0]) from error
+    return made
 
 
 def fields(type_: Any) -> Mapping[str, Any] | None:
@@ -195,6 +202,14 @@ def enc_hook(value: Any) -> Any:
     if isinstance(value, collections.deque):
         return list(value)
     raise TypeError(f"{cls.__name__} has no form in it")
+
+
+def _leaves(type_: Any) -> tuple[Any, ...]:
+    """The members of a union, with what Annotated says of them."""
+    bare = _bare(type_)
+    if typing.get_origin(bare) not in _UNIONS:
+        return (type_,)
+    return tuple(one for arg in typing.get_args(bare) for one in _leaves(arg))
 
 
 def _bare(type_: Any) -> Any:

@@ -1,0 +1,181 @@
+"""The parts of a multipart body, and their reader: python-multipart's streaming parser, fed piece by piece."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from invoker.codecs import charsets
+from invoker.errors import DecodeError
+from invoker.mediatypes import MediaType, parse
+from invoker.message import EMPTY, Headers
+
+if TYPE_CHECKING:
+    from python_multipart.multipart import MultipartCallbacks, MultipartParser
+
+__all__ = ["MAX_PARTS", "Part", "PartReader"]
+
+MAX_PARTS = 1000
+"""A body with more parts is refused: each of them costs far more memory than it has bytes."""
+
+_MAX_HEADERS = 16
+
+
+class Part:
+    """One part of a multipart body.
+
+    Attributes:
+        name: Of the field.
+        payload: Its content.
+        media_type: As it was sent; empty when nothing was said.
+        filename: Without directories; None for a field that is no file.
+        headers: All headers of the part.
+    """
+
+    __slots__ = ("filename", "headers", "media_type", "name", "payload")
+
+    def __init__(
+        self,
+        name: str,
+        payload: bytes,
+        media_type: str = "",
+        filename: str | None = None,
+        headers: Mapping[str, str] = EMPTY,
+    ) -> None:
+        self.name = name
+        self.payload = payload
+        self.media_type = media_type
+        self.filename = filename
+        self.headers = headers
+
+    @property
+    def text(self) -> str:
+        """The content as text, in the charset of its media type.
+
+        Raises:
+            ValueError: It is no text, or its charset is not known.
+        """
+        charset = charsets.lookup((parse(self.media_type).charset if self.media_type else None) or "utf-8")
+        if charset is None:
+            raise ValueError(f"the charset of part {self.name!r} is not known")
+        return charsets.decoder(charset)(self.payload)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Part):
+            return NotImplemented
+        mine = (self.name, self.payload, self.media_type, self.filename)
+        return mine == (other.name, other.payload, other.media_type, other.filename)
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.payload, self.filename))
+
+    def __repr__(self) -> str:
+        file = f", filename={self.filename!r}" if self.filename is not None else ""
+        return f"Part({self.name!r}, {len(self.payload)} bytes, {self.media_type!r}{file})"
+
+
+class PartReader:
+    """Reads a multipart body that comes in pieces.
+
+    Args:
+        media_type: Of the body, with its boundary.
+
+    Raises:
+        DecodeError: There is no usable boundary.
+    """
+
+    def __init__(self, media_type: MediaType | str) -> None:
+        whole = parse(media_type) if isinstance(media_type, str) else media_type
+        boundary = whole.param("boundary")
+        if not boundary or not boundary.isascii() or len(boundary) > 70:
+            raise DecodeError(f"{whole.essence} needs a boundary of 1 to 70 ASCII characters")
+        self._ready: list[Part] = []
+        self._count = 0
+        self._has_ended = False
+        self._headers: list[tuple[str, str]] = []
+        self._name = b""
+        self._value = b""
+        self._content: list[bytes] = []
+        self._parser = _make_parser(boundary, self)
+
+    def feed(self, chunk: bytes) -> list[Part]:
+        """Take the next piece of the body; answers the parts that are complete with it.
+
+        Raises:
+            DecodeError: It is malformed, or has too many parts.
+        """
+        try:
+            self._parser.write(chunk)
+        except ValueError as error:
+            raise DecodeError(f"malformed multipart body: {error}") from error
+        ready, self._ready = self._ready, []
+        return ready
+
+    def close(self) -> None:
+        """The body is over.
+
+        Raises:
+            DecodeError: It ends before its last boundary.
+        """
+        if not self._has_ended:
+            raise DecodeError("the multipart body ends before its last boundary")
+
+    def _on_part_begin(self) -> None:
+        self._count += 1
+        if self._count > MAX_PARTS:
+            raise DecodeError(f"the multipart body has more than {MAX_PARTS} parts")
+        self._headers, self._content = [], []
+
+    def _on_header_field(self, data: bytes, start: int, end: int) -> None:
+        self._name += data[start:end]
+
+    def _on_header_value(self, data: bytes, start: int, end: int) -> None:
+        self._value += data[start:end]
+
+    def _on_header_end(self) -> None:
+        self._headers.append((_text(self._name), _text(self._value)))
+        self._name = self._value = b""
+
+    def _on_part_data(self, data: bytes, start: int, end: int) -> None:
+        self._content.append(data[start:end])
+
+    def _on_part_end(self) -> None:
+        self._ready.append(_part(Headers(self._headers), b"".join(self._content)))
+        self._content = []
+
+    def _on_end(self) -> None:
+        self._has_ended = True
+
+
+def _make_parser(boundary: str, reader: PartReader) -> MultipartParser:
+    from python_multipart.multipart import MultipartParser  # only those who get such a body pay for the import
+
+    names = ("part_begin", "header_field", "header_value", "header_end", "part_data", "part_end", "end")
+    callbacks = {f"on_{name}": getattr(reader, f"_on_{name}") for name in names}
+    wanted = typing.cast("MultipartCallbacks", callbacks)  # a TypedDict with exactly these keys
+    return MultipartParser(boundary, wanted, max_header_count=_MAX_HEADERS)
+
+
+def _part(headers: Headers, payload: bytes) -> Part:
+    from python_multipart.multipart import parse_options_header
+
+    disposition = headers.get("Content-Disposition", "")
+    kind, options = parse_options_header(disposition.encode("utf-8", "surrogateescape"))
+    if kind != b"form-data" or b"name" not in options:
+        raise DecodeError("a part of the multipart body has no Content-Disposition: form-data with a name")
+    filename = options.get(b"filename")
+    return Part(
+        _text(options[b"name"]),
+        payload,
+        headers.get("Content-Type", ""),
+        None if filename is None else _text(filename).replace("\\", "/").rpartition("/")[2],
+        headers,
+    )
+
+
+def _text(raw: bytes) -> str:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        raise DecodeError("a header within the multipart body is not valid utf-8") from None

@@ -1,0 +1,81 @@
+"""`invoker.codecs.refusal`: texts for the peer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from invoker.codecs.refusal import quote, reason, refuse_decode, refuse_encode, spell
+from invoker.errors import DecodeError, EncodeError, Status, StatusError, StopInvocation
+from tests.codecs.wire import Point
+
+
+def test_a_refusal_says_where_what_and_why() -> None:
+    """In this order."""
+    assert refuse_decode("why", "input #0", "a/b").detail == "input #0: a/b cannot be decoded: why"
+    assert refuse_decode(ValueError("why"), "input #0", "a/b", Point).detail == "input #0: a/b cannot become Point: why"
+    assert refuse_encode(KeyError("k"), "output #1", "a/b", int).detail == "output #1: int cannot be a/b: KeyError: 'k'"
+
+
+def test_our_own_errors_stay_and_learn_where() -> None:
+    """Once."""
+    first = DecodeError("input #0: x")
+    assert refuse_decode(first, "input #0", "a/b") is first
+    assert refuse_decode(DecodeError("x"), "input #0", "a/b").detail == "input #0: x"
+    assert refuse_encode(EncodeError("x"), "output #0", "a/b", int).detail == "output #0: x"
+    assert (
+        refuse_encode(StatusError(Status.ABORTED, "y"), "output #0", "a/b", int).detail
+        == "output #0: int cannot be a/b: y"
+    )
+
+
+def test_the_end_of_an_invocation_is_no_refusal() -> None:
+    """It goes on its way."""
+    with pytest.raises(StopInvocation):
+        refuse_decode(StopInvocation(), "", "")
+    with pytest.raises(StopInvocation):
+        refuse_encode(StopInvocation(), "", "", int)
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("cannot open /home/me/secret.txt", "cannot open <path>"), ("in '/etc/passwd'", "in '<path>'"),
+        ("/a/b", "<path>"),
+        (r"at C:\Users\me\x.py:3", "at <path>:3"), ("type a/b and 1/2", "type a/b and 1/2"),
+        ("at `$.a/b`", "at `$.a/b`"),
+        ("http://x/y/z", "http://x/y/z"), ("a\r\nX: y\0", "a  X: y\\x00"), ("\ud800", "\\ud800"), ("日本", "日本"),
+    ],
+)  # fmt: skip
+def test_R117_texts_are_clean(text: str, clean: str) -> None:
+    """Without paths, line ends and broken Unicode."""
+    assert reason(ValueError(text)) == clean
+
+
+def test_errors_of_the_system_keep_their_paths_to_themselves() -> None:
+    """Only what happened is told."""
+    assert reason(FileNotFoundError(2, "No such file", "/x/y")) == "FileNotFoundError: No such file"
+
+
+def test_annotations_are_spelt_as_they_are_written() -> None:
+    """Without modules."""
+    assert [spell(one) for one in (int, Point, list[Point], int | None, dict[str, Any])] == [
+        "int", "Point", "list[Point]", "int | None", "dict[str, Any]"
+    ]  # fmt: skip
+
+
+def test_long_texts_are_cut() -> None:
+    """A peer's own words and those of an error."""
+    assert len(quote("x" * 10_000)) < 130
+    assert len(reason("x" * 10_000)) < 410
+
+
+@given(st.text())
+def test_any_text_is_made_fit_for_the_wire(text: str) -> None:
+    """Printable and encodable."""
+    for made in (reason(text), quote(text), reason(RuntimeError(text))):
+        made.encode()
+        assert made.isprintable()
