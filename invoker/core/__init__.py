@@ -1,0 +1,3 @@
+"""Pure state: steps, streams, invocations, the engine."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""Pure translators, one folder a protocol, ignorant of each other."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""Doors: sockets, TLS, HTTP/2."""
+
+__all__: list[str] = []
