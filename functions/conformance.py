@@ -6,6 +6,8 @@ Their contract, so that others can provide them in any language, is ``docs/refer
 from __future__ import annotations
 
 import asyncio
+import csv
+import io
 import threading
 import time
 from collections import Counter
@@ -15,7 +17,8 @@ from dataclasses import dataclass
 from itertools import count, islice
 from typing import Any, NamedTuple
 
-from invoker import Context, Message, Output, function
+from invoker import Context, Message, Output, codec, function
+from invoker.mediatypes import MediaType
 
 _marks: Counter[str] = Counter()
 _lock = threading.Lock()
@@ -45,6 +48,25 @@ def _marked(name: str) -> Iterator[None]:
 def marks(key: str) -> int:
     """How often something happened in this process."""
     return _marks[key]
+
+
+@codec("text/csv")
+class Csv:
+    """Rows of text as RFC 4180 has them; a codec beyond the built-in ones."""
+
+    def decode(self, message: Message[bytes], type_: Any) -> list[list[str]]:
+        """The rows."""
+        return list(csv.reader(io.StringIO(message.payload.decode(), newline="")))
+
+    def encode(self, value: list[list[Any]], media_type: MediaType) -> Message[bytes]:
+        """The rows, with CRLF after each."""
+        lines = io.StringIO(newline="")
+        csv.writer(lines).writerows(value)
+        return Message(lines.getvalue().encode(), media_type="text/csv")
+
+    def can_encode(self, value: Any) -> bool:
+        """Whether it may be rows."""
+        return isinstance(value, list)
 
 
 # --- request/reply
@@ -94,7 +116,8 @@ def area(rectangle: Rectangle) -> int:
 def headers(message: Message[str]) -> Message[dict[str, Any]]:
     """All headers of the message, and the one whose name is the payload; they also go out as headers."""
     found = message.headers.get(message.payload) if message.payload else None
-    return Message({"found": found, "all": dict(message.headers)}, headers=dict(message.headers))
+    every = dict(message.headers.items())  # with .items(), also names that differ only in case
+    return Message({"found": found, "all": every}, headers=every)
 
 
 @function

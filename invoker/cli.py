@@ -74,8 +74,12 @@ def parser() -> argparse.ArgumentParser:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument("entrypoint", metavar="ENTRYPOINT", help="mymod:fn, pkg.mod:Class, ./file.py:fn, file.pkl, or a module")
-    made.add_argument("--reload", action="store_true", help="serve anew whenever a file of the function changes (development)")
+    made.add_argument(
+        "entrypoint", metavar="ENTRYPOINT", help="mymod:fn, pkg.mod:Class, ./file.py:fn, file.pkl, or a module"
+    )
+    made.add_argument(
+        "--reload", action="store_true", help="serve anew whenever a file of the function changes (development)"
+    )
     for one in knobs.knobs():
         knob, flag = knobs.knob_of(one), knobs.flag_of(one)
         note = f" [{knob.env}; default {_shown(one.default)}{' ' + knob.unit if knob.unit else ''}]"
@@ -140,7 +144,9 @@ def _renewer(entrypoint: str, config: knobs.Config) -> Callable[[Any], Any]:
     for prepared in prepare(entrypoint, allow_pickle=config.allow_pickle):
         hooks = prepared.spec.hooks
         if hooks.init or hooks.destroy or prepared.spec.call.make:
-            raise ConfigError(f"--reload-per-invocation cannot serve '{prepared.spec.name}', which has hooks or is a class")
+            raise ConfigError(
+                f"--reload-per-invocation cannot serve '{prepared.spec.name}', which has hooks or is a class"
+            )
     return renew
 
 

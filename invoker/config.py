@@ -134,14 +134,24 @@ class Config:
         unit="invocations",
     )  # fmt: skip
     threads: int = _knob(
-        1024, "INVOKER_THREADS", _whole(1), "Sync bodies that may run at once; the next invocation is refused.", unit="threads"
+        1024,
+        "INVOKER_THREADS",
+        _whole(1),
+        "Sync bodies that may run at once; the next invocation is refused.",
+        unit="threads",
     )
-    hook_timeout_s: float = _knob(10.0, "INVOKER_HOOK_TIMEOUT_S", _seconds, "For each start and stop hook.", unit="seconds")
+    hook_timeout_s: float = _knob(
+        10.0, "INVOKER_HOOK_TIMEOUT_S", _seconds, "For each start and stop hook.", unit="seconds"
+    )
     drain_s: float = _knob(
         30.0, "INVOKER_DRAIN_S", _seconds, "Running invocations may go on for this long after SIGTERM.", unit="seconds"
     )
     grace_s: float = _knob(
-        5.0, "INVOKER_GRACE_S", _seconds, "User code may take this long to leave after its invocation ended.", unit="seconds"
+        5.0,
+        "INVOKER_GRACE_S",
+        _seconds,
+        "User code may take this long to leave after its invocation ended.",
+        unit="seconds",
     )
     settle_s: float = _knob(
         0.01, "INVOKER_SETTLE_S", _seconds,
@@ -166,7 +176,10 @@ class Config:
     tls_cert: str = _knob("", "INVOKER_TLS_CERT", str, "PEM file with the server's certificate chain, for both doors.")
     tls_key: str = _knob("", "INVOKER_TLS_KEY", str, "PEM file with the certificate's private key.")
     tls_client_ca: str = _knob(
-        "", "INVOKER_TLS_CLIENT_CA", str, "PEM file with the authorities of client certificates; one is then demanded (mTLS)."
+        "",
+        "INVOKER_TLS_CLIENT_CA",
+        str,
+        "PEM file with the authorities of client certificates; one is then demanded (mTLS).",
     )
     allow_pickle: bool = _knob(
         False, "INVOKER_ALLOW_PICKLE", _switch,
@@ -180,9 +193,15 @@ class Config:
         False, "INVOKER_RELOAD_PER_INVOCATION", _switch, "Execute the function's module anew for each invocation."
     )
     loop: str = _knob(
-        "auto", "INVOKER_LOOP", _one_of(*_LOOPS), "Event loop; 'auto' takes uvloop when it is installed.", choices=_LOOPS
+        "auto",
+        "INVOKER_LOOP",
+        _one_of(*_LOOPS),
+        "Event loop; 'auto' takes uvloop when it is installed.",
+        choices=_LOOPS,
     )
-    log_level: str = _knob("info", "INVOKER_LOG_LEVEL", _one_of(*_LOG_LEVELS), "Least level that is logged.", choices=_LOG_LEVELS)
+    log_level: str = _knob(
+        "info", "INVOKER_LOG_LEVEL", _one_of(*_LOG_LEVELS), "Least level that is logged.", choices=_LOG_LEVELS
+    )
     log_format: str = _knob(
         "auto", "INVOKER_LOG_FORMAT", _one_of(*_LOG_FORMATS),
         "'auto' is text on a terminal and JSON otherwise.", choices=_LOG_FORMATS,
@@ -193,13 +212,19 @@ class Config:
 
     def __post_init__(self) -> None:
         if bool(self.tls_cert) != bool(self.tls_key):
-            given, missing = ("INVOKER_TLS_CERT", "INVOKER_TLS_KEY") if self.tls_cert else ("INVOKER_TLS_KEY", "INVOKER_TLS_CERT")
+            given, missing = (
+                ("INVOKER_TLS_CERT", "INVOKER_TLS_KEY") if self.tls_cert else ("INVOKER_TLS_KEY", "INVOKER_TLS_CERT")
+            )
             raise ConfigError(f"{given} is set without {missing}; TLS needs both")
         if self.tls_client_ca and not self.tls_cert:
-            raise ConfigError("INVOKER_TLS_CLIENT_CA is set without INVOKER_TLS_CERT; mTLS needs a server certificate too")
+            raise ConfigError(
+                "INVOKER_TLS_CLIENT_CA is set without INVOKER_TLS_CERT; mTLS needs a server certificate too"
+            )
         for low, high in (("high_frames", "hard_frames"), ("high_bytes", "hard_bytes")):
             if getattr(self, low) > getattr(self, high):
-                raise ConfigError(f"{low} is {getattr(self, low)}, above {high} {getattr(self, high)}; the hard cap is the larger")
+                raise ConfigError(
+                    f"{low} is {getattr(self, low)}, above {high} {getattr(self, high)}; the hard cap is the larger"
+                )
 
     @classmethod
     def read(cls, env: Mapping[str, str] = os.environ, flags: Mapping[str, str | bool] | None = None) -> Config:

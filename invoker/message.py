@@ -6,7 +6,7 @@ value. Messages are never changed after they were made, so they may be shared fr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, ValuesView
 from typing import Generic, TypeVar
 
 import msgspec
@@ -44,6 +44,14 @@ class Headers(Mapping[str, str]):
 
     def __len__(self) -> int:
         return len(self._items)
+
+    def items(self) -> ItemsView[str, str]:
+        """Names and values as they came, also those whose names differ only in case."""
+        return self._items.items()
+
+    def values(self) -> ValuesView[str]:
+        """Values as they came."""
+        return self._items.values()
 
     def __repr__(self) -> str:
         return f"Headers({self._items!r})"

@@ -62,9 +62,7 @@ class Driver:
         settings = self.settings
         if invocation.function.spec.is_async:
             return LoopRunner(invocation, host, grace_s=settings.grace_s, debug=settings.debug)
-        return ThreadRunner(
-            invocation, host, threads=self.threads, grace_s=settings.grace_s, debug=settings.debug
-        )
+        return ThreadRunner(invocation, host, threads=self.threads, grace_s=settings.grace_s, debug=settings.debug)
 
     def entered(self, conversation: Conversation) -> None:
         """A conversation begins."""
@@ -96,7 +94,9 @@ class Driver:
             cut = list(self.conversations)
             log.warning("the drain took longer than %s s; %s conversations are cut", timeout_s, len(cut))
             for conversation in cut:
-                await conversation.fail_all(ShuttingDown(f"the invocation was cut, it did not end within {timeout_s:g} s"))
+                await conversation.fail_all(
+                    ShuttingDown(f"the invocation was cut, it did not end within {timeout_s:g} s")
+                )
             return False
         return True
 

@@ -74,6 +74,7 @@ class Conversation:
         self.deadline = deadline
         self.is_paused = False
         self.runners: dict[str, Runner] = {}
+        self._opened: list[Runner] = []
         self._loop = asyncio.get_running_loop()
         self._closed: asyncio.Future[InvocationError | None] = self._loop.create_future()
         self._wire = asyncio.Lock()
@@ -114,10 +115,13 @@ class Conversation:
                         await self._feed(step)
                     else:
                         await self._perform(step)
+                if self._opened:
+                    await self._start()
                 if self.runners:
                     await self._keep_to_budget()
             for step in session.half_close():
                 await self._perform(step)
+            await self._start()
             self._timers.append(self._loop.call_later(self.driver.settings.lingering_s, self._lingers))
         except InvocationError as error:
             await self.fail_all(error)
@@ -195,19 +199,30 @@ class Conversation:
         try:
             invocation = self.driver.engine.open(step, deadline=self.deadline)
         except InvocationError as error:
-            log.info("invocation refused", extra={"function": step.function, "status": error.status.name, "detail": str(error)})
+            log.info(
+                "invocation refused",
+                extra={"function": step.function, "status": error.status.name, "detail": str(error)},
+            )
             await self._deliver(Finished(step.id, error))
             return
         runner = self.driver.runner(invocation, self)
         self.runners[step.id] = runner
+        self._opened.append(runner)
         await self.channel.accepted()
-        try:
-            runner.start()
-        except InvocationError as error:
-            runner.left.cancel()
-            await self._finish(runner, error)
-        else:
-            self.driver.started(runner)
+
+    async def _start(self) -> None:
+        """Start the bodies that a frame opened, once all of its steps are done: what it fed is checked by then."""
+        opened, self._opened = self._opened, []
+        for runner in opened:
+            if runner.invocation.is_finished:
+                continue
+            try:
+                runner.start()
+            except InvocationError as error:
+                runner.left.cancel()
+                await self._finish(runner, error)
+            else:
+                self.driver.started(runner)
 
     # What bodies report; `Host`.
 
@@ -221,6 +236,8 @@ class Conversation:
                 await self._send(step.frame)
             else:
                 await self._perform(step)
+        if self._opened:
+            await self._start()
 
     async def finished(self, invocation: Invocation, error: InvocationError | None) -> None:
         """The invocation's ending; later ones are ignored."""
@@ -239,7 +256,9 @@ class Conversation:
         if not runner.finish(error):
             return False
         self.driver.engine.close(runner.invocation)
-        if not runner.left.done():
+        if runner in self._opened:
+            runner.left.cancel()  # its body has never started
+        elif not runner.left.done():
             runner.stop()
         self.resume()
         return True
@@ -272,5 +291,3 @@ class Conversation:
                 self.driver.settings.lingering_s,
                 extra={"invocation": runner.invocation.id, "function": runner.invocation.function.spec.name},
             )
-
-

@@ -13,7 +13,15 @@ import traceback
 from typing import Any, Protocol
 
 from invoker.core.invocation import Invocation
-from invoker.errors import CallError, FunctionError, InputCancelled, InvocationError, InvokerError, StopInvocation, describe
+from invoker.errors import (
+    CallError,
+    FunctionError,
+    InputCancelled,
+    InvocationError,
+    InvokerError,
+    StopInvocation,
+    describe,
+)
 from invoker.message import Message, as_headers
 from invoker.spec import StreamSpec, Take
 

@@ -226,7 +226,9 @@ class ThreadRunner:
         with self.lock:
             while len(queue) >= OUTPUT_QUEUE and not self.is_stopped:
                 self.changed.wait()
-            if self.is_stopped:
+            if (
+                self.is_stopped or self._failure is not None
+            ):  # an endless output must not outlive another's error
                 raise StopInvocation("the invocation is over")
             queue.append(message)
             if not self._is_awake:
@@ -250,7 +252,9 @@ class ThreadRunner:
             close()
         except BaseException as error:  # noqa: BLE001 - user code may raise anything in its finally
             if not isinstance(error, StopInvocation):
-                log.warning("a function raised while it was closed: %r", error, extra={"invocation": self.invocation.id})
+                log.warning(
+                    "a function raised while it was closed: %r", error, extra={"invocation": self.invocation.id}
+                )
 
     def _leave(self) -> None:
         with self.lock:

@@ -54,7 +54,9 @@ class Threads:
         """
         with self._lock:
             if self.busy >= self.slots:
-                raise LimitExceeded(f"all {self.slots} threads for sync functions are busy ({self.stuck} of them stuck)")
+                raise LimitExceeded(
+                    f"all {self.slots} threads for sync functions are busy ({self.stuck} of them stuck)"
+                )
             self.busy += 1
             self._work.append(work)
             if self._idle >= len(self._work):
