@@ -6,13 +6,14 @@ import time
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from werkzeug.datastructures import MIMEAccept
 from werkzeug.http import parse_accept_header
 
 from invoker.mediatypes import ANY, MAX_RANGES, MediaType, matches, parse, ranges, rank
 
+PATIENT = settings(deadline=None)  # other tests may keep this machine busy
 AVAILABLE = ("application/json", "text/plain", "application/octet-stream", "application/cloudevents+json", "text/csv")
 
 
@@ -215,6 +216,7 @@ _LIST = st.lists(
 )
 
 
+@PATIENT
 @given(_LIST)
 def test_R096_any_accept_list_gives_the_qs_of_the_oracle(listed: list[tuple[str, int | None]]) -> None:
     """Only q-values: on equal ones the oracle follows the server's order, riff the caller's."""
@@ -228,6 +230,7 @@ def test_R096_any_accept_list_gives_the_qs_of_the_oracle(listed: list[tuple[str,
     assert qs == sorted(qs, reverse=True)
 
 
+@PATIENT
 @given(_LIST)
 def test_R095_equal_qs_keep_the_order_of_the_list(listed: list[tuple[str, int | None]]) -> None:
     """Of two concrete entries with one q, the earlier one comes first."""
@@ -240,12 +243,14 @@ def test_R095_equal_qs_keep_the_order_of_the_list(listed: list[tuple[str, int | 
             assert found.index(first[0]) < found.index(second[0])
 
 
+@PATIENT
 @given(st.text(max_size=60))
 def test_any_text_is_ranked_or_gives_nothing(text: str) -> None:
     """Never an error."""
     assert {essence for essence, _ in rank(text, AVAILABLE)} <= {*AVAILABLE}
 
 
+@PATIENT
 @given(st.text(max_size=60))
 def test_any_text_is_a_media_type_or_a_value_error(text: str) -> None:
     """What is parsed can be written and parsed again."""
@@ -256,6 +261,7 @@ def test_any_text_is_a_media_type_or_a_value_error(text: str) -> None:
     assert parse(str(found)) == found
 
 
+@PATIENT
 @given(_TOKEN, st.text('abc \t"\\,;=é~!', max_size=10))
 def test_parameters_round_trip(name: str, value: str) -> None:
     """Whatever their value is."""

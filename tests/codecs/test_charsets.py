@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from invoker.codecs.charsets import decoder, encoder, lookup, strip_mark
+from tests.codecs.wire import PATIENT
 
 _ALL = sorted({found for name in aliases if (found := lookup(name))})
 
@@ -68,6 +69,7 @@ def test_one_mark_is_stripped() -> None:
     assert strip_mark(b"x") is None
 
 
+@PATIENT
 @given(st.sampled_from(_ALL), st.binary(max_size=40))
 def test_any_bytes_are_text_or_a_unicode_error(charset: str, payload: bytes) -> None:
     """In every charset that is known."""
@@ -77,6 +79,7 @@ def test_any_bytes_are_text_or_a_unicode_error(charset: str, payload: bytes) -> 
         return
 
 
+@PATIENT
 @given(st.sampled_from(_ALL), st.text(max_size=40))
 def test_any_text_is_bytes_or_a_unicode_error(charset: str, text: str) -> None:
     """In every charset that is known."""
@@ -86,6 +89,7 @@ def test_any_text_is_bytes_or_a_unicode_error(charset: str, text: str) -> None:
         return
 
 
+@PATIENT
 @given(st.sampled_from(["utf-8", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le"]), st.text(max_size=40))
 def test_text_round_trips_in_unicode(charset: str, text: str) -> None:
     """Except for a mark in front, which is one."""

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from invoker.codecs.form import MAX_FIELDS, gather
 from invoker.errors import DecodeError, EncodeError, NotAcceptable
-from tests.codecs.wire import FORM, Circle, Colour, Point, Shape, decode, encode, survives
+from tests.codecs.wire import FORM, PATIENT, Circle, Colour, Point, Shape, decode, encode, survives
 
 
 @dataclass
@@ -107,12 +107,14 @@ def test_pairs_are_gathered() -> None:
     assert gather(pairs, None) == {"a": [1, [3]], "b": [2]}
 
 
+@PATIENT
 @given(st.dictionaries(st.text(), st.text() | st.lists(st.text(), min_size=2, max_size=3), max_size=5))
 def test_forms_round_trip(value: dict[str, Any]) -> None:
     """Whatever the texts are."""
     assert decode(*encode(FORM, value)) == value
 
 
+@PATIENT
 @given(
     st.binary(max_size=80),
     st.sampled_from([Any, str, int, dict, dict[str, int], Query, Search, Point | None, list, bytes]),

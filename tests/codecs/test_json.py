@@ -23,6 +23,7 @@ from invoker.message import Message
 from tests.codecs.wire import (
     CLOUDEVENTS,
     JSON,
+    PATIENT,
     Circle,
     Colour,
     Model,
@@ -215,6 +216,7 @@ def test_the_recursion_limit_is_left_alone() -> None:
     assert sys.getrecursionlimit() <= 10_000
 
 
+@PATIENT
 @given(_JSON)
 def test_values_round_trip(value: Any) -> None:
     """Whatever JSON can say."""
@@ -222,6 +224,7 @@ def test_values_round_trip(value: Any) -> None:
     assert json.loads(encode(JSON, value)[1]) == value
 
 
+@PATIENT
 @given(
     st.binary(max_size=80) | _JSON.map(lambda value: json.dumps(value).encode()),
     _TYPES,
@@ -232,6 +235,7 @@ def test_any_bytes_decode_or_raise_decode_error(payload: bytes, type_: Any, char
     survives(lambda: decode(JSON + charset, payload, type_))
 
 
+@PATIENT
 @given(_VALUES)
 def test_any_value_is_strict_json_or_an_encode_error(value: Any) -> None:
     """No other writer's JSON is more liberal."""

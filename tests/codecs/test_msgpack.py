@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from invoker.errors import DecodeError, EncodeError
-from tests.codecs.wire import MSGPACK, Circle, Opaque, Point, Shape, decode, encode, survives
+from tests.codecs.wire import MSGPACK, PATIENT, Circle, Opaque, Point, Shape, decode, encode, survives
 
 
 class Model(pydantic.BaseModel):
@@ -28,6 +28,7 @@ _VALUES = st.recursive(
 )
 
 
+@PATIENT
 @given(_VALUES)
 def test_values_round_trip(value: Any) -> None:
     """Bytes and keys that are no strings included."""
@@ -88,6 +89,7 @@ def test_R104_what_has_no_form_is_an_encode_error() -> None:
         encode(MSGPACK, Opaque(1))
 
 
+@PATIENT
 @given(
     st.binary(max_size=80),
     st.sampled_from([Any, str, int, Point, Model, dict[str, int], str | bytes, list[Point], msgspec.Raw]),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from invoker.codecs import Part, Registry
 from invoker.errors import DecodeError, EncodeError
-from tests.codecs.wire import Point, decode, encode, survives
+from tests.codecs.wire import PATIENT, Point, decode, encode, survives
 
 TYPE = "multipart/form-data"
 BOUND = f"{TYPE};boundary=b"
@@ -132,6 +132,7 @@ def test_what_cannot_stand_in_a_head_is_refused() -> None:
 _NAMES = st.text(st.characters(exclude_characters='"\\\r\n\0', exclude_categories=["Cs", "Cc"]), max_size=8)
 
 
+@PATIENT
 @given(
     st.dictionaries(
         _NAMES, st.text(st.characters(exclude_categories=["Cs"])).filter(lambda one: not one.startswith("\ufeff"))
@@ -142,6 +143,7 @@ def test_fields_round_trip(value: dict[str, str]) -> None:
     assert decode(*encode(TYPE, value)) == value
 
 
+@PATIENT
 @given(st.binary(max_size=80), st.sampled_from([Any, Upload, dict[str, int], list[Part], Part, dict, str, int]))
 def test_any_bytes_decode_or_raise_decode_error(noise: bytes, type_: Any) -> None:
     """Whatever is wanted."""

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from invoker.errors import DecodeError, EncodeError
-from tests.codecs.wire import OCTETS, Point, decode, encode, survives
+from tests.codecs.wire import OCTETS, PATIENT, Odd, OddText, Point, decode, encode, released, survives
 
 
 def test_RT16_R061_an_empty_type_means_octets() -> None:
@@ -17,6 +17,7 @@ def test_RT16_R061_an_empty_type_means_octets() -> None:
     assert decode("", b"\x00\xff") == b"\x00\xff"
 
 
+@PATIENT
 @given(st.binary())
 def test_R088_bytes_pass_unchanged(payload: bytes) -> None:
     """Both ways, in each of the bytes-like types."""
@@ -47,6 +48,18 @@ def test_R089_text_as_octets_is_utf8() -> None:
         encode(OCTETS, "\ud800")
 
 
+@pytest.mark.parametrize("value", [Odd(b"x"), released(), "\ud800"])
+def test_R104_what_cannot_be_read_is_an_encode_error(value: object) -> None:
+    """Bytes are objects with methods of their own, too."""
+    with pytest.raises(EncodeError, match=r"output #0: \w+ cannot be application/octet-stream"):
+        encode(OCTETS, value)
+
+
+def test_R089_a_text_with_methods_of_its_own_is_utf8() -> None:
+    """They are not asked."""
+    assert encode(OCTETS, OddText("é")) == (OCTETS, b"\xc3\xa9")
+
+
 def test_R042_none_is_no_bytes() -> None:
     """A value all the same."""
     assert encode(OCTETS, None) == (OCTETS, b"")
@@ -67,6 +80,7 @@ def test_a_str_or_a_number_is_read_as_text() -> None:
             decode("", payload, type_)
 
 
+@PATIENT
 @given(st.binary(max_size=60), st.sampled_from([Any, str, int, float, bool, Point, dict, bytes | None, int | None]))
 def test_any_bytes_decode_or_raise_decode_error(payload: bytes, type_: Any) -> None:
     """Whatever is wanted."""

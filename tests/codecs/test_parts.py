@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from invoker.codecs import Part, PartReader
 from invoker.codecs.parts import MAX_PARTS
 from invoker.errors import DecodeError
+from tests.codecs.wire import PATIENT
 
 TYPE = "multipart/form-data;boundary=b"
 BODY = (
@@ -83,6 +84,7 @@ def test_the_number_of_parts_is_bounded() -> None:
         read(one * (MAX_PARTS + 1) + b"--b--\r\n")
 
 
+@PATIENT
 @given(st.binary(max_size=80), st.integers(1, 80), st.integers(0, len(BODY)))
 def test_any_bytes_are_parts_or_a_decode_error(noise: bytes, size: int, at: int) -> None:
     """Also within a body that began well."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from invoker.codecs import Registry, builtin
 from invoker.errors import DecodeError, EncodeError, NotAcceptable, UnsupportedMediaType
-from tests.codecs.wire import Point, decode, encode, survives
+from tests.codecs.wire import PATIENT, Point, decode, encode, survives
 
 PICKLE = "application/x-python-pickle"
 TRUSTING = builtin(pickle=True, entry_points=False)
@@ -76,6 +76,7 @@ def test_R123_what_a_pickle_does_stays_within() -> None:
             encode(PICKLE, value, TRUSTING)
 
 
+@PATIENT
 @given(st.binary(max_size=8).map(lambda noise: pickle.dumps([1, {"a": noise}])), st.integers(0, 200))
 def test_a_truncated_pickle_is_a_decode_error(payload: bytes, length: int) -> None:
     """Wherever it ends. (Arbitrary bytes are arbitrary code, which a test does not run.)"""

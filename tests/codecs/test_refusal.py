@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from invoker.codecs.refusal import quote, reason, refuse_decode, refuse_encode, spell
 from invoker.errors import DecodeError, EncodeError, Status, StatusError, StopInvocation
-from tests.codecs.wire import Point
+from tests.codecs.wire import PATIENT, Point
 
 
 def test_a_refusal_says_where_what_and_why() -> None:
@@ -73,6 +73,7 @@ def test_long_texts_are_cut() -> None:
     assert len(reason("x" * 10_000)) < 410
 
 
+@PATIENT
 @given(st.text())
 def test_any_text_is_made_fit_for_the_wire(text: str) -> None:
     """Printable and encodable."""

@@ -15,7 +15,7 @@ from invoker.codecs import Codec, JsonCodec, OctetsCodec, Registry, builtin
 from invoker.errors import DecodeError, EncodeError, InvocationError, NotAcceptable, Status, UnsupportedMediaType
 from invoker.mediatypes import parse
 from invoker.message import EMPTY, Message
-from tests.codecs.wire import CLOUDEVENTS, FORM, JSON, MSGPACK, OCTETS, TEXT, Point, decode, encode
+from tests.codecs.wire import CLOUDEVENTS, FORM, JSON, MSGPACK, OCTETS, PATIENT, TEXT, Point, decode, encode
 
 REGISTRY = builtin(entry_points=False)
 
@@ -128,6 +128,7 @@ def test_RT39_R099_R104_no_type_that_takes_the_value_is_an_encode_error() -> Non
             encode(accept, object())
 
 
+@PATIENT
 @given(
     st.sampled_from(["*/*", "text/*", "application/*", JSON, TEXT, OCTETS, FORM, "image/png", "a/b"]),
     st.sampled_from(["", ";q=0.5", ";q=0", ";q=x", ";charset=utf-16", ";charset=nope", ";x=1;q=0.9"]),
@@ -149,6 +150,7 @@ def test_R098_the_media_type_is_concrete_and_within_the_list(essence: str, param
     REGISTRY.decoder(media_type, wanted)(Message(payload, EMPTY, media_type))  # what we write, we read
 
 
+@PATIENT
 @given(st.text(max_size=40), st.text(max_size=40))
 def test_any_text_is_negotiated_or_refused(media_type: str, accept: str) -> None:
     """Never anything but our own errors."""

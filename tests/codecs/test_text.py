@@ -13,7 +13,7 @@ from invoker.codecs import Registry, TextCodec
 from invoker.errors import DecodeError, EncodeError, NotAcceptable
 from invoker.mediatypes import parse
 from invoker.message import Message
-from tests.codecs.wire import TEXT, Circle, Point, decode, encode, survives
+from tests.codecs.wire import PATIENT, TEXT, Circle, Odd, Point, decode, encode, released, survives
 
 
 def test_R077_text_is_strict_utf8_without_its_mark() -> None:
@@ -170,6 +170,13 @@ def test_R103_bytes_must_be_text_in_the_charset_that_is_told() -> None:
             encode(f"text/plain;charset={charset}", value)
 
 
+def test_R104_bytes_that_cannot_be_read_are_an_encode_error() -> None:
+    """Bytes are objects with methods of their own, too."""
+    for value in (Odd(b"x"), released()):
+        with pytest.raises(EncodeError, match=r"output #0: \w+ cannot be text/plain"):
+            encode(TEXT, value)
+
+
 def test_R094_numbers_are_read() -> None:
     """What is none is a decode failure."""
     assert decode(TEXT, b"2", int) == 2
@@ -208,12 +215,14 @@ _TYPES = st.sampled_from(
 )
 
 
+@PATIENT
 @given(_PARAMETERS, st.binary(max_size=60), _TYPES)
 def test_any_bytes_decode_or_raise_decode_error(parameters: str, payload: bytes, type_: Any) -> None:
     """Whatever the parameters and the annotation are."""
     survives(lambda: decode(TEXT + parameters, payload, type_))
 
 
+@PATIENT
 @given(st.text(), st.sampled_from(["", ";charset=utf-16", ";charset=utf-32be", ";encoding=base64", ";encoding=hex"]))
 def test_text_round_trips(text: str, parameters: str) -> None:
     """In every form."""
@@ -221,6 +230,7 @@ def test_text_round_trips(text: str, parameters: str) -> None:
     assert decode(media_type, payload, str) == text.removeprefix("\ufeff")
 
 
+@PATIENT
 @given(st.one_of(st.integers(-(10**30), 10**30), st.floats(allow_nan=False), st.booleans(), st.none()))
 def test_scalars_round_trip(value: Any) -> None:
     """By their type."""

@@ -9,10 +9,14 @@ from typing import Any, NamedTuple, TypedDict
 
 import msgspec
 import pydantic
+from hypothesis import settings
 
 from invoker.codecs import Registry
 from invoker.errors import DecodeError
 from invoker.message import EMPTY, Message
+
+PATIENT = settings(deadline=None)
+"""Other tests may keep this machine busy; time is limited by the test's own limit."""
 
 JSON = "application/json"
 TEXT = "text/plain"
@@ -97,6 +101,30 @@ class Circle(msgspec.Struct):
     """A Struct."""
 
     radius: float
+
+
+class Odd(bytes):
+    """Bytes that do not let themselves be read."""
+
+    def __bytes__(self) -> bytes:
+        raise RecursionError
+
+
+class OddText(str):
+    """A str that encodes itself to nonsense."""
+
+    __slots__ = ()
+
+    def encode(self, *_: object) -> str:  # type: ignore[override]
+        """No bytes."""
+        return "nonsense"
+
+
+def released() -> memoryview:
+    """A view that its owner took back."""
+    view = memoryview(b"x")
+    view.release()
+    return view
 
 
 class Opaque:
