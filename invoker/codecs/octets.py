@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from invoker.codecs import charsets, scalars
@@ -47,18 +48,20 @@ class OctetsCodec(Specialised):
         name = offer.media_type.essence
         if cls is bytes:
             return lambda value: Message(value, EMPTY, name)
-        if issubclass(cls, BYTES_LIKE):
-            return lambda value: Message(bytes(value), EMPTY, name)
         if cls is type(None):
             nothing: Message[bytes] = Message(b"", EMPTY, name)
             return lambda _: nothing
-        if not issubclass(cls, str):
+        if issubclass(cls, str):
+            to_bytes: Callable[[Any], bytes] = str.encode  # not the value's own, which may be anything
+        elif issubclass(cls, BYTES_LIKE):
+            to_bytes = bytes
+        else:
             return None
 
-        def encode(value: str) -> Message[bytes]:
+        def encode(value: Any) -> Message[bytes]:
             try:
-                return Message(value.encode(), EMPTY, name)
-            except UnicodeEncodeError as error:
+                return Message(to_bytes(value), EMPTY, name)
+            except BaseException as error:
                 raise refuse_encode(error, where, name, cls) from error
 
         return encode

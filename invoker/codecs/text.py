@@ -202,7 +202,7 @@ def _bytes_encoder(parameters: _Parameters, media_type: MediaType, cls: type, wh
     def encode(value: Any) -> Message[bytes]:
         try:
             return Message(change(bytes(value)), EMPTY, name)
-        except ValueError as error:
+        except BaseException as error:
             raise refuse_encode(error, where, name, cls) from error
 
     return encode
