@@ -38,7 +38,7 @@ from invoker.message import EMPTY, Message
 __all__ = ["JsonCodec"]
 
 _ENCODE = msgspec.json.Encoder(enc_hook=enc_hook).encode
-_NEVER_NAN = (str, int, bool, type(None), msgspec.Raw, *BYTES_LIKE)
+_NEVER_NAN = frozenset({str, int, bool, type(None), msgspec.Raw, *BYTES_LIKE})
 
 
 class JsonCodec(Specialised):
@@ -186,6 +186,8 @@ def _refuse_nan(value: Any) -> None:
     while left:
         one = left.pop()
         cls = type(one)
+        if cls in _NEVER_NAN:
+            continue
         if cls is float:
             if not math.isfinite(one):
                 raise ValueError(f"{one} is no JSON number")
@@ -193,5 +195,5 @@ def _refuse_nan(value: Any) -> None:
             left.extend(one.values())
         elif issubclass(cls, (list, tuple, set, frozenset)):
             left.extend(one)
-        elif cls not in _NEVER_NAN:  # an object; what comes of it is one of the above
+        else:  # an object; what comes of it is one of the above
             left.append(msgspec.to_builtins(one, enc_hook=enc_hook, builtin_types=BYTES_LIKE))
