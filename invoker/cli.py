@@ -11,12 +11,15 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from invoker import config as knobs
 from invoker.errors import StartupError
 
-__all__ = ["main", "parser"]
+if TYPE_CHECKING:
+    from invoker.server import Server
+
+__all__ = ["build", "main", "parser"]
 
 log = logging.getLogger(__name__)
 
@@ -110,7 +113,7 @@ def _serve(options: argparse.Namespace) -> int:
         logging.shutdown()
 
 
-def build(config: knobs.Config, entrypoint: str) -> Any:
+def build(config: knobs.Config, entrypoint: str) -> Server:
     """A server for what an entrypoint names, ready to run.
 
     Raises:

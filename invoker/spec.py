@@ -206,12 +206,12 @@ def _with_media_types(
 
 
 def _media_types(facts: Facts, said: str | Iterable[str], option: str) -> tuple[str, ...]:
-    from invoker import mediatypes  # only decorated functions need it
+    from invoker.mediatypes import parse  # only decorated functions need it
 
     types = (said,) if isinstance(said, str) else tuple(said)
     for text in types:
         try:
-            mediatypes.parse(text)
+            parse(text)
         except ValueError as error:
             raise SpecError(
                 f"@function({option}=...) of '{facts.name}' has {text!r}, which is no media type ({error}); "

@@ -65,7 +65,7 @@ class GrpcDoor:
                 ("grpc.max_concurrent_streams", 2**31 - 1),
             ]
         )
-        handler = grpc.stream_stream_rpc_method_handler(self._invoke)
+        handler: grpc.RpcMethodHandler[bytes, bytes] = grpc.stream_stream_rpc_method_handler(self._invoke)
         self.server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, {METHOD: handler}),))
 
     def bind(self, address: str) -> int:
@@ -85,7 +85,9 @@ class GrpcDoor:
         except RuntimeError:
             port = 0
         if port == 0:
-            raise StartupError(f"cannot listen on {address} for gRPC: the port is in use or the address is not ours; set GRPC_PORT")
+            raise StartupError(
+                f"cannot listen on {address} for gRPC: the port is in use or the address is not ours; set GRPC_PORT"
+            )
         return port
 
     async def start(self) -> None:
@@ -121,12 +123,13 @@ class _GrpcChannel:
         self._settle_s = settle_s
 
     async def read(self) -> bytes | None:
-        frame = await self._context.read()
+        frame: Any = await self._context.read()
         if frame is grpc.aio.EOF:
             # give a cancel that looks like an end the time to show itself; it then cancels this very wait.
             await asyncio.sleep(self._settle_s)
             return None
-        return frame  # type: ignore[no-any-return]  # bytes, since the handler has no deserializer
+        assert isinstance(frame, bytes)  # noqa: S101 - the handler has no deserializer
+        return frame
 
     async def accepted(self) -> None:
         await self._context.send_initial_metadata(())
