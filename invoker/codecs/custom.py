@@ -243,6 +243,8 @@ def _checked_types(given: str | tuple[str, ...]) -> tuple[str, ...]:
             found.append(parse(text).essence)
         except ValueError as error:
             raise ValueError(f"{text!r} is no media type ({error}); write one like 'text/csv'") from None
+        if found[-1] == "*/*":
+            raise ValueError("a codec cannot have every media type: name those it reads, or a family like 'image/*'")
     return tuple(found)
 
 

@@ -197,8 +197,10 @@ class Registry:
 
         for essence, wanted in rank(accept, self._available(), accepts=can_write):
             one = parse(essence)
+            by_name = wanted.specificity == 3 or essence in self._preferred
             for codec in self._claiming(one):
-                if _writes(codec, wanted):
+                # A family is there for those who name one of it: under `*/*` bytes would become some text.
+                if _writes(codec, wanted) and (by_name or essence in codec.media_types):
                     asked = wanted.media_type
                     params = asked.params if "*" in codec.honours else asked.only(*codec.honours).params
                     yield Offer(codec, MediaType(one.type, one.subtype, params), is_named=wanted.specificity > 0)

@@ -139,6 +139,16 @@ def test_families_are_matched_after_names() -> None:
     assert decode("image/png", b"ab") == "png"
 
 
+def test_R099_a_family_takes_nothing_that_was_not_asked_for_by_name() -> None:
+    """Bytes under a wildcard stay octets, though a family of texts would take them; declared outputs are names."""
+    codec("text/*", "image/*", decode=len, encode=lambda _: b"family")
+    assert encode("*/*", b"x") == ("application/octet-stream", b"x")
+    with pytest.raises(EncodeError):
+        encode("*/*, text/*", Opaque(1))
+    assert encode("text/plain", Opaque(1)) == (TEXT, b"family")
+    assert encode("*/*", Opaque(1), Registry().declaring([], ["image/png"])) == ("image/png", b"family")
+
+
 class Fails(Exception):
     """Its text has a path in it."""
 
@@ -229,6 +239,7 @@ def test_R102_a_codec_sees_the_parameters_and_may_tell_some() -> None:
         {"decode": len})),
          ValueError, "needs a media type"),
         (lambda: codec("text")(Rows), ValueError, "'text' is no media type"),
+        (lambda: codec("x/y", "*/*", decode=len), ValueError, "every media type"),
         (lambda: codec("a/b")(object), TypeError, "object is no codec: it has neither decode"),
         (lambda: codec("a/b")(lambda payload: payload), TypeError, "decorates a class; for functions write"),
         # type: ignore[arg-type]
