@@ -80,8 +80,12 @@ class MediaType(msgspec.Struct, frozen=True):
         return None
 
     def only(self, *names: str) -> MediaType:
-        """The same type with no parameters but these."""
-        return MediaType(self.type, self.subtype, tuple(pair for pair in self.params if pair[0] in names))
+        """The same type with no parameters but these, each as it came first."""
+        kept: dict[str, str] = {}
+        for name, value in self.params:
+            if name in names:
+                kept.setdefault(name, value)
+        return MediaType(self.type, self.subtype, tuple(kept.items()))
 
     def __str__(self) -> str:
         return self.essence + "".join(f";{name}={_quoted(value)}" for name, value in self.params)

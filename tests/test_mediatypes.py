@@ -62,8 +62,9 @@ def test_a_suffix_names_the_family() -> None:
 
 
 def test_only_keeps_named_parameters() -> None:
-    """In their order."""
+    """In their order, each once: the first is the one that counts."""
     assert str(parse("a/b;c=1;d=2;e=3").only("e", "c")) == "a/b;c=1;e=3"
+    assert str(parse("a/b;c=1;d=2;C=3").only("c")) == "a/b;c=1"
 
 
 @pytest.mark.parametrize(
