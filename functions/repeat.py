@@ -1,7 +1,7 @@
 """Two inputs: each parameter is a stream, and they are read at the function's own pace.
 
 python -m invoker functions.repeat:repeat
-python -m invoker call localhost:8081 --data ho --arg counts=3
+python -m invoker call localhost:8081 --data ho --arg 1=3
 """
 
 from collections.abc import Iterator
