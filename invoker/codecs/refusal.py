@@ -10,7 +10,10 @@ from invoker.errors import DecodeError, EncodeError, InvocationError, StopInvoca
 __all__ = ["quote", "reason", "refuse_decode", "refuse_encode", "spell"]
 
 _LONGEST = 400
-_PATH = re.compile(r"(?<![\w:/.$`])(?:[A-Za-z]:\\|/)(?:[^\s/\\:'\"`,;()]+[/\\])+[^\s/\\:'\"`,;()]*")
+_PATH = re.compile(
+    r"""(?<=['"])(?:file:|[A-Za-z]:)?[/\\](?=[^'"\n/\\]*+[/\\])[^'"\n]*+(?=['"])"""  # in quotes it may have spaces
+    r"""|(?<![\w:/.$`])(?:file:/+|[A-Za-z]:[/\\]|/)(?:[^\s/\\:'"`,;()]+[/\\])+[^\s/\\:'"`,;()]*"""
+)
 
 
 def refuse_decode(error: BaseException | str, where: str, media_type: str, type_: Any = Any) -> DecodeError:

@@ -44,7 +44,9 @@ def test_the_end_of_an_invocation_is_no_refusal() -> None:
     ("text", "clean"),
     [
         ("cannot open /home/me/secret.txt", "cannot open <path>"), ("in '/etc/passwd'", "in '<path>'"),
-        ("/a/b", "<path>"),
+        ("/a/b", "<path>"), ("C:/Users/me/x.py", "<path>"), ("see file:///home/me/x", "see <path>"),
+        ("File \"/home/my docs/x.py\", line 3", 'File "<path>", line 3'), (r"in '\\\\host\\share\\x'", "in '<path>'"),
+        ("expected '/' or '/' and a/b, not 'a/b'", "expected '/' or '/' and a/b, not 'a/b'"),
         (r"at C:\Users\me\x.py:3", "at <path>:3"), ("type a/b and 1/2", "type a/b and 1/2"),
         ("at `$.a/b`", "at `$.a/b`"),
         ("http://x/y/z", "http://x/y/z"), ("a\r\nX: y\0", "a  X: y\\x00"), ("\ud800", "\\ud800"), ("日本", "日本"),
