@@ -38,6 +38,7 @@ BYTES_LIKE: tuple[type, ...] = (bytes, bytearray, memoryview)
 
 _NATIVE = (dict, list, tuple, set, frozenset, str, int, float, bool, type(None))
 _UNIONS = (typing.Union, types.UnionType)
+_CONSTRAINTS = ("pydantic.", "annotated_types")  # where `Field(gt=0)` and what `PositiveInt` is made of live
 
 
 def is_any(type_: Any) -> bool:
@@ -68,9 +69,11 @@ def narrowed(type_: Any, drop: tuple[type, ...]) -> Any:
 
 
 def holds_pydantic(type_: Any) -> bool:
-    """Whether the annotation is, or has as an argument, a class of pydantic."""
+    """Whether the annotation is, or has as an argument, a class of pydantic or one of its constraints."""
     if "pydantic" not in sys.modules:
         return False  # whoever wrote the model has imported it
+    if any(type(one).__module__.startswith(_CONSTRAINTS) for one in getattr(type_, "__metadata__", ())):
+        return True
     one = _bare(type_)
     return _is_pydantic(one) or any(holds_pydantic(arg) for arg in typing.get_args(one))
 

@@ -9,7 +9,7 @@ import json
 import uuid
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
@@ -71,6 +71,7 @@ def test_R084_R161_annotations_are_filled(type_: Any, text: str, expected: objec
         (int, "null", "Expected `int`, got `null`"), (str, "1", "Expected `str`"),
         (Colour, '"green"', "Invalid enum value"),
         (Point | Circle, "{}", "missing required field"), (Model, '{"size":0}', "size: Input should be greater than 0"),
+        (Annotated[int, pydantic.Field(gt=0)], "0", "value: Input should be greater than 0"),
         (Model, "{}", "size: Field required"), (Model, '{"size":NaN}', "JSON is malformed"),
         (list[Model], "1", "valid array"),
         (Opaque, "1", "Opaque"), ("Unresolved", "1", "Unresolved"),

@@ -63,6 +63,9 @@ def test_bytes_likes_are_found_and_taken_out() -> None:
 def test_pydantic_is_found_wherever_it_is() -> None:
     """As the type or as an argument of it."""
     assert all(holds_pydantic(one) for one in (Model, list[Model], Model | None, dict[str, list[Model]]))
+    assert holds_pydantic(Annotated[int, pydantic.Field(gt=0)])
+    assert holds_pydantic(list[pydantic.PositiveInt] | None)
+    assert not holds_pydantic(Annotated[int, "x"])
     assert not any(holds_pydantic(one) for one in (int, Point, list[int], Any, Literal["x"], "Model"))
 
 
