@@ -1,7 +1,8 @@
 """``python -m benchmarks``: messages/s and calls/s against a bare grpc.aio echo, start-up time, memory.
 
-The server is pinned to core 0 and the driver (h2load, from the package nghttp2-client) to core 1 where taskset is there. All cases
-of a round run one after another, rounds are repeated, and the median of each case is divided by the median of the bare echo's.
+The server is pinned to core 0 and the driver (h2load, from the package nghttp2-client) to core 1 where taskset is
+there. All cases of a round run one after another, rounds are repeated, and the median of each case is divided by the
+median of the bare echo's.
 """
 
 from __future__ import annotations
@@ -141,7 +142,8 @@ def _print_throughput(rounds: int, scale: float) -> None:
         for case in _CASES[1:]:
             rates = found[title, case]
             cells.append(
-                f"{statistics.median(rates):,.0f} = {statistics.median(rates) / bare:.2f}x ({min(rates):,.0f}-{max(rates):,.0f})"
+                f"{statistics.median(rates):,.0f} = {statistics.median(rates) / bare:.2f}x "
+                f"({min(rates):,.0f}-{max(rates):,.0f})"
             )
         print(f"| {title} | " + " | ".join(cells) + " |")
 
@@ -162,7 +164,8 @@ def _print_start() -> None:
     print("| figure | median | range |\n|--|--|--|")
     for title, values, unit in (("import invoker", imports, "ms"), ("process start to ready line", ready, "ms")):
         print(
-            f"| {title} | {statistics.median(values) * 1e3:.0f} {unit} | {min(values) * 1e3:.0f}-{max(values) * 1e3:.0f} |"
+            f"| {title} | {statistics.median(values) * 1e3:.0f} {unit} "
+            f"| {min(values) * 1e3:.0f}-{max(values) * 1e3:.0f} |"
         )
     print(f"| resident when idle | {statistics.median(resident):.0f} MiB | {min(resident):.0f}-{max(resident):.0f} |")
 
@@ -197,7 +200,8 @@ async def _print_memory() -> None:
             except TimeoutError:
                 pass
             print(
-                f"| 1 GiB sent to a sleeping function ({sent} MiB taken before the client blocked) | {_resident(pid) - before:+.0f} MiB | |"
+                f"| 1 GiB sent to a sleeping function ({sent} MiB taken, then the client blocked) "
+                f"| {_resident(pid) - before:+.0f} MiB | |"
             )
             call.cancel()
 

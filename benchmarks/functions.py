@@ -1,8 +1,7 @@
 """The functions that are measured: an echo in each style."""
 
-from collections.abc import AsyncIterator, Iterator
-
 import time
+from collections.abc import AsyncIterator, Iterator
 
 
 async def agen(values: AsyncIterator[str]) -> AsyncIterator[str]:

@@ -1,8 +1,8 @@
 """`Config`: every knob once, with its environment variable, unit, default and validator.
 
-Precedence: command line, then environment, then default. An empty variable counts as unset (R-003); a value that a knob cannot
-have stops the process before anything else happens (R-004). `docs/reference/config.md` and ``GRPC_PORT.env.example`` are made
-from this file or checked against it.
+Precedence: command line, then environment, then default. An empty variable counts as unset (R-003); a value that a
+knob cannot have stops the process before anything else happens (R-004). `docs/reference/config.md` and
+``GRPC_PORT.env.example`` are made from this file or checked against it.
 """
 
 from __future__ import annotations
@@ -155,7 +155,8 @@ class Config:
     )
     settle_s: float = _knob(
         0.01, "INVOKER_SETTLE_S", _seconds,
-        "Wait between the end of a request stream and the end of the inputs, to tell an end from a cancel.", unit="seconds",
+        "Wait between the end of a request stream and the end of the inputs, to tell an end from a cancel.",
+        unit="seconds",
     )  # fmt: skip
     lingering_s: float = _knob(
         60.0, "INVOKER_LINGERING_S", _seconds,
@@ -166,7 +167,8 @@ class Config:
     )
     blocked_s: float = _knob(
         0.25, "INVOKER_BLOCKED_S", _seconds,
-        "An async function that blocks the loop for this long is named in the log; 0 turns the watchdog off.", unit="seconds",
+        "An async function that blocks the loop for this long is named in the log; 0 turns the watchdog off.",
+        unit="seconds",
     )  # fmt: skip
     bad_input: str = _knob(
         "unknown", "INVOKER_BAD_INPUT", _one_of(*_BAD_INPUT),
@@ -266,7 +268,7 @@ def knobs() -> tuple[Field[Any], ...]:
 def knob_of(one: Field[Any]) -> Knob:
     """The knob that a field carries."""
     knob = one.metadata["knob"]
-    assert isinstance(knob, Knob)  # noqa: S101 - every field of Config is made by _knob
+    assert isinstance(knob, Knob)
     return knob
 
 

@@ -255,7 +255,7 @@ def describe(error: BaseException) -> str:
     """Say an exception of user code for the peer: its type and text, no traceback, no path (R-117)."""
     try:
         text = str(error)
-    except Exception:  # a user's __str__ may raise anything
+    except Exception:  # noqa: BLE001 - a user's __str__ may raise anything
         text = "(its __str__ raised)"
     name = type(error).__name__
     return f"{name}: {text}" if text else name

@@ -1,7 +1,8 @@
 """The composition root: functions, engine, driver, doors and observers become one serving process.
 
-Order of a start: start hooks, then bind, then answer, then the ready line (R-014). Order of a stop: health says no, no new
-invocations, running ones end within the drain, doors close, bodies leave, stop hooks run (R-018, R-024, R-025).
+Order of a start: start hooks, then bind, then answer, then the ready line (R-014). Order of a stop: health says no,
+no new invocations, running ones end within the drain, doors close, bodies leave, stop hooks run (R-018, R-024,
+R-025).
 """
 
 from __future__ import annotations
@@ -131,7 +132,7 @@ class Server:
                     await function.stop()
                 except StartupError as error:
                     clean = False
-                    log.error("%s", error)  # noqa: TRY400 - the sentence says it all
+                    log.error("%s", error)
         return clean
 
     async def is_ready(self) -> bool:

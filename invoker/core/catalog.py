@@ -15,7 +15,8 @@ class Catalog:
 
     Args:
         functions: At least one; names are unique.
-        renew: Makes a function anew for one invocation, to protect it from leaked module state (R-010); None: it is shared.
+        renew: Makes a function anew for one invocation, to protect it from leaked module state (R-010); None: it is
+        shared.
 
     Raises:
         ValueError: Two functions bear the same name.

@@ -1,8 +1,8 @@
 """`Engine`: admits invocations, negotiates them, counts them, and drains.
 
-The engine knows every running invocation and never waits for one: a driver asks `open`, runs what it is given, and tells
-`close` when the invocation is over. Observers (logs, metrics) read its counters or listen to `close`; sessions never see
-them.
+The engine knows every running invocation and never waits for one: a driver asks `open`, runs what it is given, and
+tells `close` when the invocation is over. Observers (logs, metrics) read its counters or listen to `close`; sessions
+never see them.
 """
 
 from __future__ import annotations

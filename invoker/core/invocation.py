@@ -57,7 +57,7 @@ class Invocation:
 
     def __init__(
         self,
-        id: str,
+        id: str,  # noqa: A002 - what it is
         key: str,
         function: Function,
         context: Context,
@@ -90,7 +90,7 @@ class Invocation:
 
     @property
     def wants_input(self) -> bool:
-        """Whether its driver should go on reading: below the mark, or starving, or not interested any more (R-128, R-129)."""
+        """Whether its driver should go on reading: below the mark, starving, or finished (R-128, R-129)."""
         return self.is_finished or not self.budget.is_high or self.is_starving
 
     def feed(self, command: Feed) -> None:

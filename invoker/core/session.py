@@ -1,8 +1,9 @@
 """What a protocol offers to the house: a `Session` that translates one wire conversation.
 
-A session is pure: it never waits, opens no socket, starts no thread, imports neither asyncio nor grpc. It is given frames
-and events and answers with steps, in the order in which they shall be done. So every rule of a protocol is tested by
-calling a method and comparing a list, and every door (asyncio, a plain thread, a test) drives the same code.
+A session is pure: it never waits, opens no socket, starts no thread, imports neither asyncio nor grpc. It is given
+frames and events and answers with steps, in the order in which they shall be done. So every rule of a protocol is
+tested by calling a method and comparing a list, and every door (asyncio, a plain thread, a test) drives the same
+code.
 """
 
 from __future__ import annotations

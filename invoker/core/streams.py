@@ -13,8 +13,8 @@ failed   the stream ended with an error; what    nothing
 ======== ======================================= =======================================
 
 All inputs of an invocation share one `Budget`, since they share one wire stream: a queue of its own for each would
-dead-lock a function that reads input 1 to its end before input 0. At the high-water mark the driver stops reading, *unless*
-a reader waits on an empty input (the starvation rule, R-129); at the hard cap the invocation fails (R-130).
+dead-lock a function that reads input 1 to its end before input 0. At the high-water mark the driver stops reading,
+*unless* a reader waits on an empty input (the starvation rule, R-129); at the hard cap the invocation fails (R-130).
 
 Nothing here waits and nothing here locks: whoever owns the invocation calls from one thread at a time.
 """
@@ -28,11 +28,14 @@ from typing import Any
 
 from invoker.codecs import Offer, Registry
 from invoker.errors import EncodeError, InputCancelled, InvocationError, LimitExceeded
-from invoker.mediatypes import rank
+from invoker.mediatypes import MediaType, parse, rank
 from invoker.message import EMPTY, Message
 from invoker.spec import IGNORED, StreamSpec
 
 __all__ = ["Budget", "InputStream", "Limits", "OutputStream", "StreamStatistics"]
+
+_MOST_DECODERS = 64
+"""A peer that invents parameters for each frame must not fill the memory (R-011)."""
 
 Decode = Callable[[Message[bytes]], Any]
 Encode = Callable[[Any], Message[bytes]]
@@ -77,18 +80,20 @@ class Budget:
         limits = self.limits
         return self.frames * 2 <= limits.high_frames and self.bytes * 2 <= limits.high_bytes
 
-    def check(self) -> None:
-        """Fail at the hard cap.
+    def add(self, size: int) -> None:
+        """Count one more frame with ``size`` bytes; one that is refused is not counted.
 
         Raises:
-            LimitExceeded: More is unread than the hard cap allows (R-130).
+            LimitExceeded: More would be unread than the hard cap allows (R-130).
         """
         limits = self.limits
-        if self.frames > limits.hard_frames or self.bytes > limits.hard_bytes:
+        frames, total = self.frames + 1, self.bytes + size
+        if frames > limits.hard_frames or total > limits.hard_bytes:
             raise LimitExceeded(
-                f"{self.frames} frames with {self.bytes} bytes are unread; the invocation may hold "
+                f"{frames} frames with {total} bytes are unread; the invocation may hold "
                 f"{limits.hard_frames} frames or {limits.hard_bytes} bytes"
             )
+        self.frames, self.bytes = frames, total
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,11 +139,10 @@ class InputStream:
         """
         decode = self._decoders.get(message.media_type)
         if decode is None:
-            decode = self._decoders[message.media_type] = self._decoder(message.media_type)
-        budget = self.budget
-        budget.frames += 1
-        budget.bytes += len(message.payload)
-        budget.check()
+            decode = self._decoder(message.media_type)
+            if len(self._decoders) < _MOST_DECODERS:
+                self._decoders[message.media_type] = decode
+        self.budget.add(len(message.payload))
         self.fed += 1
         self.queue.append((decode, message))
 
@@ -240,16 +244,30 @@ class OutputStream:
         return Message(encoded.payload, headers, encoded.media_type) if headers else encoded
 
     def _encode_as(self, payload: Any, media_type: str) -> Message[bytes]:
-        """Obey the media type that the function chose, if the peer accepts it."""
-        essence = media_type.partition(";")[0].strip().lower()
-        offers = tuple(offer for offer in self._offers if offer.media_type.essence == essence)
-        if offers:
-            return self._registry.encoder(offers, payload, index=self.index)(payload)
-        if isinstance(payload, (bytes, bytearray, memoryview)) and rank(self._accept or "*/*", [essence]):
-            return Message(bytes(payload), EMPTY, media_type)  # already encoded by the function, and acceptable
+        """Obey the media type that the function chose, if the peer accepts it.
+
+        Bytes that no codec takes are already encoded by the function. R-098: what leaves is concrete and has no ``q``.
+        """
+        try:
+            chosen = parse(media_type)
+        except (ValueError, TypeError, AttributeError) as error:
+            raise EncodeError(
+                f"output #{self.index} was given {media_type!a}, which is no media type: {error}"
+            ) from None
+        offers = tuple(offer for offer in self._offers if offer.media_type.essence == chosen.essence)
+        is_raw = isinstance(payload, (bytes, bytearray, memoryview))
+        try:
+            if offers:
+                return self._registry.encoder(offers, payload, index=self.index)(payload)
+        except EncodeError:
+            if not is_raw:
+                raise
+        if is_raw and not chosen.is_wildcard and rank(self._accept or "*/*", [chosen.essence]):
+            params = tuple((name, value) for name, value in chosen.params if name != "q")
+            return Message(bytes(payload), EMPTY, str(MediaType(chosen.type, chosen.subtype, params)))
         raise EncodeError(
-            f"output #{self.index} was given {media_type!r}, but the caller accepts {self._accept or '*/*'!r}"
-            + ("" if isinstance(payload, bytes) else f", and no codec makes it of {type(payload).__name__}")
+            f"output #{self.index} was given {media_type!a}, but the caller accepts {self._accept or '*/*'!r}"
+            + ("" if is_raw else f", and no codec makes it of {type(payload).__name__}")
         )
 
 
@@ -264,10 +282,11 @@ def wire_headers(headers: Any, index: int) -> dict[str, str]:
         EncodeError: A name is empty, or a name or value is not valid Unicode.
     """
     made: dict[str, str] = {}
-    for name, value in headers.items():
-        if isinstance(value, (list, tuple)):
-            value = value[0] if value else ""
-        name, value = str(name), str(value)
+    for key, given in headers.items():
+        first = given
+        if isinstance(given, (list, tuple)):
+            first = given[0] if given else ""
+        name, value = str(key), str(first)
         if not name:
             raise EncodeError(f"output #{index} has a header without a name")
         try:

@@ -1,8 +1,9 @@
 """`LoopRunner`: runs an async body on the loop, without a hop.
 
-A pull takes from the invocation at once, or parks on a future that the next feed resolves. An emit encodes and writes in
-the same task; so a slow peer suspends the function (R-127), and a generator is never ahead of the wire by more than one
-value. Each output is drained by a task of its own, which is fair by the order in which they wait for the wire (R-131).
+A pull takes from the invocation at once, or parks on a future that the next feed resolves. An emit encodes and
+writes in the same task; so a slow peer suspends the function (R-127), and a generator is never ahead of the wire by
+more than one value. Each output is drained by a task of its own, which is fair by the order in which they wait for
+the wire (R-131).
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ class LoopRunner:
 
     async def _run(self) -> None:
         task = asyncio.current_task()
-        assert task is not None  # noqa: S101 - a coroutine that runs has a task
+        assert task is not None
         self._tasks.add(task)
         try:
             await self._body()
@@ -173,7 +174,7 @@ async def _close(values: AsyncIterator[Any], invocation: Invocation) -> None:
             await close()
     except TimeoutError:
         log.warning("a function did not close within %s s", _CLOSE_S, extra={"invocation": invocation.id})
-    except BaseException as error:  # noqa: BLE001 - user code may raise anything in its finally
+    except BaseException as error:
         if not invocation.is_finished:
             raise
         if not isinstance(error, (asyncio.CancelledError, StopInvocation)):

@@ -1,9 +1,9 @@
 """The asyncio pump: runs any session over any channel.
 
-One task reads frames and applies the session's steps; each body has a runner of its own, which writes its outputs itself
-behind one lock around the wire. A single forwarder for all of them would dead-lock once a session feeds the output of one
-invocation into another. The conversation ends with the session's `Close`; bodies that have not left user code by then are
-told to, and are watched by the driver, so a peer never waits for somebody's ``finally``.
+One task reads frames and applies the session's steps; each body has a runner of its own, which writes its outputs
+itself behind one lock around the wire. A single forwarder for all of them would dead-lock once a session feeds the
+output of one invocation into another. The conversation ends with the session's `Close`; bodies that have not left
+user code by then are told to, and are watched by the driver, so a peer never waits for somebody's ``finally``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterable
 from typing import Any, Protocol
 
 from invoker.core.invocation import Invocation
@@ -181,7 +180,7 @@ class Conversation:
             await self._finish(runner, error)
 
     async def _command(self, step: Step) -> None:
-        assert isinstance(step, (EndInput, FailInputs, Cancel))  # noqa: S101 - the vocabulary has no other words
+        assert isinstance(step, (EndInput, FailInputs, Cancel))
         runner = self.runners.get(step.id)
         if runner is None:
             return

@@ -1,8 +1,8 @@
 """What the two runners share: `Runner` runs the body of one invocation and reports to its conversation.
 
-`LoopRunner` runs an async body as tasks of the loop; `ThreadRunner` runs a sync body in a thread of its own. Both end in
-the same way: exactly one call of ``host.finished``, at the invocation's first ending; user code may need a little longer
-to leave, for which `left` tells.
+`LoopRunner` runs an async body as tasks of the loop; `ThreadRunner` runs a sync body in a thread of its own. Both
+end in the same way: exactly one call of ``host.finished``, at the invocation's first ending; user code may need a
+little longer to leave, for which `left` tells.
 """
 
 from __future__ import annotations
@@ -80,21 +80,21 @@ def shape(spec: StreamSpec, message: Message[bytes], value: Any) -> Any:
 
 def call_failed(error: BaseException, *, debug: bool = False) -> InvocationError:
     """The function's call raised before it handed back a stream (R-119)."""
-    return _translated(error, CallError, debug)
+    return _translated(error, CallError, debug=debug)
 
 
 def production_failed(error: BaseException, *, debug: bool = False) -> InvocationError:
     """The function raised while producing (R-033, R-123)."""
-    return _translated(error, FunctionError, debug)
+    return _translated(error, FunctionError, debug=debug)
 
 
-def _translated(error: BaseException, kind: type[InvocationError], debug: bool) -> InvocationError:
+def _translated(error: BaseException, kind: type[InvocationError], *, debug: bool) -> InvocationError:
     if isinstance(error, InvocationError):
         return error
     if isinstance(error, InputCancelled):
         return error.error
     if isinstance(error, StopInvocation):
-        raise AssertionError("a stopped body has no ending of its own")
+        raise AssertionError("a stopped body has no ending of its own")  # noqa: TRY004 - it cannot happen
     if isinstance(error, InvokerError):
         return kind(error.detail)
     detail = describe(error)

@@ -1,8 +1,8 @@
 """`ThreadRunner`: runs a sync body in a thread of its own, so that it may block without stalling anybody.
 
-The invocation is owned by two threads in turns: the loop feeds it, the body's thread takes from it, and each does so while
-it holds this runner's one lock. Values cross in batches: what the body emits while the loop is busy writing waits in a
-short queue, and the loop is woken once for all of it. Decoding and encoding happen in the body's thread.
+The invocation is owned by two threads in turns: the loop feeds it, the body's thread takes from it, and each does so
+while it holds this runner's one lock. Values cross in batches: what the body emits while the loop is busy writing
+waits in a short queue, and the loop is woken once for all of it. Decoding and encoding happen in the body's thread.
 
 Each output has a thread that drains it (the first shares the body's), since each may block on an input of its own.
 """
@@ -101,7 +101,7 @@ class ThreadRunner:
             return self.invocation.finish(error)
 
     def stop(self) -> None:
-        """Make the body leave: its next pull or emit raises; a thread that stays is counted as stuck after the grace."""
+        """Make the body leave: its next pull or emit raises; one that stays counts as stuck after the grace."""
         with self.lock:
             self.is_stopped = True
             for queue in self._queues:

@@ -1,7 +1,8 @@
 """A pool of daemon threads that grows on demand, for sync functions.
 
 A thread that finished its work waits for the next for a while and then leaves, so short invocations do not pay for
-starting one. The threads are daemons: user code that never returns must not keep the process from ending (R-116, R-028).
+starting one. The threads are daemons: user code that never returns must not keep the process from ending (R-116,
+R-028).
 """
 
 from __future__ import annotations

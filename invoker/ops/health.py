@@ -49,7 +49,7 @@ class Health(health.aio.HealthServicer):  # type: ignore[misc]  # the package ha
         await self.refresh()
         return await super().Check(request, context)
 
-    async def List(self, request: Any, context: Any) -> Any:  # noqa: N802 - the method's name on the wire
+    async def List(self, request: Any, context: Any) -> Any:  # noqa: ARG002, N802 - the method's name on the wire
         """Answer for every service."""
         await self.refresh()
         statuses = {

@@ -9,7 +9,7 @@ import time
 from typing import Any, TextIO
 
 from invoker.core.invocation import Invocation
-from invoker.errors import FunctionError, CallError, InternalError, Status
+from invoker.errors import CallError, FunctionError, InternalError, Status
 
 __all__ = ["JsonFormatter", "TextFormatter", "log_ending", "set_up"]
 
@@ -19,11 +19,12 @@ _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "task
 
 
 def set_up(level: str, style: str, *, stream: TextIO | None = None) -> None:
-    """Send log lines to ``stream`` (default: stderr).
+    """Send log lines to a stream.
 
     Args:
         level: debug, info, warning or error.
         style: text, json, or auto: text when the stream is a terminal.
+        stream: Default: standard error.
     """
     stream = stream or sys.stderr
     is_text = style == "text" or (style == "auto" and stream.isatty())

@@ -1,18 +1,18 @@
 """`Watchdog`: names the line of an async function that blocks the loop.
 
-A thread looks whether the loop still beats. When it does not, the loop's own stack says where it is stuck, and the innermost
-frame outside the standard library and the invoker is the author's line. Each line is named once.
+A thread looks whether the loop still beats. When it does not, the loop's own stack says where it is stuck, and the
+innermost frame outside the standard library and the invoker is the author's line. Each line is named once.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import sys
 import sysconfig
 import threading
 import time
+from pathlib import Path
 from types import FrameType
 
 import invoker
@@ -21,7 +21,7 @@ __all__ = ["Watchdog"]
 
 log = logging.getLogger(__name__)
 
-_HOUSE = (os.path.dirname(invoker.__file__), sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"))
+_HOUSE = (str(Path(invoker.__file__).parent), sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"))
 
 
 class Watchdog:
@@ -74,5 +74,5 @@ class Watchdog:
         log.warning(
             "%s:%s in %s() blocks the event loop for %.2f s, and every other async invocation with it; "
             "await something instead, or write the function without async",
-            os.path.basename(place[0]), place[1], frame.f_code.co_name, silent_s,
+            Path(place[0]).name, place[1], frame.f_code.co_name, silent_s,
         )  # fmt: skip

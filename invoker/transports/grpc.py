@@ -1,9 +1,9 @@
 """The public grpc.aio door: riff calls over HTTP/2.
 
-Frames go through as serialised bytes, so a message that is not protobuf fails its own call with our words (R-120). Two facts
-of grpc.aio shape this file: a cancel, a lost connection, a passed deadline and an oversize frame first look like a normal end
-of the request stream, and the handler is cancelled up to 7 ms later (R-109, R-121); and a status text beyond 8 KiB reaches
-clients as RESOURCE_EXHAUSTED (R-118).
+Frames go through as serialised bytes, so a message that is not protobuf fails its own call with our words (R-120).
+Two facts of grpc.aio shape this file: a cancel, a lost connection, a passed deadline and an oversize frame first
+look like a normal end of the request stream, and the handler is cancelled up to 7 ms later (R-109, R-121); and a
+status text beyond 8 KiB reaches clients as RESOURCE_EXHAUSTED (R-118).
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class GrpcDoor:
 
     async def _invoke(self, _: object, context: grpc.aio.ServicerContext[Any, Any]) -> None:
         remaining = context.time_remaining()
-        deadline = None if remaining is None else time.monotonic() + remaining
+        deadline = None if remaining is None else time.monotonic() + remaining  # type: ignore[redundant-expr]  # the stubs forget that there may be none
         metadata = _metadata(context)
         session = RiffSession(metadata, function=metadata.get("invoker-function", ""))
         try:
@@ -118,17 +118,17 @@ class _GrpcChannel:
 
     __slots__ = ("_context", "_settle_s")
 
-    def __init__(self, context: grpc.aio.ServicerContext[Any, Any], settle_s: float) -> None:
+    def __init__(self, context: Any, settle_s: float) -> None:
         self._context = context
         self._settle_s = settle_s
 
     async def read(self) -> bytes | None:
-        frame: Any = await self._context.read()
+        frame = await self._context.read()
         if frame is grpc.aio.EOF:
             # R-109: give a cancel that looks like an end the time to show itself; it then cancels this very wait.
             await asyncio.sleep(self._settle_s)
             return None
-        assert isinstance(frame, bytes)  # noqa: S101 - the handler has no deserializer
+        assert isinstance(frame, bytes)
         return frame
 
     async def accepted(self) -> None:

@@ -230,7 +230,7 @@ def _bound(host: str, port: int, *, share_port: bool) -> socket.socket:
     except OSError as error:
         raise StartupError(f"cannot listen on {host}:{port} for HTTP: {error.strerror}; set INVOKER_HOST") from None
     try:
-        sock.setblocking(False)  # noqa: FBT003 - the socket module's own signature
+        sock.setblocking(False)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a port in TIME_WAIT is free, a taken one is not
         if share_port:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)

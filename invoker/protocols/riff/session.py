@@ -73,6 +73,8 @@ class RiffSession:
         try:
             signal = self._parse(frame)
         except WireError:
+            if self.state is State.CLOSED:
+                return ()
             raise ProtocolViolation(f"{len(frame)} bytes were received that are not an InputSignal") from None
         case = signal.WhichOneof("frame")
         if case == "data" and self.state is State.STREAMING:
@@ -84,6 +86,8 @@ class RiffSession:
         if case is None:
             # neither oneof case is set.
             raise ProtocolViolation(f"a signal is neither a start nor a data signal, while {self.state.value}")
+        if self.state is State.ENDED:
+            raise ProtocolViolation("a data signal was received after the half-close")
         # R-045, riff "Input Signals": the first signal must be a StartFrame.
         raise ProtocolViolation("a data signal was received, but the start signal was not received or processed yet")
 
@@ -112,7 +116,7 @@ class RiffSession:
             if message.headers:
                 frame.headers.update(message.headers)
             return (Send(pb.OutputSignal(data=frame).SerializeToString()),)
-        assert type(event) is Finished  # noqa: S101 - narrows the union for the type checker
+        assert type(event) is Finished
         self.state = State.CLOSED
         return (Close(event.error),)
 
@@ -129,7 +133,8 @@ class RiffSession:
         if names and len(names) != len(accepts):
             # R-053, riff "StartFrame": both lists have one entry an output.
             raise ProtocolViolation(
-                f"{len(names)} outputNames {list(names)} disagree with {len(accepts)} expectedContentTypes {list(accepts)}"
+                f"{len(names)} outputNames {list(names)} disagree with {len(accepts)} expectedContentTypes "
+                f"{list(accepts)}"
             )
         self.state = State.STREAMING
         return (Open(_ID, self._function, accepts, tuple(start.inputNames), names, self._metadata),)
