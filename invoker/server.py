@@ -177,6 +177,7 @@ class Server:
         self.grpc_address = _address(host, port)
 
     async def _open_http(self, tls: TlsFiles | None) -> None:
+        from invoker.ops.metrics import Metrics
         from invoker.transports.http import HttpDoor
 
         config = self.config
@@ -189,6 +190,7 @@ class Server:
             timeout_s=config.http_timeout_s or None,
             tls=tls,
             is_ready=self.is_ready,
+            metrics=Metrics(self.engine, self.driver).render,
         )
         self.http_address = await self._http.start()
 

@@ -1,0 +1,47 @@
+"""`Metrics`: what the engine counted, as Prometheus reads it."""
+
+from invoker.codecs import builtin
+from invoker.core.catalog import Catalog
+from invoker.core.engine import Engine
+from invoker.core.steps import Feed, Open
+from invoker.drive.driver import Driver
+from invoker.errors import Cancelled
+from invoker.message import Message
+from invoker.ops.metrics import Metrics
+from invoker.prepare import prepare_function
+
+
+def double(x: int) -> int:
+    return 2 * x
+
+
+async def test_each_ending_is_counted_by_its_status() -> None:
+    """Invocations, messages and bytes add up when an invocation is closed."""
+    engine = Engine(Catalog([prepare_function(double).function]), builtin(entry_points=False))
+    metrics = Metrics(engine, Driver(engine))
+    for error in (None, None, Cancelled("gone")):
+        invocation = engine.open(Open("a"))
+        invocation.feed(Feed("a", 0, Message(b"12", media_type="text/plain")))
+        invocation.emit(0, Message(b"24", media_type="text/plain"))
+        invocation.finish(error)
+        engine.close(invocation)
+    running = engine.open(Open("b"))
+    kind, text = metrics.render()
+    lines = text.decode().splitlines()
+    assert kind.startswith("text/plain")
+    assert 'invoker_invocations_total{status="OK"} 2.0' in lines
+    assert 'invoker_invocations_total{status="CANCELLED"} 1.0' in lines
+    assert "invoker_frames_in_total 3.0" in lines
+    assert "invoker_in_bytes_total 6.0" in lines
+    assert "invoker_out_bytes_total 6.0" in lines
+    assert "invoker_running_invocations 1.0" in lines
+    engine.close(running)
+
+
+async def test_stuck_threads_are_told() -> None:
+    """A thread that user code does not give back is visible."""
+    engine = Engine(Catalog([prepare_function(double).function]), builtin(entry_points=False))
+    driver = Driver(engine)
+    driver.threads.stuck = 3
+    _, text = Metrics(engine, driver).render()
+    assert b"invoker_stuck_threads 3.0" in text
