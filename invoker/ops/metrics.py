@@ -1,6 +1,7 @@
 """Metrics in the text format of Prometheus, made of the engine's counters when somebody asks.
 
-Nothing is counted twice and nothing is locked: the engine adds up plain integers at each ending, and this module reads them.
+Nothing is counted twice and nothing is locked: the engine adds up plain integers at each ending, and this module
+reads them.
 """
 
 from __future__ import annotations
