@@ -1,0 +1,175 @@
+"""The riff session: frames in, steps out."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from invoker._pb.riff import riff_rpc_pb2 as pb
+from invoker.core.steps import ALL, Close, Emitted, EndInput, Feed, Finished, Open, Send
+from invoker.errors import Cancelled, FunctionError, ProtocolViolation
+from invoker.message import Message
+from invoker.protocols.riff.session import RiffSession, State
+
+
+def start(types=("application/json",), ins=(), outs=()):
+    frame = pb.StartFrame(expectedContentTypes=types, inputNames=ins, outputNames=outs)
+    return pb.InputSignal(start=frame).SerializeToString()
+
+
+def data(payload=b"1", index=0, media_type="application/json", headers=None):
+    frame = pb.InputFrame(payload=payload, contentType=media_type, argIndex=index, headers=headers or {})
+    return pb.InputSignal(data=frame).SerializeToString()
+
+
+@pytest.fixture
+def session():
+    return RiffSession({"trace": "t"}, function="square")
+
+
+@pytest.fixture
+def started(session):
+    session.receive(start())
+    return session
+
+
+def test_a_start_frame_opens_the_invocation(session):
+    """Accept lists, names, metadata and the function's name reach the machinery as they came."""
+    steps = session.receive(start(["text/plain, */*", "image/png"], ["a"], ["x", "y"]))
+    assert list(steps) == [
+        Open("riff", "square", ("text/plain, */*", "image/png"), ("a",), ("x", "y"), {"trace": "t"}),
+    ]
+
+
+def test_R045_first_data_frame_is_a_violation(session):
+    """The first signal must be a StartFrame."""
+    with pytest.raises(ProtocolViolation, match="start signal was not received or processed yet"):
+        session.receive(data())
+
+
+def test_R046_second_start_frame_fails_and_is_named(started):
+    """A later StartFrame is a violation; the detail lists the rejected types and names."""
+    with pytest.raises(ProtocolViolation, match=r"only once.*text/csv.*'in2'.*'out2'"):
+        started.receive(start(["text/csv"], ["in2"], ["out2"]))
+
+
+@pytest.mark.parametrize("begin", [False, True])
+def test_R047_signal_without_a_case_is_a_violation(session, begin):
+    """A signal that is neither a start nor a data signal fails wherever it comes."""
+    if begin:
+        session.receive(start())
+    with pytest.raises(ProtocolViolation, match="neither a start nor a data signal"):
+        session.receive(b"")
+
+
+def test_R048_half_close_without_any_signal_is_a_violation(session):
+    """The grammar needs one StartFrame."""
+    with pytest.raises(ProtocolViolation, match="half-closed without any signal"):
+        session.half_close()
+
+
+def test_R049_start_frame_alone_then_half_close_is_legal(started):
+    """Zero InputFrames end every input, and nothing else."""
+    assert list(started.half_close()) == [EndInput("riff", ALL)]
+
+
+def test_R053_names_and_types_of_outputs_must_agree(session):
+    """outputNames, when given, are as many as expectedContentTypes."""
+    with pytest.raises(ProtocolViolation, match="2 outputNames"):
+        session.receive(start(["text/plain"], [], ["a", "b"]))
+
+
+def test_R054_names_may_be_left_out(session):
+    """Empty name lists mean unnamed streams."""
+    (opened,) = session.receive(start(["text/plain", "text/plain"]))
+    assert opened.input_names == () and opened.output_names == ()
+
+
+def test_R058_zero_outputs_are_legal(session):
+    """A sink is called with no types and no names."""
+    (opened,) = session.receive(start([]))
+    assert opened.accepts == ()
+
+
+def test_R062_values_go_where_arg_index_says(started):
+    """argIndex and headers are passed on; the default index is 0."""
+    assert list(started.receive(data(b"x", 3, "text/plain", {"k": "v"}))) == [
+        Feed("riff", 3, Message(b"x", {"k": "v"}, "text/plain")),
+    ]
+    assert started.receive(data(b"x"))[0].index == 0
+
+
+def test_R114_frames_after_the_function_ended_are_dropped(started):
+    """What is still under way when the function has returned is no error."""
+    assert list(started.deliver(Finished("riff"))) == [Close(None)]
+    assert list(started.receive(data())) == []
+    assert list(started.receive(b"\xff\xff\xff")) == []
+    assert list(started.half_close()) == []
+
+
+@pytest.mark.parametrize("frame", [b"\xff\xff\xff", bytes([0x12, 0x03, 0x12, 0x01, 0xFF])])
+def test_R120_bytes_that_are_no_signal_are_a_violation(started, frame):
+    """Undecodable protobuf and invalid UTF-8 in a string field fail this call with our words."""
+    with pytest.raises(ProtocolViolation, match="not an InputSignal"):
+        started.receive(frame)
+
+
+def test_R105_R106_outputs_leave_in_order_with_their_index(started):
+    """Each emitted message is one OutputSignal with resultIndex, type, headers and payload, in the order of emission."""
+    sent = []
+    for number in range(3):
+        message = Message(b"%d" % number, {"n": str(number)}, "text/plain")
+        (step,) = started.deliver(Emitted("riff", number % 2, message))
+        assert type(step) is Send
+        sent.append(pb.OutputSignal.FromString(step.frame).data)
+    assert [(one.payload, one.resultIndex, dict(one.headers)) for one in sent] == [
+        (b"0", 0, {"n": "0"}),
+        (b"1", 1, {"n": "1"}),
+        (b"2", 0, {"n": "2"}),
+    ]
+
+
+def test_R137_an_output_always_has_a_content_type(started):
+    """Callers copy it on, so it is never empty."""
+    (step,) = started.deliver(Emitted("riff", 0, Message(b"")))
+    assert pb.OutputSignal.FromString(step.frame).data.contentType == "application/octet-stream"
+
+
+def test_R160_unknown_fields_are_ignored(session):
+    """A newer peer may send fields that we do not know."""
+    extra = bytes([0xA2, 0x06, 0x01, 0x41])  # field 100, length-delimited
+    assert len(session.receive(start() + extra)) == 1
+    assert session.receive(data() + extra)[0].message.payload == b"1"
+
+
+def test_the_error_of_the_ending_is_the_status_of_the_call(started):
+    """Exactly one Close, with the invocation's error; nothing follows it."""
+    error = FunctionError("boom")
+    assert list(started.deliver(Finished("riff", error))) == [Close(error)]
+    assert list(started.deliver(Finished("riff", Cancelled("late")))) == []
+    assert list(started.deliver(Emitted("riff", 0, Message(b"")))) == []
+    assert started.state is State.CLOSED
+
+
+frames = st.one_of(
+    st.binary(max_size=40),
+    st.builds(start, st.lists(st.text(max_size=5), max_size=3), st.lists(st.text(max_size=3), max_size=3)),
+    st.builds(data, st.binary(max_size=5), st.integers(-(2**31), 2**31 - 1), st.text(max_size=8)),
+    st.none(),
+)
+
+
+@settings(max_examples=200)
+@given(st.lists(frames, max_size=12))
+def test_any_sequence_of_frames_yields_steps_or_a_violation(sequence):
+    """Whatever a peer sends, the session answers with steps or raises ProtocolViolation."""
+    session = RiffSession()
+    fed = []
+    for frame in sequence:
+        try:
+            steps = list(session.half_close() if frame is None else session.receive(frame))
+        except ProtocolViolation:
+            return
+        assert all(isinstance(step, (Open, Feed, EndInput)) for step in steps)
+        fed += [step.message.payload for step in steps if isinstance(step, Feed)]
+    wanted = [pb.InputSignal.FromString(one) for one in sequence if one is not None]
+    assert fed == [one.data.payload for one in wanted if one.WhichOneof("frame") == "data"]
