@@ -1,7 +1,7 @@
 """The vocabulary between sessions, invocations and drivers: commands, events, steps.
 
 A session turns wire frames into *commands* on invocations, and the *events* of invocations into frames to `Send`. What
-a session asks its driver to do is a *step*: a command, a `Send` or a `Close`. Ten words, and a new one needs an ADR.
+a session asks its driver to do is a *step*: a command, a `Send` or a `Close`. Nine words, and a new one needs an ADR.
 
 Values are slotted and frozen; making one costs about 0.1 µs, which the hot path pays once a frame.
 """

@@ -1,0 +1,168 @@
+"""Admission, negotiation and counting."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from invoker import function
+from invoker.codecs import builtin
+from invoker.core.catalog import Catalog
+from invoker.core.engine import Engine
+from invoker.core.steps import Feed, Open
+from invoker.errors import LimitExceeded, NotAcceptable, ProtocolViolation, ShuttingDown, Status, UnsupportedMediaType
+from invoker.message import Message, Output
+from invoker.prepare import prepare_function
+
+
+def square(x: int) -> int:
+    return x * x
+
+
+def add(a: int, b: int) -> int:
+    return a + b
+
+
+def tagged(xs: Iterator[int]) -> Iterator[Output]:
+    yield from ()
+
+
+def many(*streams: Iterator[int]) -> Iterator[int]:
+    yield from ()
+
+
+def sink(xs: Iterator[int]) -> None:
+    return None
+
+
+@function(input_types="image/png", output_types="image/png")
+def paint(image: bytes) -> bytes:
+    return image
+
+
+def engine_of(*functions, **settings):
+    return Engine(
+        Catalog([prepare_function(one).function for one in functions]), builtin(entry_points=False), **settings
+    )
+
+
+def test_RM1_opening_checks_arity_and_accepts_before_the_function_runs():
+    """Negotiation and arity are settled when an invocation is opened, and a refusal is counted."""
+    engine = engine_of(square)
+    opened = engine.open(Open("a", accepts=("text/plain",), input_names=("n",), output_names=("m",)))
+    assert opened.context.accepts == ("text/plain",) and opened.context.input_names == ("n",)
+    assert [output.name for output in opened.outputs] == ["m"]
+    for wrong in (Open("b", accepts=("text/zglorbf",)), Open("c", accepts=())):
+        with pytest.raises((NotAcceptable, ProtocolViolation)):
+            engine.open(wrong)
+    assert engine.counters.refused == 2 and len(engine.running) == 1
+
+
+def test_R052_the_count_of_content_types_is_the_count_of_outputs():
+    """A mismatch with a known arity names both numbers."""
+    with pytest.raises(ProtocolViolation, match=r"Invalid output count 3: function has only 1 output\(s\)"):
+        engine_of(square).open(Open("a", accepts=("text/plain",) * 3))
+
+
+def test_R055_the_count_of_input_names_is_the_count_of_inputs():
+    """Names, when given, are one an input; both numbers stand in the detail."""
+    with pytest.raises(ProtocolViolation, match=r"Invalid input count 3: function has only 2 input\(s\)"):
+        engine_of(add).open(Open("a", accepts=("*/*",), input_names=("a", "b", "c")))
+
+
+def test_R054_no_names_mean_the_functions_own_arity():
+    """A client that sends no names is served."""
+    assert len(engine_of(add).open(Open("a", accepts=("*/*",))).inputs) == 2
+
+
+@pytest.mark.parametrize(("names", "inputs"), [((), 1), (("a", "b", "c"), 3)])
+def test_R056_an_open_arity_is_that_of_the_names_else_one(names, inputs):
+    """Variadic inputs are as many as inputNames says."""
+    assert len(engine_of(many).open(Open("a", accepts=("*/*",), input_names=names)).inputs) == inputs
+
+
+def test_R039_an_open_output_arity_is_that_of_the_start_frame():
+    """Tagged outputs are as many as the caller expects."""
+    assert len(engine_of(tagged).open(Open("a", accepts=("*/*",) * 3)).outputs) == 3
+
+
+def test_R058_a_sink_has_no_outputs():
+    """Zero outputs are negotiated as such."""
+    assert engine_of(sink).open(Open("a", accepts=())).outputs == []
+
+
+def test_R100_an_unacceptable_second_output_is_named():
+    """The detail says which output it is."""
+    with pytest.raises(NotAcceptable, match="output #1 'y'"):
+        engine_of(tagged).open(Open("a", accepts=("application/json", "image/png"), output_names=("x", "y")))
+
+
+def test_R132_more_invocations_than_allowed_fail_at_once():
+    """The limit counts what runs, and a closed invocation makes room."""
+    engine = engine_of(square, max_invocations=1)
+    first = engine.open(Open("a"))
+    with pytest.raises(LimitExceeded, match="no more are allowed"):
+        engine.open(Open("a"))
+    first.finish(None)
+    engine.close(first)
+    engine.open(Open("a"))
+
+
+def test_a_draining_engine_takes_nothing_new():
+    """New invocations are refused as shutting down; running ones are not touched."""
+    engine = engine_of(square)
+    running = engine.open(Open("a"))
+    engine.is_draining = True
+    with pytest.raises(ShuttingDown):
+        engine.open(Open("b"))
+    assert not running.is_finished
+
+
+def test_R012_two_invocations_share_nothing():
+    """Names, accepts, metadata, queues and budgets are each invocation's own."""
+    engine = engine_of(square)
+    first = engine.open(Open("a", accepts=("text/plain",), input_names=("p",), metadata={"k": "1"}))
+    second = engine.open(Open("a", accepts=("application/json",), input_names=("q",), metadata={"k": "2"}))
+    first.feed(Feed("a", 0, Message(b"1", media_type="text/plain")))
+    assert second.budget.frames == 0 and not second.inputs[0].queue
+    assert (first.context.metadata["K"], second.context.metadata["K"]) == ("1", "2")
+    assert (first.context.input_names, second.context.input_names) == (("p",), ("q",))
+    assert first.outputs[0].encode(4).media_type == "text/plain"
+    assert second.outputs[0].encode(4).media_type == "application/json"
+    assert first.id != second.id
+
+
+def test_R011_nothing_of_an_ended_invocation_is_kept():
+    """Only numbers remain, and closing twice counts once."""
+    engine = engine_of(square)
+    for error in (None, LimitExceeded("x")):
+        invocation = engine.open(Open("a"))
+        invocation.finish(error)
+        engine.close(invocation)
+        engine.close(invocation)
+    assert not engine.running
+    assert engine.counters.finished == {Status.OK: 1, Status.RESOURCE_EXHAUSTED: 1}
+
+
+def test_media_types_that_a_function_declares_are_raw_bytes_for_it_alone():
+    """A function may speak image/png without a codec; another function of the process does not."""
+    engine = engine_of(paint, square)
+    opened = engine.open(Open("a", "paint", ("image/*",)))
+    opened.feed(Feed("a", 0, Message(b"\x89", media_type="image/png")))
+    assert opened.outputs[0].encode(b"\x89").media_type == "image/png"
+    with pytest.raises(NotAcceptable):
+        engine.open(Open("b", "square", ("image/png",)))
+    other = engine.open(Open("c", "square"))
+    with pytest.raises(UnsupportedMediaType):
+        other.feed(Feed("c", 0, Message(b"\x89", media_type="image/png")))
+
+
+def test_observers_hear_of_each_ending_once():
+    """on_close is told the invocation with its error."""
+    engine = engine_of(square)
+    heard = []
+    engine.on_close.append(heard.append)
+    invocation = engine.open(Open("a"))
+    invocation.finish(None)
+    engine.close(invocation)
+    engine.close(invocation)
+    assert heard == [invocation]

@@ -1,0 +1,146 @@
+"""One invocation, as pure state."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from invoker.codecs import builtin
+from invoker.core.catalog import Catalog
+from invoker.core.engine import Engine
+from invoker.core.steps import ALL, EndInput, FailInputs, Feed, Open
+from invoker.core.streams import Limits
+from invoker.errors import Cancelled, EncodeError, FunctionError, InputCancelled, ProtocolViolation
+from invoker.errors import UnsupportedMediaType
+from invoker.message import Message, Output
+from invoker.prepare import prepare_function
+
+
+def repeat(words: Iterator[str], counts: Iterator[int]) -> Iterator[Output]:
+    yield from ()
+
+
+@pytest.fixture
+def invocation():
+    engine = Engine(
+        Catalog([prepare_function(repeat).function]), builtin(entry_points=False), limits=Limits(high_frames=4)
+    )
+    return engine.open(Open("a", accepts=("text/plain", "application/json"), output_names=("x", "y")))
+
+
+def feed(index=0, payload=b"1", media_type="text/plain"):
+    return Feed("a", index, Message(payload, media_type=media_type))
+
+
+@pytest.mark.parametrize("index", [2, -1, 2**31 - 1, -(2**31)])
+def test_R064_index_out_of_range_is_a_violation(invocation, index):
+    """No such input, however large or negative the index is."""
+    with pytest.raises(ProtocolViolation, match=rf"argIndex {index} out of range for 2 input\(s\)"):
+        invocation.feed(feed(index))
+
+
+def test_R062_R063_each_input_keeps_its_own_order(invocation):
+    """Messages are routed by their index and stay in order there."""
+    for index, payload in ((0, b"a"), (1, b"1"), (0, b"b"), (1, b"2")):
+        invocation.feed(feed(index, payload))
+    assert [message.payload for _, message in invocation.inputs[0].queue] == [b"a", b"b"]
+    assert [message.payload for _, message in invocation.inputs[1].queue] == [b"1", b"2"]
+
+
+def test_R076_a_finished_invocation_ignores_frames(invocation):
+    """Errors of frames that nobody reads any more are no errors."""
+    invocation.finish(None)
+    invocation.feed(feed(7))
+    invocation.feed(feed(0, b"x", "application/x-doom"))
+    assert invocation.budget.frames == 0
+
+
+def test_RM2_a_refused_message_raises_and_leaves_the_others_alone(invocation):
+    """The machinery checks the range and the media type; what is queued stays queued."""
+    invocation.feed(feed())
+    with pytest.raises(UnsupportedMediaType):
+        invocation.feed(feed(1, b"x", "nonsense"))
+    assert len(invocation.inputs[0].queue) == 1
+
+
+def test_RM3_ending_inputs_is_idempotent_and_no_message_follows(invocation):
+    """One input or all of them end, twice is once, and a message after the end is a violation."""
+    invocation.end_inputs(EndInput("a", 1))
+    assert [stream.is_ended for stream in invocation.inputs] == [False, True]
+    invocation.end_inputs(EndInput("a", ALL))
+    invocation.end_inputs(EndInput("a", ALL))
+    with pytest.raises(ProtocolViolation, match="has ended"):
+        invocation.feed(feed(0))
+    with pytest.raises(ProtocolViolation, match="out of range"):
+        invocation.end_inputs(EndInput("a", 5))
+
+
+def test_R110_failing_the_inputs_shows_the_error_to_every_reader(invocation):
+    """Every open input raises; the invocation itself goes on."""
+    invocation.feed(feed())
+    invocation.fail_inputs(FailInputs("a", Cancelled("gone")))
+    for stream in invocation.inputs:
+        with pytest.raises(InputCancelled):
+            stream.take()
+    assert not invocation.is_finished
+
+
+def test_RM6_the_first_ending_wins(invocation):
+    """Later failures are not told to anybody."""
+    first = FunctionError("one")
+    assert invocation.finish(first)
+    assert not invocation.finish(FunctionError("two"))
+    assert not invocation.finish(None)
+    assert invocation.error is first
+
+
+def test_RM5_cancelling_releases_everything_and_may_come_twice(invocation):
+    """After a cancel nothing is held, and readers see why."""
+    for _ in range(3):
+        invocation.feed(feed())
+    error = Cancelled("gone")
+    assert invocation.finish(error) and not invocation.finish(error)
+    assert invocation.budget.frames == invocation.budget.bytes == 0
+    assert invocation.context.cancelled
+    with pytest.raises(InputCancelled):
+        invocation.inputs[0].take()
+
+
+def test_R128_R129_reading_pauses_at_the_mark_unless_a_reader_starves(invocation):
+    """Above the mark input is unwanted, except while somebody waits on an empty input."""
+    for _ in range(4):
+        invocation.feed(feed(0))
+    assert not invocation.wants_input
+    invocation.inputs[1].waiters += 1
+    assert invocation.is_starving and invocation.wants_input
+    invocation.feed(feed(1))
+    assert not invocation.is_starving and not invocation.wants_input
+
+
+def test_R111_only_the_last_output_to_end_ends_the_invocation(invocation):
+    """The end of one output of several is not the end."""
+    assert not invocation.end_output(1)
+    assert invocation.end_output(0)
+
+
+def test_R039_tagged_values_go_to_their_output_by_index_or_name(invocation):
+    """`Output` addresses by number, by the caller's name; an unknown one is an error that names it."""
+    assert invocation.encode(0, Output(1, 5))[0] == 1
+    assert invocation.encode(0, Output("y", 5))[0] == 1
+    assert invocation.encode(1, Output("x", "t"))[0] == 0
+    for target in ("z", 2, -1):
+        with pytest.raises(EncodeError, match=repr(target)):
+            invocation.encode(0, Output(target, 5))
+
+
+def test_R136_a_result_index_never_exceeds_the_outputs(invocation):
+    """Callers index a list with it, so it is our error before it is theirs."""
+    with pytest.raises(EncodeError, match="output #2"):
+        invocation.encode(2, "x")
+
+
+def test_R106_what_is_emitted_is_counted_where_it_leaves(invocation):
+    """Messages and bytes add up for the log and the metrics."""
+    for value in ("a", "bc"):
+        invocation.emit(*invocation.encode(0, value))
+    assert [output.emitted for output in invocation.outputs] == [2, 0]
+    assert invocation.bytes_out == 3

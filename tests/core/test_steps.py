@@ -1,0 +1,25 @@
+"""The vocabulary."""
+
+import pytest
+
+from invoker.core import steps
+from invoker.core.steps import Emitted, EndInput, Feed, Open, Send
+from invoker.message import Message
+
+
+def test_steps_are_values():
+    """Equal content is equal, and nothing can be changed after the fact."""
+    assert Feed("a", 0, Message(b"1")) == Feed("a", 0, Message(b"1"))
+    assert EndInput("a").index == steps.ALL
+    with pytest.raises(AttributeError):
+        Open("a").id = "b"
+    with pytest.raises(AttributeError):
+        Send(b"").frame = b"x"
+    with pytest.raises(AttributeError):
+        Emitted("a", 0, Message(b"")).index = 1
+
+
+def test_the_vocabulary_has_nine_words():
+    """A new word needs an ADR."""
+    words = {name for name in steps.__all__ if name not in ("ALL", "Command", "Event", "Step")}
+    assert words == {"Open", "Feed", "EndInput", "FailInputs", "Cancel", "Emitted", "Finished", "Send", "Close"}
