@@ -11,7 +11,8 @@ def test_R073_headers_are_looked_up_without_regard_to_case():
     """The original spelling is what iteration gives."""
     headers = Headers({"X-Custom": "1"})
     assert headers["x-custom"] == headers["X-CUSTOM"] == "1"
-    assert list(headers) == ["X-Custom"] and "x-CUSTOM" in headers
+    assert list(headers) == ["X-Custom"]
+    assert "x-CUSTOM" in headers
     assert headers.get("other") is None
     with pytest.raises(KeyError):
         headers["other"]
@@ -29,13 +30,16 @@ def test_R074_names_that_differ_only_in_case_are_both_kept():
 def test_headers_keep_what_they_were_given(items):
     """Nothing is lost, renamed or reordered."""
     headers = Headers(items)
-    assert dict(headers.items()) == items and list(headers) == list(items) and len(headers) == len(items)
+    assert dict(headers.items()) == items
+    assert list(headers) == list(items)
+    assert len(headers) == len(items)
 
 
 def test_messages_are_values():
     """Headers and media type may be left out; nothing can be changed."""
     message = Message(5)
-    assert message.headers is EMPTY and message.media_type == ""
+    assert message.headers is EMPTY
+    assert message.media_type == ""
     with pytest.raises(AttributeError):
         message.payload = 6
     assert Output("x", 1) == Output("x", 1)

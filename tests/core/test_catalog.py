@@ -22,7 +22,8 @@ def lifted(*functions):
 def test_the_only_function_needs_no_name():
     """An empty name finds the one function."""
     catalog = Catalog(lifted(one))
-    assert catalog.find("").spec.name == "one" and catalog.find("one") is catalog.find("")
+    assert catalog.find("").spec.name == "one"
+    assert catalog.find("one") is catalog.find("")
     assert len(catalog) == 1
 
 
@@ -31,7 +32,7 @@ def test_several_functions_are_found_by_name():
     catalog = Catalog(lifted(one, two))
     assert catalog.find("two").spec.name == "two"
     assert [each.spec.name for each in catalog] == ["one", "two"]
-    with pytest.raises(ProtocolViolation, match="2 functions .*invoker-function"):
+    with pytest.raises(ProtocolViolation, match=r"2 functions .*invoker-function"):
         catalog.find("")
     with pytest.raises(ProtocolViolation, match="no function is named 'three'; this invoker serves one, two"):
         catalog.find("three")
@@ -39,7 +40,7 @@ def test_several_functions_are_found_by_name():
 
 def test_names_are_unique():
     """Two functions of one name cannot be told apart."""
-    with pytest.raises(ValueError, match="both|named 'one'"):
+    with pytest.raises(ValueError, match="named 'one'"):
         Catalog(lifted(one, one))
 
 

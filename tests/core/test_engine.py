@@ -49,12 +49,14 @@ def test_RM1_opening_checks_arity_and_accepts_before_the_function_runs():
     """Negotiation and arity are settled when an invocation is opened, and a refusal is counted."""
     engine = engine_of(square)
     opened = engine.open(Open("a", accepts=("text/plain",), input_names=("n",), output_names=("m",)))
-    assert opened.context.accepts == ("text/plain",) and opened.context.input_names == ("n",)
+    assert opened.context.accepts == ("text/plain",)
+    assert opened.context.input_names == ("n",)
     assert [output.name for output in opened.outputs] == ["m"]
     for wrong in (Open("b", accepts=("text/zglorbf",)), Open("c", accepts=())):
         with pytest.raises((NotAcceptable, ProtocolViolation)):
             engine.open(wrong)
-    assert engine.counters.refused == 2 and len(engine.running) == 1
+    assert engine.counters.refused == 2
+    assert len(engine.running) == 1
 
 
 def test_R052_the_count_of_content_types_is_the_count_of_outputs():
@@ -123,7 +125,8 @@ def test_R012_two_invocations_share_nothing():
     first = engine.open(Open("a", accepts=("text/plain",), input_names=("p",), metadata={"k": "1"}))
     second = engine.open(Open("a", accepts=("application/json",), input_names=("q",), metadata={"k": "2"}))
     first.feed(Feed("a", 0, Message(b"1", media_type="text/plain")))
-    assert second.budget.frames == 0 and not second.inputs[0].queue
+    assert second.budget.frames == 0
+    assert not second.inputs[0].queue
     assert (first.context.metadata["K"], second.context.metadata["K"]) == ("1", "2")
     assert (first.context.input_names, second.context.input_names) == (("p",), ("q",))
     assert first.outputs[0].encode(4).media_type == "text/plain"

@@ -9,8 +9,14 @@ from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
 from invoker.core.steps import ALL, EndInput, FailInputs, Feed, Open
 from invoker.core.streams import Limits
-from invoker.errors import Cancelled, EncodeError, FunctionError, InputCancelled, ProtocolViolation
-from invoker.errors import UnsupportedMediaType
+from invoker.errors import (
+    Cancelled,
+    EncodeError,
+    FunctionError,
+    InputCancelled,
+    ProtocolViolation,
+    UnsupportedMediaType,
+)
 from invoker.message import Message, Output
 from invoker.prepare import prepare_function
 
@@ -98,7 +104,8 @@ def test_RM5_cancelling_releases_everything_and_may_come_twice(invocation):
     for _ in range(3):
         invocation.feed(feed())
     error = Cancelled("gone")
-    assert invocation.finish(error) and not invocation.finish(error)
+    assert invocation.finish(error)
+    assert not invocation.finish(error)
     assert invocation.budget.frames == invocation.budget.bytes == 0
     assert invocation.context.cancelled
     with pytest.raises(InputCancelled):
@@ -111,9 +118,11 @@ def test_R128_R129_reading_pauses_at_the_mark_unless_a_reader_starves(invocation
         invocation.feed(feed(0))
     assert not invocation.wants_input
     invocation.inputs[1].waiters += 1
-    assert invocation.is_starving and invocation.wants_input
+    assert invocation.is_starving
+    assert invocation.wants_input
     invocation.feed(feed(1))
-    assert not invocation.is_starving and not invocation.wants_input
+    assert not invocation.is_starving
+    assert not invocation.wants_input
 
 
 def test_R111_only_the_last_output_to_end_ends_the_invocation(invocation):

@@ -8,8 +8,15 @@ from hypothesis import strategies as st
 
 from invoker.codecs import builtin
 from invoker.core.streams import Budget, InputStream, Limits, OutputStream, wire_headers
-from invoker.errors import Cancelled, DecodeError, EncodeError, InputCancelled, LimitExceeded, NotAcceptable
-from invoker.errors import UnsupportedMediaType
+from invoker.errors import (
+    Cancelled,
+    DecodeError,
+    EncodeError,
+    InputCancelled,
+    LimitExceeded,
+    NotAcceptable,
+    UnsupportedMediaType,
+)
 from invoker.message import Message
 from invoker.spec import IGNORED, StreamSpec
 
@@ -35,7 +42,8 @@ def test_R063_messages_are_taken_in_arrival_order():
     for number in range(10_000):
         stream.feed(text(b"%d" % number))
     assert [taken(stream) for _ in range(10_000)] == list(range(10_000))
-    assert stream.take() is None and not stream.is_ended
+    assert stream.take() is None
+    assert not stream.is_ended
 
 
 def test_R065_media_type_is_checked_when_a_message_arrives():
@@ -68,7 +76,8 @@ def test_R109_an_end_lets_the_queue_be_read_first():
     stream = make_input()
     stream.feed(text(b"a"))
     stream.end()
-    assert stream.is_ended and taken(stream) == "a"
+    assert stream.is_ended
+    assert taken(stream) == "a"
     assert stream.take() is None
 
 
@@ -100,7 +109,8 @@ def test_R128_budget_is_high_at_the_mark_and_low_at_half_of_it():
     second.feed(text(b"x"))
     assert budget.is_high
     first.take()
-    assert not budget.is_high and not budget.is_low
+    assert not budget.is_high
+    assert not budget.is_low
     first.take()
     assert budget.is_low
     first.feed(text(b"x" * 100))
@@ -115,7 +125,8 @@ def test_R130_hard_cap_refuses_the_message_that_would_pass_it(limits):
         stream.feed(text(b"x" * 10))
     with pytest.raises(LimitExceeded, match="are unread"):
         stream.feed(text(b"x" * 10))
-    assert stream.budget.frames == 3 and stream.budget.bytes == 30
+    assert stream.budget.frames == 3
+    assert stream.budget.bytes == 30
 
 
 def test_a_payload_that_nobody_reads_is_never_decoded():

@@ -81,7 +81,8 @@ def test_R053_names_and_types_of_outputs_must_agree(session):
 def test_R054_names_may_be_left_out(session):
     """Empty name lists mean unnamed streams."""
     (opened,) = session.receive(start(["text/plain", "text/plain"]))
-    assert opened.input_names == () and opened.output_names == ()
+    assert opened.input_names == ()
+    assert opened.output_names == ()
 
 
 def test_R058_zero_outputs_are_legal(session):
@@ -114,7 +115,7 @@ def test_R120_bytes_that_are_no_signal_are_a_violation(started, frame):
 
 
 def test_R105_R106_outputs_leave_in_order_with_their_index(started):
-    """Each emitted message is one OutputSignal with resultIndex, type, headers and payload, in the order of emission."""
+    """Each emitted message is one OutputSignal with index, type, headers and payload, in the order of emission."""
     sent = []
     for number in range(3):
         message = Message(b"%d" % number, {"n": str(number)}, "text/plain")
