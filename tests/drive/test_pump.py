@@ -1,0 +1,506 @@
+"""Conversations: a real session, driver and loop over a channel of lists."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from invoker import InputCancelled, Status, StatusError
+from invoker.core.streams import Limits
+from invoker.errors import Cancelled, LimitExceeded, ProtocolViolation
+from tests.drive.memory import Peer, driver_of
+
+pytestmark = pytest.mark.usefixtures("short_idle")
+
+
+@pytest.fixture
+def short_idle(monkeypatch):
+    """Idle threads leave soon, so that no test leaves one behind."""
+    monkeypatch.setattr("invoker.drive.threads._IDLE_S", 0.05)
+
+
+def square(x: int) -> int:
+    return x * x
+
+
+async def square_async(x: int) -> int:
+    return x * x
+
+
+def gen(xs: Iterator[int]) -> Iterator[int]:
+    for x in xs:
+        yield x * x
+
+
+async def agen(xs: AsyncIterator[int]) -> AsyncIterator[int]:
+    async for x in xs:
+        yield x * x
+
+
+@pytest.mark.parametrize("function", [square, square_async, gen, agen])
+async def test_every_style_answers_in_order(function):
+    """Sync and async, mapped and streaming: n inputs, n outputs, OK."""
+    peer = Peer(driver_of(function)).start()
+    for number in range(50):
+        peer.data(b"%d" % number)
+    assert await peer.half_close().end() is None
+    assert peer.payloads() == [b"%d" % (n * n) for n in range(50)]
+    assert not peer.driver.engine.running
+
+
+@pytest.mark.parametrize("function", [square, square_async])
+async def test_R032_zero_inputs_give_zero_outputs(function):
+    """A start and a half-close: OK, and the function is not called."""
+    peer = Peer(driver_of(function)).start().half_close()
+    assert await peer.end() is None
+    assert peer.got == []
+
+
+async def test_R050_a_source_flows_before_any_input():
+    """The StartFrame alone starts the function; the call is still open on the caller's side."""
+
+    def greet(names: Iterator[str]) -> Iterator[str]:
+        yield "hello"
+        yield from names
+
+    peer = Peer(driver_of(greet)).start("text/plain")
+    assert await peer.outputs(1) == [b"hello"]
+    assert await peer.data(b"x", media_type="text/plain").half_close().end() is None
+    assert peer.payloads() == [b"hello", b"x"]
+
+
+async def test_R051_R133_nothing_is_sent_before_the_start_frame():
+    """Neither headers nor outputs leave before it; headers leave as soon as it is accepted."""
+
+    def one() -> Iterator[int]:
+        yield 1
+
+    peer = Peer(driver_of(one))
+    await asyncio.sleep(0.05)
+    assert not peer.is_accepted
+    assert not peer.got
+    assert await peer.start().end() is None
+    assert peer.is_accepted
+    assert peer.payloads() == [b"1"]
+
+
+@pytest.mark.parametrize("function", [gen, agen])
+async def test_R075_earlier_outputs_precede_a_decoding_error(function):
+    """What came before a bad payload is answered; then the call fails at once, without a half-close."""
+    peer = Peer(driver_of(function)).start().data(b"2").data(b"x")
+    error = await peer.end()
+    assert str(error).startswith("Invoker: Bad Input Signal")
+    assert peer.payloads() == [b"4"]
+
+
+async def test_a_decode_error_ends_the_call_although_the_function_swallows_it():
+    """Ruling 3: the ending is the invoker's, not the function's."""
+
+    def stubborn(xs: Iterator[int]) -> Iterator[int]:
+        while True:
+            try:
+                yield next(xs)
+            except Exception:
+                yield -1
+
+    error = await Peer(driver_of(stubborn)).start().data(b"x").end()
+    assert str(error).startswith("Invoker: Bad Input Signal")
+
+
+async def test_R110_R115_a_peer_that_is_gone_reaches_every_style():
+    """Blocked reads wake with InputCancelled, and ``finally`` runs."""
+    seen: list[str] = []
+    left = threading.Semaphore(0)
+
+    def sync(xs: Iterator[int]) -> Iterator[int]:
+        try:
+            yield from xs
+        except InputCancelled as error:
+            seen.append(error.error.status.name)
+            raise
+        finally:
+            left.release()
+
+    async def asynchronous(xs: AsyncIterator[int]) -> AsyncIterator[int]:
+        try:
+            async for x in xs:
+                yield x
+        except InputCancelled as error:
+            seen.append(error.error.status.name)
+            raise
+        finally:
+            left.release()
+
+    for function in (sync, asynchronous):
+        driver = driver_of(function)
+        peer = Peer(driver).start().data(b"1")
+        await peer.outputs(1)
+        peer.raw(Cancelled("gone"))
+        error = await peer.end()
+        assert error.status is Status.CANCELLED
+        assert await asyncio.to_thread(left.acquire, timeout=5)
+        assert await driver.left(5)
+    assert seen == ["CANCELLED", "CANCELLED"]
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_R112_an_error_on_one_output_ends_the_call_at_once(is_async):
+    """Although the other output is endless; that one is closed."""
+    closed = threading.Event()
+
+    def endless():
+        try:
+            yield from itertools.count()
+        finally:
+            closed.set()
+
+    def failing():
+        yield 1
+        raise ValueError("boom")
+
+    def both(xs: Iterator[int]) -> tuple[Iterator[int], Iterator[int]]:
+        return endless(), failing()
+
+    async def aendless():
+        try:
+            while True:
+                yield 0
+                await asyncio.sleep(0)
+        finally:
+            closed.set()
+
+    async def afailing():
+        yield 1
+        raise ValueError("boom")
+
+    async def aboth(xs: AsyncIterator[int]) -> tuple[AsyncIterator[int], AsyncIterator[int]]:
+        return aendless(), afailing()
+
+    driver = driver_of(aboth if is_async else both)
+    error = await Peer(driver).start("application/json", "application/json").end()
+    assert str(error) == "Invoker: Unexpected Error: ValueError: boom"
+    assert await asyncio.to_thread(closed.wait, 5)
+    assert await driver.left(5)
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_R113_values_before_the_error_are_delivered_before_it(is_async):
+    """Three values, then the error."""
+
+    def three() -> Iterator[int]:
+        yield from (1, 2, 3)
+        raise ValueError("boom")
+
+    async def athree() -> AsyncIterator[int]:
+        for value in (1, 2, 3):
+            yield value
+        raise ValueError("boom")
+
+    peer = Peer(driver_of(athree if is_async else three)).start()
+    assert str(await peer.end()) == "Invoker: Unexpected Error: ValueError: boom"
+    assert peer.payloads() == [b"1", b"2", b"3"]
+
+
+@pytest.mark.parametrize("function", [gen, agen])
+async def test_R114_the_function_may_end_before_its_input(function):
+    """The call ends with OK although the caller never half-closes."""
+
+    def first(xs: Iterator[int]) -> Iterator[int]:
+        yield next(xs)
+
+    async def afirst(xs: AsyncIterator[int]) -> AsyncIterator[int]:
+        async for x in xs:
+            yield x
+            return
+
+    peer = Peer(driver_of(first if function is gen else afirst)).start().data(b"1").data(b"2").data(b"3")
+    assert await peer.end() is None
+    assert peer.payloads() == [b"1"]
+
+
+async def test_R116_a_deaf_sync_function_blocks_nobody_and_is_counted():
+    """Its call ends, others run, its late output is dropped, and its thread is counted as stuck until it leaves."""
+    inside, go = threading.Event(), threading.Event()
+
+    def deaf(xs: Iterator[int]) -> Iterator[int]:
+        next(xs)
+        inside.set()
+        go.wait(10)
+        yield 1
+
+    peer = Peer(driver_of(deaf, grace_s=0.05)).start().data(b"1")
+    assert await asyncio.to_thread(inside.wait, 5)
+    threads = peer.driver.threads
+    await peer.driver.conversations.copy().pop().fail_all(Cancelled("gone"))
+    assert (await peer.end()).status is Status.CANCELLED
+    while not threads.stuck:  # noqa: ASYNC110 - a counter has no event
+        await asyncio.sleep(0.01)
+    assert threads.busy == 1
+    go.set()
+    assert await peer.driver.left(5)
+    while threads.stuck:  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    assert peer.got == []
+
+
+@pytest.mark.parametrize("error", [SystemExit(1), KeyboardInterrupt(), GeneratorExit(), StopIteration()])
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_R123_exit_like_exceptions_fail_the_call_only(error, is_async):
+    """They become Unexpected Error and never end the process."""
+
+    def leave(x: int) -> int:
+        raise error
+
+    async def aleave(x: int) -> int:
+        raise error
+
+    ended = await Peer(driver_of(aleave if is_async else leave)).start().data(b"1").end()
+    assert str(ended).startswith("Invoker: Unexpected Error")
+
+
+async def test_R124_a_passed_deadline_ends_the_call():
+    """The function is stopped and the status is DEADLINE_EXCEEDED."""
+
+    async def forever() -> AsyncIterator[int]:
+        await asyncio.sleep(3600)
+        yield 1
+
+    peer = Peer(driver_of(forever), deadline=time.monotonic() + 0.05).start()
+    assert (await peer.end()).status is Status.DEADLINE_EXCEEDED
+    assert await peer.driver.left(5)
+
+
+@pytest.mark.parametrize("function", [gen, agen])
+async def test_R125_R012_parallel_calls_do_not_mix(function):
+    """100 conversations of one driver get their own values only."""
+    driver = driver_of(function)
+    peers = [Peer(driver).start().data(b"%d" % number).half_close() for number in range(100)]
+    assert await asyncio.gather(*(peer.end() for peer in peers)) == [None] * 100
+    assert [peer.payloads() for peer in peers] == [[b"%d" % (n * n)] for n in range(100)]
+
+
+async def test_R126_input_is_taken_independently_of_output():
+    """A function that emits only after 100 inputs works, without a half-close."""
+
+    def hundred(xs: Iterator[int]) -> Iterator[int]:
+        yield sum(itertools.islice(xs, 100))
+
+    peer = Peer(driver_of(hundred)).start()
+    for _ in range(100):
+        peer.data(b"1")
+    assert await peer.end() is None
+    assert peer.payloads() == [b"100"]
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_R127_RM4_a_peer_that_does_not_read_suspends_the_function(is_async):
+    """The producer stalls after a bounded number of values, and goes on when the peer reads again."""
+    produced = itertools.count()
+    last = 0
+
+    def numbers() -> Iterator[int]:
+        nonlocal last
+        for last in produced:  # noqa: UP028 - `yield from` would not tell how far it is
+            yield last
+
+    async def anumbers() -> AsyncIterator[int]:
+        nonlocal last
+        for last in produced:
+            yield last
+
+    peer = Peer(driver_of(anumbers if is_async else numbers))
+    peer.reading.clear()
+    peer.start()
+    await asyncio.sleep(0.2)
+    stalled = last
+    assert stalled <= 64
+    await asyncio.sleep(0.1)
+    assert last == stalled
+    peer.reading.set()
+    assert await peer.outputs(200) == [b"%d" % n for n in range(200)]
+    peer.raw(Cancelled("enough"))
+    await peer.end()
+    assert await peer.driver.left(5)
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_R128_R129_reading_pauses_at_the_mark_but_starvation_reads_on(is_async):
+    """A function that lists input 1 and then input 0 gets both, far beyond the mark."""
+
+    def second_first(a: Iterator[int], b: Iterator[int]) -> Iterator[int]:
+        yield len(list(b))
+        yield len(list(a))
+
+    async def asecond_first(a: AsyncIterator[int], b: AsyncIterator[int]) -> AsyncIterator[int]:
+        yield len([x async for x in b])
+        yield len([x async for x in a])
+
+    peer = Peer(driver_of(asecond_first if is_async else second_first, limits=Limits(high_frames=8))).start()
+    for number in range(500):
+        peer.data(b"1", number % 2)
+    assert await peer.half_close().end() is None
+    assert peer.payloads() == [b"250", b"250"]
+
+
+async def test_R128_a_sleeping_function_stops_the_reading():
+    """Frames beyond the mark stay with the transport until the function reads."""
+    go = asyncio.Event()
+
+    async def late(xs: AsyncIterator[int]) -> AsyncIterator[int]:
+        await go.wait()
+        yield sum([x async for x in xs])
+
+    peer = Peer(driver_of(late, limits=Limits(high_frames=8))).start()
+    for _ in range(100):
+        peer.data(b"1")
+    await asyncio.sleep(0.05)
+    assert peer.reads == 9  # the start and eight frames
+    go.set()
+    assert await peer.half_close().end() is None
+    assert peer.payloads() == [b"100"]
+
+
+async def test_R130_the_hard_cap_ends_a_starving_call():
+    """Endless frames for an input that nobody reads, while the function waits on the other."""
+
+    async def other(a: AsyncIterator[int], b: AsyncIterator[int]) -> AsyncIterator[int]:
+        async for x in b:
+            yield x
+
+    peer = Peer(driver_of(other, limits=Limits(high_frames=4, hard_frames=50))).start()
+    for _ in range(60):
+        peer.data(b"1", 0)
+    error = await peer.end()
+    assert isinstance(error, LimitExceeded)
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_R131_R111_an_endless_output_does_not_starve_a_slow_one(is_async):
+    """The slow output's value arrives; its end does not end the call."""
+    go = threading.Event()
+
+    def slow():
+        go.wait(5)
+        yield 7
+
+    def both() -> tuple[Iterator[int], Iterator[int]]:
+        return itertools.count(), slow()
+
+    async def aslow():
+        while not go.is_set():  # noqa: ASYNC110 - it shall stay busy
+            await asyncio.sleep(0)
+        yield 7
+
+    async def acount():
+        for number in itertools.count():
+            yield number
+            await asyncio.sleep(0)
+
+    async def aboth() -> tuple[AsyncIterator[int], AsyncIterator[int]]:
+        return acount(), aslow()
+
+    peer = Peer(driver_of(aboth if is_async else both)).start("application/json", "application/json")
+    await peer.outputs(50)
+    go.set()
+    async with peer.arrived:
+        await peer.arrived.wait_for(lambda: peer.payloads(1) == [b"7"])
+        seen = len(peer.got)
+        await peer.arrived.wait_for(lambda: len(peer.got) > seen + 50)
+    assert not peer.task.done()
+    peer.raw(Cancelled("enough"))
+    await peer.end()
+    assert await peer.driver.left(5)
+
+
+async def test_R044_a_function_chooses_its_status():
+    """A StatusError reaches the peer as it stands."""
+
+    def refuse(x: int) -> int:
+        raise StatusError(Status.NOT_FOUND, "no such row")
+
+    error = await Peer(driver_of(refuse)).start().data(b"1").end()
+    assert (error.status, str(error)) == (Status.NOT_FOUND, "no such row")
+
+
+async def test_R119_a_call_that_raises_is_told_from_a_stream_that_raises():
+    """UIE when the call itself raises."""
+
+    def broken(xs: Iterator[int]) -> Iterator[int]:
+        raise ValueError("boom")
+
+    error = await Peer(driver_of(broken)).start().end()
+    assert str(error) == "Invoker: Unexpected Invocation Error: ValueError: boom"
+
+
+async def test_R013_R120_garbage_fails_its_own_call_only():
+    """Another call of the same driver is untouched."""
+    driver = driver_of(gen)
+    good = Peer(driver).start().data(b"3")
+    bad = Peer(driver).start().raw(b"\xff\xff\xff")
+    assert isinstance(await bad.end(), ProtocolViolation)
+    assert await good.data(b"4").half_close().end() is None
+    assert good.payloads() == [b"9", b"16"]
+
+
+async def test_R159_one_call_is_one_window_of_the_caller():
+    """Input is neither sliced nor repeated: one call of the function sees all of it, however long it pauses."""
+    calls = []
+
+    async def window(xs: AsyncIterator[int]) -> AsyncIterator[int]:
+        calls.append(1)
+        yield sum([x async for x in xs])
+
+    peer = Peer(driver_of(window)).start()
+    for _ in range(3):
+        peer.data(b"1")
+        await asyncio.sleep(0.02)
+    assert await peer.half_close().end() is None
+    assert (calls, peer.payloads()) == ([1], [b"3"])
+
+
+async def test_R034_a_sync_function_may_return_an_awaitable():
+    """It is awaited on the loop while the thread waits."""
+
+    def deferred(x: int):
+        async def later():
+            await asyncio.sleep(0)
+            return x + 1
+
+        return later()
+
+    peer = Peer(driver_of(deferred)).start().data(b"1").data(b"2").half_close()
+    assert await peer.end() is None
+    assert peer.payloads() == [b"2", b"3"]
+
+
+async def test_cancelling_the_pump_ends_the_invocation():
+    """The transport's task is cancelled when the peer is gone."""
+    driver = driver_of(agen)
+    peer = Peer(driver).start().data(b"2")
+    await peer.outputs(1)
+    peer.task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await peer.task
+    assert await driver.left(5)
+    assert not driver.engine.running
+    assert not driver.conversations
+
+
+async def test_R134_a_call_that_outlives_its_inputs_is_logged(caplog):
+    """An operator hears of a window that does not end."""
+    go = asyncio.Event()
+
+    async def hang(xs: AsyncIterator[int]) -> AsyncIterator[int]:
+        await go.wait()
+        yield 1
+
+    peer = Peer(driver_of(hang, lingering_s=0.01)).start().half_close()
+    while "goes on although its inputs ended" not in caplog.text:  # noqa: ASYNC110 - a log has no event
+        await asyncio.sleep(0.01)
+    go.set()
+    assert await peer.end() is None
