@@ -108,7 +108,8 @@ def _serve(options: argparse.Namespace) -> int:
     server = build(config, options.entrypoint)
     try:
         with asyncio.Runner(loop_factory=_loop_factory(config.loop)) as runner:
-            return runner.run(server.run())
+            code: int = runner.run(server.run())
+            return code
     finally:
         logging.shutdown()
 

@@ -41,6 +41,7 @@ class Threads:
         self._work: deque[Work] = deque()
         self._idle = 0
         self._numbers = 0
+        self._is_closed = False
 
     @property
     def is_failing(self) -> bool:
@@ -67,6 +68,12 @@ class Threads:
             name = f"invoker-body-{self._numbers}"
         threading.Thread(target=self._run, name=name, daemon=True).start()
 
+    def close(self) -> None:
+        """Let idle threads leave at once, and working ones when they are done."""
+        with self._lock:
+            self._is_closed = True
+            self._work_came.notify_all()
+
     def _run(self) -> None:
         while True:
             work = self._next()
@@ -86,7 +93,7 @@ class Threads:
             try:
                 while not self._work:
                     left = until - time.monotonic()
-                    if left <= 0:
+                    if left <= 0 or self._is_closed:
                         return None
                     self._work_came.wait(left)
                 return self._work.popleft()

@@ -1,0 +1,108 @@
+"""``--reload``: serve in a child process, and replace it whenever the author's files change.
+
+The parent watches and never imports the author's code. On a change it first lets ``invoker inspect`` look at the new
+code: if that is broken, its one sentence is shown and the old child goes on serving; if it is fine, the child drains
+(for a short time) and a new one takes its ports.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+
+from invoker.errors import StartupError
+
+__all__ = ["serve_with_reload", "watched_folder"]
+
+log = logging.getLogger(__name__)
+
+_DRAIN_S = "3"
+"""What running invocations get when the code changes, unless INVOKER_DRAIN_S says otherwise."""
+
+
+def serve_with_reload(entrypoint: str, argv: list[str]) -> int:
+    """Serve until SIGTERM or SIGINT, anew after each change.
+
+    Args:
+        entrypoint: What is served.
+        argv: The command line with ``--reload``; children get it without.
+
+    Returns:
+        The exit code of the last child.
+
+    Raises:
+        StartupError: watchfiles is not installed.
+    """
+    try:
+        from watchfiles import PythonFilter, watch
+    except ImportError:
+        raise StartupError("--reload needs the package watchfiles; pip install watchfiles") from None
+    stop = threading.Event()
+
+    def stopped(number: int, _: FrameType | None) -> None:
+        log.info("signal %s: stopping", number)
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stopped)
+    folder = watched_folder(entrypoint)
+    log.info("watching %s", folder)
+    changes = watch(folder, watch_filter=PythonFilter(), stop_event=stop, raise_interrupt=False, debounce=200)
+    return _Child(entrypoint, [one for one in argv if one != "--reload"]).serve(changes)
+
+
+def watched_folder(entrypoint: str) -> Path:
+    """The folder whose Python files are watched: of the file that is named, else the current one."""
+    name = entrypoint.rpartition(":")[0] or entrypoint
+    path = Path(name)
+    return path.resolve().parent if path.suffix == ".py" else Path.cwd()
+
+
+class _Child:
+    """The process that serves, and those that come after it."""
+
+    def __init__(self, entrypoint: str, argv: list[str]) -> None:
+        self._entrypoint = entrypoint
+        self._argv = argv
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def serve(self, changes: Iterator[object]) -> int:
+        self._start()
+        try:
+            for _ in changes:
+                problem = self._problem()
+                if problem:
+                    log.error("not reloaded: %s", problem)
+                    continue
+                log.info("the code changed: reloading")
+                self._end()
+                self._start()
+        finally:
+            code = self._end()
+        return code
+
+    def _start(self) -> None:
+        environment = {"INVOKER_DRAIN_S": _DRAIN_S, **os.environ}
+        self._process = subprocess.Popen([sys.executable, "-m", "invoker", *self._argv], env=environment)  # noqa: S603
+
+    def _end(self) -> int:
+        """Let the child drain; its exit code."""
+        process = self._process
+        if process is None:
+            return 0
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+        return process.wait()
+
+    def _problem(self) -> str:
+        """One sentence about what is wrong with the new code; empty when it can be served."""
+        command = [sys.executable, "-m", "invoker", "inspect", self._entrypoint]
+        looked = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+        return "" if looked.returncode == 0 else (looked.stderr or looked.stdout).strip()

@@ -1,0 +1,253 @@
+"""Test a function without a server, or with a real one.
+
+`Harness` runs a function in memory through the real session, negotiation, codecs and drivers; only the sockets are
+missing::
+
+    def test_square():
+        assert Harness(square).run([1, 2, 3]) == [1, 4, 9]
+
+The fixture ``invoker_server`` starts a real server on free loopback ports; add ``pytest_plugins =
+["invoker.testing"]`` to a ``conftest.py`` to have it::
+
+    def test_served(invoker_server):
+        server = invoker_server("mymod:fn")      # server.grpc, server.http: "127.0.0.1:PORT"
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import IO, Any
+
+from invoker._pb.riff import riff_rpc_pb2 as pb
+from invoker.codecs import Registry, builtin
+from invoker.core.catalog import Catalog
+from invoker.core.engine import Engine
+from invoker.drive.driver import Driver
+from invoker.drive.pump import pump
+from invoker.errors import InvocationError
+from invoker.message import EMPTY, Message
+from invoker.prepare import prepare, prepare_function
+from invoker.protocols.riff.session import RiffSession
+
+__all__ = ["Harness", "Result", "TestServer"]
+
+
+@dataclass(slots=True)
+class Result:
+    """What one run gave.
+
+    Attributes:
+        frames: Every message with the number of its output, in the order in which they left.
+        error: How it ended; None for OK.
+    """
+
+    frames: list[tuple[int, Message[bytes]]] = field(default_factory=list)
+    error: InvocationError | None = None
+    registry: Registry = field(default_factory=lambda: builtin(entry_points=False))
+
+    def messages(self, index: int = 0) -> list[Message[Any]]:
+        """The messages of one output, payloads decoded."""
+        found = []
+        for number, message in self.frames:
+            if number == index:
+                value = self.registry.decoder(message.media_type, Any)(message)
+                found.append(Message(value, message.headers, message.media_type))
+        return found
+
+    def values(self, index: int = 0) -> list[Any]:
+        """The decoded values of one output."""
+        return [message.payload for message in self.messages(index)]
+
+
+class Harness:
+    """Runs one function in memory.
+
+    Args:
+        function: A function of any shape that can be served, or its entrypoint.
+        registry: Codecs; default: the built-in ones and those registered with ``@codec``.
+
+    Raises:
+        StartupError: It cannot be loaded or understood; the same sentence that serving it would give.
+    """
+
+    def __init__(self, function: Any, *, registry: Registry | None = None) -> None:
+        prepared = prepare(function)[0] if isinstance(function, str) else prepare_function(function)
+        self.function = prepared.function
+        self.registry = registry or builtin()
+
+    def run(self, *inputs: Iterable[Any], accept: str | Sequence[str] | None = None) -> list[Any]:
+        """Run it once over finite inputs and give the values of its first output.
+
+        Args:
+            inputs: One iterable an input: values, or `Message` with media type and headers.
+            accept: Of each output; default: no preference.
+
+        Raises:
+            InvocationError: What a caller would have been told.
+        """
+        result = self.invoke(*inputs, accept=accept)
+        if result.error is not None:
+            raise result.error
+        return result.values()
+
+    def invoke(self, *inputs: Iterable[Any], accept: str | Sequence[str] | None = None) -> Result:
+        """The same, with every output and the error as values; never raises what the function raised."""
+        return asyncio.run(self.ainvoke(*inputs, accept=accept))
+
+    async def ainvoke(self, *inputs: Iterable[Any], accept: str | Sequence[str] | None = None) -> Result:
+        """The twin of `invoke` for async tests."""
+        engine = Engine(Catalog([self.function]), self.registry)
+        driver = Driver(engine)
+        channel = _Memory(self._frames(inputs, accept))
+        await self.function.start()
+        try:
+            error = await pump(RiffSession(), channel, driver)
+            await driver.left(driver.settings.grace_s)
+        finally:
+            await self.function.stop()
+            driver.threads.close()
+        return Result(channel.sent, error, self.registry)
+
+    def frames(self, *frames: bytes) -> Result:
+        """Run it over serialised InputSignals, as they would come from the wire."""
+
+        async def run() -> Result:
+            driver = Driver(Engine(Catalog([self.function]), self.registry))
+            channel = _Memory(iter(frames))
+            error = await pump(RiffSession(), channel, driver)
+            await driver.left(driver.settings.grace_s)
+            driver.threads.close()
+            return Result(channel.sent, error, self.registry)
+
+        return asyncio.run(run())
+
+    def _frames(self, inputs: Sequence[Iterable[Any]], accept: str | Sequence[str] | None) -> Iterator[bytes]:
+        """A StartFrame, then the values of all inputs in turn."""
+        spec = self.function.spec
+        default = ["*/*"] * (len(spec.outputs) or spec.open_outputs)
+        accepts = [accept] if isinstance(accept, str) else list(accept or default)
+        names = [f"in{index}" for index in range(len(inputs))] if spec.open_inputs else []
+        start = pb.StartFrame(expectedContentTypes=accepts, inputNames=names)
+        yield pb.InputSignal(start=start).SerializeToString()
+        waiting = dict(enumerate(iter(one) for one in inputs))
+        while waiting:
+            for index in list(waiting):
+                try:
+                    value = next(waiting[index])
+                except StopIteration:
+                    del waiting[index]
+                else:
+                    yield self._frame(index, value)
+
+    def _frame(self, index: int, value: Any) -> bytes:
+        headers, media_type = dict(EMPTY), ""
+        if isinstance(value, Message):
+            headers, media_type, value = dict(value.headers.items()), value.media_type, value.payload
+        if isinstance(value, bytes) and media_type:
+            payload = value
+        else:
+            accept = media_type or ("text/plain" if isinstance(value, str) else "*/*")
+            offers = self.registry.offers(accept, index=index)
+            made = self.registry.encoder(offers, value, index=index)(value)
+            payload, media_type = made.payload, made.media_type
+        frame = pb.InputFrame(payload=payload, contentType=media_type, headers=headers, argIndex=index)
+        return pb.InputSignal(data=frame).SerializeToString()
+
+
+class _Memory:
+    """A channel whose peer has said everything already."""
+
+    def __init__(self, frames: Iterator[bytes]) -> None:
+        self._frames = frames
+        self.sent: list[tuple[int, Message[bytes]]] = []
+
+    async def read(self) -> bytes | None:
+        await asyncio.sleep(0)
+        return next(self._frames, None)
+
+    async def accepted(self) -> None:
+        return None
+
+    async def write(self, frame: bytes) -> None:
+        data = pb.OutputSignal.FromString(frame).data
+        self.sent.append((data.resultIndex, Message(data.payload, dict(data.headers), data.contentType)))
+        await asyncio.sleep(0)
+
+
+class TestServer:
+    """A server in a process of its own, on free ports of the loopback interface.
+
+    Attributes:
+        grpc: ``127.0.0.1:PORT``.
+        http: ``127.0.0.1:PORT``.
+    """
+
+    __test__ = False  # not a test class, whatever its name
+
+    def __init__(self, entrypoint: str, *flags: str) -> None:
+        command = [sys.executable, "-m", "invoker", entrypoint, "--host", "127.0.0.1"]
+        command += ["--grpc-port", "0", "--port", "0", *flags]
+        self._log: IO[str] = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed by close()
+        self._process = subprocess.Popen(command, stdout=self._log, stderr=self._log)  # noqa: S603
+        self.grpc, self.http = self._addresses()
+
+    def log(self) -> str:
+        """What the server has printed so far."""
+        self._log.seek(0)
+        return self._log.read()
+
+    def close(self) -> int:
+        """Stop it gracefully; its exit code."""
+        if self._process.poll() is None:
+            self._process.terminate()
+        try:
+            return self._process.wait(timeout=40)
+        finally:
+            self._log.close()
+
+    def _addresses(self) -> tuple[str, str]:
+        until = time.monotonic() + 30
+        while time.monotonic() < until and self._process.poll() is None:
+            found = re.search(r"grpc=(\S+)(?: http=(\S+))?", self.log())
+            if found:
+                return found[1], found[2] or ""
+            time.sleep(0.02)
+        text = self.log()
+        self._process.kill()
+        self.close()
+        raise RuntimeError(f"the server did not start: {text.strip()}")
+
+
+def _invoker_server() -> Iterator[Callable[..., TestServer]]:
+    """Start servers that are stopped when the test ends: ``invoker_server("mymod:fn", "--no-http")``."""
+    started: list[TestServer] = []
+
+    def start(entrypoint: str, *flags: str) -> TestServer:
+        started.append(TestServer(entrypoint, *flags))
+        return started[-1]
+
+    yield start
+    for server in started:
+        server.close()
+
+
+def __getattr__(name: str) -> Any:
+    """The fixture is made when pytest looks for it, so that nothing else imports pytest."""
+    if name == "invoker_server":
+        import pytest
+
+        made = pytest.fixture(name="invoker_server")(_invoker_server)
+        globals()[name] = made
+        return made
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*globals(), "invoker_server"]
