@@ -76,8 +76,6 @@ class Call:
         outputs: Sequence[str] = ("out",),
     ) -> bool:
         """Send a StartFrame; False when the call has ended already."""
-        if self._outputs is None:
-            self._outputs = len(types)
         return await self.signal(frames.start(types, inputs, outputs))
 
     async def data(
@@ -97,6 +95,8 @@ class Call:
 
     async def signal(self, signal: pb.InputSignal) -> bool:
         """Send any signal; False when the call has ended already."""
+        if self._outputs is None and signal.HasField("start"):
+            self._outputs = len(signal.start.expectedContentTypes)
         note = frames.shown(signal) if len(self._sent) < _SHOWN_SENT else ""
         return await self.raw(signal.SerializeToString(), note)
 
@@ -105,19 +105,33 @@ class Call:
         self._note(frames.preview(message) if note is None else note)
         try:
             async with asyncio.timeout(self._timeout_s):
-                await self._call.write(message)
+                return await self._write(message)
         except TimeoutError:
             raise self.failure(
                 f"the call took no further frame for {self._timeout_s:g} s", "that it reads on"
             ) from None
-        except (asyncio.InvalidStateError, grpc.RpcError):
+
+    async def _write(self, message: bytes) -> bool:
+        # write() of grpc.aio puts INTERNAL in place of the peer's status when it loses the race against the end of the
+        # call; the layer below it only fails. Use write() again when grpc.aio keeps the status.
+        try:
+            await self._call.wait_for_connection()
+            if self._call.done():
+                return False
+            await self._call._cython_call.send_serialized_message(message)  # noqa: SLF001
+        except (grpc.aio.InternalError, grpc.aio.UsageError, grpc.RpcError):
             return False
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            return False  # in this way grpc.aio says that the call was cancelled
         return True
 
     async def half_close(self) -> None:
         """End the request stream normally."""
         self._note("half-close")
-        with suppress(asyncio.InvalidStateError, grpc.RpcError):
+        with suppress(asyncio.InvalidStateError, grpc.aio.InternalError, grpc.RpcError):
             await self._call.done_writing()
 
     def cancel(self) -> None:

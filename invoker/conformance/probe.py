@@ -59,7 +59,7 @@ class Probe:
     async def survives(self) -> None:
         """The next call of the same function works: a StartFrame and a half-close end with OK."""
         async with self.call() as call:
-            await call.start()
+            await call.start(inputs=(), outputs=())
             await call.half_close()
             await call.has_code(grpc.StatusCode.OK)
 

@@ -129,8 +129,7 @@ async def slow_function_fast_caller(probe: Probe) -> None:
             done, _ = await asyncio.wait({writing}, timeout=_STALL_S)
             if not done:
                 call.cancel()
-                await asyncio.wait({writing})
-                writing.exception()
+                await writing
                 return
             if not writing.result():
                 raise call.failure("the end of the call", "that writes come to a halt")

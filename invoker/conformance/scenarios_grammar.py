@@ -206,7 +206,7 @@ async def names_reach_the_function(probe: Probe) -> None:
 async def unknown_fields(probe: Probe) -> None:
     """Unknown fields in signals and frames, as a newer peer may send, are ignored."""
     async with probe.call() as call:
-        await call.raw(frames.start().SerializeToString() + _UNKNOWN_FIELD, "S with an unknown field 100")
+        await call.signal(pb.InputSignal.FromString(frames.start().SerializeToString() + _UNKNOWN_FIELD))
         inner = frames.data(b"4").data.SerializeToString() + _UNKNOWN_FIELD
         await call.raw(b"\x12" + bytes([len(inner)]) + inner, "D(0, json, 4) with an unknown field 100 in the frame")
         await call.half_close()

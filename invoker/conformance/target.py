@@ -132,31 +132,38 @@ class Target:
         Raises:
             Unreachable: Nothing answers at its address.
         """
-        if self.grpc_at.of(function) is None:
+        address = self.grpc_at.of(function)
+        if address is None:
             return False
         if function not in self._provided:
-            self._provided[function] = await self._answers(function)
+            self._provided[function] = await self._answers(function, address)
         return self._provided[function]
 
-    async def _answers(self, function: str) -> bool:
-        channel = self.channel(function)
-        try:
-            await asyncio.wait_for(channel.channel_ready(), self.timeout_s)
-        except TimeoutError:
-            raise Unreachable(f"nothing answers at {self.grpc_at.of(function)} within {self.timeout_s:g} s") from None
-        method: Any = channel.stream_stream(frames.PATH)
-        call = method(metadata=self.metadata(function) or None)
+    async def _answers(self, function: str, address: Address) -> bool:
+        await self._connect(address)
+        method: Any = self.channel(function).stream_stream(frames.PATH)
+        call = method(metadata=self.metadata(function) or None, timeout=self.timeout_s)
         try:
             await call.write(frames.start([_UNACCEPTABLE], (), ()).SerializeToString())
             await call.done_writing()
-            code = await asyncio.wait_for(asyncio.shield(call.code()), self.timeout_s)
-        except TimeoutError:
-            return True  # it hangs instead of refusing: a scenario's business
-        except (asyncio.InvalidStateError, grpc.RpcError):
-            code = await call.code()  # refused before it read
-        finally:
-            call.cancel()
-        return code not in _ABSENT
+        except (asyncio.InvalidStateError, grpc.aio.InternalError, grpc.RpcError):
+            pass  # refused before it was written
+        code = await call.code()
+        if code is grpc.StatusCode.UNAVAILABLE:
+            raise Unreachable(f"no gRPC server answers at {address}: {await call.details()}")
+        return code not in _ABSENT  # one that hangs until the deadline does provide it: a scenario's business
+
+    async def _connect(self, address: Address) -> None:
+        """See that somebody listens: gRPC itself would go on trying."""
+        try:
+            async with asyncio.timeout(self.timeout_s):
+                _, writer = await asyncio.open_connection(address.host, address.port)
+        except (OSError, TimeoutError) as error:
+            reason = getattr(error, "strerror", None) or f"no connection within {self.timeout_s:g} s"
+            raise Unreachable(f"nothing answers at {address}: {reason}") from None
+        writer.close()
+        with suppress(OSError):
+            await writer.wait_closed()
 
     async def close(self) -> None:
         """Close every channel."""

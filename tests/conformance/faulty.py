@@ -146,6 +146,8 @@ class Conversation:
         feeding = asyncio.create_task(self._feed())
         running = asyncio.create_task(self._produce())
         writing = asyncio.create_task(self._forward())
+        for task in (feeding, running, writing):
+            task.add_done_callback(_seen)
         try:
             await asyncio.wait({feeding, running}, return_when=asyncio.FIRST_COMPLETED)
             if self.refused is not None:
@@ -162,7 +164,8 @@ class Conversation:
             else:
                 running.cancel()
             writing.cancel()
-            await asyncio.wait({feeding, writing} if self.peer.has("deaf to cancel") else {feeding, writing, running})
+            ending = [feeding, writing] if self.peer.has("deaf to cancel") else [feeding, writing, running]
+            await asyncio.gather(*ending, return_exceptions=True)
 
     async def _feed(self) -> None:
         ended: Any = END
@@ -240,7 +243,7 @@ class Conversation:
             finally:
                 for task in tasks:
                     task.cancel()
-                await asyncio.wait(tasks)
+                await asyncio.gather(*tasks, return_exceptions=True)
         except Refused:
             raise
         except (ValueError, Broken, StopAsyncIteration) as error:
@@ -286,3 +289,9 @@ class Conversation:
                 self.outbox.task_done()
         for _, frame in self.held:
             await self.write(pb.OutputSignal(data=frame).SerializeToString())
+
+
+def _seen(task: asyncio.Task[None]) -> None:
+    """Take note of an error that a cancelled call had no more time to look at."""
+    if not task.cancelled():
+        task.exception()

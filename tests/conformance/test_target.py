@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from invoker.conformance.target import Address, Target, Unreachable, parse_addresses
@@ -55,3 +57,18 @@ async def test_nobody_at_the_address() -> None:
     with pytest.raises(Unreachable, match=r"nothing answers at 127\.0\.0\.1:1"):
         await target.provides("square")
     await target.close()
+
+
+async def test_somebody_else_at_the_address() -> None:
+    """A listener that speaks no gRPC is told from a target."""
+
+    async def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    server = await asyncio.start_server(hang_up, "127.0.0.1", 0)
+    async with server:
+        address = "{}:{}".format(*server.sockets[0].getsockname())
+        target = Target(parse_addresses([address]), parse_addresses([]), timeout_s=5.0, message_bytes=1)
+        with pytest.raises(Unreachable, match="no gRPC server answers"):
+            await target.provides("square")
+        await target.close()
