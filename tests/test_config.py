@@ -1,0 +1,81 @@
+"""Knobs: environment, flags, validation."""
+
+from __future__ import annotations
+
+import pytest
+
+from invoker import config
+from invoker.config import Config, flag_of, knob_of, knobs
+from invoker.errors import ConfigError
+
+
+def test_R002_unset_ports_have_their_defaults():
+    """GRPC_PORT falls back on 8081, PORT on 8080."""
+    read = Config.read({})
+    assert (read.grpc_port, read.port) == (8081, 8080)
+
+
+@pytest.mark.parametrize("blank", ["", "  "])
+def test_R003_a_blank_variable_counts_as_unset(blank):
+    """An empty GRPC_PORT is 8081."""
+    assert Config.read({"GRPC_PORT": blank, "PORT": blank}) == Config.read({})
+
+
+@pytest.mark.parametrize("value", ["abc", "-1", "65536", "80.5", "0x10", "8081 8082", "٣"])
+@pytest.mark.parametrize("name", ["GRPC_PORT", "PORT"])
+def test_R004_a_bad_port_is_refused_by_name_and_value(name, value):
+    """One sentence that names the variable, the value, and what was expected."""
+    with pytest.raises(ConfigError, match=rf"{name} is .*expected a port number from 0 to 65535") as caught:
+        Config.read({name: value})
+    assert caught.value.exit_code == 2
+    assert repr(value) in str(caught.value)
+
+
+def test_flags_win_over_the_environment():
+    """Precedence: flag, variable, default."""
+    read = Config.read({"GRPC_PORT": "1", "INVOKER_HTTP": "no"}, {"grpc_port": "2", "http": True})
+    assert (read.grpc_port, read.http) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("env", "text"),
+    [
+        ({"INVOKER_DRAIN_S": "soon"}, "expected seconds"),
+        ({"INVOKER_DRAIN_S": "-1"}, "expected seconds"),
+        ({"INVOKER_THREADS": "0"}, "at least 1"),
+        ({"INVOKER_HTTP": "maybe"}, "expected 1, true"),
+        ({"INVOKER_BAD_INPUT": "400"}, "unknown or invalid-argument"),
+        ({"INVOKER_TLS_CERT": "c.pem"}, "without INVOKER_TLS_KEY"),
+        ({"INVOKER_TLS_CLIENT_CA": "ca.pem"}, "without INVOKER_TLS_CERT"),
+        ({"INVOKER_HIGH_FRAMES": "9", "INVOKER_HARD_FRAMES": "8"}, "above hard_frames"),
+    ],
+)
+def test_values_that_a_knob_cannot_have_are_refused(env, text):
+    """Each says what was expected."""
+    with pytest.raises(ConfigError, match=text):
+        Config.read(env)
+
+
+def test_every_knob_has_its_own_variable_and_flag():
+    """And a sentence of help."""
+    names = [knob_of(one).env for one in knobs()]
+    flags = [flag_of(one) for one in knobs()]
+    assert len(set(names)) == len(names) == len(set(flags))
+    assert all(knob_of(one).help.endswith(".") for one in knobs())
+
+
+def test_the_address_is_loopback_outside_a_container(monkeypatch):
+    """'auto' says why it chose what it chose."""
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    monkeypatch.setattr(config.Path, "exists", lambda self: False)
+    assert Config.read({}).bind_host() == ("127.0.0.1", "loopback only, outside a container")
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    assert Config.read({}).bind_host()[1] == "all interfaces, inside a pod"
+    assert Config.read({"INVOKER_HOST": "::1"}).bind_host()[0] == "::1"
+
+
+def test_a_container_binds_all_interfaces(monkeypatch):
+    """Its callers come from other containers."""
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    monkeypatch.setattr(config.Path, "exists", lambda self: True)
+    assert Config.read({}).bind_host()[1] == "all interfaces, inside a container"
