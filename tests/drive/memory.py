@@ -16,13 +16,17 @@ from invoker.errors import InvocationError
 from invoker.prepare import prepare_function
 from invoker.protocols.riff.session import RiffSession
 
-__all__ = ["Peer", "driver_of"]
+__all__ = ["Peer", "driver_of", "drivers"]
+
+drivers: list[Driver] = []
+"""Those that the running test has made."""
 
 
 def driver_of(*functions: Any, limits: Limits | None = None, **settings: Any) -> Driver:
     """A driver for functions."""
     catalog = Catalog([prepare_function(one).function for one in functions])
-    return Driver(Engine(catalog, builtin(entry_points=False), limits=limits), DriverSettings(**settings))
+    drivers.append(Driver(Engine(catalog, builtin(entry_points=False), limits=limits), DriverSettings(**settings)))
+    return drivers[-1]
 
 
 class Peer:

@@ -15,14 +15,6 @@ from invoker.core.streams import Limits
 from invoker.errors import Cancelled, LimitExceeded, ProtocolViolation
 from tests.drive.memory import Peer, driver_of
 
-pytestmark = pytest.mark.usefixtures("short_idle")
-
-
-@pytest.fixture
-def short_idle(monkeypatch):
-    """Idle threads leave soon, so that no test leaves one behind."""
-    monkeypatch.setattr("invoker.drive.threads._IDLE_S", 0.05)
-
 
 def square(x: int) -> int:
     return x * x

@@ -1,0 +1,81 @@
+"""Async bodies on the loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from invoker.errors import Cancelled, Status
+from tests.drive.memory import Peer, driver_of
+
+
+async def test_R115_a_body_that_waits_elsewhere_is_cancelled():
+    """Its ``finally`` runs within the grace."""
+    inside, cleaned = asyncio.Event(), asyncio.Event()
+
+    async def sleeper(xs: AsyncIterator[int]) -> AsyncIterator[int]:
+        try:
+            inside.set()
+            await asyncio.sleep(3600)
+            yield 1
+        finally:
+            cleaned.set()
+
+    peer = Peer(driver_of(sleeper)).start()
+    await inside.wait()
+    peer.raw(Cancelled("gone"))
+    assert (await peer.end()).status is Status.CANCELLED
+    await asyncio.wait_for(cleaned.wait(), 5)
+    assert await peer.driver.left(5)
+
+
+async def test_a_generator_that_waits_for_the_wire_is_closed():
+    """Cancelled between two values: GeneratorExit reaches the ``yield``."""
+    closed = asyncio.Event()
+
+    async def numbers() -> AsyncIterator[int]:
+        try:
+            while True:
+                yield 1
+        finally:
+            closed.set()
+
+    peer = Peer(driver_of(numbers))
+    peer.reading.clear()
+    peer.start()
+    while not peer.is_accepted:  # noqa: ASYNC110
+        await asyncio.sleep(0)
+    peer.raw(Cancelled("gone"))
+    await peer.end()
+    await asyncio.wait_for(closed.wait(), 5)
+
+
+async def test_a_body_that_ignores_its_cancelled_inputs_is_cancelled_after_the_grace(caplog):
+    """A swallowed InputCancelled does not keep it alive."""
+
+    async def stubborn(xs: AsyncIterator[int]) -> AsyncIterator[int]:
+        try:
+            async for x in xs:
+                yield x
+        except BaseException:
+            await asyncio.sleep(3600)
+
+    peer = Peer(driver_of(stubborn, grace_s=0.05)).start().data(b"1")
+    await peer.outputs(1)
+    peer.raw(Cancelled("gone"))
+    await peer.end()
+    assert await peer.driver.left(5)
+    assert "cancelled again" in caplog.text
+
+
+async def test_several_readers_of_one_input_all_wake():
+    """A function may read an input from tasks of its own."""
+
+    async def both(xs: AsyncIterator[int]) -> AsyncIterator[int]:
+        first, second = await asyncio.gather(anext(xs), anext(xs))
+        yield first + second
+
+    peer = Peer(driver_of(both)).start()
+    await asyncio.sleep(0.02)
+    assert await peer.data(b"1").data(b"2").end() is None
+    assert peer.payloads() == [b"3"]

@@ -1,0 +1,49 @@
+"""What both runners share."""
+
+import pytest
+
+from invoker.drive.runner import call_failed, production_failed, shape
+from invoker.errors import CallError, Cancelled, FunctionError, InputCancelled, Status, StatusError, StopInvocation
+from invoker.message import Message
+from invoker.spec import StreamSpec, Take
+
+
+def test_R119_the_kind_of_failure_is_that_of_the_moment():
+    """A call that raises is a CallError, production a FunctionError; the cause is kept for the log."""
+    cause = ValueError("boom")
+    for translate, kind in ((call_failed, CallError), (production_failed, FunctionError)):
+        made = translate(cause)
+        assert type(made) is kind
+        assert made.detail == "ValueError: boom"
+        assert made.__cause__ is cause
+
+
+def test_errors_of_the_house_pass_as_they_are():
+    """A chosen status, and the reason of a cancelled input."""
+    chosen = StatusError(Status.NOT_FOUND, "x")
+    assert production_failed(chosen) is chosen
+    gone = Cancelled("gone")
+    assert production_failed(InputCancelled(gone)) is gone
+
+
+def test_R117_tracebacks_are_told_in_debug_only():
+    """A peer sees type and message; with --debug also where."""
+    with pytest.raises(ValueError, match="boom") as caught:
+        raise ValueError("boom")
+    assert "Traceback" not in str(production_failed(caught.value))
+    assert "test_runner.py" in str(production_failed(caught.value, debug=True))
+
+
+def test_a_stopped_body_has_no_ending_of_its_own():
+    """Whoever asks has made a mistake."""
+    with pytest.raises(AssertionError):
+        production_failed(StopInvocation())
+
+
+def test_R040_an_input_gets_the_part_it_asked_for():
+    """The whole message with the decoded payload, or the headers."""
+    message = Message(b"5", {"X-A": "1"}, "text/plain")
+    whole = shape(StreamSpec("x", int, Take.MESSAGE), message, 5)
+    assert (whole.payload, whole.headers["x-a"], whole.media_type) == (5, "1", "text/plain")
+    assert shape(StreamSpec("x", int, Take.HEADERS), message, None)["x-a"] == "1"
+    assert shape(StreamSpec("x", bytes, Take.MESSAGE), Message(b""), b"").media_type == "application/octet-stream"

@@ -1,0 +1,47 @@
+"""The pool of threads for sync functions."""
+
+import threading
+
+import pytest
+
+from invoker.drive.threads import Threads
+from invoker.errors import LimitExceeded
+
+
+def test_each_work_has_a_thread_and_idle_ones_are_used_again():
+    """Work never waits for other work."""
+    pool, names = Threads(8), []
+    barrier = threading.Barrier(4, timeout=5)
+    done = threading.Semaphore(0)
+
+    def meet():
+        names.append(threading.current_thread().name)
+        barrier.wait()
+        done.release()
+
+    for _ in range(3):
+        pool.start(meet)
+    barrier.wait()
+    for _ in range(3):
+        assert done.acquire(timeout=5)
+    assert len(set(names)) == 3
+    pool.close()
+
+
+def test_no_slot_left_is_a_clear_refusal():
+    """The text says how many there are and how many are stuck."""
+    pool, go = Threads(1), threading.Event()
+    pool.start(lambda: go.wait(5) and None)
+    with pytest.raises(LimitExceeded, match=r"all 1 threads .* busy \(0 of them stuck\)"):
+        pool.start(lambda: None)
+    go.set()
+    pool.close()
+
+
+def test_half_of_the_slots_stuck_is_failing():
+    """Then this process should get no more traffic."""
+    pool = Threads(4)
+    pool.stuck = 1
+    assert not pool.is_failing
+    pool.stuck = 2
+    assert pool.is_failing

@@ -1,0 +1,84 @@
+"""Log lines."""
+
+import io
+import json
+import logging
+
+import pytest
+
+from invoker.codecs import builtin
+from invoker.core.catalog import Catalog
+from invoker.core.engine import Engine
+from invoker.core.steps import Open
+from invoker.errors import Cancelled, FunctionError
+from invoker.ops.logs import JsonFormatter, TextFormatter, log_ending, set_up
+from invoker.prepare import prepare_function
+
+
+def record(**extra):
+    made = logging.makeLogRecord({"name": "invoker.x", "msg": "n %s", "args": (1,), "levelno": 20, "levelname": "INFO"})
+    vars(made).update(extra)
+    return made
+
+
+def test_json_lines_carry_what_is_in_extra():
+    """One object a line, with time, level, logger and message."""
+    line = json.loads(JsonFormatter().format(record(invocation="i1", seconds=0.5)))
+    assert line["message"] == "n 1"
+    assert (line["level"], line["logger"], line["invocation"], line["seconds"]) == ("info", "invoker.x", "i1", 0.5)
+    assert line["time"].endswith("Z")
+
+
+def test_text_lines_are_for_people():
+    """Clock, level, message, then pairs."""
+    line = TextFormatter().format(record(invocation="i1"))
+    assert line.endswith("INFO    n 1  invocation=i1")
+
+
+@pytest.fixture
+def _restored():
+    root, house = logging.getLogger(), logging.getLogger("invoker")
+    handlers, levels = list(root.handlers), (root.level, house.level)
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(levels[0])
+    house.setLevel(levels[1])
+
+
+@pytest.mark.usefixtures("_restored")
+@pytest.mark.parametrize(("style", "is_json"), [("auto", True), ("json", True), ("text", False)])
+def test_the_format_is_json_unless_a_person_looks(style, is_json):
+    """'auto' is JSON where the stream is no terminal."""
+    stream = io.StringIO()
+    set_up("info", style, stream=stream)
+    logging.getLogger("invoker.test").info("hello", extra={"k": "v"})
+    logging.getLogger("invoker.test").debug("hidden")
+    lines = stream.getvalue().splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith("{") is is_json
+
+
+def ended(error):
+    def square(x: int) -> int:
+        return x * x
+
+    engine = Engine(Catalog([prepare_function(square).function]), builtin(entry_points=False))
+    invocation = engine.open(Open("a"))
+    invocation.finish(error)
+    engine.close(invocation)
+    return invocation
+
+
+@pytest.mark.parametrize(
+    ("error", "level"), [(None, "INFO"), (Cancelled("x"), "INFO"), (FunctionError("boom"), "WARNING")]
+)
+def test_R117_each_ending_is_one_line(caplog, error, level):
+    """A function's own exception is a warning with its traceback; everything else is information."""
+    if isinstance(error, FunctionError):
+        error.__cause__ = ValueError("boom")
+    caplog.set_level("INFO", "invoker")
+    log_ending(ended(error))
+    (line,) = caplog.records
+    assert line.levelname == level
+    assert (line.function, line.frames_in) == ("square", 0)
+    assert bool(line.exc_info) is (level == "WARNING")
