@@ -1,0 +1,109 @@
+"""`Process`: an invoker that a test starts, signals and reads the log of, and that may fail."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.conftest import SLOW
+from tests.serving import READY, ROOT
+
+LOCAL = {"INVOKER_HOST": "127.0.0.1", "GRPC_PORT": "0", "PORT": "0"}
+
+
+class Process:
+    """``python -m invoker ARGS``.
+
+    Args:
+        args: Of the command line.
+        cwd: Where its own modules are.
+        env: On top of loopback and free ports; None takes a variable away.
+    """
+
+    def __init__(self, *args: str, cwd: Path = ROOT, env: Mapping[str, str | None] | None = None) -> None:
+        wanted = {**os.environ, **LOCAL, **(env or {})}
+        self._popen = subprocess.Popen(
+            [sys.executable, "-m", "invoker", *args],
+            cwd=cwd,
+            env={name: value for name, value in wanted.items() if value is not None},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+        )
+        self.lines: list[str] = []
+        self._changed = threading.Condition()
+        self._is_over = False
+        self._reader = threading.Thread(target=self._read, name=f"log of {self._popen.pid}")
+        self._reader.start()
+
+    @property
+    def log(self) -> str:
+        """Everything it has written."""
+        return "".join(self.lines)
+
+    def wait_for(self, text: str) -> str:
+        """The first line that holds a text, once there is one."""
+
+        def found() -> str | None:
+            return next((line for line in self.lines if text in line), None)
+
+        with self._changed:
+            self._changed.wait_for(lambda: found() is not None or self._is_over, 5 * SLOW)
+            line = found()
+        assert line is not None, f"no line with {text!r}:\n{self.log}"
+        return line
+
+    def ready(self) -> tuple[str, str]:
+        """The addresses of both doors, once it serves."""
+        found = READY.search(self.wait_for("ready: "))
+        assert found is not None, self.log
+        return found[1], found[2] or ""
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal."""
+        self._popen.send_signal(number)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has not ended."""
+        return self._popen.poll() is None
+
+    def exit_code(self) -> int:
+        """Wait for its end."""
+        code = self._popen.wait(5 * SLOW)
+        self._reader.join()
+        return code
+
+    def close(self) -> None:
+        """Kill it if it still runs."""
+        if self.is_running:
+            self._popen.kill()
+        self._popen.wait()
+        self._reader.join()
+
+    def _read(self) -> None:
+        assert self._popen.stderr is not None
+        with self._popen.stderr as lines:
+            for line in lines:
+                with self._changed:
+                    self.lines.append(line)
+                    self._changed.notify_all()
+        with self._changed:
+            self._is_over = True
+            self._changed.notify_all()
+
+
+@contextmanager
+def started(*args: str, cwd: Path = ROOT, env: Mapping[str, str | None] | None = None) -> Iterator[Process]:
+    """A process that does not outlive the block."""
+    process = Process(*args, cwd=cwd, env=env)
+    try:
+        yield process
+    finally:
+        process.close()
