@@ -20,6 +20,7 @@ from invoker._pb.riff import riff_rpc_pb2 as pb
 from invoker.conformance import frames
 from invoker.conformance.rules import Fault, check_detail, check_frame, shown_frame
 from invoker.conformance.scenario import Failure
+from invoker.conformance.wire import end_sending, send
 
 __all__ = ["Call", "Ending"]
 
@@ -105,34 +106,16 @@ class Call:
         self._note(frames.preview(message) if note is None else note)
         try:
             async with asyncio.timeout(self._timeout_s):
-                return await self._write(message)
+                return await send(self._call, message)
         except TimeoutError:
             raise self.failure(
                 f"the call took no further frame for {self._timeout_s:g} s", "that it reads on"
             ) from None
 
-    async def _write(self, message: bytes) -> bool:
-        # write() of grpc.aio puts INTERNAL in place of the peer's status when it loses the race against the end of the
-        # call; the layer below it only fails. Use write() again when grpc.aio keeps the status.
-        try:
-            await self._call.wait_for_connection()
-            if self._call.done():
-                return False
-            await self._call._cython_call.send_serialized_message(message)  # noqa: SLF001
-        except (grpc.aio.InternalError, grpc.aio.UsageError, grpc.RpcError):
-            return False
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
-                raise
-            return False  # in this way grpc.aio says that the call was cancelled
-        return True
-
     async def half_close(self) -> None:
         """End the request stream normally."""
         self._note("half-close")
-        with suppress(asyncio.InvalidStateError, grpc.aio.InternalError, grpc.RpcError):
-            await self._call.done_writing()
+        await end_sending(self._call)
 
     def cancel(self) -> None:
         """Cancel the call."""

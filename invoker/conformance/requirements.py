@@ -49,11 +49,11 @@ _UNJUDGED: dict[str, str] = {
 }
 
 _TABLE = """
-R-001 MUST   On start a gcall server listens on the port named by Gcall_PORT.
-R-002 MUST   Unset Gcall_PORT means 8081.
-R-003 PEER   Empty or blank Gcall_PORT is treated as unset.
-R-004 MUST   Non-numeric or out-of-range Gcall_PORT stops the process at once.
-R-005 MAY    Gcall_PORT=0 takes an ephemeral port and prints it in the ready line.
+R-001 MUST   On start a gRPC server listens on the port named by GRPC_PORT.
+R-002 MUST   Unset GRPC_PORT means 8081.
+R-003 PEER   Empty or blank GRPC_PORT is treated as unset.
+R-004 MUST   Non-numeric or out-of-range GRPC_PORT stops the process at once.
+R-005 MAY    GRPC_PORT=0 takes an ephemeral port and prints it in the ready line.
 R-006 MUST   A port already in use is fatal.
 R-007 MUST   The served method is exactly /streaming.Riff/Invoke, bidirectional.
 R-008 MUST   Entrypoint module:attr is imported; missing module, missing attribute, not callable stop start-up.
@@ -63,7 +63,7 @@ R-011 SHOULD State gathered for an invocation is released when it ends, whatever
 R-012 MUST   Two invocations share nothing inside the invoker.
 R-013 SHOULD A failed call never harms the process or other calls.
 R-014 PEER   The port opens only after the init hook succeeded, within the patience of callers.
-R-015 MAY    Standard gcall health and reflection services; health is NOT_SERVING while draining.
+R-015 MAY    Standard gRPC health and reflection services; health is NOT_SERVING while draining.
 R-016 PEER   The process stays in the foreground, logs one ready line, exits 0 on a clean stop.
 R-017 PEER   The init hook runs once per process and ends before the first invocation.
 R-018 PEER   Optional destroy hook runs exactly once, after all invocations have ended and before exit.
@@ -173,7 +173,7 @@ R-121 MUST   A frame above the size limit: RESOURCE_EXHAUSTED; the function sees
 R-122 MUST   An output above the peer's receive limit ends that invocation cleanly.
 R-123 MUST   Exit-like exceptions of the function fail the call, never end the process.
 R-124 MUST   Deadline passes: like cancel.
-R-125 MUST   calls run concurrently and isolated.
+R-125 MUST   Calls run concurrently and isolated.
 R-126 MUST   Input is received independently of output production.
 R-127 MUST   Back-pressure out: the function is suspended while the client does not read.
 R-128 MUST   Back-pressure in: above the high-water mark reading of the call stops.
@@ -211,7 +211,7 @@ R-159 MUST   The invoker never slices, windows or re-tries input.
 R-160 MAY    Unknown fields from newer peers are ignored.
 R-161 MAY    Missing JSON fields of a structured parameter fail, extra ones are ignored.
 R-162 MUST   HTTP: the function starts with its input complete, so an eager output is no error.
-R-163 SHOULD HTTP: the parameter annotation steers decoding as on gcall.
+R-163 SHOULD HTTP: the parameter annotation steers decoding as on gRPC.
 """
 
 

@@ -13,6 +13,7 @@ import grpc
 import grpc.aio
 
 from invoker.conformance import frames
+from invoker.conformance.wire import end_sending, send
 
 __all__ = ["Address", "Addresses", "Target", "Unreachable", "parse_addresses"]
 
@@ -143,11 +144,8 @@ class Target:
         await self._connect(address)
         method: Any = self.channel(function).stream_stream(frames.PATH)
         call = method(metadata=self.metadata(function) or None, timeout=self.timeout_s)
-        try:
-            await call.write(frames.start([_UNACCEPTABLE], (), ()).SerializeToString())
-            await call.done_writing()
-        except (asyncio.InvalidStateError, grpc.aio.InternalError, grpc.RpcError):
-            pass  # refused before it was written
+        await send(call, frames.start([_UNACCEPTABLE], (), ()).SerializeToString())
+        await end_sending(call)
         code = await call.code()
         if code is grpc.StatusCode.UNAVAILABLE:
             raise Unreachable(f"no gRPC server answers at {address}: {await call.details()}")
