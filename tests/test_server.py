@@ -1,0 +1,92 @@
+"""The composition root."""
+
+from __future__ import annotations
+
+import pytest
+
+from invoker.cli import build
+from invoker.config import Config
+from invoker.errors import DecodeError, HookError, StartupError, Status
+from invoker.prepare import prepare_function
+from invoker.server import Server
+
+
+def config(**more):
+    return Config(host="127.0.0.1", grpc_port=0, port=0, **more)
+
+
+async def test_a_server_starts_both_doors_and_stops_cleanly():
+    """The ready line names the addresses, why they are these, and a call to copy."""
+    server = build(config(), "functions.square:square")
+    await server.start()
+    line = server.ready_line()
+    assert f"square on grpc={server.grpc_address} http={server.http_address} (as INVOKER_HOST says)" in line
+    assert line.endswith(f"python -m invoker call localhost:{server.grpc_address.rpartition(':')[2]} --data 7")
+    assert await server.is_ready()
+    assert await server.stop(drain_s=1)
+    assert not await server.is_ready()
+
+
+async def test_the_http_door_may_stay_shut():
+    """--no-http: only gRPC is named."""
+    server = build(config(http=False), "functions.square:square")
+    await server.start()
+    assert server.http_address == ""
+    assert "http=" not in server.ready_line()
+    await server.stop(drain_s=0)
+
+
+async def test_R018_R023_hooks_frame_the_life_of_the_process():
+    """init before the doors open; destroy after they closed, and also when init fails."""
+    marks: list[str] = []
+
+    def fn(x: int) -> int:
+        return x
+
+    fn.init = lambda: marks.append("init")
+    fn.destroy = lambda: marks.append("destroy")
+    server = served(fn)
+    await server.start()
+    assert marks == ["init"]
+    await server.stop(drain_s=0)
+    await server.stop(drain_s=0)
+    assert marks == ["init", "destroy"]
+
+    def broken() -> None:
+        raise ValueError("no model")
+
+    fn.init = broken
+    server = served(fn)
+    with pytest.raises(HookError, match="no model"):
+        await server.start()
+    assert server.grpc_address == ""
+    assert marks == ["init", "destroy", "destroy"]
+
+
+def served(fn) -> Server:
+    from invoker.codecs import builtin
+    from invoker.core.catalog import Catalog
+
+    return Server(config(http=False), Catalog([prepare_function(fn).function]), builtin(entry_points=False))
+
+
+async def test_R006_a_taken_port_stops_the_start():
+    """The second server says which port it was."""
+    first = build(config(http=False), "functions.square:square")
+    await first.start()
+    port = int(first.grpc_address.rpartition(":")[2])
+    second = build(Config(host="127.0.0.1", grpc_port=port, http=False), "functions.square:square")
+    with pytest.raises(StartupError, match=str(port)):
+        await second.start()
+    await second.stop(drain_s=0)
+    await first.stop(drain_s=0)
+
+
+async def test_R069_bad_input_may_be_an_invalid_argument(monkeypatch):
+    """The switch changes the code and nothing else."""
+    monkeypatch.setattr(DecodeError, "status", Status.UNKNOWN)
+    server = build(config(http=False, bad_input="invalid-argument"), "functions.square:square")
+    await server.start()
+    assert DecodeError("x").status is Status.INVALID_ARGUMENT
+    assert str(DecodeError("x")) == "Invoker: Bad Input Signal: x"
+    await server.stop(drain_s=0)
