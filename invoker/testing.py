@@ -32,7 +32,7 @@ from invoker.core.engine import Engine
 from invoker.drive.driver import Driver
 from invoker.drive.pump import pump
 from invoker.errors import InvocationError
-from invoker.message import EMPTY, Message
+from invoker.message import EMPTY, Message, as_headers
 from invoker.prepare import prepare, prepare_function
 from invoker.protocols.riff.session import RiffSession
 
@@ -58,7 +58,7 @@ class Result:
         for number, message in self.frames:
             if number == index:
                 value = self.registry.decoder(message.media_type, Any)(message)
-                found.append(Message(value, message.headers, message.media_type))
+                found.append(Message(value, as_headers(message.headers), message.media_type))
         return found
 
     def values(self, index: int = 0) -> list[Any]:

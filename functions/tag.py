@@ -1,0 +1,19 @@
+r"""One generator, several outputs: ``Output`` says where a value goes.
+
+python -m invoker functions.tag:tag
+printf '1\\nx\\n' | python -m invoker call localhost:8081 --outputs numbers,errors
+"""
+
+from collections.abc import Iterator
+
+from invoker import Output, function
+
+
+@function(outputs=("numbers", "errors"))
+def tag(texts: Iterator[str]) -> Iterator[Output]:
+    """Numbers go to one output, everything else to the other."""
+    for text in texts:
+        try:
+            yield Output("numbers", int(text))
+        except ValueError:
+            yield Output("errors", f"{text!r} is no number")

@@ -1,0 +1,12 @@
+"""A source: no input, and outputs flow as soon as the call is open.
+
+python -m invoker functions.ticks:ticks
+python -m invoker call localhost:8081 --no-input
+"""
+
+from collections.abc import Iterator
+
+
+def ticks() -> Iterator[int]:
+    """Three ticks."""
+    yield from (1, 2, 3)
