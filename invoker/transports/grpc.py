@@ -19,7 +19,7 @@ import grpc.aio
 
 from invoker.drive.driver import Driver
 from invoker.drive.pump import pump
-from invoker.errors import InternalError, StartupError
+from invoker.errors import Cancelled, InternalError, StartupError
 from invoker.message import EMPTY, Headers
 from invoker.protocols.riff.session import METHOD, SERVICE, RiffSession
 
@@ -132,10 +132,16 @@ class _GrpcChannel:
         return frame
 
     async def accepted(self) -> None:
-        await self._context.send_initial_metadata(())
+        try:
+            await self._context.send_initial_metadata(())
+        except grpc.aio.InternalError:  # the call was cancelled meanwhile, which the handler hears of only later
+            raise Cancelled("the peer cancelled, or is gone") from None
 
     async def write(self, frame: bytes) -> None:
-        await self._context.write(frame)
+        try:
+            await self._context.write(frame)
+        except grpc.aio.InternalError:  # as above
+            raise Cancelled("the peer cancelled, or is gone") from None
 
 
 def _metadata(context: grpc.aio.ServicerContext[Any, Any]) -> Headers:
