@@ -145,6 +145,9 @@ class ThreadRunner:
                     await emitted(self.invocation, index, message)
                 except StopInvocation:
                     return
+                except InvocationError as error:  # the peer is gone
+                    await self.host.finished(self.invocation, error)
+                    return
         await self.host.finished(self.invocation, self._failure)
 
     def _batch(self) -> list[tuple[int, Message[bytes]]] | None:
