@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
+import pydantic
 import pytest
 
 from invoker.errors import DecodeError, EncodeError, StopInvocation
