@@ -1,0 +1,14 @@
+"""A simulator: random schedules through sessions, engine and invocations, without a loop, a thread or a clock.
+
+A seed decides everything: which functions run, what their peers send and when, who is slow, who cancels, what is
+broken, and who takes the next step. The parts::
+
+    bodies   the functions that are run, and what each must produce
+    peer     what a caller sends, and how it behaves
+    tasks    coroutines that are stepped by hand, one `await` at a time
+    model    the driver: pump and runners, reduced to what they do with the core
+    world    the scheduler, the environment, and the invariants that hold after each step
+
+``python -m tests.simulate --seeds 100000`` runs seeds 0 to 99999; ``--seed 7`` runs one and shows its steps. A seed
+that failed is kept in ``kept_seeds.txt``.
+"""

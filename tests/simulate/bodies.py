@@ -1,0 +1,209 @@
+"""The functions that are simulated, and what each must produce of given inputs.
+
+Values are texts that say where they come from (conversation, input, number), so a value that is lost, doubled, out of
+order or in the wrong invocation is seen.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import AsyncIterator, Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from invoker.errors import CallError, EncodeError, FunctionError, InputCancelled, InvocationError
+from invoker.lift import lift
+from invoker.message import Message, Output
+from invoker.spec import read
+from tests.simulate.tasks import Sleep
+
+__all__ = ["CASES", "FUNCTIONS", "Case"]
+
+Strings = AsyncIterator[str]
+Expected = Callable[[list[list[str]]], list[Iterable[Any]]]
+
+
+async def echo(xs: Strings) -> Strings:
+    async for x in xs:
+        yield x
+
+
+async def slowly(xs: Strings) -> Strings:
+    try:
+        async for x in xs:
+            await Sleep(2)
+            yield x
+    finally:
+        await Sleep(1)
+
+
+async def shout(x: str) -> str:
+    return x + "!"
+
+
+async def join(a: str, b: str) -> str:
+    return f"{a}|{b}"
+
+
+async def count(xs: Strings) -> int:
+    return len([x async for x in xs])
+
+
+async def sink(xs: Strings) -> None:
+    async for _ in xs:
+        pass
+
+
+async def second_first(a: Strings, b: Strings) -> Strings:
+    async for x in b:
+        yield x
+    async for x in a:
+        yield x
+
+
+async def first_two(xs: Strings) -> Strings:
+    left = 2
+    async for x in xs:
+        yield x
+        left -= 1
+        if not left:
+            return
+
+
+async def raises_after_two(xs: Strings) -> Strings:
+    left = 2
+    async for x in xs:
+        yield x
+        left -= 1
+        if not left:
+            break
+    raise ValueError("on purpose")
+
+
+async def raises_when_called(xs: Strings) -> int:
+    raise SystemExit("on purpose")
+
+
+async def two(a: Strings, b: Strings) -> tuple[Strings, Strings]:
+    return echo(a), slowly(b)
+
+
+async def one_ends_early(a: Strings, b: Strings) -> tuple[Strings, Strings]:
+    return first_two(a), echo(b)
+
+
+async def one_raises(a: Strings, b: Strings) -> tuple[Strings, Strings]:
+    return raises_after_two(a), echo(b)
+
+
+async def shared(xs: Strings) -> tuple[Strings, Strings]:
+    return echo(xs), slowly(xs)
+
+
+async def tagged(xs: Strings) -> AsyncIterator[Output]:
+    number = 0
+    async for x in xs:
+        yield Output(number % 2, Message(x, {"n": str(number)}))
+        number += 1
+
+
+async def stray(xs: Strings) -> AsyncIterator[Output]:
+    async for x in xs:
+        yield Output(0, x)
+    yield Output(7, "nobody has this output")
+
+
+async def misfit(xs: Strings) -> Strings:
+    async for x in xs:
+        yield x
+    yield object()  # type: ignore[misc]
+
+
+async def deaf(xs: Strings) -> Strings:
+    for _ in range(3):
+        try:
+            async for x in xs:
+                yield x
+            return
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            if not isinstance(error, InputCancelled):
+                await Sleep(1)
+            yield "late"
+
+
+async def swallows(xs: Strings) -> Strings:
+    while True:
+        try:
+            x = await anext(xs)
+        except StopAsyncIteration:
+            return
+        except Exception:
+            continue
+        yield x
+
+
+async def source() -> Strings:
+    for number in range(5):
+        yield str(number)
+
+
+async def ticks() -> Strings:
+    for number in itertools.count():
+        await Sleep(1)
+        yield str(number)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A function with what must come of it.
+
+    Attributes:
+        name: In the catalogue.
+        inputs: How many there are.
+        outputs: How many there are.
+        expected: What each output gives of the values of all inputs; None: not determined, see `is_shared`.
+        error: What it ends with if nothing else goes wrong.
+        is_endless: It never ends by itself.
+    """
+
+    name: str
+    inputs: int
+    outputs: int
+    expected: Expected | None
+    error: type[InvocationError] | None = None
+    is_endless: bool = False
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether two outputs share one input: together they give its values, each in order."""
+        return self.expected is None
+
+
+_TABLE: tuple[tuple[Any, Case], ...] = (
+    (echo, Case("echo", 1, 1, lambda v: [v[0]])),
+    (slowly, Case("slowly", 1, 1, lambda v: [v[0]])),
+    (shout, Case("shout", 1, 1, lambda v: [[x + "!" for x in v[0]]])),
+    (join, Case("join", 2, 1, lambda v: [[f"{a}|{b}" for a, b in zip(v[0], v[1], strict=False)]])),
+    (count, Case("count", 1, 1, lambda v: [[len(v[0])]])),
+    (sink, Case("sink", 1, 0, lambda _: [])),
+    (second_first, Case("second_first", 2, 1, lambda v: [v[1] + v[0]])),
+    (first_two, Case("first_two", 1, 1, lambda v: [v[0][:2]])),
+    (raises_after_two, Case("raises_after_two", 1, 1, lambda v: [v[0][:2]], FunctionError)),
+    (raises_when_called, Case("raises_when_called", 1, 1, lambda _: [[]], CallError)),
+    (two, Case("two", 2, 2, lambda v: [v[0], v[1]])),
+    (one_ends_early, Case("one_ends_early", 2, 2, lambda v: [v[0][:2], v[1]])),
+    (one_raises, Case("one_raises", 2, 2, lambda v: [v[0][:2], v[1]], FunctionError)),
+    (shared, Case("shared", 1, 2, None)),
+    (tagged, Case("tagged", 1, 2, lambda v: [v[0][0::2], v[0][1::2]])),
+    (stray, Case("stray", 1, 1, lambda v: [v[0]], EncodeError)),
+    (misfit, Case("misfit", 1, 1, lambda v: [v[0]], EncodeError)),
+    (deaf, Case("deaf", 1, 1, lambda v: [v[0]])),
+    (swallows, Case("swallows", 1, 1, lambda v: [v[0]])),
+    (source, Case("source", 0, 1, lambda _: [[str(number) for number in range(5)]])),
+    (ticks, Case("ticks", 0, 1, lambda _: [map(str, itertools.count())], is_endless=True)),
+)
+
+CASES = tuple(case for _, case in _TABLE)
+FUNCTIONS = [lift(function, read(function, name=case.name)) for function, case in _TABLE]
