@@ -1,0 +1,1 @@
+"""Garbage at both doors of a real server, while good calls go on beside it."""

@@ -1,0 +1,76 @@
+"""``python -m tests.fuzz --seconds 60``: the process survives, and the good calls are untouched."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import random
+import sys
+import time
+
+import grpc
+import grpc.aio
+
+from invoker.client import RiffClient
+from invoker.testing import TestServer
+
+_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+_REQUEST = b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\n12345"
+
+
+async def main() -> int:
+    """0 when nothing broke."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--seconds", type=float, default=60)
+    options.add_argument("--seed", type=int, default=int(time.time()))
+    args = options.parse_args()
+    chance, until = random.Random(args.seed), time.monotonic() + args.seconds
+    server = TestServer("functions.square:square")
+    sent = good = 0
+    try:
+        async with RiffClient(server.grpc) as client:
+            while time.monotonic() < until:
+                host, port = chance.choice((server.grpc, server.http)).rsplit(":", 1)
+                await asyncio.gather(_garbage(host, int(port), chance), _frames(server.grpc, chance))
+                sent += 2
+                values = [one.value async for one in client.invoke([[2, 3]])]
+                if values != [4, 9]:
+                    print(f"seed {args.seed}: a good call got {values} after {sent} attacks", file=sys.stderr)
+                    return 1
+                good += 1
+    finally:
+        code = await asyncio.to_thread(server.close)
+    print(f"seed {args.seed}: {sent} attacks, {good} good calls beside them, exit code {code}")
+    return 0 if code == 0 else 1
+
+
+async def _garbage(host: str, port: int, chance: random.Random) -> None:
+    """Bytes that are no request, nearly one, or one cut short."""
+    start = chance.choice(
+        (b"", _PREFACE, _PREFACE + b"\0\0\0\4\0\0\0\0\0", _REQUEST[: chance.randrange(len(_REQUEST))])
+    )
+    with contextlib.suppress(OSError):
+        reader, writer = await asyncio.open_connection(host, port)
+        writer.write(start + chance.randbytes(chance.randrange(2000)))
+        await writer.drain()
+        if chance.random() < 0.5:
+            writer.write_eof()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(0.05):
+                    await reader.read(1000)
+        writer.transport.abort()
+
+
+async def _frames(address: str, chance: random.Random) -> None:
+    """Messages that are no signals, on a call of its own."""
+    async with grpc.aio.insecure_channel(address) as channel:
+        call = channel.stream_stream("/streaming.Riff/Invoke")(timeout=5)
+        with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):
+            await call.write(chance.randbytes(chance.randrange(1, 200)))
+            await call.done_writing()
+            await call.code()
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(main()))
