@@ -1,0 +1,81 @@
+"""Thousands of mixed calls leave nothing behind."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+import time
+import tracemalloc
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from invoker.core.invocation import Invocation
+from invoker.drive.pump import Conversation
+from invoker.errors import Cancelled
+from tests.drive.memory import Peer, driver_of
+
+
+def sync_body(xs: Iterator[int]) -> Iterator[int]:
+    for x in xs:
+        if x == 13:
+            raise ValueError("boom")
+        if x == 99:
+            return
+        yield x
+
+
+async def async_body(xs: AsyncIterator[int]) -> AsyncIterator[int]:
+    async for x in xs:
+        if x == 13:
+            raise ValueError("boom")
+        if x == 99:
+            return
+        yield x
+
+
+async def one_of_each(driver) -> None:
+    """OK, error, cancel, deadline, early return, a reader that never reads, bad frames."""
+    ok = Peer(driver).start().data(b"1").half_close()
+    raises = Peer(driver).start().data(b"1").data(b"13")
+    early = Peer(driver).start().data(b"99").data(b"1")
+    late = Peer(driver, deadline=time.monotonic() + 0.01).start().data(b"1")
+    bad = Peer(driver).start().raw(b"\xff\xff")
+    deaf = Peer(driver)
+    deaf.reading.clear()
+    for _ in range(100):
+        (deaf.start() if deaf.sent.empty() else deaf).data(b"1")
+    gone = Peer(driver).start().data(b"1")
+    await gone.outputs(1)
+    gone.raw(Cancelled("gone"))
+    deaf.task.cancel()
+    await asyncio.gather(*(one.task for one in (ok, raises, early, late, bad, deaf, gone)), return_exceptions=True)
+    assert await driver.left(5)
+
+
+@pytest.mark.timeout(40)
+@pytest.mark.parametrize("function", [sync_body, async_body])
+async def test_R011_mixed_calls_leave_tasks_threads_and_memory_flat(function):
+    """2,100 calls: no task, no invocation, no conversation stays, and memory does not grow with their number."""
+    driver = driver_of(function)
+    for _ in range(20):
+        await one_of_each(driver)
+    gc.collect()
+    tracemalloc.start()
+    tasks, threads, (before, _) = len(asyncio.all_tasks()), threading.active_count(), tracemalloc.get_traced_memory()
+    for _ in range(300):
+        await one_of_each(driver)
+    await asyncio.sleep(0.05)
+    gc.collect()
+    grown = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    assert len(asyncio.all_tasks()) <= tasks
+    assert threading.active_count() <= threads + 8  # idle threads of the pool
+    assert not driver.engine.running
+    assert not driver.conversations
+    assert not driver.leaving
+    assert driver.threads.busy == 0
+    alive = [one for one in gc.get_objects() if isinstance(one, (Invocation, Conversation))]
+    assert len(alive) <= 8  # what an idle thread's last frame may still hold
+    assert grown < 300_000
