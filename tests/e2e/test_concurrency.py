@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import urllib.request
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
+import pytest_asyncio
 
 from invoker.conformance.frames import JSON
 from invoker.conformance.probe import Probe
@@ -19,7 +22,9 @@ from tests.conftest import SLOW
 from tests.e2e.process import started
 from tests.serving import Served, serving
 
-pytestmark = pytest.mark.timeout(15)
+# grpc.aio has one poller for all loops: what is late for a call that was cancelled must not find its loop closed. So
+# these tests share a loop that lives as long as the session.
+pytestmark = [pytest.mark.timeout(15), pytest.mark.asyncio(loop_scope="session")]
 
 STUBBORN = """
 import sys, threading
@@ -43,16 +48,20 @@ def named() -> Iterator[Served]:
         yield served
 
 
+@asynccontextmanager
 async def probe_of(address: str) -> AsyncIterator[Probe]:
+    """The tools of a test for a server."""
     target = Target(parse_addresses([address]), parse_addresses([]), timeout_s=3 * SLOW, message_bytes=4 * 1024 * 1024)
-    yield Probe(target, "echo")
-    await target.close()
+    try:
+        yield Probe(target, "echo")
+    finally:
+        await target.close()
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def probe(named: Served) -> AsyncIterator[Probe]:
     """The tools of a test."""
-    async for made in probe_of(named.grpc):
+    async with probe_of(named.grpc) as made:
         yield made
 
 
@@ -154,16 +163,24 @@ async def test_R115_a_cancel_stops_the_function(probe: Probe, function: str, fir
 async def test_R116_a_function_that_ignores_its_cancel_harms_nobody(tmp_path: Path) -> None:
     """It is logged and counted, others are served meanwhile, and its late output goes nowhere (R-116)."""
     (tmp_path / "deaf.py").write_text(STUBBORN)
-    with started("deaf:stubborn", cwd=tmp_path, env={"INVOKER_GRACE_S": "0.05"}) as process:
+    loop = asyncio.get_running_loop()
+
+    async def in_thread(function: Callable[..., Any], *args: Any) -> Any:
+        return await loop.run_in_executor(pool, function, *args)
+
+    with (
+        ThreadPoolExecutor(1) as pool,
+        started("deaf:stubborn", cwd=tmp_path, env={"INVOKER_GRACE_S": "0.05"}) as process,
+    ):
         address, http = process.ready()
-        async for probe in probe_of(address):
+        async with probe_of(address) as probe:
             async with probe.call("stubborn") as call:
                 await call.start()
                 await call.json(1)
-                await asyncio.to_thread(process.wait_for, "deaf")
+                await in_thread(process.wait_for, "deaf")
                 call.cancel()
-            await asyncio.to_thread(process.wait_for, "ignores that its invocation ended")
-            shown = await asyncio.to_thread(lambda: urllib.request.urlopen(f"http://{http}/metrics").read().decode())
+            await in_thread(process.wait_for, "ignores that its invocation ended")
+            shown = await in_thread(lambda: urllib.request.urlopen(f"http://{http}/metrics").read().decode())
             assert [line for line in shown.splitlines() if "stuck" in line and line.endswith(" 1.0")], shown
             for value in (3, 2):
                 async with probe.call("stubborn") as call:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
+import pytest_asyncio
 
 from invoker.conformance import frames
 from invoker.conformance.call import Call
@@ -16,7 +17,9 @@ from invoker.conformance.target import Target, parse_addresses
 from tests.conftest import SLOW
 from tests.serving import Served, serving
 
-pytestmark = pytest.mark.timeout(15)
+# grpc.aio has one poller for all loops: what is late for a call that was cancelled must not find its loop closed. So
+# these tests share a loop that lives as long as the session.
+pytestmark = [pytest.mark.timeout(15), pytest.mark.asyncio(loop_scope="session")]
 
 PADDED = frames.data(b"0" + b" " * (64 * 1024))
 STALL_S = 0.3
@@ -29,7 +32,7 @@ def named() -> Iterator[Served]:
         yield served
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def probe(named: Served) -> AsyncIterator[Probe]:
     """The tools of a test."""
     target = Target(
