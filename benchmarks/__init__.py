@@ -1,1 +1,1 @@
-"""Measurements; ``make bench`` runs them and writes docs/explanation/figures.md's table anew."""
+"""Measurements: ``make bench`` runs the whole table, ``python -m benchmarks --help`` says how to run a part of it."""

@@ -1,18 +1,22 @@
-"""The functions that are measured: an echo in each style."""
+"""The functions that are measured: an echo in each style, and the same with JSON, two inputs, headers or waiting."""
 
+import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+from invoker import Message
+
+
+def gen(values: Iterator[str]) -> Iterator[str]:
+    """A sync generator."""
+    yield from values
 
 
 async def agen(values: AsyncIterator[str]) -> AsyncIterator[str]:
     """An async generator."""
     async for value in values:
         yield value
-
-
-def gen(values: Iterator[str]) -> Iterator[str]:
-    """A sync generator."""
-    yield from values
 
 
 def reply(value: str) -> str:
@@ -25,6 +29,85 @@ async def areply(value: str) -> str:
     return value
 
 
+def gen_json(values: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """A sync generator of JSON objects."""
+    yield from values
+
+
+async def agen_json(values: AsyncIterator[dict[str, Any]]) -> AsyncIterator[dict[str, Any]]:
+    """An async generator of JSON objects."""
+    async for value in values:
+        yield value
+
+
+def reply_json(value: dict[str, Any]) -> dict[str, Any]:
+    """Request/reply with JSON objects, sync."""
+    return value
+
+
+async def areply_json(value: dict[str, Any]) -> dict[str, Any]:
+    """Request/reply with JSON objects, async."""
+    return value
+
+
+def gen_zip(left: Iterator[str], right: Iterator[str]) -> Iterator[str]:
+    """Two inputs side by side, sync."""
+    for one, other in zip(left, right, strict=True):
+        yield one + other
+
+
+async def agen_zip(left: AsyncIterator[str], right: AsyncIterator[str]) -> AsyncIterator[str]:
+    """Two inputs side by side, async."""
+    async for one in left:
+        yield one + await anext(right)
+
+
+def reply_zip(left: str, right: str) -> str:
+    """Request/reply with two inputs, sync."""
+    return left + right
+
+
+async def areply_zip(left: str, right: str) -> str:
+    """Request/reply with two inputs, async."""
+    return left + right
+
+
+def gen_headers(values: Iterator[Message[str]]) -> Iterator[Message[str]]:
+    """A sync generator that keeps the headers."""
+    yield from values
+
+
+async def agen_headers(values: AsyncIterator[Message[str]]) -> AsyncIterator[Message[str]]:
+    """An async generator that keeps the headers."""
+    async for value in values:
+        yield value
+
+
+def reply_headers(value: Message[str]) -> Message[str]:
+    """Request/reply that keeps the headers, sync."""
+    return value
+
+
+async def areply_headers(value: Message[str]) -> Message[str]:
+    """Request/reply that keeps the headers, async."""
+    return value
+
+
+async def agen_sleep(values: AsyncIterator[str]) -> AsyncIterator[str]:
+    """A timer for each item."""
+    async for value in values:
+        await asyncio.sleep(0.001)
+        yield value
+
+
+async def agen_executor(values: AsyncIterator[str]) -> AsyncIterator[str]:
+    """A thread's work for each item."""
+    loop = asyncio.get_running_loop()
+    async for value in values:
+        await loop.run_in_executor(None, len, value)
+        yield value
+
+
 def sleeper(values: Iterator[bytes]) -> Iterator[str]:
     """Reads nothing for an hour."""
     time.sleep(3600)
@@ -32,7 +115,14 @@ def sleeper(values: Iterator[bytes]) -> Iterator[str]:
 
 
 async def flood(_: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """64 KiB values without end."""
+    """64 KiB values without end, async."""
+    payload = bytes(65536)
+    while True:
+        yield payload
+
+
+def flood_sync(_: Iterator[bytes]) -> Iterator[bytes]:
+    """64 KiB values without end, sync."""
     payload = bytes(65536)
     while True:
         yield payload

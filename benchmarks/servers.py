@@ -1,0 +1,136 @@
+"""The servers under test, each pinned to core 0: bare grpc.aio, C++, ours with each driver, and a peer that runs."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import IO
+
+SERVER_CORE, DRIVER_CORE = 0, 1
+CPP_ECHO = Path(__file__).parent.parent / "build" / "bench" / "echo"
+STYLES = {
+    "gen": "sync generator",
+    "agen": "async generator",
+    "reply": "sync request/reply",
+    "areply": "async request/reply",
+}
+_READY = re.compile(r"grpc=(\S+)")
+_ECHOES = ("echo", "zip", "headers")
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One column: a way to serve the same work.
+
+    ``base`` is bare, cpp, peer or a style; ``driver`` is the invoker's ``--grpc-driver``.
+    """
+
+    name: str
+    label: str
+    base: str
+    driver: str = ""
+    address: str = ""
+
+    def serves(self, work: str) -> bool:
+        """Whether this server can do a row's work (a name that functions of benchmarks/functions.py end with)."""
+        if self.base == "bare":
+            return True
+        if self.base == "cpp":
+            return work in {*_ECHOES, "json"}
+        if self.base == "peer":
+            return work in {"echo", "json"}
+        return work in {*_ECHOES, "json"} or self.base == "agen"
+
+    def command(self, work: str, extra: Sequence[str] = ()) -> list[str]:
+        """The command that starts it."""
+        plain = "echo" if work == "json" else work
+        if self.base == "bare":
+            return [sys.executable, "-m", "benchmarks.bare", plain]
+        if self.base == "cpp":
+            return [str(CPP_ECHO), plain]
+        name = self.base if work == "echo" else f"{self.base}_{work}"
+        return ours(name, driver=self.driver, extra=extra)
+
+
+def ours(function: str, *, driver: str = "", extra: Sequence[str] = ()) -> list[str]:
+    """The command that serves one of benchmarks/functions.py."""
+    command = [sys.executable, "-m", "invoker", f"benchmarks.functions:{function}"]
+    command += ["--host", "127.0.0.1", "--grpc-port", "0", "--port", "0", *extra]
+    if driver and has_flag("--grpc-driver"):
+        command += ["--grpc-driver", driver]
+    return command
+
+
+@cache
+def has_flag(flag: str) -> bool:
+    """Whether this invoker knows a flag."""
+    text = subprocess.run([sys.executable, "-m", "invoker", "--help"], capture_output=True, text=True, check=True)
+    return flag in text.stdout
+
+
+def all_series(peer: str) -> list[Series]:
+    """Every column there can be, in the order of the tables; what is missing here is left out by ``absences``."""
+    found = [Series("bare", "bare grpc.aio echo", "bare"), Series("cpp", "C++ callback echo", "cpp")]
+    found += [Series(style, label, style, "auto") for style, label in STYLES.items()]
+    found += [Series(f"{style}-aio", f"{label}, aio", style, "aio") for style, label in STYLES.items()]
+    if peer:
+        found.append(Series("peer", f"peer {peer}", "peer", address=peer))
+    return found
+
+
+def absences() -> dict[str, str]:
+    """Bases of columns, or names of flags, that cannot be measured here, each with the reason."""
+    missing = {}
+    if not CPP_ECHO.exists():
+        missing["cpp"] = "no C++ echo (Debian: libgrpc++-dev protobuf-compiler-grpc; then `make bench-cpp`)"
+    if not has_flag("--grpc-driver"):
+        missing["aio"] = "this invoker has no --grpc-driver: one driver only"
+    return missing
+
+
+def pinned(core: int | None, command: list[str]) -> list[str]:
+    """The command on one core, where taskset is there."""
+    return ["taskset", "-c", str(core), *command] if core is not None and shutil.which("taskset") else command
+
+
+@contextmanager
+def serving(command: list[str], *, core: int | None = SERVER_CORE) -> Iterator[tuple[str, int]]:
+    """Run a server for the block: its address and process id."""
+    with tempfile.TemporaryFile("w+") as log:
+        process = subprocess.Popen(pinned(core, command), stdout=log, stderr=log)
+        try:
+            yield _address(process, log), process.pid
+        finally:
+            process.terminate()
+            try:
+                process.wait(1)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def _address(process: subprocess.Popen[bytes], log: IO[str]) -> str:
+    until = time.monotonic() + 30
+    while time.monotonic() < until and process.poll() is None:
+        log.seek(0)
+        if found := _READY.search(log.read()):
+            return found[1]
+        time.sleep(0.01)
+    log.seek(0)
+    raise SystemExit(f"a server did not start: {process.args}\n{log.read()}")
+
+
+def resident_mib(pid: int, field: str = "VmRSS") -> float:
+    """Resident memory in MiB; ``VmHWM`` for the peak."""
+    text = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    found = re.search(rf"{field}:\s+(\d+)", text)
+    return int(found[1]) / 1024 if found else 0.0
