@@ -2,8 +2,10 @@
 
 Theory. msgspec parses strictly: NaN, Infinity, trailing data, an empty payload, numbers out of range, control
 characters and broken UTF-8 are errors; nesting and huge integers end in ordinary exceptions (R-085, R-086). Writing
-needs one guard: msgspec writes ``null`` for NaN and infinities, so an output in which ``null`` occurs is looked
-through, and only then.
+needs one guard: msgspec writes ``null`` for NaN and infinities. So a value whose output has ``null`` in it is packed as
+MessagePack as well, where such a number has a pattern of bytes of its own, all of which costs less than the output did;
+only when the pattern occurs is the value walked, since an integer or bytes may look like that, too. A `msgspec.Raw` is
+the author's own JSON and is not looked into.
 
 A parameter annotated as bytes gets the payload itself. bytes *within* a structure travel as base64 strings, both ways.
 """
@@ -11,6 +13,7 @@ A parameter annotated as bytes gets the payload itself. bytes *within* a structu
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -38,6 +41,8 @@ from invoker.message import EMPTY, Message
 __all__ = ["JsonCodec"]
 
 _ENCODE = msgspec.json.Encoder(enc_hook=enc_hook).encode
+_PACK = msgspec.msgpack.Encoder(enc_hook=enc_hook).encode
+_PACKED_NAN = re.compile(rb"\xcb[\x7f\xff][\xf0-\xff]").search  # a float64 all of whose exponent's bits are set
 _NEVER_NAN = frozenset({str, int, bool, type(None), msgspec.Raw, *BYTES_LIKE})
 
 
@@ -97,7 +102,7 @@ class JsonCodec(Specialised):
             try:
                 payload = dumps(value)
                 if b"null" in payload:
-                    _refuse_nan(value)
+                    _no_nan(value)
             except BaseException as error:
                 raise refuse_encode(error, where, essence, cls) from error
             return Message(payload, EMPTY, name)
@@ -168,7 +173,7 @@ def _transcoded(charset: str, name: str, cls: type, where: str) -> Encode:
         try:
             payload = _ENCODE(value)
             if b"null" in payload:
-                _refuse_nan(value)
+                _no_nan(value)
             return Message(to_bytes(payload.decode()), EMPTY, name)
         except BaseException as error:
             raise refuse_encode(error, where, name, cls) from error
@@ -176,12 +181,22 @@ def _transcoded(charset: str, name: str, cls: type, where: str) -> Encode:
     return encode
 
 
-def _refuse_nan(value: Any) -> None:
-    """Find what msgspec wrote as null and is no None.
+def _no_nan(value: Any) -> None:
+    """Make sure that all that msgspec wrote as null is None.
 
     Raises:
         ValueError: There is a NaN or an infinity in it (R-085).
     """
+    try:
+        is_clean = _PACKED_NAN(_PACK(value)) is None
+    except (OverflowError, ValueError):  # MessagePack has no integers of more than 64 bits, and no endless strings
+        is_clean = False
+    if not is_clean:
+        _refuse_nan(value)
+
+
+def _refuse_nan(value: Any) -> None:
+    """Walk the value as msgspec does, past what a subclass shows instead of its items."""
     left = [value]
     while left:
         one = left.pop()
@@ -192,8 +207,14 @@ def _refuse_nan(value: Any) -> None:
             if not math.isfinite(one):
                 raise ValueError(f"{one} is no JSON number")
         elif issubclass(cls, dict):
-            left.extend(one.values())
-        elif issubclass(cls, (list, tuple, set, frozenset)):
+            left.extend(dict.values(one))
+        elif issubclass(cls, list):
+            left.extend(list.__iter__(one))
+        elif issubclass(cls, (tuple, set, frozenset)):
             left.extend(one)
         else:  # an object; what comes of it is one of the above
-            left.append(msgspec.to_builtins(one, enc_hook=enc_hook, builtin_types=BYTES_LIKE))
+            left.append(msgspec.to_builtins(one, enc_hook=_looked_at, builtin_types=BYTES_LIKE))
+
+
+def _looked_at(value: Any) -> Any:
+    return None if type(value) is msgspec.Raw else enc_hook(value)

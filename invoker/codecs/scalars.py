@@ -60,7 +60,7 @@ def writer(cls: type) -> Callable[[Any], str] | None:
     if issubclass(cls, _STAMPS):
         return lambda value: str(value.isoformat())
     if cls.__module__ == "numpy" and not hasattr(cls, "__setitem__") and hasattr(cls, "item"):
-        return lambda value: _spelt(value.item())
+        return lambda value: _spelt(value.item(), cls)
     return None
 
 
@@ -79,7 +79,9 @@ def _integer(text: str) -> int:
         raise ValueError(f"expected an integer, got {text[:40]!r}") from None
 
 
-def _spelt(value: Any) -> str:
+def _spelt(value: Any, came_from: type | None = None) -> str:
+    if type(value) is came_from:  # a number of extended precision, which has no twin in Python
+        return str(value)
     write = writer(type(value))
     if write is None:
         raise TypeError(f"{type(value).__name__} is no single piece of text")

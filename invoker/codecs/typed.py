@@ -196,7 +196,13 @@ def enc_hook(value: Any) -> Any:
     if _is_pydantic(cls):
         return value.model_dump(mode="json", by_alias=True) if hasattr(value, "model_dump") else vars(value)
     if _is_numpy(cls):
-        return value.tolist()
+        made = value.tolist()
+        if type(made) is not cls:
+            return made
+        if value.dtype.kind == "f":  # extended precision has no twin in Python
+            return float(value)
+    if cls is bool:  # a key of JSON, which is text
+        return "true" if value else "false"
     for base in (str, int, float, bytes):
         if issubclass(cls, base):
             return base(value)
