@@ -96,6 +96,7 @@ _BAD_INPUT = ("unknown", "invalid-argument")
 _LOG_FORMATS = ("auto", "text", "json")
 _LOG_LEVELS = ("debug", "info", "warning", "error")
 _LOOPS = ("auto", "asyncio", "uvloop")
+_GRPC_DRIVERS = ("auto", "fast", "aio")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +109,11 @@ class Config:
     )  # fmt: skip
     grpc_port: int = _knob(8081, "GRPC_PORT", _port, "Port of the gRPC door; 0 takes a free one.")
     port: int = _knob(8080, "PORT", _port, "Port of the HTTP door; 0 takes a free one.")
+    grpc_driver: str = _knob(
+        "auto", "INVOKER_GRPC_DRIVER", _one_of(*_GRPC_DRIVERS),
+        "What moves gRPC frames: 'fast' is our own reactor, 'aio' is grpc.aio; 'auto' takes the fast one where it "
+        "works with the installed grpcio.", choices=_GRPC_DRIVERS,
+    )  # fmt: skip
     http: bool = _knob(True, "INVOKER_HTTP", _switch, "Whether the HTTP door opens.", flag="--no-http")
     reflection: bool = _knob(
         True, "INVOKER_REFLECTION", _switch, "Whether gRPC server reflection answers.", flag="--no-reflection"

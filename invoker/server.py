@@ -22,7 +22,7 @@ from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
 from invoker.core.streams import Limits
 from invoker.drive.driver import Driver, DriverSettings
-from invoker.errors import DecodeError, StartupError, Status
+from invoker.errors import ConfigError, DecodeError, StartupError, Status
 from invoker.lift import Function
 from invoker.ops.logs import log_ending
 from invoker.ops.watchdog import Watchdog
@@ -30,6 +30,7 @@ from invoker.transports.tls import TlsFiles
 
 if TYPE_CHECKING:
     from invoker.ops.health import Health
+    from invoker.transports.completion import CompletionDoor
     from invoker.transports.grpc import GrpcDoor
     from invoker.transports.http import HttpDoor
 
@@ -64,7 +65,7 @@ class Server:
         settings = DriverSettings(config.threads, config.grace_s, config.lingering_s, config.debug)
         self.driver = Driver(self.engine, settings)
         self._functions: Sequence[Function] = tuple(catalog)
-        self._grpc: GrpcDoor | None = None
+        self._grpc: GrpcDoor | CompletionDoor | None = None
         self._http: HttpDoor | None = None
         self._health: Health | None = None
         self._watchdog: Watchdog | None = None
@@ -158,15 +159,9 @@ class Server:
     async def _open_grpc(self, tls: TlsFiles | None) -> None:
         from invoker.ops.health import Health, add_reflection
         from invoker.protocols.riff.session import SERVICE
-        from invoker.transports.grpc import GrpcDoor
 
         config = self.config
-        self._grpc = GrpcDoor(
-            self.driver,
-            max_message_bytes=config.max_message_bytes,
-            settle_s=config.settle_s,
-            credentials=tls.grpc_credentials() if tls is not None else None,
-        )
+        self._grpc = self._make_grpc(tls)
         self._health = Health((SERVICE,), self.is_ready)
         self._health.add_to(self._grpc.server)
         if config.reflection:
@@ -175,6 +170,30 @@ class Server:
         port = self._grpc.bind(_address(host, config.grpc_port))
         await self._grpc.start()
         self.grpc_address = _address(host, port)
+
+    def _make_grpc(self, tls: TlsFiles | None) -> GrpcDoor | CompletionDoor:
+        """The fast door, or the public one where that is asked for or the fast one does not work."""
+        config = self.config
+        credentials = tls.grpc_credentials() if tls is not None else None
+        if config.grpc_driver != "aio":
+            from invoker.transports.cygrpc import unusable
+
+            why = unusable()
+            if not why:
+                from invoker.transports.completion import CompletionDoor
+
+                return CompletionDoor(self.driver, max_message_bytes=config.max_message_bytes, credentials=credentials)
+            if config.grpc_driver == "fast":
+                raise ConfigError(f"INVOKER_GRPC_DRIVER is 'fast', which cannot serve with the installed grpcio: {why}")
+            log.warning("gRPC is served by grpc.aio; the fast door cannot serve with the installed grpcio: %s", why)
+        from invoker.transports.grpc import GrpcDoor
+
+        return GrpcDoor(
+            self.driver,
+            max_message_bytes=config.max_message_bytes,
+            settle_s=config.settle_s,
+            credentials=credentials,
+        )
 
     async def _open_http(self, tls: TlsFiles | None) -> None:
         from invoker.ops.metrics import Metrics

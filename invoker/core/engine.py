@@ -10,7 +10,9 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from invoker.codecs import Registry
 from invoker.context import Context
@@ -43,6 +45,9 @@ class Counters:
 class Engine:
     """Admission, negotiation, limits and drain for the functions of one process.
 
+    Attributes:
+        lock: Held around admission and counting; a driver whose invocations end in several threads sets a real one.
+
     Args:
         catalog: What is served.
         registry: Codecs; each function sees them plus the media types that it declares itself.
@@ -58,6 +63,7 @@ class Engine:
         self.limits = limits or Limits()
         self.max_invocations = max_invocations
         self.is_draining = False
+        self.lock: AbstractContextManager[Any] = nullcontext()
         self.running: dict[str, Invocation] = {}
         self.counters = Counters()
         self.on_close: list[Callable[[Invocation], None]] = []
@@ -81,25 +87,29 @@ class Engine:
             self._admit()
             function = self.catalog.find(command.function)
             invocation = self._negotiate(function, command, deadline)
+            with self.lock:
+                self._admit()
+                self.counters.opened += 1
+                self.running[invocation.id] = invocation
         except InvocationError:
-            self.counters.refused += 1
+            with self.lock:
+                self.counters.refused += 1
             raise
-        self.counters.opened += 1
-        self.running[invocation.id] = invocation
         return invocation
 
     def close(self, invocation: Invocation) -> None:
         """Forget a finished invocation and add up what it did."""
-        if self.running.pop(invocation.id, None) is None:
-            return
         counters = self.counters
         status = invocation.error.status if invocation.error is not None else Status.OK
-        counters.finished[status] = counters.finished.get(status, 0) + 1
-        counters.frames_in += sum(stream.fed for stream in invocation.inputs)
-        counters.frames_out += sum(stream.emitted for stream in invocation.outputs)
-        counters.bytes_in += invocation.bytes_in
-        counters.bytes_out += invocation.bytes_out
-        counters.seconds += time.monotonic() - invocation.started_s
+        with self.lock:
+            if self.running.pop(invocation.id, None) is None:
+                return
+            counters.finished[status] = counters.finished.get(status, 0) + 1
+            counters.frames_in += sum(stream.fed for stream in invocation.inputs)
+            counters.frames_out += sum(stream.emitted for stream in invocation.outputs)
+            counters.bytes_in += invocation.bytes_in
+            counters.bytes_out += invocation.bytes_out
+            counters.seconds += time.monotonic() - invocation.started_s
         for observer in self.on_close:
             observer(invocation)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,11 +13,13 @@ from invoker.core.engine import Engine
 from invoker.core.invocation import Invocation
 from invoker.drive.loop import LoopRunner
 from invoker.drive.runner import Host, Runner
+from invoker.drive.sweeper import Sweeper
 from invoker.drive.thread import ThreadRunner
 from invoker.drive.threads import Threads
 from invoker.errors import ShuttingDown
 
 if TYPE_CHECKING:
+    from invoker.drive.direct import DirectConversation
     from invoker.drive.pump import Conversation
 
 __all__ = ["Driver", "DriverSettings"]
@@ -52,10 +56,14 @@ class Driver:
         self.engine = engine
         self.settings = settings or DriverSettings()
         self.threads = Threads(self.settings.threads)
+        self.sweeper = Sweeper()
+        self.loop: asyncio.AbstractEventLoop | None = None
         self.conversations: set[Conversation] = set()
+        self.direct: set[DirectConversation] = set()
         self.leaving: set[asyncio.Future[None]] = set()
         self._quiet = asyncio.Event()
         self._quiet.set()
+        engine.lock = threading.Lock()  # direct conversations open and close invocations in their own threads
 
     def runner(self, invocation: Invocation, host: Host) -> Runner:
         """The runner that fits the invocation's function: on the loop if it is async, else in a thread."""
@@ -72,7 +80,21 @@ class Driver:
     def exited(self, conversation: Conversation) -> None:
         """A conversation is over."""
         self.conversations.discard(conversation)
-        if not self.conversations:
+        self._look_quiet()
+
+    def entered_direct(self, conversation: DirectConversation) -> None:
+        """A conversation begins in a thread of its own; called there."""
+        self.direct.add(conversation)
+
+    def exited_direct(self, conversation: DirectConversation) -> None:
+        """Its thread is free again; called there."""
+        self.direct.discard(conversation)
+        if self.engine.is_draining and self.loop is not None:
+            with contextlib.suppress(RuntimeError):  # the loop has closed, so nobody waits
+                self.loop.call_soon_threadsafe(self._look_quiet)
+
+    def _look_quiet(self) -> None:
+        if not self.conversations and not self.direct:
             self._quiet.set()
 
     def started(self, runner: Runner) -> None:
@@ -86,17 +108,22 @@ class Driver:
         Args:
             timeout_s: Until running conversations are cut with `ShuttingDown` (R-025).
         """
+        self.loop = asyncio.get_running_loop()
         self.engine.is_draining = True
+        if self.direct:
+            self._quiet.clear()
+        self._look_quiet()
         try:
             async with asyncio.timeout(timeout_s):
                 await self._quiet.wait()
         except TimeoutError:
-            cut = list(self.conversations)
-            log.warning("the drain took longer than %s s; %s conversations are cut", timeout_s, len(cut))
+            cut, direct = list(self.conversations), list(self.direct)
+            log.warning("the drain took longer than %s s; %s conversations are cut", timeout_s, len(cut) + len(direct))
+            error = ShuttingDown(f"the invocation was cut, it did not end within {timeout_s:g} s")
             for conversation in cut:
-                await conversation.fail_all(
-                    ShuttingDown(f"the invocation was cut, it did not end within {timeout_s:g} s")
-                )
+                await conversation.fail_all(error)
+            for one in direct:
+                one.fail(error)
             return False
         return True
 
@@ -104,4 +131,15 @@ class Driver:
         """Wait for bodies that still leave user code; False when some did not within ``timeout_s``."""
         if self.leaving:
             await asyncio.wait(set(self.leaving), timeout=timeout_s)
-        return not self.leaving
+        if self.direct:
+            self._quiet.clear()
+            self._look_quiet()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(timeout_s):
+                    await self._quiet.wait()
+        return not self.leaving and not self.direct
+
+    def close(self) -> None:
+        """Let idle threads leave."""
+        self.threads.close()
+        self.sweeper.close()

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-import grpc
-import grpc.aio
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
-from grpc_reflection.v1alpha import reflection
+from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
 
 __all__ = ["Health", "add_reflection"]
 
@@ -31,7 +29,7 @@ class Health(health.aio.HealthServicer):  # type: ignore[misc]  # the package ha
         for service in self._services:
             self._server_status[service] = _SERVING
 
-    def add_to(self, server: grpc.aio.Server) -> None:
+    def add_to(self, server: Any) -> None:
         """Serve grpc.health.v1 on ``server``."""
         health_pb2_grpc.add_HealthServicer_to_server(self, server)
 
@@ -58,7 +56,8 @@ class Health(health.aio.HealthServicer):  # type: ignore[misc]  # the package ha
         return health_pb2.HealthListResponse(statuses=statuses)
 
 
-def add_reflection(services: tuple[str, ...], server: grpc.aio.Server) -> None:
+def add_reflection(services: tuple[str, ...], server: Any) -> None:
     """Serve reflection on ``server``, so that callers such as ``buf curl`` need no proto file (R-015)."""
     names = (*services, health.SERVICE_NAME, reflection.SERVICE_NAME)
-    reflection.enable_server_reflection(names, server)
+    servicer = reflection.aio.ReflectionServicer(names)
+    reflection_pb2_grpc.add_ServerReflectionServicer_to_server(servicer, server)

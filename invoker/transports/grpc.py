@@ -12,7 +12,6 @@ import asyncio
 import logging
 import time
 from typing import Any
-from urllib.parse import quote
 
 import grpc
 import grpc.aio
@@ -22,16 +21,13 @@ from invoker.drive.pump import pump
 from invoker.errors import Cancelled, InternalError, StartupError
 from invoker.message import EMPTY, Headers
 from invoker.protocols.riff.session import METHOD, SERVICE, RiffSession
+from invoker.transports.details import clip
 
-__all__ = ["DETAIL_BYTES", "GrpcDoor", "clip"]
+__all__ = ["GrpcDoor"]
 
 log = logging.getLogger(__name__)
 
-DETAIL_BYTES = 4096
-"""What a status text may take after percent-encoding (R-118)."""
-
 _CODES = {code.value[0]: code for code in grpc.StatusCode}
-_SAFE = "".join(chr(code) for code in range(0x20, 0x7F) if chr(code) != "%")
 
 
 class GrpcDoor:
@@ -148,20 +144,3 @@ def _metadata(context: grpc.aio.ServicerContext[Any, Any]) -> Headers:
     pairs = context.invocation_metadata() or ()
     texts = [(name, value) for name, value in pairs if isinstance(value, str)]
     return Headers(texts) if texts else EMPTY
-
-
-def clip(detail: str, limit_bytes: int = DETAIL_BYTES) -> str:
-    """Cut a status text on a character boundary so that its percent-encoded form keeps the limit (R-118).
-
-    Lone surrogates, which cannot be encoded, are replaced by their escapes.
-    """
-    text = detail.encode("utf-8", "backslashreplace").decode()
-    if len(text) * 12 <= limit_bytes or len(quote(text, safe=_SAFE)) <= limit_bytes:
-        return text
-    room, kept = limit_bytes - 9, 0  # 9: the ellipsis
-    for character in text:
-        room -= len(quote(character, safe=_SAFE))
-        if room < 0:
-            break
-        kept += 1
-    return text[:kept] + "…"

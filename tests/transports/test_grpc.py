@@ -12,7 +12,8 @@ import pytest
 
 from invoker._pb.riff import riff_rpc_pb2 as pb
 from invoker.errors import StartupError
-from invoker.transports.grpc import DETAIL_BYTES, GrpcDoor, clip
+from invoker.transports.details import DETAIL_BYTES, clip
+from invoker.transports.grpc import GrpcDoor
 from tests.drive.memory import driver_of
 
 PATH = "/streaming.Riff/Invoke"

@@ -1,0 +1,376 @@
+"""`DirectConversation`: runs a sync function in the very thread that reads and writes its wire stream.
+
+There is no hop: pulling an input reads the next frame, emitting writes one. The thread owns the session and the
+invocation, so neither needs a lock, and user code that blocks stalls nobody else. A function with several output
+iterators gets a thread for each, since each may block on an input of its own; those take turns under the line's lock
+(`SharedConversation`).
+
+Frames are *held* for the next pull (see `Line`) when that is sure to follow: after each result of a request/reply
+function, and after those of a generator that has come back at once the last time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from typing import Any, Protocol
+
+from invoker.core.invocation import Invocation
+from invoker.core.session import Session
+from invoker.core.steps import Close, Emitted, EndInput, Feed, Finished, Open, Send, Step
+from invoker.core.streams import InputStream
+from invoker.drive.driver import Driver
+from invoker.drive.runner import call_failed, production_failed, shape
+from invoker.drive.several import Several
+from invoker.errors import (
+    Cancelled,
+    DeadlineExceeded,
+    DecodeError,
+    InputCancelled,
+    InternalError,
+    InvocationError,
+    StopInvocation,
+)
+from invoker.message import Message
+from invoker.spec import Style, Take
+
+__all__ = ["DirectConversation", "Wire"]
+
+log = logging.getLogger(__name__)
+
+_PROMPT_S = 50e-6
+"""A generator that came back within this time after an output is expected to do so again."""
+
+_EARLY_S = 0.01
+"""How much earlier than our own clock says a deadline may be enforced by the transport."""
+
+
+class Wire(Protocol):
+    """What a transport offers to the thread of one conversation; see `invoker.transports.line.Line`."""
+
+    lock: Any
+    is_gone: bool
+    is_ended: bool
+
+    def read(self) -> Any | None: ...
+    def write(self, frame: Any, *, hold: bool) -> None: ...
+    def accepted(self) -> None: ...
+    def look(self) -> bool: ...
+    def cut(self, code: int, detail: str) -> None: ...
+    @property
+    def is_idle(self) -> bool: ...
+
+
+class DirectConversation:
+    """One session on one wire, with the one invocation that it opens.
+
+    Args:
+        session: Translates.
+        wire: Carries; blocking.
+        driver: Knows the engine, the threads and what is being drained.
+        deadline: On the clock of ``time.monotonic``, or None.
+    """
+
+    def __init__(self, session: Session, wire: Wire, driver: Driver, *, deadline: float | None = None) -> None:
+        self.session = session
+        self.wire = wire
+        self.driver = driver
+        self.deadline = deadline
+        self.invocation: Invocation | None = None
+        self._closed: Close | None = None
+        self._cut: InvocationError | None = None
+        self._awaited: set[Any] = set()
+        self._is_prompt = False  # whether the generator came back at once after its last output
+        self._wrote_at = 0.0  # when it was given that output; 0 once it has pulled since
+        self._ended_at = 0.0
+        self._gone_at = 0.0
+        self._is_stuck = False
+        self._is_over = False
+
+    def run(self) -> InvocationError | None:
+        """Run to the end, in this thread.
+
+        Returns:
+            The error to tell the peer as the conversation's status; None for OK.
+        """
+        self.driver.sweeper.add(self)
+        try:
+            return self._run()
+        except Exception:
+            log.exception("a session or wire failed")
+            return InternalError()
+        finally:
+            with self.wire.lock:
+                self._is_over = True
+                if self._is_stuck:
+                    self.driver.threads.stuck -= 1
+
+    def _run(self) -> InvocationError | None:
+        try:
+            while self.invocation is None and self._closed is None:
+                self._receive()
+        except InvocationError as error:
+            return self._ending(error)
+        invocation = self.invocation
+        if invocation is not None and not invocation.is_finished:
+            self._serve(invocation)
+        return self._closed.error if self._closed is not None else None
+
+    def fail(self, error: InvocationError) -> None:
+        """End the conversation from another thread (the drain is over)."""
+        self._cut = error
+        self.wire.cut(int(error.status), str(error))
+
+    # What the peer sends.
+
+    def _receive(self) -> None:
+        """Wait for one frame and apply it."""
+        frame = self.wire.read()
+        steps = self.half_closed() if frame is None else self.session.receive(frame)
+        for step in steps:
+            self.perform(step)
+
+    def half_closed(self) -> Iterable[Step]:
+        """The steps of the end of the peer's frames."""
+        self._ended_at = time.monotonic()
+        return self.session.half_close()
+
+    def perform(self, step: Step) -> None:
+        """Act on one step of the session."""
+        kind, invocation = type(step), self.invocation
+        if kind is Feed:
+            if invocation is not None:
+                invocation.feed(step)  # type: ignore[arg-type]
+        elif kind is EndInput:
+            if invocation is not None:
+                invocation.end_inputs(step)  # type: ignore[arg-type]
+        elif kind is Close:
+            self._closed = step  # type: ignore[assignment]
+        elif kind is Open:
+            self._open(step)  # type: ignore[arg-type]
+        elif kind is Send:
+            self.wire.write(step.frame, hold=False)  # type: ignore[union-attr]
+        else:
+            raise AssertionError(f"a session of one invocation has no {kind.__name__}")
+
+    def _open(self, step: Open) -> None:
+        try:
+            invocation = self.driver.engine.open(step, deadline=self.deadline)
+        except InvocationError as error:
+            log.info(
+                "invocation refused",
+                extra={"function": step.function, "status": error.status.name, "detail": str(error)},
+            )
+            self._deliver(Finished(step.id, error))
+            return
+        self.invocation = invocation
+        context = invocation.context
+        context._is_cancelled = self._is_cancelled  # noqa: SLF001 - the context's doors to its driver
+        context._wait = self._wait_for  # noqa: SLF001
+        self.wire.accepted()
+
+    def pull(self, stream: InputStream) -> Any:
+        """Read frames until ``stream`` has a message; None when it has ended.
+
+        Raises:
+            InputCancelled: The stream ended with an error (R-110).
+        """
+        if stream.queue:
+            return stream.take()
+        if self._wrote_at:
+            self._is_prompt = time.monotonic() - self._wrote_at < _PROMPT_S
+            self._wrote_at = 0.0
+        read, receive, invocation = self.wire.read, self.session.receive, self.invocation
+        assert invocation is not None
+        while True:
+            if stream.is_ended:
+                return stream.take()
+            try:
+                frame = read()
+                steps = self.half_closed() if frame is None else receive(frame)
+                for step in steps:
+                    if type(step) is Feed:
+                        invocation.feed(step)
+                    else:
+                        self.perform(step)
+            except InvocationError as error:
+                self.finish(error)
+            if stream.queue:
+                return stream.take()
+
+    # The body.
+
+    def _serve(self, invocation: Invocation) -> None:
+        inputs = tuple(DirectInput(self, stream) for stream in invocation.inputs)
+        try:
+            outputs = invocation.function.open(inputs, invocation.context)
+        except BaseException as error:  # noqa: BLE001 - user code may raise anything (R-123)
+            self._raised(error, call_failed)
+            return
+        if len(outputs) > 1:
+            Several(self, invocation, inputs).run(outputs)
+            return
+        if outputs:
+            self._drain(outputs[0], invocation)
+        self.finish(None)
+
+    def _drain(self, values: Iterator[Any], invocation: Invocation) -> None:
+        encode, deliver, write, key = invocation.encode, self.session.deliver, self.wire.write, invocation.key
+        hold = is_mapped = invocation.function.spec.style is Style.REQUEST_REPLY
+        clock = time.monotonic
+        try:
+            for value in values:
+                if not is_mapped:
+                    hold = self._is_prompt if self._wrote_at == 0 else clock() - self._wrote_at < _PROMPT_S
+                index, message = encode(0, value)
+                if invocation.is_finished:
+                    raise StopInvocation("the invocation is over")
+                invocation.emit(index, message)
+                for step in deliver(Emitted(key, index, message)):
+                    write(step.frame, hold=hold)  # type: ignore[union-attr]
+                if not is_mapped:
+                    self._wrote_at = clock()
+        except BaseException as error:  # noqa: BLE001 - user code may raise anything (R-123)
+            self._raised(error, production_failed)
+        finally:
+            self.close(values)
+
+    def decode_failed(self, error: DecodeError) -> None:
+        """An input could not be decoded: the invocation is over."""
+        self._raised(error, production_failed)
+
+    def _raised(self, error: BaseException, translate: Callable[..., InvocationError]) -> None:
+        if isinstance(error, StopInvocation) and not isinstance(error, InputCancelled):
+            return
+        invocation = self.invocation
+        assert invocation is not None
+        if invocation.is_finished:
+            if not isinstance(error, StopInvocation):
+                log.info("a function raised after its invocation had ended", extra={"invocation": invocation.id})
+            return
+        self.finish(translate(error, debug=self.driver.settings.debug))
+
+    def close(self, values: Iterator[Any]) -> None:
+        """Close a generator that has not ended, so that its ``finally`` runs here, in its own thread."""
+        close = getattr(values, "close", None)
+        if close is None:
+            return
+        try:
+            close()
+        except BaseException as error:  # noqa: BLE001 - user code may raise anything in its finally
+            if not isinstance(error, StopInvocation):
+                assert self.invocation is not None
+                log.warning(
+                    "a function raised while it was closed: %r", error, extra={"invocation": self.invocation.id}
+                )
+
+    # Endings.
+
+    def finish(self, error: InvocationError | None) -> InvocationError | None:
+        """End the invocation, unless it has ended; the error of the ending that counts."""
+        invocation = self.invocation
+        assert invocation is not None
+        if type(error) is Cancelled:
+            error = self._why_gone(error)
+        if invocation.finish(error):
+            self.driver.engine.close(invocation)
+            self._deliver(Finished(invocation.key, error))
+        return invocation.error
+
+    def _ending(self, error: InvocationError) -> InvocationError:
+        """The conversation ends before an invocation runs, or with it."""
+        if self.invocation is not None:
+            self.finish(error)
+        return self._why_gone(error) if type(error) is Cancelled else error
+
+    def _why_gone(self, error: InvocationError) -> InvocationError:
+        if self._cut is not None:
+            return self._cut
+        if self.deadline is not None and time.monotonic() >= self.deadline - _EARLY_S:
+            return DeadlineExceeded("the deadline has passed")
+        return error
+
+    def _deliver(self, event: Finished) -> None:
+        for step in self.session.deliver(event):
+            self.perform(step)
+
+    # What others ask and do meanwhile.
+
+    def sweep(self, now: float) -> bool:
+        """Notice that the peer is gone while user code is busy, and what takes too long; see `Sweeper`."""
+        wire, settings = self.wire, self.driver.settings
+        if self._is_over:
+            return False
+        if self._ended_at and self._ended_at + settings.lingering_s < now:
+            self._ended_at = 0.0
+            self._say(logging.WARNING, f"an invocation outlives its inputs by {settings.lingering_s:g} s")
+        if wire.is_idle or not wire.look():
+            return True
+        if not self._gone_at:
+            self._gone_at = now
+            for future in list(self._awaited):
+                future.cancel()
+        elif self._gone_at + settings.grace_s < now and not self._is_stuck:
+            with wire.lock:
+                if self._is_over:
+                    return False
+                self._is_stuck = True
+                self.driver.threads.stuck += 1
+            self._say(
+                logging.WARNING,
+                "a sync function ignores that its invocation ended; its thread is abandoned until it returns",
+            )
+        return True
+
+    def _say(self, level: int, text: str) -> None:
+        invocation = self.invocation
+        name = invocation.function.spec.name if invocation is not None else ""
+        number = invocation.id if invocation is not None else ""
+        log.log(level, text, extra={"invocation": number, "function": name})
+
+    def _is_cancelled(self) -> bool:
+        invocation = self.invocation
+        return self.wire.is_gone or invocation is None or invocation.is_finished or self.wire.look()
+
+    def _wait_for(self, awaitable: Awaitable[Any]) -> Any:
+        """Block this thread until the loop has run ``awaitable``, for sync functions that return one (R-034)."""
+
+        async def run() -> Any:
+            return await awaitable
+
+        future = asyncio.run_coroutine_threadsafe(run(), self.driver.loop)
+        self._awaited.add(future)
+        try:
+            return future.result()
+        finally:
+            self._awaited.discard(future)
+
+
+class DirectInput:
+    """An input as a sync function sees it: an iterator of decoded values."""
+
+    __slots__ = ("_stream", "failed", "pull")
+
+    def __init__(self, conversation: DirectConversation, stream: InputStream) -> None:
+        self._stream = stream
+        self.pull = conversation.pull
+        self.failed = conversation.decode_failed
+
+    def __iter__(self) -> DirectInput:
+        return self
+
+    def __next__(self) -> Any:
+        stream = self._stream
+        item = self.pull(stream)
+        if item is None:
+            raise StopIteration
+        decode, message = item
+        try:
+            value = decode(message)
+        except DecodeError as error:
+            # Ruling 3: a failed decode ends the invocation even if user code swallows the exception.
+            self.failed(error)
+            raise
+        return value if stream.spec.take is Take.PAYLOAD else shape(stream.spec, message, value)

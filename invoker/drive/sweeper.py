@@ -1,0 +1,119 @@
+"""`Sweeper`: one thread that looks after conversations whose own threads are busy in user code.
+
+A thread that runs a sync function waits for its peer only when the function pulls or emits. Three things must not
+wait for that: a frame that was held for company is sent after a beat; a peer that is gone is noticed within a look, so
+that the context can tell the function and a deaf thread is counted (R-115, R-116); an invocation that outlives its
+inputs is logged (R-134). Without traffic the thread sleeps from look to look; without conversations it just sleeps.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from typing import Any, Protocol
+
+__all__ = ["Sweeper", "Swept"]
+
+log = logging.getLogger(__name__)
+
+BEAT_S = 0.002
+"""How long a frame is held at most, about."""
+
+LOOK_S = 0.1
+
+
+class Swept(Protocol):
+    """A conversation that is looked after."""
+
+    def sweep(self, now: float) -> bool:
+        """Look after it; False when there is nothing left to look after."""
+
+
+class Sweeper:
+    """Looks after lines and conversations from a daemon thread, which starts with the first of them."""
+
+    def __init__(self) -> None:
+        self._conversations: set[Swept] = set()
+        self._hot: set[Any] = set()
+        self._wakeup = threading.Event()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._is_closed = False
+
+    def add(self, conversation: Swept) -> None:
+        """Look after a conversation until its `sweep` says that it is over."""
+        with self._lock:
+            self._conversations.add(conversation)
+            if self._thread is None and not self._is_closed:
+                self._thread = threading.Thread(target=self._run, name="invoker-sweeper", daemon=True)
+                self._thread.start()
+            idle = len(self._conversations) == 1
+        if idle:
+            self._wakeup.set()
+
+    def watch(self, line: Any) -> None:
+        """Send what this line holds after a beat at the latest, from now on."""
+        with self._lock:
+            line.is_swept = True
+            self._hot.add(line)
+        self._wakeup.set()
+
+    def close(self) -> None:
+        """Let the thread end."""
+        self._is_closed = True
+        self._wakeup.set()
+        if self._thread is not None:
+            self._thread.join(1.0)
+
+    def _run(self) -> None:
+        looked = time.monotonic()
+        while not self._is_closed:
+            if self._hot:
+                time.sleep(BEAT_S)
+                self._beat()
+            else:
+                self._wakeup.wait(LOOK_S if self._conversations else None)
+                self._wakeup.clear()
+            now = time.monotonic()
+            if now - looked >= LOOK_S:
+                looked = now
+                self._look(now)
+
+    def _beat(self) -> None:
+        with self._lock:
+            hot = list(self._hot)
+        for line in hot:
+            held = line.held
+            if held is None:
+                if line.seen is None:
+                    self._forget(line)
+                line.seen = None
+            elif held is line.seen:  # since the last beat already
+                with line.lock:
+                    if line.held is held:
+                        line.flush()
+            else:
+                line.seen = held
+
+    def _forget(self, line: Any) -> None:
+        """It held nothing for two beats; its next held frame brings it back."""
+        with self._lock:
+            line.is_swept = False  # said first, looked at second: its thread does it the other way round
+            if line.held is None:
+                self._hot.discard(line)
+            else:
+                line.is_swept = True
+
+    def _look(self, now: float) -> None:
+        with self._lock:
+            conversations = list(self._conversations)
+        for conversation in conversations:
+            try:
+                goes_on = conversation.sweep(now)
+            except Exception:
+                log.exception("a look after a conversation failed")
+                goes_on = False
+            if not goes_on:
+                with self._lock:
+                    self._conversations.discard(conversation)

@@ -1,0 +1,241 @@
+"""The fast door: riff calls on grpcio's own completion queues, without a hop for each message.
+
+A sync function's call gets a completion queue and a pool thread of its own (`Line`, `DirectConversation`). One
+acceptor thread waits on the server's queue: it hands new calls to the pool, and events of all other methods (health,
+reflection) to the loop. ADR 0006 says which private parts of grpcio this stands on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections import deque
+from typing import Any
+
+import grpc
+
+from invoker.drive.direct import DirectConversation
+from invoker.drive.driver import Driver
+from invoker.errors import InvocationError, StartupError
+from invoker.message import EMPTY, Headers
+from invoker.protocols.riff.session import METHOD, SERVICE, RiffSession
+from invoker.transports.cygrpc import cygrpc
+from invoker.transports.line import Line
+from invoker.transports.servicer import Handlers, ServicerCall
+
+__all__ = ["CompletionDoor"]
+
+log = logging.getLogger(__name__)
+
+_PATH = f"/{SERVICE}/{METHOD}"
+_AHEAD = 16
+"""Calls that may arrive before the acceptor has looked."""
+
+_OTHER, _SHUTDOWN = object(), object()
+_NEVER_S = 1e12  # a deadline beyond this many seconds is none
+
+
+class CompletionDoor:
+    """A gRPC server with the riff method on completion queues.
+
+    Args:
+        driver: Runs the conversations.
+        max_message_bytes: Largest inbound message; a larger one fails its call with RESOURCE_EXHAUSTED (R-121).
+        credentials: For TLS; None serves plain text.
+        share_port: Whether other processes may bind the same port.
+
+    Attributes:
+        server: Where servicers are added.
+    """
+
+    def __init__(
+        self,
+        driver: Driver,
+        *,
+        max_message_bytes: int = 4 * 1024 * 1024,
+        credentials: grpc.ServerCredentials | None = None,
+        share_port: bool = False,
+    ) -> None:
+        self.driver = driver
+        self.server = Handlers()
+        self._credentials = credentials
+        options = [
+            ("grpc.so_reuseport", int(share_port)),
+            ("grpc.max_receive_message_length", max_message_bytes),
+            ("grpc.max_send_message_length", -1),
+            ("grpc.max_concurrent_streams", 2**31 - 1),
+        ]
+        self._server = cygrpc.Server(options, False)
+        self._queue = cygrpc.CompletionQueue()
+        self._server.register_completion_queue(self._queue)
+        self._server.register_method(_PATH)
+        self._free: deque[Any] = deque()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._acceptor: threading.Thread | None = None
+        self._is_stopping = False
+        self._stopped = asyncio.Event()
+
+    def bind(self, address: str) -> int:
+        """Bind ``host:port``; port 0 takes a free one.
+
+        Returns:
+            The port.
+
+        Raises:
+            StartupError: The address cannot be bound (R-006).
+        """
+        private = None if self._credentials is None else self._credentials._credentials  # noqa: SLF001
+        port = int(self._server.add_http2_port(address.encode(), private))
+        if port == 0:
+            raise StartupError(
+                f"cannot listen on {address} for gRPC: the port is in use or the address is not ours; set GRPC_PORT"
+            )
+        return port
+
+    async def start(self) -> None:
+        """Begin to answer."""
+        self._loop = self.driver.loop = asyncio.get_running_loop()
+        self._server.start()
+        for _ in range(_AHEAD):
+            self._request()
+        self._request_other()
+        self._acceptor = threading.Thread(target=self._accept, name="invoker-acceptor", daemon=True)
+        self._acceptor.start()
+
+    async def stop(self, grace_s: float) -> None:
+        """Take no more calls; those that run have ``grace_s`` before they are cut."""
+        if self._acceptor is None or self._is_stopping:
+            return
+        self._is_stopping = True
+        self._server.shutdown(self._queue, _SHUTDOWN)
+        try:
+            async with asyncio.timeout(grace_s):
+                await self._stopped.wait()
+        except TimeoutError:
+            self._server.cancel_all_calls()
+            try:
+                async with asyncio.timeout(grace_s):
+                    await self._stopped.wait()
+            except TimeoutError:
+                log.warning("calls are left whose functions do not return; they end with the process")
+                return
+        self._acceptor.join()
+        self._queue.shutdown()
+        self._server.destroy()
+
+    # In the acceptor's thread.
+
+    def _accept(self) -> None:
+        queue, loop = self._queue, self._loop
+        assert loop is not None
+        while True:
+            event = queue.poll()
+            tag = event.tag
+            if tag is _SHUTDOWN:
+                loop.call_soon_threadsafe(self._stopped.set)
+                return
+            if type(tag) is _Accept:
+                if event.success:
+                    self._request()
+                    self._hand_over(event, tag.queue)
+            elif tag is _OTHER:
+                if event.success:
+                    self._request_other()
+                    loop.call_soon_threadsafe(self._serve_other, event)
+            elif tag is not None:
+                loop.call_soon_threadsafe(tag, event)
+            del event, tag  # a call that lives on in a variable keeps the server from its shutdown
+
+    def _request(self) -> None:
+        """Ask for one more riff call, with a queue of its own."""
+        if self._is_stopping:
+            return
+        queue = self._free.pop() if self._free else cygrpc.CompletionQueue()
+        try:
+            self._server.request_registered_call(queue, self._queue, _PATH, _Accept(queue))
+        except ValueError:  # it began to stop meanwhile
+            return
+
+    def _request_other(self) -> None:
+        if self._is_stopping:
+            return
+        try:
+            self._server.request_call(self._queue, self._queue, _OTHER)
+        except ValueError:
+            return
+
+    def _hand_over(self, event: Any, queue: Any) -> None:
+        limits = self.driver.engine.limits
+        line = Line(
+            event.call, queue, self.driver.sweeper, high_frames=limits.high_frames, high_bytes=limits.high_bytes
+        )
+        left_s = event.call_details.deadline - time.time()
+        deadline = time.monotonic() + left_s if left_s < _NEVER_S else None
+        metadata = _metadata(event.invocation_metadata)
+        try:
+            self.driver.threads.start(lambda: self._converse(line, metadata, deadline))
+        except InvocationError as error:
+            log.info("a call was refused", extra={"detail": str(error)})
+            self._finish(line, error)
+
+    # In the pool's threads.
+
+    def _converse(self, line: Line, metadata: Headers, deadline: float | None) -> None:
+        session = RiffSession(metadata, function=metadata.get("invoker-function", ""))
+        conversation = DirectConversation(session, line, self.driver, deadline=deadline)
+        self.driver.entered_direct(conversation)
+        try:
+            line.open()
+            self._finish(line, conversation.run())
+        finally:
+            self.driver.exited_direct(conversation)
+
+    def _finish(self, line: Line, error: InvocationError | None) -> None:
+        is_done = line.finish(0, "") if error is None else line.finish(int(error.status), str(error))
+        if is_done:
+            self._free.append(line.queue)
+        else:
+            self.driver.sweeper.add(_Lingering(line, self._free))
+
+    # On the loop.
+
+    def _serve_other(self, event: Any) -> None:
+        method = event.call_details.method
+        path = method.decode() if isinstance(method, bytes) else method
+        handler = self.server.find(path, event.invocation_metadata)
+        ServicerCall(event, lambda: None).start(handler)
+
+
+class _Accept:
+    """The tag of a call that was asked for."""
+
+    __slots__ = ("queue",)
+
+    def __init__(self, queue: Any) -> None:
+        self.queue = queue
+
+
+class _Lingering:
+    """A line whose last operations wait for a slow peer; its queue is free once they are done."""
+
+    __slots__ = ("_free", "_line")
+
+    def __init__(self, line: Line, free: deque[Any]) -> None:
+        self._line = line
+        self._free = free
+
+    def sweep(self, now: float) -> bool:  # noqa: ARG002 - the sweeper's interface
+        line = self._line
+        with line.lock:
+            line.glance()
+            if not line.is_done:
+                return True
+        self._free.append(line.queue)
+        return False
+
+
+def _metadata(pairs: Any) -> Headers:
+    texts = [(name, value) for name, value in pairs if isinstance(value, str)]
+    return Headers(texts) if texts else EMPTY

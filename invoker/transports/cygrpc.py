@@ -1,0 +1,132 @@
+"""The fence around grpcio's private layer: every private name that the fast door uses stands here, and is probed.
+
+grpcio's own sync server stands on the same layer, so it changes seldom; but nobody promises that. `unusable` looks at
+the symbols and lets one call go through them; whatever is not as expected is a sentence, never a crash, and the
+public door serves instead. ADR 0006 says what is used, and how a new release is verified.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import grpc
+
+try:
+    from grpc._cython import cygrpc
+except ImportError:  # a grpcio without its compiled half, or with another layout
+    cygrpc = None  # type: ignore[assignment]
+
+__all__ = ["BUFFER_HINT", "NO_FLAGS", "cygrpc", "unusable"]
+
+NO_FLAGS = 0
+BUFFER_HINT = 1
+"""``GRPC_WRITE_BUFFER_HINT``: the message may wait in the transport's buffer for the next one."""
+
+_SYMBOLS = (
+    "Server",
+    "CompletionQueue",
+    "CompletionType",
+    "ReceiveCloseOnServerOperation",
+    "ReceiveMessageOperation",
+    "SendInitialMetadataOperation",
+    "SendMessageOperation",
+    "SendStatusFromServerOperation",
+)
+_SERVER_METHODS = (
+    "add_http2_port",
+    "cancel_all_calls",
+    "destroy",
+    "register_completion_queue",
+    "register_method",
+    "request_call",
+    "request_registered_call",
+    "shutdown",
+    "start",
+)
+_METHOD = "/invoker.Probe/Echo"
+_PROBE_S = 5.0
+
+
+def unusable() -> str:
+    """Why the fast door cannot serve with the installed grpcio, in a few words; empty when it can."""
+    if cygrpc is None:
+        return "it has no grpc._cython.cygrpc"
+    missing = [name for name in _SYMBOLS if not hasattr(cygrpc, name)]
+    missing += [f"Server.{name}" for name in _SERVER_METHODS if not hasattr(cygrpc.Server, name)]
+    if missing:
+        return f"its private layer lacks {', '.join(missing)}"
+    try:
+        return _probe()
+    except Exception as error:  # noqa: BLE001 - whatever a new release does here, the public door serves
+        return f"its private layer raised {type(error).__name__}: {error}"
+
+
+def _probe() -> str:
+    """Let one call go through the operations that the door combines; what differs, in a few words."""
+    server = cygrpc.Server([(b"grpc.so_reuseport", 0)], False)
+    queue, private = cygrpc.CompletionQueue(), cygrpc.CompletionQueue()
+    server.register_completion_queue(queue)
+    server.register_method(_METHOD)
+    port = server.add_http2_port(b"127.0.0.1:0")
+    if not port:
+        return ""  # nothing can be bound on the loopback interface here; the symbols must do
+    server.start()
+    answer: list[Any] = []
+    client = threading.Thread(target=_call, args=(port, answer), daemon=True)
+    client.start()
+    try:
+        return _serve_one(server, queue, private) or _judge(client, answer)
+    finally:
+        server.shutdown(queue, "shutdown")
+        server.cancel_all_calls()
+        while queue.poll().tag != "shutdown":
+            pass
+        server.destroy()
+
+
+def _call(port: int, answer: list[Any]) -> None:
+    options = [("grpc.enable_http_proxy", 0), ("grpc.use_local_subchannel_pool", 1)]
+    with grpc.insecure_channel(f"127.0.0.1:{port}", options) as channel:
+        stub: Any = channel.stream_stream(_METHOD)
+        try:
+            call = stub(iter([b"ping"]), timeout=_PROBE_S)
+            answer.extend([list(call), call.code()])
+        except grpc.RpcError as error:
+            answer.append(error)
+
+
+def _judge(client: threading.Thread, answer: list[Any]) -> str:
+    client.join(_PROBE_S)
+    if answer != [[b"ping"], grpc.StatusCode.OK]:
+        return f"a call through its private layer gave {answer!r}"
+    return ""
+
+
+def _serve_one(server: Any, queue: Any, private: Any) -> str:
+    server.request_registered_call(private, queue, _METHOD, "accept")
+    accepted = queue.poll(time.time() + _PROBE_S)
+    if accepted.tag != "accept" or not accepted.success:
+        return "a registered call is not announced by its tag"
+    call, frame, seen = accepted.call, None, set()
+    receive = cygrpc.ReceiveMessageOperation(NO_FLAGS)
+    call.start_server_batch((cygrpc.ReceiveCloseOnServerOperation(NO_FLAGS),), "close")
+    call.start_server_batch((cygrpc.SendInitialMetadataOperation((), NO_FLAGS), receive), "open")
+    until = time.monotonic() + _PROBE_S
+    while seen != {"open", "both", "status", "close"}:
+        event = private.poll(time.time() + _PROBE_S)
+        if time.monotonic() > until or not event.success:
+            return f"an operation of the private layer failed; done so far: {sorted(seen)}"
+        seen.add(event.tag)
+        if event.tag == "open":
+            frame = event.batch_operations[-1].message()
+            call.start_server_batch((cygrpc.SendMessageOperation(frame, NO_FLAGS), receive), "both")
+        elif event.tag == "both":
+            if event.batch_operations[-1].message() is not None:
+                return "a half-close is not told by an empty receive"
+            status = cygrpc.SendStatusFromServerOperation((), 0, b"", NO_FLAGS)
+            call.start_server_batch((status,), "status")
+        elif event.tag == "close" and event.batch_operations[0].cancelled():
+            return "a finished call is told as a cancelled one"
+    return ""

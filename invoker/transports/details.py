@@ -1,0 +1,29 @@
+"""The text of a status as it fits into a trailer (R-118)."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+__all__ = ["DETAIL_BYTES", "clip"]
+
+DETAIL_BYTES = 4096
+"""What a status text may take after percent-encoding (R-118)."""
+
+_SAFE = "".join(chr(code) for code in range(0x20, 0x7F) if chr(code) != "%")
+
+
+def clip(detail: str, limit_bytes: int = DETAIL_BYTES) -> str:
+    """Cut a status text on a character boundary so that its percent-encoded form keeps the limit (R-118).
+
+    Lone surrogates, which cannot be encoded, are replaced by their escapes.
+    """
+    text = detail.encode("utf-8", "backslashreplace").decode()
+    if len(text) * 12 <= limit_bytes or len(quote(text, safe=_SAFE)) <= limit_bytes:
+        return text
+    room, kept = limit_bytes - 9, 0  # 9: the ellipsis
+    for character in text:
+        room -= len(quote(character, safe=_SAFE))
+        if room < 0:
+            break
+        kept += 1
+    return text[:kept] + "…"
