@@ -25,6 +25,7 @@ from invoker.drive.driver import Driver, DriverSettings
 from invoker.errors import ConfigError, DecodeError, StartupError, Status
 from invoker.lift import Function
 from invoker.ops.logs import log_ending
+from invoker.ops.ready import announce, sample_arguments
 from invoker.ops.watchdog import Watchdog
 from invoker.transports.tls import TlsFiles
 
@@ -82,7 +83,7 @@ class Server:
         except BaseException:
             await self.stop(drain_s=0)
             raise
-        log.info("%s", self.ready_line())
+        announce(self.ready_line())
         await stop.wait()
         log.info("stopping: %s invocations are running", len(self.engine.running))
         clean = await self.stop(drain_s=self.config.drain_s)
@@ -153,7 +154,7 @@ class Server:
         port = self.grpc_address.rpartition(":")[2]
         first = self._functions[0].spec
         which = f" --function {first.name}" if len(self._functions) > 1 else ""
-        call = f"python -m invoker call localhost:{port}{which} --data 7"
+        call = f"python -m invoker call localhost:{port}{which} {sample_arguments(first)}"
         return f"ready: {names} on {doors} ({why}); try: {call}"
 
     async def _open_grpc(self, tls: TlsFiles | None) -> None:
