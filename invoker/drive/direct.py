@@ -102,6 +102,9 @@ class DirectConversation:
             log.exception("a session or wire failed")
             return InternalError()
         finally:
+            if self.invocation is not None:  # the context may outlive the invocation, which nothing needs to know then
+                context = self.invocation.context
+                context._is_cancelled, context._wait = _over, _too_late  # noqa: SLF001
             with self.wire.lock:
                 self._is_over = True
                 if self._is_stuck:
@@ -374,3 +377,14 @@ class DirectInput:
             self.failed(error)
             raise
         return value if stream.spec.take is Take.PAYLOAD else shape(stream.spec, message, value)
+
+
+def _over() -> bool:
+    return True
+
+
+def _too_late(awaitable: Awaitable[Any]) -> Any:
+    close = getattr(awaitable, "close", None)
+    if close is not None:
+        close()  # else Python warns of a coroutine that was never awaited, far from here
+    raise TypeError("an invocation that has ended can await nothing")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable
 from typing import Any, Protocol
 
 __all__ = ["Sweeper", "Swept"]
@@ -21,6 +22,9 @@ BEAT_S = 0.002
 """How long a frame is held at most, about."""
 
 LOOK_S = 0.1
+
+_LEAD_BEATS = 50
+"""For so many beats without a call the lead is still looked after, so that not each call wakes the sweeper."""
 
 
 class Swept(Protocol):
@@ -36,6 +40,9 @@ class Sweeper:
     def __init__(self) -> None:
         self._conversations: set[Swept] = set()
         self._hot: set[Any] = set()
+        self._pass_on: Callable[[], None] | None = None
+        self._seen: Callable[[], None] | None = None
+        self._lead_beats = 0
         self._wakeup = threading.Event()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -59,6 +66,13 @@ class Sweeper:
             self._hot.add(line)
         self._wakeup.set()
 
+    def lead(self, pass_on: Callable[[], None] | None) -> None:
+        """The thread that leads serves a call (None: no more); after a beat of that, the lead is passed on."""
+        self._pass_on = pass_on
+        if pass_on is not None and not self._lead_beats:
+            self._lead_beats = _LEAD_BEATS
+            self._wakeup.set()
+
     def close(self) -> None:
         """Let the thread end."""
         self._is_closed = True
@@ -69,7 +83,7 @@ class Sweeper:
     def _run(self) -> None:
         looked = time.monotonic()
         while not self._is_closed:
-            if self._hot:
+            if self._hot or self._lead_beats:
                 time.sleep(BEAT_S)
                 self._beat()
             else:
@@ -81,6 +95,7 @@ class Sweeper:
                 self._look(now)
 
     def _beat(self) -> None:
+        self._beat_lead()
         with self._lock:
             hot = list(self._hot)
         for line in hot:
@@ -95,6 +110,17 @@ class Sweeper:
                         line.flush()
             else:
                 line.seen = held
+
+    def _beat_lead(self) -> None:
+        pass_on = self._pass_on
+        if pass_on is None:
+            self._lead_beats = max(0, self._lead_beats - 1)
+        elif pass_on is self._seen:
+            self._pass_on = None
+            pass_on()
+        else:
+            self._lead_beats = _LEAD_BEATS
+        self._seen = pass_on
 
     def _forget(self, line: Any) -> None:
         """It held nothing for two beats; its next held frame brings it back."""

@@ -54,12 +54,37 @@ class Threads:
         Raises:
             LimitExceeded: Every slot is taken.
         """
+        self.enter()
+
+        def run() -> None:
+            try:
+                work()
+            finally:
+                self.leave()
+
+        self.spawn(run)
+
+    def enter(self) -> None:
+        """Take a slot for the calling thread, which must `leave` it.
+
+        Raises:
+            LimitExceeded: Every slot is taken.
+        """
         with self._lock:
             if self.busy >= self.slots:
                 raise LimitExceeded(
                     f"all {self.slots} threads for sync functions are busy ({self.stuck} of them stuck)"
                 )
             self.busy += 1
+
+    def leave(self) -> None:
+        """Give a slot back."""
+        with self._lock:
+            self.busy -= 1
+
+    def spawn(self, work: Work) -> None:
+        """Run ``work``, which must not raise, in an idle or a new thread, without a slot."""
+        with self._lock:
             self._work.append(work)
             if self._idle >= len(self._work):
                 self._work_came.notify()
@@ -79,11 +104,7 @@ class Threads:
             work = self._next()
             if work is None:
                 return
-            try:
-                work()
-            finally:
-                with self._lock:
-                    self.busy -= 1
+            work()
             del work  # an idle thread must not keep an ended invocation alive (R-011)
 
     def _next(self) -> Work | None:

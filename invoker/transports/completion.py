@@ -1,13 +1,16 @@
 """The fast door: riff calls on grpcio's own completion queues, without a hop for each message.
 
-A sync function's call gets a completion queue and a pool thread of its own (`Line`, `DirectConversation`). One
-acceptor thread waits on the server's queue: it hands new calls to the pool, and events of all other methods (health,
-reflection) to the loop. ADR 0006 says which private parts of grpcio this stands on.
+A sync function's call gets a completion queue and a thread of its own (`Line`, `DirectConversation`). One thread of the
+pool *leads*: it waits on the server's queue, hands events of all other methods (health, reflection) to the loop, and
+serves a riff call itself. Another takes the lead when it may be away for long: at once, or, while calls are so short that
+a hand-over would cost more than they do, when it is about to wait or has not come back for a beat of the sweeper. ADR
+0006 says which private parts of grpcio this stands on.
 """
 
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import threading
 import time
@@ -32,6 +35,9 @@ log = logging.getLogger(__name__)
 _PATH = f"/{SERVICE}/{METHOD}"
 _AHEAD = 16
 """Calls that may arrive before the acceptor has looked."""
+
+_QUICK_S = 0.001
+"""A call that is over within this time need not give the lead away."""
 
 _OTHER, _SHUTDOWN = object(), object()
 _NEVER_S = 1e12  # a deadline beyond this many seconds is none
@@ -73,7 +79,10 @@ class CompletionDoor:
         self._server.register_method(_PATH)
         self._free: deque[Any] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._acceptor: threading.Thread | None = None
+        self._baton = threading.Lock()
+        self._leader: object = None
+        self._is_quick = False  # whether the last call took so little time that its thread could go on leading
+        self._is_started = False
         self._is_stopping = False
         self._stopped = asyncio.Event()
 
@@ -101,12 +110,12 @@ class CompletionDoor:
         for _ in range(_AHEAD):
             self._request()
         self._request_other()
-        self._acceptor = threading.Thread(target=self._accept, name="invoker-acceptor", daemon=True)
-        self._acceptor.start()
+        self.driver.threads.spawn(self._lead)
+        self._is_started = True
 
     async def stop(self, grace_s: float) -> None:
         """Take no more calls; those that run have ``grace_s`` before they are cut."""
-        if self._acceptor is None or self._is_stopping:
+        if not self._is_started or self._is_stopping:
             return
         self._is_stopping = True
         self._server.shutdown(self._queue, _SHUTDOWN)
@@ -121,32 +130,41 @@ class CompletionDoor:
             except TimeoutError:
                 log.warning("calls are left whose functions do not return; they end with the process")
                 return
-        self._acceptor.join()
         self._queue.shutdown()
         self._server.destroy()
 
-    # In the acceptor's thread.
+    # In the pool's threads.
 
-    def _accept(self) -> None:
-        queue, loop = self._queue, self._loop
+    def _lead(self) -> None:
+        """Wait for calls and serve them, until another thread has taken the lead."""
+        queue, loop, me = self._queue, self._loop, object()
         assert loop is not None
-        while True:
+        self._leader = me
+        while self._leader is me:
             event = queue.poll()
             tag = event.tag
-            if tag is _SHUTDOWN:
-                loop.call_soon_threadsafe(self._stopped.set)
-                return
             if type(tag) is _Accept:
                 if event.success:
                     self._request()
-                    self._hand_over(event, tag.queue)
+                    self._accept(event, tag.queue, me)
             elif tag is _OTHER:
                 if event.success:
                     self._request_other()
                     loop.call_soon_threadsafe(self._serve_other, event)
+            elif tag is _SHUTDOWN:
+                loop.call_soon_threadsafe(self._stopped.set)
+                return
             elif tag is not None:
                 loop.call_soon_threadsafe(tag, event)
             del event, tag  # a call that lives on in a variable keeps the server from its shutdown
+
+    def _pass_on(self, me: object) -> None:
+        """Let another thread lead, if this one still does: it may not come back for a while."""
+        with self._baton:
+            if self._leader is not me:
+                return
+            self._leader = None
+        self.driver.threads.spawn(self._lead)
 
     def _request(self) -> None:
         """Ask for one more riff call, with a queue of its own."""
@@ -166,23 +184,36 @@ class CompletionDoor:
         except ValueError:
             return
 
-    def _hand_over(self, event: Any, queue: Any) -> None:
-        limits = self.driver.engine.limits
+    def _accept(self, event: Any, queue: Any, me: object) -> None:
+        limits, threads = self.driver.engine.limits, self.driver.threads
         line = Line(
             event.call, queue, self.driver.sweeper, high_frames=limits.high_frames, high_bytes=limits.high_bytes
         )
-        left_s = event.call_details.deadline - time.time()
-        deadline = time.monotonic() + left_s if left_s < _NEVER_S else None
-        metadata = _metadata(event.invocation_metadata)
         try:
-            self.driver.threads.start(lambda: self._converse(line, metadata, deadline))
+            threads.enter()
         except InvocationError as error:
             log.info("a call was refused", extra={"detail": str(error)})
             self._finish(line, error)
+            return
+        sweeper = self.driver.sweeper
+        if self._is_quick:
+            line.before_wait = functools.partial(self._pass_on, me)
+            sweeper.lead(line.before_wait)
+        else:
+            self._pass_on(me)
+        began = time.monotonic()
+        try:
+            self._converse(line, event)
+        finally:
+            threads.leave()
+            self._is_quick = time.monotonic() - began < _QUICK_S
+            if self._leader is me:
+                sweeper.lead(None)
 
-    # In the pool's threads.
-
-    def _converse(self, line: Line, metadata: Headers, deadline: float | None) -> None:
+    def _converse(self, line: Line, event: Any) -> None:
+        left_s = event.call_details.deadline - time.time()
+        deadline = time.monotonic() + left_s if left_s < _NEVER_S else None
+        metadata = _metadata(event.invocation_metadata)
         session = RiffSession(metadata, function=metadata.get("invoker-function", ""))
         conversation = DirectConversation(session, line, self.driver, deadline=deadline)
         self.driver.entered_direct(conversation)

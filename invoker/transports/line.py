@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 from invoker.errors import Cancelled
@@ -50,13 +51,14 @@ class Line:
     Attributes:
         is_ended: The peer has half-closed.
         is_gone: The peer cancelled, its deadline passed, or the connection broke.
+        before_wait: Called once, when the line's thread is about to sleep for the first time.
         changed: Notified of every event, when several threads share the line; on the line's lock.
         seen: What the sweeper saw held at its last beat.
     """
 
     __slots__ = (
         "_call", "_frames", "_held", "_high_bytes", "_high_frames", "_is_accepted", "_is_finished", "_pending", "_poll", "_polling",
-        "_post", "_reading", "_receive", "_sending", "_sweeper", "changed", "is_ended", "is_gone", "is_swept", "lock",
+        "_post", "_reading", "_receive", "_sending", "_sweeper", "before_wait", "changed", "is_ended", "is_gone", "is_swept", "lock",
         "queue", "seen",
     )  # fmt: skip
 
@@ -66,6 +68,7 @@ class Line:
         self.queue = queue
         self.lock = threading.Lock()
         self.changed: threading.Condition | None = None
+        self.before_wait: Callable[[], None] | None = None
         self.is_ended = False
         self.is_gone = False
         self.is_swept = False
@@ -129,7 +132,7 @@ class Line:
                 self._post((cygrpc.SendMessageOperation(held, NO_FLAGS), self._receive), _BOTH)
             self._polling = True
         while not frames and not self.is_ended and not self.is_gone:
-            self._handle(self._poll())
+            self._handle(self._poll() if self.before_wait is None else self._wait())
         self._polling = False
         return self._taken()
 
@@ -299,9 +302,19 @@ class Line:
                 with self.lock:
                     if self._has_room():
                         self._ask()
-                event = self._poll()
+                event = self._wait()
             self._handle(event)
             self._polling = False
+
+    def _wait(self) -> Any:
+        """The next event; whoever counts on this thread is told before it sleeps."""
+        if self.before_wait is not None:
+            event = self._poll(0)
+            if event.completion_type == _DONE:
+                return event
+            self.before_wait()
+            self.before_wait = None
+        return self._poll()
 
     def _has_room(self) -> bool:
         frames = self._frames
