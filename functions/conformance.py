@@ -116,7 +116,7 @@ def area(rectangle: Rectangle) -> int:
 def headers(message: Message[str]) -> Message[dict[str, Any]]:
     """All headers of the message, and the one whose name is the payload; they also go out as headers."""
     found = message.headers.get(message.payload) if message.payload else None
-    every = dict(message.headers.items())  # with .items(), also names that differ only in case
+    every = dict(message.headers)
     return Message({"found": found, "all": every}, headers=every)
 
 

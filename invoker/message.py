@@ -6,8 +6,8 @@ value. Messages are never changed after they were made, so they may be shared fr
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterable, Iterator, Mapping, ValuesView
-from typing import Generic, TypeVar
+from collections.abc import KeysView, Mapping
+from typing import Any, Generic, TypeVar, overload
 
 import msgspec
 
@@ -16,45 +16,58 @@ __all__ = ["EMPTY", "Headers", "Message", "Output", "as_headers"]
 T = TypeVar("T")
 
 
-class Headers(Mapping[str, str]):
+class Headers(dict[str, str]):
     """Headers of a message: looked up without regard to case, iterated in their original spelling.
 
     Two names that differ only in case are both kept; a lookup gives the first of them in sorted order (R-073, R-074).
+    It is a dict, since only of a dict does ``dict(headers)`` copy what is there instead of looking each name up. A copy
+    may be changed, the headers themselves may not.
 
     Args:
         items: A mapping or pairs of names and values.
     """
 
-    __slots__ = ("_folded", "_items")
+    __slots__ = ("_folded",)
 
-    def __init__(self, items: Mapping[str, str] | Iterable[tuple[str, str]] = ()) -> None:
-        self._items: dict[str, str] = dict(items)
-        self._folded: dict[str, str] | None = None
+    _folded: dict[str, str]  # made by the first lookup
 
     def __getitem__(self, name: str) -> str:
-        if self._folded is None:
-            folded: dict[str, str] = {}
-            for key in sorted(self._items):
-                folded.setdefault(key.lower(), self._items[key])
-            self._folded = folded
-        return self._folded[name.lower()]
+        return self._by_folded_name()[name.lower()]
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._items)
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name.lower() in self._by_folded_name()
 
-    def __len__(self) -> int:
-        return len(self._items)
+    @overload
+    def get(self, name: str, default: None = None) -> str | None: ...
+    @overload
+    def get(self, name: str, default: str) -> str: ...
+    @overload
+    def get(self, name: str, default: T) -> str | T: ...
+    def get(self, name: str, default: Any = None) -> Any:
+        """The value of a header, or the default."""
+        return self._by_folded_name().get(name.lower(), default)
 
-    def items(self) -> ItemsView[str, str]:
-        """Names and values as they came, also those whose names differ only in case."""
-        return self._items.items()
+    def keys(self) -> KeysView[str]:  # type: ignore[override]  # a dict's own would mind the case
+        """Names as they came; ``in`` does not regard their case."""
+        return KeysView(self)
 
-    def values(self) -> ValuesView[str]:
-        """Values as they came."""
-        return self._items.values()
+    def _by_folded_name(self) -> dict[str, str]:
+        try:
+            return self._folded
+        except AttributeError:
+            self._folded = {name.lower(): value for name, value in sorted(self.items(), reverse=True)}
+            return self._folded
+
+    def _refuse(self, *_: Any, **__: Any) -> Any:
+        raise TypeError("headers cannot be changed; change dict(headers), and give that to a new Message")
+
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
+
+    def __reduce__(self) -> tuple[type[Headers], tuple[dict[str, str]]]:
+        return Headers, (dict(self),)
 
     def __repr__(self) -> str:
-        return f"Headers({self._items!r})"
+        return f"Headers({super().__repr__()})"
 
 
 EMPTY: Headers = Headers()
