@@ -11,9 +11,11 @@ from typing import Any, TextIO
 from invoker.core.invocation import Invocation
 from invoker.errors import CallError, FunctionError, InternalError, Status
 
-__all__ = ["JsonFormatter", "TextFormatter", "log_ending", "set_up"]
+__all__ = ["ENDED", "JsonFormatter", "TextFormatter", "ending", "local", "log_ending", "own_handler", "set_up", "utc"]
 
 log = logging.getLogger("invoker")
+
+ENDED = "invocation ended"
 
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
@@ -34,6 +36,7 @@ def set_up(level: str, style: str, *, stream: TextIO | None = None) -> None:
     for old in list(root.handlers):
         root.removeHandler(old)
     root.addHandler(handler)
+    _own[0] = handler
     root.setLevel(logging.WARNING)
     log.setLevel(level.upper())
 
@@ -47,9 +50,8 @@ class TextFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Render one line."""
-        clock = time.strftime("%H:%M:%S", time.localtime(record.created))
         pairs = " ".join(f"{name}={value}" for name, value in _extra(record).items())
-        line = f"{clock}.{int(record.msecs):03d} {record.levelname:<7} {record.getMessage()}"
+        line = f"{local(record.created)} {record.levelname:<7} {record.getMessage()}"
         line = f"{line}  {pairs}" if pairs else line
         return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
 
@@ -60,7 +62,7 @@ class JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Render one line."""
         made: dict[str, Any] = {
-            "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z",
+            "time": utc(record.created),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
@@ -71,27 +73,52 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(made, default=str, ensure_ascii=False)
 
 
-def log_ending(invocation: Invocation) -> None:
-    """One line for each ending; a function's own exception is a WARNING with its traceback, once (R-117)."""
+def local(seconds: float) -> str:
+    """The clock on the wall, in milliseconds."""
+    return time.strftime("%H:%M:%S", time.localtime(seconds)) + f".{int(seconds % 1 * 1000):03d}"
+
+
+def utc(seconds: float) -> str:
+    """Date and time as RFC 3339 wants it, in milliseconds."""
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{int(seconds % 1 * 1000):03d}Z"
+
+
+def own_handler() -> logging.StreamHandler[TextIO] | None:
+    """The handler that `set_up` made, if every line of ours goes to it alone."""
+    handlers = logging.getLogger().handlers
+    if len(handlers) == 1 and handlers[0] is _own[0] and not log.handlers and log.propagate:
+        return _own[0]
+    return None
+
+
+_own: list[logging.StreamHandler[TextIO] | None] = [None]
+
+
+def ending(invocation: Invocation) -> dict[str, Any]:
+    """What the line of an ended invocation says besides its message."""
     error = invocation.error
-    extra = {
+    extra: dict[str, Any] = {
         "invocation": invocation.id,
         "function": invocation.function.spec.name,
         "status": (error.status if error is not None else Status.OK).name,
         "seconds": round(time.monotonic() - invocation.started_s, 6),
-        "frames_in": sum(stream.fed for stream in invocation.inputs),
-        "frames_out": sum(stream.emitted for stream in invocation.outputs),
+        "frames_in": sum([stream.fed for stream in invocation.inputs]),
+        "frames_out": sum([stream.emitted for stream in invocation.outputs]),
         "bytes_in": invocation.bytes_in,
         "bytes_out": invocation.bytes_out,
     }
-    if error is None:
-        log.info("invocation ended", extra=extra)
-        return
-    extra["detail"] = str(error)[:500]
-    cause = error.__cause__
+    if error is not None:
+        extra["detail"] = str(error)[:500]
+    return extra
+
+
+def log_ending(invocation: Invocation) -> None:
+    """One line for each ending; a function's own exception is a WARNING with its traceback, once (R-117)."""
+    extra, error = ending(invocation), invocation.error
+    cause = error.__cause__ if error is not None else None
     if isinstance(error, (FunctionError, CallError)) and cause is not None:
         log.warning("invocation ended: the function raised", extra=extra, exc_info=cause)
     elif isinstance(error, InternalError):
         log.error("invocation ended: a defect of the invoker", extra=extra)
     else:
-        log.info("invocation ended", extra=extra)
+        log.info(ENDED, extra=extra)

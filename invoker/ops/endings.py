@@ -1,0 +1,115 @@
+"""`Endings`: the log line of each invocation, written by a thread of its own.
+
+A log line costs as much as a short invocation, and a lock and a system call besides. So endings are collected as they
+come and written together, a twentieth of a second later; those of faults, which somebody may be waiting to read, are
+written at once. What waits is written when the process stops. A program that has set up logging itself gets records.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from typing import Any
+
+import msgspec
+
+from invoker.core.invocation import Invocation
+from invoker.errors import CallError, FunctionError, InternalError
+from invoker.ops import logs
+
+__all__ = ["Endings"]
+
+_WAIT_S = 0.05
+_MOST = 100_000
+"""Endings that may wait to be written; beyond, whoever ends writes its own."""
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Endings:
+    """Observes the engine; call it with each invocation that has ended."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[tuple[float, dict[str, Any]]] = deque()
+        self._came = threading.Event()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._is_closed = False
+
+    def __call__(self, invocation: Invocation) -> None:
+        """Note one ending."""
+        error = invocation.error
+        if isinstance(error, (FunctionError, CallError, InternalError)):
+            logs.log_ending(invocation)
+            return
+        if not logs.log.isEnabledFor(logging.INFO):
+            return
+        self._waiting.append((time.time(), logs.ending(invocation)))
+        if self._thread is None:
+            self._start()
+        if not self._came.is_set():
+            self._came.set()
+        if len(self._waiting) > _MOST:
+            self.flush()
+
+    def close(self) -> None:
+        """Write what waits, and let the thread end."""
+        self._is_closed = True
+        self._came.set()
+        if self._thread is not None:
+            self._thread.join(1.0)
+        self.flush()
+
+    def flush(self) -> None:
+        """Write what waits."""
+        with self._lock:  # lines must not be mixed up
+            made = []
+            while self._waiting:
+                made.append(self._waiting.popleft())
+            if made:
+                _write(made)
+
+    def _start(self) -> None:
+        with self._lock:
+            if self._thread is None and not self._is_closed:
+                self._thread = threading.Thread(target=self._run, name="invoker-log", daemon=True)
+                self._thread.start()
+
+    def _run(self) -> None:
+        while not self._is_closed:
+            self._came.wait()
+            time.sleep(_WAIT_S)
+            self._came.clear()
+            self.flush()
+
+
+def _write(endings: list[tuple[float, dict[str, Any]]]) -> None:
+    handler = logs.own_handler()
+    if handler is None:
+        for created, extra in endings:
+            record = logs.log.makeRecord(
+                logs.log.name, logging.INFO, "", 0, logs.ENDED, (), None, extra=extra
+            )
+            record.created = created
+            logs.log.handle(record)
+        return
+    line = _json_line if isinstance(handler.formatter, logs.JsonFormatter) else _text_line
+    text = "".join([line(created, extra) for created, extra in endings])
+    handler.acquire()
+    try:
+        handler.stream.write(text)
+        handler.flush()
+    finally:
+        handler.release()
+
+
+def _json_line(created: float, extra: dict[str, Any]) -> str:
+    stamp = {"time": logs.utc(created), "level": "info", "logger": logs.log.name, "message": logs.ENDED}
+    return _encode(stamp | extra).decode() + "\n"
+
+
+def _text_line(created: float, extra: dict[str, Any]) -> str:
+    pairs = " ".join([f"{name}={value}" for name, value in extra.items()])
+    return f"{logs.local(created)} {'INFO':<7} {logs.ENDED}  {pairs}\n"
