@@ -13,6 +13,7 @@ from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from invoker.cores import usable_cores
 from invoker.errors import ConfigError
 
 __all__ = ["Config", "Knob", "flag_of", "knob_of", "knobs"]
@@ -57,6 +58,15 @@ def _whole(least: int) -> Callable[[str], int]:
         return int(text)
 
     return parse
+
+
+def _workers(text: str) -> int:
+    if text.lower() == "auto":
+        return usable_cores()
+    try:
+        return _whole(1)(text)
+    except ValueError:
+        raise ValueError("auto, or a whole number of at least 1") from None
 
 
 def _seconds(text: str) -> float:
@@ -200,6 +210,21 @@ class Config:
     reload_per_invocation: bool = _knob(
         False, "INVOKER_RELOAD_PER_INVOCATION", _switch, "Execute the function's module anew for each invocation."
     )
+    workers: int = _knob(
+        1, "INVOKER_WORKERS", _workers,
+        "Processes that serve side by side on the same ports; 'auto' is one for each core this process may use.",
+        unit="processes",
+    )  # fmt: skip
+    heartbeat_s: float = _knob(
+        30.0, "INVOKER_HEARTBEAT_S", _seconds,
+        "Of several workers, one whose event loop is silent for this long is killed and replaced; 0 spares it.",
+        unit="seconds",
+    )  # fmt: skip
+    connection_age_s: float = _knob(
+        30.0, "INVOKER_CONNECTION_AGE_S", _seconds,
+        "With several workers, clients of the gRPC door are told to connect anew after this long; 0 means never.",
+        unit="seconds",
+    )  # fmt: skip
     loop: str = _knob(
         "auto",
         "INVOKER_LOOP",

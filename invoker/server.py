@@ -13,7 +13,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from invoker.codecs import Registry
@@ -24,7 +24,9 @@ from invoker.core.streams import Limits
 from invoker.drive.driver import Driver, DriverSettings
 from invoker.errors import ConfigError, DecodeError, StartupError, Status
 from invoker.lift import Function
+from invoker.ops.board import Numbers
 from invoker.ops.logs import log_ending
+from invoker.ops.metrics import Metrics, numbers_of
 from invoker.ops.ready import announce, sample_arguments
 from invoker.ops.watchdog import Watchdog
 from invoker.transports.tls import TlsFiles
@@ -54,6 +56,8 @@ class Server:
     Attributes:
         grpc_address: ``host:port`` once started.
         http_address: ``host:port`` once started; empty without the HTTP door.
+        share_ports: Whether other processes may bind the same ports.
+        numbers: What `/metrics` tells.
     """
 
     def __init__(self, config: Config, catalog: Catalog, registry: Registry) -> None:
@@ -65,6 +69,8 @@ class Server:
         self.engine.on_close.append(log_ending)
         settings = DriverSettings(config.threads, config.grace_s, config.lingering_s, config.debug)
         self.driver = Driver(self.engine, settings)
+        self.share_ports = False
+        self.numbers: Callable[[], Numbers] = lambda: numbers_of(self.engine, self.driver)
         self._functions: Sequence[Function] = tuple(catalog)
         self._grpc: GrpcDoor | CompletionDoor | None = None
         self._http: HttpDoor | None = None
@@ -137,6 +143,16 @@ class Server:
                     log.error("%s", error)
         return clean
 
+    @property
+    def ports(self) -> set[int]:
+        """The ports of the open doors."""
+        return {int(one.rpartition(":")[2]) for one in (self.grpc_address, self.http_address) if one}
+
+    def leave(self) -> None:
+        """Tell the clients of the HTTP door to connect anew; requests are served as before."""
+        if self._http is not None:
+            self._http.leave()
+
     async def is_ready(self) -> bool:
         """Whether this process should get traffic: started, not draining, threads not stuck, functions ready."""
         if self.engine.is_draining or self.driver.threads.is_failing:
@@ -155,7 +171,8 @@ class Server:
         first = self._functions[0].spec
         which = f" --function {first.name}" if len(self._functions) > 1 else ""
         call = f"python -m invoker call localhost:{port}{which} {sample_arguments(first)}"
-        return f"ready: {names} on {doors} ({why}); try: {call}"
+        many = f"; {self.config.workers} workers" if self.share_ports else ""
+        return f"ready: {names} on {doors} ({why}{many}); try: {call}"
 
     async def _open_grpc(self, tls: TlsFiles | None) -> None:
         from invoker.ops.health import Health, add_reflection
@@ -183,7 +200,12 @@ class Server:
             if not why:
                 from invoker.transports.completion import CompletionDoor
 
-                return CompletionDoor(self.driver, max_message_bytes=config.max_message_bytes, credentials=credentials)
+                return CompletionDoor(
+                    self.driver,
+                    max_message_bytes=config.max_message_bytes,
+                    credentials=credentials,
+                    share_port=self.share_ports,
+                )
             if config.grpc_driver == "fast":
                 raise ConfigError(f"INVOKER_GRPC_DRIVER is 'fast', which cannot serve with the installed grpcio: {why}")
             log.warning("gRPC is served by grpc.aio; the fast door cannot serve with the installed grpcio: %s", why)
@@ -194,10 +216,10 @@ class Server:
             max_message_bytes=config.max_message_bytes,
             settle_s=config.settle_s,
             credentials=credentials,
+            share_port=self.share_ports,
         )
 
     async def _open_http(self, tls: TlsFiles | None) -> None:
-        from invoker.ops.metrics import Metrics
         from invoker.transports.http import HttpDoor
 
         config = self.config
@@ -210,7 +232,8 @@ class Server:
             timeout_s=config.http_timeout_s or None,
             tls=tls,
             is_ready=self.is_ready,
-            metrics=Metrics(self.engine, self.driver).render,
+            metrics=Metrics(self.numbers).render,
+            share_port=self.share_ports,
         )
         self.http_address = await self._http.start()
 

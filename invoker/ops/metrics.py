@@ -1,33 +1,78 @@
 """Metrics in the text format of Prometheus, made of the engine's counters when somebody asks.
 
 Nothing is counted twice and nothing is locked: the engine adds up plain integers at each ending, and this module
-reads them.
+reads them. A worker answers for all: it adds up what each of them wrote on the board (`invoker.ops.board`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
-from invoker.core.engine import Engine
-from invoker.drive.driver import Driver
+from invoker.ops.board import Numbers
 
-__all__ = ["Metrics"]
+if TYPE_CHECKING:
+    from invoker.core.engine import Engine
+    from invoker.drive.driver import Driver
+
+__all__ = ["RELOADS", "RESTARTS", "WANTED", "WORKERS", "Metrics", "numbers_of"]
+
+_ENDED = "invoker_invocations"
+RESTARTS, RELOADS = "invoker_worker_restarts", "invoker_worker_reloads"
+WORKERS, WANTED = "invoker_workers", "invoker_wanted_workers"
+
+_COUNTERS = {
+    "invoker_refused_invocations": "Invocations that were refused when they opened.",
+    "invoker_frames_in": "Messages given to inputs.",
+    "invoker_frames_out": "Messages sent by outputs.",
+    "invoker_in_bytes": "Payload bytes given to inputs.",
+    "invoker_out_bytes": "Payload bytes sent by outputs.",
+    "invoker_invocation_seconds": "Time that invocations took, in all.",
+    RESTARTS: "Workers that were started because another had died or was killed.",
+    RELOADS: "Workers that were started to take another's place on SIGHUP.",
+}
+_GAUGES = {
+    "invoker_running_invocations": "Invocations that run.",
+    "invoker_busy_threads": "Threads that run sync functions.",
+    "invoker_stuck_threads": "Threads whose invocation is over but whose function goes on.",
+    "invoker_thread_slots": "Threads that sync functions may use.",
+    WORKERS: "Workers that are ready and take new connections.",
+    WANTED: "Workers that there should be.",
+}
+
+
+def numbers_of(engine: Engine, driver: Driver) -> Numbers:
+    """What this process has counted so far."""
+    counters, threads = engine.counters, driver.threads
+    ended = {f"{_ENDED} {status.name}": float(number) for status, number in list(counters.finished.items())}
+    sums = {
+        "invoker_refused_invocations": counters.refused,
+        "invoker_frames_in": counters.frames_in,
+        "invoker_frames_out": counters.frames_out,
+        "invoker_in_bytes": counters.bytes_in,
+        "invoker_out_bytes": counters.bytes_out,
+        "invoker_invocation_seconds": counters.seconds,
+    }
+    gauges = {
+        "invoker_running_invocations": len(engine.running),
+        "invoker_busy_threads": threads.busy,
+        "invoker_stuck_threads": threads.stuck,
+        "invoker_thread_slots": threads.slots,
+    }
+    return Numbers(ended | sums, dict(gauges))
 
 
 class Metrics:
-    """A Prometheus collector over one engine and driver.
+    """A Prometheus collector.
 
     Args:
-        engine: Counts invocations, frames and bytes.
-        driver: Knows the threads of sync functions.
+        numbers: Gives what there is to tell, by the names of this module.
     """
 
-    def __init__(self, engine: Engine, driver: Driver) -> None:
+    def __init__(self, numbers: Callable[[], Numbers]) -> None:
         from prometheus_client import CollectorRegistry
 
-        self._engine = engine
-        self._driver = driver
+        self._numbers = numbers
         self._registry = CollectorRegistry()
         self._registry.register(self)
 
@@ -41,24 +86,16 @@ class Metrics:
         """Give the families; Prometheus's own protocol."""
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
-        counters, threads = self._engine.counters, self._driver.threads
-        ended = CounterMetricFamily("invoker_invocations", "Invocations that ended, by status.", labels=["status"])
-        for status, number in sorted(counters.finished.items()):
-            ended.add_metric([status.name], number)
+        numbers = self._numbers()
+        ended = CounterMetricFamily(_ENDED, "Invocations that ended, by status.", labels=["status"])
+        for name, number in sorted(numbers.counters.items()):
+            family, _, status = name.partition(" ")
+            if family == _ENDED:
+                ended.add_metric([status], number)
         yield ended
-        for name, text, value in (
-            ("invoker_refused_invocations", "Invocations that were refused when they opened.", counters.refused),
-            ("invoker_frames_in", "Messages given to inputs.", counters.frames_in),
-            ("invoker_frames_out", "Messages sent by outputs.", counters.frames_out),
-            ("invoker_in_bytes", "Payload bytes given to inputs.", counters.bytes_in),
-            ("invoker_out_bytes", "Payload bytes sent by outputs.", counters.bytes_out),
-            ("invoker_invocation_seconds", "Time that invocations took, in all.", counters.seconds),
-        ):
-            yield CounterMetricFamily(name, text, value=value)
-        for name, text, value in (
-            ("invoker_running_invocations", "Invocations that run.", len(self._engine.running)),
-            ("invoker_busy_threads", "Threads that run sync functions.", threads.busy),
-            ("invoker_stuck_threads", "Threads whose invocation is over but whose function goes on.", threads.stuck),
-            ("invoker_thread_slots", "Threads that sync functions may use.", threads.slots),
-        ):
-            yield GaugeMetricFamily(name, text, value=value)
+        for name, text in _COUNTERS.items():
+            if name in numbers.counters:
+                yield CounterMetricFamily(name, text, value=numbers.counters[name])
+        for name, text in _GAUGES.items():
+            if name in numbers.gauges:
+                yield GaugeMetricFamily(name, text, value=numbers.gauges[name])

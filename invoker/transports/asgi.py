@@ -63,6 +63,9 @@ class HttpApp:
         settings: Limits in bytes and time.
         is_ready: Whether this process should get traffic.
         metrics: Gives the media type and body of ``/metrics``; None: there is no such path.
+
+    Attributes:
+        is_leaving: Whether clients of HTTP/1 are told to connect anew.
     """
 
     def __init__(
@@ -73,6 +76,7 @@ class HttpApp:
         self._is_ready = is_ready
         self._metrics = metrics
         self._signatures = _signatures(driver)
+        self.is_leaving = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; ASGI 3."""
@@ -85,7 +89,7 @@ class HttpApp:
         if response is None:
             response = await self._converse(exchange)
         if response is not None:
-            await exchange.respond(response, close=self._driver.engine.is_draining)
+            await exchange.respond(response, close=self.is_leaving or self._driver.engine.is_draining)
 
     async def _own(self, method: str, path: str) -> Response | None:
         """What the process answers itself, without touching the function (R-156)."""

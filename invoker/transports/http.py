@@ -72,8 +72,8 @@ class HttpDoor:
         max_body_bytes = min(max_body_bytes, driver.engine.limits.hard_bytes)
         settings = replace(settings or HttpSettings(), max_body_bytes=max_body_bytes, timeout_s=timeout_s)
         self._idle_s = settings.idle_s
-        self._app = _Counted(HttpApp(driver, settings, is_ready=is_ready, metrics=metrics))
-        self._wrapped = ASGIWrapper(self._app)
+        self._app = HttpApp(driver, settings, is_ready=is_ready, metrics=metrics)
+        self._wrapped = ASGIWrapper(_Counted(self._app))
         self._config = _configured()
         self._context = WorkerContext(None)
         self._connections: dict[Connection, asyncio.Task[Any]] = {}
@@ -94,6 +94,12 @@ class HttpDoor:
         self._server = await _listen(self._connected, sock, context)
         host, port = sock.getsockname()[:2]
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+    def leave(self) -> None:
+        """Accept no more; HTTP/1 connections end after their next response, which says so."""
+        self._app.is_leaving = True
+        if self._server is not None:
+            self._server.close()
 
     async def stop(self, grace_s: float) -> None:
         """Accept no more; requests under way have ``grace_s`` before their connections are cut. Idempotent."""

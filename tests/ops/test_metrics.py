@@ -7,7 +7,8 @@ from invoker.core.steps import Feed, Open
 from invoker.drive.driver import Driver
 from invoker.errors import Cancelled
 from invoker.message import Message
-from invoker.ops.metrics import Metrics
+from invoker.ops.board import Board, Numbers, Row
+from invoker.ops.metrics import RELOADS, RESTARTS, WANTED, WORKERS, Metrics, numbers_of
 from invoker.prepare import prepare_function
 
 
@@ -18,7 +19,8 @@ def double(x: int) -> int:
 async def test_each_ending_is_counted_by_its_status() -> None:
     """Invocations, messages and bytes add up when an invocation is closed."""
     engine = Engine(Catalog([prepare_function(double).function]), builtin(entry_points=False))
-    metrics = Metrics(engine, Driver(engine))
+    driver = Driver(engine)
+    metrics = Metrics(lambda: numbers_of(engine, driver))
     for error in (None, None, Cancelled("gone")):
         invocation = engine.open(Open("a"))
         invocation.feed(Feed("a", 0, Message(b"12", media_type="text/plain")))
@@ -43,5 +45,36 @@ async def test_stuck_threads_are_told() -> None:
     engine = Engine(Catalog([prepare_function(double).function]), builtin(entry_points=False))
     driver = Driver(engine)
     driver.threads.stuck = 3
-    _, text = Metrics(engine, driver).render()
+    _, text = Metrics(lambda: numbers_of(engine, driver)).render()
     assert b"invoker_stuck_threads 3.0" in text
+
+
+def test_a_process_of_its_own_says_nothing_of_workers() -> None:
+    """There are none, so there are no such families."""
+    engine = Engine(Catalog([prepare_function(double).function]), builtin(entry_points=False))
+    driver = Driver(engine)
+    _, text = Metrics(lambda: numbers_of(engine, driver)).render()
+    assert b"worker" not in text
+
+
+def test_a_worker_tells_the_sum_of_all() -> None:
+    """Endings by status, and the supervisor's own numbers."""
+    board = Board.make()
+    board.write(
+        0, Row(numbers=Numbers({"invoker_invocations OK": 5, RESTARTS: 1, RELOADS: 0}, {WORKERS: 2, WANTED: 2}))
+    )
+    board.write(1, Row(1, numbers=Numbers({"invoker_invocations OK": 2, "invoker_frames_in": 3.0}, {})))
+    board.write(2, Row(2, numbers=Numbers({"invoker_invocations CANCELLED": 1, "invoker_frames_in": 4.0}, {})))
+    _, text = Metrics(board.total).render()
+    board.close()
+    lines = text.decode().splitlines()
+    for line in (
+        'invoker_invocations_total{status="OK"} 7.0',
+        'invoker_invocations_total{status="CANCELLED"} 1.0',
+        "invoker_frames_in_total 7.0",
+        "invoker_worker_restarts_total 1.0",
+        "invoker_worker_reloads_total 0.0",
+        "invoker_workers 2.0",
+        "invoker_wanted_workers 2.0",
+    ):
+        assert line in lines

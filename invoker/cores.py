@@ -1,0 +1,25 @@
+"""How many cores this process may use: what the scheduler lets it run on, and what its container was given."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+
+__all__ = ["usable_cores"]
+
+_QUOTA = Path("/sys/fs/cgroup/cpu.max")
+
+
+def usable_cores(quota: Path = _QUOTA) -> int:
+    """At least 1; a container's share of a core counts as a whole one.
+
+    Args:
+        quota: File with microseconds of CPU and of the period they are for, as Linux shows it (cgroup v2).
+    """
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        given, period = quota.read_text(encoding="ascii").split()
+        return max(1, min(allowed, math.ceil(int(given) / int(period))))
+    except (OSError, ValueError):  # there is no such file, or it says "max"
+        return max(1, allowed)

@@ -1,0 +1,124 @@
+"""`Board`: a file in memory on which each worker writes its numbers, so that any worker can tell the sum of all.
+
+A row holds one process's numbers; only that process writes it, whole, with a checksum, so nobody waits for anybody,
+and what a worker wrote last outlives even its kill. Row 0 is the supervisor's: it holds what the dead have counted,
+and up to which worker each row was added to it. That is one write, so a reader sees a dead worker's numbers once:
+in its row before, in the sum after. Counters therefore never go backwards.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+import zlib
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+__all__ = ["Board", "Numbers", "Row"]
+
+_ROW_BYTES = 4096
+_READS = 100
+
+
+@dataclass(slots=True)
+class Numbers:
+    """What is counted, by name.
+
+    Attributes:
+        counters: Sums that only grow.
+        gauges: What is so right now; it goes with its process.
+    """
+
+    counters: dict[str, float] = field(default_factory=dict)
+    gauges: dict[str, float] = field(default_factory=dict)
+
+    def plus(self, other: Numbers) -> Numbers:
+        """The sum of both, name by name."""
+        counters = Counter(self.counters)
+        counters.update(other.counters)
+        gauges = Counter(self.gauges)
+        gauges.update(other.gauges)
+        return Numbers(dict(counters), dict(gauges))
+
+
+@dataclass(slots=True)
+class Row:
+    """What one process wrote last.
+
+    Attributes:
+        worker: Its number; 0 is the supervisor.
+        beat: Its clock's seconds when it wrote.
+        numbers: What it counted.
+        added: Of the supervisor: by row, the last worker whose counters are in these.
+    """
+
+    worker: int = 0
+    beat: float = 0.0
+    numbers: Numbers = field(default_factory=Numbers)
+    added: dict[int, int] = field(default_factory=dict)
+
+
+class Board:
+    """The rows, in a file that the supervisor makes and the workers inherit.
+
+    Args:
+        handle: Its file descriptor.
+    """
+
+    def __init__(self, handle: int) -> None:
+        self.handle = handle
+
+    @classmethod
+    def make(cls) -> Board:
+        """A new one, in memory where the system can; it is gone with the last process that has it open."""
+        if hasattr(os, "memfd_create"):
+            return cls(os.memfd_create("invoker-board"))
+        with tempfile.TemporaryFile() as file:
+            return cls(os.dup(file.fileno()))
+
+    def write(self, index: int, row: Row) -> None:
+        """Replace a row."""
+        text = json.dumps(asdict(row) | {"beat": time.monotonic()}).encode()
+        data = b"%08x" % zlib.crc32(text) + text
+        if len(data) > _ROW_BYTES:
+            raise AssertionError(f"a row of {len(data)} bytes: there are only so many names")
+        os.pwrite(self.handle, data.ljust(_ROW_BYTES), index * _ROW_BYTES)
+
+    def read(self) -> dict[int, Row]:
+        """All rows that were ever written, by index."""
+        rows: dict[int, Row | None] = {}
+        for _ in range(_READS):
+            data = os.pread(self.handle, os.fstat(self.handle).st_size, 0)
+            rows = {at // _ROW_BYTES: _parsed(data[at : at + _ROW_BYTES]) for at in range(0, len(data), _ROW_BYTES)}
+            if all(row is not None for row in rows.values()):
+                break
+        # A row that stays unreadable belongs to a process that was killed while it wrote.
+        return {index: row for index, row in rows.items() if row is not None and row.beat}
+
+    def total(self) -> Numbers:
+        """The sum over all that live, and the counters of those that are dead."""
+        rows = self.read()
+        first = rows.get(0, Row())
+        total = first.numbers
+        for index, row in rows.items():
+            if index and row.worker > first.added.get(index, 0):
+                total = total.plus(row.numbers)
+        return total
+
+    def close(self) -> None:
+        """Forget the file."""
+        os.close(self.handle)
+
+
+def _parsed(data: bytes) -> Row | None:
+    if not data.strip(b"\0"):
+        return Row()  # a gap before a row that was written earlier
+    text = data[8:].rstrip()
+    if data[:8] != b"%08x" % zlib.crc32(text):
+        return None
+    given: dict[str, Any] = json.loads(text)
+    added = {int(index): worker for index, worker in given["added"].items()}
+    return Row(given["worker"], given["beat"], Numbers(**given["numbers"]), added)

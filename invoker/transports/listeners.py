@@ -1,0 +1,116 @@
+"""Leaves a shared port without losing a connection: for a worker whose successor listens already.
+
+A connection belongs to the listener that its first segment (SYN) fell to. When that one closes, the kernel resets
+whatever it has not accepted, and the client is refused. So a leaving worker first lets no new SYN in: a socket filter
+drops them, and the client's kernel sends another one a second later, which falls to a listener that is left. Then it
+waits until what has been begun is accepted, and only then closes.
+
+The listeners are found by their port among the process's own descriptors, because gRPC does not show its own. Where
+the system cannot do this (it takes Linux), the listener stays open until the server stops.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import os
+import socket
+import stat
+import struct
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+__all__ = ["connections", "leave", "listeners"]
+
+HANDSHAKE_S = 0.25
+"""What a handshake may still take whose SYN came before the filter: a round trip around the world."""
+
+_LOOK_S = 0.01
+_LOOKS = 200
+_DESCRIPTORS = Path("/proc/self/fd")
+_SO_ATTACH_FILTER = 26
+_ESTABLISHED, _CLOSE_WAIT = 1, 8
+
+# Classic BPF over the TCP header: drop when SYN is set and ACK is not.
+_DROP_SYN = (
+    (0x30, 0, 0, 13),  # load the flags
+    (0x54, 0, 0, 0x12),  # keep SYN and ACK
+    (0x15, 0, 1, 0x02),  # SYN alone?
+    (0x06, 0, 0, 0),  # drop
+    (0x06, 0, 0, 0xFFFFFFFF),  # take
+)
+
+
+async def leave(ports: Collection[int]) -> bool:
+    """Stop listening; every connection that was begun is accepted, every later one goes to another process.
+
+    Returns:
+        Whether it could be done; if not, the listeners are as they were.
+    """
+    found = listeners(ports)
+    try:
+        for one in found:
+            _drop_new(one)
+        await asyncio.sleep(HANDSHAKE_S)
+        for _ in range(_LOOKS):
+            if not any(map(_queued, found)):
+                break
+            await asyncio.sleep(_LOOK_S)  # the kernel tells nobody when a queue becomes empty
+        for one in found:
+            with suppress(OSError):  # its server has closed it meanwhile
+                one.shutdown(socket.SHUT_RD)
+    finally:
+        for one in found:
+            one.close()
+    return bool(found)
+
+
+def listeners(ports: Collection[int]) -> list[socket.socket]:
+    """Copies of the sockets of this process that listen on one of the ports; the caller closes them."""
+    return [one for one in _sockets(ports) if _keep(one, one.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) == 1)]
+
+
+def connections(ports: Collection[int]) -> int:
+    """How many clients are connected to this process on one of the ports."""
+    count = 0
+    for one in _sockets(ports):
+        with one:
+            count += one.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] in (_ESTABLISHED, _CLOSE_WAIT)
+    return count
+
+
+def _sockets(ports: Collection[int]) -> Iterator[socket.socket]:
+    """A copy of each TCP socket of this process whose own port is one of these; several descriptors count once."""
+    seen = set()
+    for path in list(_DESCRIPTORS.iterdir()) if _DESCRIPTORS.exists() else ():
+        try:
+            about = os.fstat(int(path.name))
+            if not stat.S_ISSOCK(about.st_mode) or about.st_ino in seen:
+                continue
+            one = socket.socket(fileno=os.dup(int(path.name)))
+        except OSError:  # closed meanwhile
+            continue
+        seen.add(about.st_ino)
+        is_tcp = one.type == socket.SOCK_STREAM and one.family in (socket.AF_INET, socket.AF_INET6)
+        if _keep(one, is_tcp and one.getsockname()[1] in ports):
+            yield one
+
+
+def _keep(one: socket.socket, is_wanted: bool) -> bool:  # noqa: FBT001
+    if not is_wanted:
+        one.close()
+    return is_wanted
+
+
+def _drop_new(listener: socket.socket) -> None:
+    program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *one) for one in _DROP_SYN))
+    # struct sock_fprog: how many instructions, and where
+    value = struct.pack("@HP", len(_DROP_SYN), ctypes.addressof(program))
+    listener.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, value)
+
+
+def _queued(listener: socket.socket) -> bool:
+    """Whether a connection waits to be accepted: of a listener, that is what ``tcpi_unacked`` counts."""
+    info = listener.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 28)
+    return bool(len(info) >= 28 and struct.unpack_from("I", info, 24)[0])

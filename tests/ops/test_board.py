@@ -1,0 +1,85 @@
+"""The board of numbers that workers share."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from invoker.ops.board import Board, Numbers, Row
+
+
+@pytest.fixture
+def board():
+    """An empty one."""
+    made = Board.make()
+    yield made
+    made.close()
+
+
+def numbers(count, gauge=0):
+    return Numbers({"calls": count}, {"running": gauge})
+
+
+def test_numbers_are_added_name_by_name():
+    """A name that only one side has counts as it stands."""
+    added = Numbers({"a": 1, "b": 2}, {"g": 1}).plus(Numbers({"b": 3, "c": 4}, {"h": 2}))
+    assert (added.counters, added.gauges) == ({"a": 1, "b": 5, "c": 4}, {"g": 1, "h": 2})
+
+
+def test_an_empty_board_has_no_numbers(board):
+    """Nobody has written yet."""
+    assert board.read() == {}
+    assert board.total() == Numbers()
+
+
+def test_the_rows_of_all_workers_are_summed(board):
+    """Whatever the order in which they were written."""
+    board.write(2, Row(2, numbers=numbers(5, 1)))
+    assert board.total() == numbers(5, 1)
+    board.write(1, Row(1, numbers=numbers(3, 2)))
+    assert board.total() == numbers(8, 3)
+    board.write(1, Row(1, numbers=numbers(4, 0)))
+    assert board.total() == numbers(9, 1)
+
+
+def test_a_dead_workers_counters_stay_and_its_gauges_go(board):
+    """They are seen once: in its row before, in the supervisor's after, and its row may be taken by another."""
+    board.write(1, Row(1, numbers=numbers(3, 2)))
+    board.write(0, Row(numbers=Numbers({"calls": 3}), added={1: 1}))
+    assert board.total().counters == {"calls": 3}
+    assert board.total().gauges == {}
+    board.write(1, Row(7, numbers=numbers(10, 1)))
+    assert board.total() == numbers(13, 1)
+
+
+def test_a_row_that_was_torn_is_left_out(board):
+    """A worker that is killed while it writes spoils nothing but its own row."""
+    board.write(1, Row(1, numbers=numbers(3)))
+    board.write(2, Row(2, numbers=numbers(5)))
+    data = os.pread(board.handle, 4096, 4096)
+    os.pwrite(board.handle, data.replace(b'"calls": 3', b'"calls": 9'), 4096)
+    assert board.total().counters == {"calls": 5}
+
+
+def test_each_write_is_a_beat(board):
+    """Whoever watches sees that the writer lives."""
+    board.write(1, Row(1))
+    first = board.read()[1].beat
+    board.write(1, Row(1))
+    assert board.read()[1].beat > first > 0
+
+
+def test_a_system_without_memory_files_takes_a_nameless_one(monkeypatch):
+    """The same, in the directory for temporary files."""
+    monkeypatch.delattr(os, "memfd_create", raising=False)
+    made = Board.make()
+    made.write(1, Row(1, numbers=numbers(3)))
+    assert made.total().counters == {"calls": 3}
+    made.close()
+
+
+def test_too_many_names_are_our_own_mistake(board):
+    """A row has its bytes, and no name comes from outside."""
+    with pytest.raises(AssertionError, match="only so many names"):
+        board.write(1, Row(1, numbers=Numbers({f"a name that is rather long {n}": 1 for n in range(200)})))
