@@ -1,4 +1,7 @@
-"""The parts of a multipart body, and their reader: python-multipart's streaming parser, fed piece by piece."""
+"""The parts of a multipart body, and their reader: python-multipart's streaming parser, fed piece by piece.
+
+The codec makes one value of all parts; the HTTP front gives each part to an input of its own.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from invoker.codecs import charsets
-from invoker.errors import DecodeError
+from invoker.errors import DecodeError, LimitExceeded
 from invoker.mediatypes import MediaType, parse
 from invoker.message import EMPTY, Headers
 
@@ -20,6 +23,7 @@ MAX_PARTS = 1000
 """A body with more parts is refused: each of them costs far more memory than it has bytes."""
 
 _MAX_HEADERS = 16
+_LONGEST_BOUNDARY = 70  # RFC 2046, 5.1.1
 
 
 class Part:
@@ -79,17 +83,16 @@ class PartReader:
     """Reads a multipart body that comes in pieces.
 
     Args:
-        media_type: Of the body, with its boundary.
+        media_type: Of the body, with its boundary; as text it may be as careless as headers in the wild are.
 
     Raises:
         DecodeError: There is no usable boundary.
     """
 
     def __init__(self, media_type: MediaType | str) -> None:
-        whole = parse(media_type) if isinstance(media_type, str) else media_type
-        boundary = whole.param("boundary")
-        if not boundary or not boundary.isascii() or len(boundary) > 70:
-            raise DecodeError(f"{whole.essence} needs a boundary of 1 to 70 ASCII characters")
+        boundary = _boundary(media_type) if isinstance(media_type, str) else media_type.param("boundary")
+        if not boundary or not boundary.isascii() or len(boundary) > _LONGEST_BOUNDARY:
+            raise DecodeError("a multipart/form-data body needs a boundary of 1 to 70 ASCII characters")
         self._ready: list[Part] = []
         self._count = 0
         self._has_ended = False
@@ -103,12 +106,13 @@ class PartReader:
         """Take the next piece of the body; answers the parts that are complete with it.
 
         Raises:
-            DecodeError: It is malformed, or has too many parts.
+            DecodeError: It is malformed, or a part has no name.
+            LimitExceeded: It has more than `MAX_PARTS` parts.
         """
         try:
             self._parser.write(chunk)
         except ValueError as error:
-            raise DecodeError(f"malformed multipart body: {error}") from error
+            raise DecodeError(f"the body is not multipart/form-data: {error}") from error
         ready, self._ready = self._ready, []
         return ready
 
@@ -119,12 +123,12 @@ class PartReader:
             DecodeError: It ends before its last boundary.
         """
         if not self._has_ended:
-            raise DecodeError("the multipart body ends before its last boundary")
+            raise DecodeError("the multipart/form-data body ends before its closing boundary")
 
     def _on_part_begin(self) -> None:
         self._count += 1
         if self._count > MAX_PARTS:
-            raise DecodeError(f"the multipart body has more than {MAX_PARTS} parts")
+            raise LimitExceeded(f"the multipart body has more than {MAX_PARTS} parts")
         self._headers, self._content = [], []
 
     def _on_header_field(self, data: bytes, start: int, end: int) -> None:
@@ -148,8 +152,17 @@ class PartReader:
         self._has_ended = True
 
 
+def _boundary(content_type: str) -> str:
+    from python_multipart.multipart import parse_options_header  # only those who get such a body pay for the import
+
+    try:
+        return parse_options_header(content_type)[1].get(b"boundary", b"").decode("latin-1")
+    except UnicodeEncodeError:
+        return ""
+
+
 def _make_parser(boundary: str, reader: PartReader) -> MultipartParser:
-    from python_multipart.multipart import MultipartParser  # only those who get such a body pay for the import
+    from python_multipart.multipart import MultipartParser
 
     names = ("part_begin", "header_field", "header_value", "header_end", "part_data", "part_end", "end")
     callbacks = {f"on_{name}": getattr(reader, f"_on_{name}") for name in names}
@@ -163,7 +176,9 @@ def _part(headers: Headers, payload: bytes) -> Part:
     disposition = headers.get("Content-Disposition", "")
     kind, options = parse_options_header(disposition.encode("utf-8", "surrogateescape"))
     if kind != b"form-data" or b"name" not in options:
-        raise DecodeError("a part of the multipart body has no Content-Disposition: form-data with a name")
+        raise DecodeError(
+            "a part of the multipart body has no name; a Content-Disposition: form-data with one is expected"
+        )
     filename = options.get(b"filename")
     return Part(
         _text(options[b"name"]),

@@ -83,7 +83,7 @@ def test_parts_themselves_may_be_wanted() -> None:
      (BOUND, body(('name="title"', b"x"), ('name="size"', b"y")), Upload), (BOUND, body(), int),
      (BOUND, body(), list[int]),
      (BOUND, body(('name="j"\r\nContent-Type: application/json', b"NaN")), Any), (BOUND, b"", Upload),
-     (BOUND, body(('name="j"\r\nContent-Type: nonsense', b"")), Any)],
+     (BOUND, body(('name="j"\r\nContent-Type: nonsense', b"")), Any), (BOUND, body(*[('name="a"', b"")] * 1001), Any)],
 )  # fmt: skip
 def test_R068_a_bad_body_is_a_decode_error(media_type: str, payload: bytes, type_: Any) -> None:
     """It names the input."""

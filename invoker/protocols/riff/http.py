@@ -26,6 +26,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from invoker.codecs import Part, PartReader
 from invoker.core.steps import Cancel, Close, Emitted, EndInput, Event, Feed, Finished, Open, Send, Step
 from invoker.errors import (
     DecodeError,
@@ -38,7 +39,6 @@ from invoker.errors import (
     StatusError,
 )
 from invoker.message import EMPTY, Headers, Message
-from invoker.protocols.riff.parts import Part, Parts, is_form
 from invoker.protocols.riff.reply import Response, answer, refusal
 
 __all__ = ["BodyChunk", "Frame", "HttpSession", "RequestHead", "Response", "Signature", "State"]
@@ -47,6 +47,7 @@ _ID = "http"
 _NAMES_IN = ("in",)
 _NAMES_OUT = ("out",)
 _OCTETS = "application/octet-stream"
+_TEXT = "text/plain"
 _LARGEST_DIGITS = 18
 
 
@@ -108,17 +109,8 @@ class HttpSession:
     """
 
     __slots__ = (
-        "_accept",
-        "_body",
-        "_head",
-        "_inputs",
-        "_max_body_bytes",
-        "_output",
-        "_parts",
-        "_signature",
-        "_size",
-        "function",
-        "state",
+        "_accept", "_body", "_form", "_head", "_inputs", "_max_body_bytes", "_output", "_parts", "_signature", "_size",
+        "function", "state",
     )  # fmt: skip
 
     def __init__(self, signature: Callable[[str], Signature], *, max_body_bytes: int) -> None:
@@ -131,7 +123,8 @@ class HttpSession:
         self._inputs = Signature(())
         self._body: list[bytes] = []
         self._size = 0
-        self._parts: Parts | None = None
+        self._form: PartReader | None = None
+        self._parts: list[Part] = []
         self._output: Message[bytes] | None = None
 
     def receive(self, frame: Frame) -> Sequence[Step]:
@@ -212,8 +205,8 @@ class HttpSession:
             self.function = _values(head.headers, "invoker-function").strip()
             self._inputs = self._signature(self.function)
             content_type = _values(head.headers, "content-type")
-            if is_form(content_type) and (len(self._inputs.inputs) > 1 or self._inputs.is_open):
-                self._parts = Parts(content_type)
+            if _is_form(content_type) and (len(self._inputs.inputs) > 1 or self._inputs.is_open):
+                self._form = PartReader(content_type)
         except InvocationError as error:
             return self._refuse(error)
         self._accept = self._accept.strip() or "*/*"  # R-143
@@ -224,11 +217,11 @@ class HttpSession:
         self._size += len(payload)
         if self._size > self._max_body_bytes:
             return self._refuse_size()
-        if self._parts is None:
+        if self._form is None:
             self._body.append(payload)
             return ()
         try:
-            self._parts.write(payload)
+            self._parts += self._form.feed(payload)
         except LimitExceeded as error:
             return self._refuse(error, status=413)
         except DecodeError as error:
@@ -237,23 +230,24 @@ class HttpSession:
 
     def _messages(self, headers: Headers) -> tuple[tuple[str, ...], list[tuple[int, Message[bytes]]]]:
         """The inputs' names, and what to feed to them in order."""
-        if self._parts is None:
+        if self._form is None:
             media_type = _values(self._head.headers, "content-type").strip() or _OCTETS  # R-143
             message = Message(b"".join(self._body), headers, media_type)
             self._body.clear()
             return _NAMES_IN, [(0, message)]
-        parts = self._parts.finish()
+        self._form.close()
         names = self._inputs.inputs
         if self._inputs.is_open:
-            names = tuple(dict.fromkeys((*names, *(part.name for part in parts))))
-        return names, [(_index(part, names), _message(part, headers)) for part in parts]
+            names = tuple(dict.fromkeys((*names, *(part.name for part in self._parts))))
+        return names, [(_index(part, names), _message(part, headers)) for part in self._parts]
 
     def _refuse(
         self, error: InvocationError, *, status: int = 0, headers: tuple[tuple[str, str], ...] = ()
     ) -> Sequence[Step]:
         self.state = State.CLOSED
         self._body.clear()
-        self._output = self._parts = None
+        self._parts.clear()
+        self._output = self._form = None
         return (Send(refusal(error, self._accept, status=status, headers=headers)), Close(error))
 
     def _refuse_size(self) -> Sequence[Step]:
@@ -284,8 +278,12 @@ def _input_headers(head: RequestHead) -> Headers:
     return Headers(items)
 
 
+def _is_form(content_type: str) -> bool:
+    return content_type.partition(";")[0].strip().lower() == "multipart/form-data"
+
+
 def _index(part: Part, names: tuple[str, ...]) -> int:
-    if part.name not in names:
+    if not part.name or part.name not in names:
         raise DecodeError(f"part {part.name!a} is not an input of the function; its inputs are {', '.join(names)}")
     return names.index(part.name)
 
@@ -295,4 +293,4 @@ def _message(part: Part, headers: Headers) -> Message[bytes]:
     own = {name: value for name, value in part.headers.items() if name.lower() not in _HIDDEN}
     taken = {name.lower() for name in own}
     shared = {name: value for name, value in headers.items() if name.lower() not in taken}
-    return Message(part.payload, Headers({**own, **shared}) if shared or own else EMPTY, part.media_type)
+    return Message(part.payload, Headers({**own, **shared}) if shared or own else EMPTY, part.media_type or _TEXT)

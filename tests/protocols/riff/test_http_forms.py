@@ -48,6 +48,19 @@ def test_parts_carry_their_headers_and_the_requests() -> None:
     assert 'name="left"' in headers["content-disposition"]
 
 
+@pytest.mark.parametrize("content_type", ["Multipart/Form-Data ;boundary=xyz", 'multipart/form-data; boundary="xyz"'])
+def test_forms_are_known_by_their_type(content_type: str) -> None:
+    """Parameters and case do not matter; a name may be anything that is UTF-8."""
+    signature = Signature(("xs",), is_open=True)
+    body = form(("ü", "", b"1"))
+    start, feed, _ = told(opened(signature, limit=10_000), post(("Content-Type", content_type)), BodyChunk(body))
+    assert (start.input_names, feed.index) == (("xs", "ü"), 1)
+    _, feed, _ = told(
+        opened(TWO, limit=10_000), post(("Content-Type", "multipart/mixed; boundary=xyz")), BodyChunk(body)
+    )
+    assert feed.message.payload == body
+
+
 def test_parts_of_a_function_with_any_number_of_inputs() -> None:
     """New names become further inputs, in the order in which they appear."""
     session = opened(Signature(("xs",), is_open=True), limit=10_000)
@@ -67,6 +80,8 @@ def test_a_form_for_a_function_with_one_input_is_one_message() -> None:
     ("content_type", "body", "text"),
     [
         (FORM[1], form(("nope", "", b"1")), "is not an input of the function; its inputs are left, right"),
+        (FORM[1], form(("", "", b"1")), "part '' is not an input"),
+        (FORM[1], form(("left", "", b"1")).replace(b"left", b"\xff"), "not valid utf-8"),
         (FORM[1], form(("left", "", b"1"))[:-9], "before its closing boundary"),
         (FORM[1], b"--xyz\r\nX-A: 1\r\n\r\nx\r\n--xyz--\r\n", "has no name"),
         (FORM[1], b"garbage", "is not multipart/form-data"),
