@@ -22,10 +22,11 @@ DEV := $(VENV)/.stamp-dev
 PROTO := .venv-proto/.stamp
 PB6 := .venv-pb6/.stamp
 INTEROP := .interop/.stamp
+ECHO := build/bench/echo
 
 .DEFAULT_GOAL := help
 .PHONY: help run setup test test-protobuf6 check fmt fmt-check lint types imports proto proto-check trace docs docs-check \
-        conformance setup-interop interop fuzz fuzz-short simulate bench lock clean
+        conformance setup-interop interop fuzz fuzz-short simulate bench bench-quick bench-cpp lock clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -91,8 +92,23 @@ fuzz-short: fuzz
 simulate: $(DEV) ## run SEEDS random schedules through the pure core
 	$(BIN)/python -m tests.simulate --seeds $(SEEDS)
 
-bench: $(DEV) ## measure against a bare grpc.aio echo
-	$(BIN)/python -m benchmarks
+bench: $(DEV) bench-cpp ## measure against bare grpc.aio and C++ (PEER=host:port adds a running invoker)
+	$(BIN)/python -m benchmarks --write
+
+bench-quick: $(DEV) bench-cpp ## the same in less than five minutes: one short round, nothing written
+	$(BIN)/python -m benchmarks --quick
+
+bench-cpp: # Debian's g++ libgrpc++-dev libprotobuf-dev protobuf-compiler-grpc; without them the column is left out
+	@if command -v protoc >/dev/null && command -v grpc_cpp_plugin >/dev/null && \
+	printf '#include <grpcpp/grpcpp.h>\n#include <google/protobuf/message.h>\n' | $(CXX) -fsyntax-only -x c++ - 2>/dev/null; \
+	then $(MAKE) --no-print-directory $(ECHO); \
+	else echo "no C++ echo is built: it takes Debian's g++ libgrpc++-dev libprotobuf-dev protobuf-compiler-grpc" >&2; fi
+
+$(ECHO): benchmarks/cpp/echo.cc proto/riff/riff-rpc.proto
+	@mkdir -p $(@D)
+	protoc -I proto/riff --cpp_out=$(@D) --grpc_out=$(@D) \
+	    --plugin=protoc-gen-grpc=$$(command -v grpc_cpp_plugin) riff-rpc.proto
+	$(CXX) -std=c++17 -O2 -I$(@D) -o $@ $< $(@D)/riff-rpc.pb.cc $(@D)/riff-rpc.grpc.pb.cc -Wl,--copy-dt-needed-entries -lgrpc++ -lprotobuf
 
 lock: ## write the pins anew with the newest releases
 	PYTHON="$(PYTHON)" .ci/lock

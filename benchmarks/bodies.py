@@ -13,6 +13,10 @@ OCTETS = "application/octet-stream"
 JSON_VALUE = b'{"id":1234,"name":"a name","tags":["one","two"],"ratio":0.5}'
 
 
+class WrongReplyError(Exception):
+    """Other bytes came back than a row expects, or a status that is not OK."""
+
+
 def framed(message: bytes) -> bytes:
     """A gRPC length-prefixed message, not compressed."""
     return b"\0" + len(message).to_bytes(4, "big") + message

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from statistics import median
 
-from benchmarks.bodies import Body
-from benchmarks.load import WrongReplyError, load
+from benchmarks.bodies import Body, WrongReplyError
+from benchmarks.load import measure
 from benchmarks.rows import Row
 from benchmarks.servers import Series, serving
 
-Samples = dict[tuple[str, str], list[float]]
+# (row, column) -> figure -> one value a round; the figures are rate, or p50 and p99.
+Samples = dict[tuple[str, str], dict[str, list[float]]]
 
 
 class Fleet:
@@ -29,47 +30,45 @@ class Fleet:
         key = (series.name, row.work)
         if key not in self._addresses:
             address, _ = self._stack.enter_context(serving(series.command(row.work)))
-            warm = Body(50, row.body.payload[:64], row.body.media_type, row.body.inputs, row.body.headers)
-            if row.body.media_type == "application/json":
-                warm = Body(50, row.body.payload, row.body.media_type)
-            load(address, Row("warm", "", 8, 16, warm))
+            measure(address, warmer(row))
             self._addresses[key] = address
         return self._addresses[key]
 
 
-def throughput(rows: Sequence[Row], columns: Sequence[Series], rounds: int) -> Samples:
-    """Rates of every column of every row, one a round."""
+def warmer(row: Row) -> Row:
+    """A little of what a row sends."""
+    payload = row.body.payload[:64]  # the JSON value is shorter
+    body = Body(50, payload, row.body.media_type, row.body.inputs, row.body.headers)
+    return Row("warm", "", 8, 16, body)
+
+
+def rounds(rows: Sequence[Row], columns: Sequence[Series], number: int) -> Samples:
+    """Figures of every column of every row, one a round."""
     found: Samples = {}
-    for number in range(rounds):
+    for done in range(number):
         with ExitStack() as stack:
             fleet = Fleet(stack)
             for row in rows:
-                _one_row(row, [one for one in columns if one.serves(row.work)], fleet, found)
-        say(f"round {number + 1} of {rounds} is done")
+                _one_row(row, [one for one in columns if one.serves(row)], fleet, found)
+        say(f"round {done + 1} of {number} is done")
     return found
 
 
 def _one_row(row: Row, columns: Sequence[Series], fleet: Fleet, found: Samples) -> None:
     for series in columns:
         try:
-            rate = row.rate(load(fleet.address(series, row), row))
+            figures = measure(fleet.address(series, row), row.scaled(series.weight))
         except WrongReplyError as error:
-            say(f"{series.name} fails: {error}")
+            say(f"{row.name:>14} {series.name:<12} fails: {error}")
             continue
-        say(f"{row.name:>10} {series.name:<12} {rate:>12,.0f} {row.unit}")
-        found.setdefault((row.name, series.name), []).append(rate)
+        say(f"{row.name:>14} {series.name:<12} " + " ".join(f"{value:>12,.0f}" for value in figures.values()))
+        for name, value in figures.items():
+            found.setdefault((row.name, series.name), {}).setdefault(name, []).append(value)
 
 
-def spread(values: Sequence[float], show: Callable[[float], str]) -> str:
-    """``median (min-max)``."""
-    if len(values) == 1:
-        return show(values[0])
-    return f"{show(median(values))} ({show(min(values))}-{show(max(values))})"
-
-
-def ratio(values: Sequence[float], others: Sequence[float] | None) -> str:
-    """The ratio of two medians, or a dash."""
-    return f"{median(values) / median(others):.2f}" if others else "-"
+def ratio(values: Sequence[float], others: Sequence[float]) -> float:
+    """The ratio of two medians."""
+    return median(values) / median(others)
 
 
 def say(text: str) -> None:

@@ -3,26 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import median
 
-from benchmarks.measure import Samples, ratio, spread
+from benchmarks.measure import Samples, ratio
 from benchmarks.rows import Row
 from benchmarks.servers import Series
 
 
-def count(value: float) -> str:
-    """A rate as it is printed."""
-    return f"{value:,.0f}"
+def spread(values: Sequence[float]) -> str:
+    """``median (min-max)``."""
+    if len(values) == 1:
+        return f"{values[0]:,.0f}"
+    return f"{median(values):,.0f} ({min(values):,.0f}-{max(values):,.0f})"
 
 
-def throughput_tables(rows: Sequence[Row], columns: Sequence[Series], found: Samples) -> str:
-    """One table a row: rate, ratio to the bare echo and to C++."""
+def tables(rows: Sequence[Row], columns: Sequence[Series], found: Samples) -> str:
+    """One table a row: the figures, and their ratios to the bare echo, to C++ and to the peer, where there are such."""
     parts = []
     for row in rows:
-        bare, cpp = found.get((row.name, "bare")), found.get((row.name, "cpp"))
-        lines = [f"### {row.title}\n", f"| server | {row.unit} | ÷ bare | ÷ C++ |", "|--|--|--|--|"]
-        for series in columns:
-            if values := found.get((row.name, series.name)):
-                cells = (spread(values, count), ratio(values, bare), ratio(values, cpp))
-                lines.append(f"| {series.label} | " + " | ".join(cells) + " |")
-        parts.append("\n".join(lines))
+        measured = [one for one in columns if (row.name, one.name) in found]
+        if measured:
+            parts.append(_table(row, measured, found))
     return "\n\n".join(parts)
+
+
+def _table(row: Row, columns: Sequence[Series], found: Samples) -> str:
+    against = [one for one in columns if one.base in {"bare", "cpp", "peer"}]
+    figures = list(found[row.name, columns[0].name])
+    head = ["server"]
+    for figure in figures:
+        head += [f"{row.unit}" if figure == "rate" else f"{figure}, {row.unit}", *(f"÷ {one.name}" for one in against)]
+    lines = [f"### {row.title}\n", _line(head), "|--" * len(head) + "|"]
+    for one in columns:
+        cells = [one.label]
+        for figure in figures:
+            values = found[row.name, one.name][figure]
+            cells.append(spread(values))
+            cells += [f"{ratio(values, found[row.name, other.name][figure]):.2f}" for other in against]
+        lines.append(_line(cells))
+    return "\n".join(lines)
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cells) + " |"

@@ -15,6 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import IO
 
+from benchmarks.rows import Row
+
 SERVER_CORE, DRIVER_CORE = 0, 1
 CPP_ECHO = Path(__file__).parent.parent / "build" / "bench" / "echo"
 STYLES = {
@@ -24,7 +26,7 @@ STYLES = {
     "areply": "async request/reply",
 }
 _READY = re.compile(r"grpc=(\S+)")
-_ECHOES = ("echo", "zip", "headers")
+_ECHOES = ("echo", "json", "zip", "headers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +42,20 @@ class Series:
     driver: str = ""
     address: str = ""
 
-    def serves(self, work: str) -> bool:
-        """Whether this server can do a row's work (a name that functions of benchmarks/functions.py end with)."""
+    @property
+    def weight(self) -> float:
+        """Times the calls of a row, so that no server is done in a blink."""
+        return {"cpp": 4.0, "bare": 1.0, "peer": 1.0}.get(self.base, 1.0 if self.driver == "aio" else 2.0)
+
+    def serves(self, row: Row) -> bool:
+        """Whether this server can do a row's work; a peer is held to rows that half-close late."""
         if self.base == "bare":
             return True
         if self.base == "cpp":
-            return work in {*_ECHOES, "json"}
+            return row.work in _ECHOES
         if self.base == "peer":
-            return work in {"echo", "json"}
-        return work in {*_ECHOES, "json"} or self.base == "agen"
+            return row.work == "echo" and (row.driver == "client" or row.mode == "pingpong")
+        return row.work in _ECHOES or self.base == "agen"
 
     def command(self, work: str, extra: Sequence[str] = ()) -> list[str]:
         """The command that starts it."""
@@ -91,7 +98,9 @@ def absences() -> dict[str, str]:
     """Bases of columns, or names of flags, that cannot be measured here, each with the reason."""
     missing = {}
     if not CPP_ECHO.exists():
-        missing["cpp"] = "no C++ echo (Debian: libgrpc++-dev protobuf-compiler-grpc; then `make bench-cpp`)"
+        missing["cpp"] = (
+            "no C++ echo (Debian: libgrpc++-dev libprotobuf-dev protobuf-compiler-grpc; then `make bench-cpp`)"
+        )
     if not has_flag("--grpc-driver"):
         missing["aio"] = "this invoker has no --grpc-driver: one driver only"
     return missing
@@ -126,7 +135,7 @@ def _address(process: subprocess.Popen[bytes], log: IO[str]) -> str:
             return found[1]
         time.sleep(0.01)
     log.seek(0)
-    raise SystemExit(f"a server did not start: {process.args}\n{log.read()}")
+    raise SystemExit(f"a server did not start: {process.args!r}\n{log.read()}")
 
 
 def resident_mib(pid: int, field: str = "VmRSS") -> float:

@@ -1,0 +1,126 @@
+"""What a measured client does, as a process of its own that can be pinned: ``load`` and ``pingpong``.
+
+``load`` half-closes each call only when all its replies came (some invokers lose replies otherwise) and stands in for
+h2load where that is missing. ``pingpong`` sends the next frame of a stream when the reply to the last one is in.
+The last line on stdout is JSON. Usage: ``python -m benchmarks.client MODE HOST:PORT ROW --calls N``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import subprocess
+import sys
+from statistics import quantiles
+from time import perf_counter
+
+from benchmarks.bodies import Body, WrongReplyError
+from benchmarks.http2 import Connection, Stream
+from benchmarks.rows import Row, row_named
+from benchmarks.servers import DRIVER_CORE, pinned
+
+START_TO_WARM = 10  # a tenth of the round trips is not counted
+
+
+def load(address: str, row: Row) -> float:
+    """Seconds for a row's calls, each half-closed after its last reply.
+
+    Raises:
+        WrongReplyError: Bytes or status of a call are not those expected.
+    """
+    connection, data, expected = Connection(address), row.body.data, row.body.expected
+    began = perf_counter()
+    left, running = row.calls, 0
+    while left or running:
+        while left and running < row.streams:
+            connection.open(data)
+            left -= 1
+            running += 1
+        for stream in connection.turn():
+            if stream.ended:
+                running -= _closed(connection, stream, expected)
+            elif stream.received >= expected and not stream.half_closes:
+                connection.send(stream, half_close=True)
+    took = perf_counter() - began
+    connection.close()
+    return took
+
+
+def _closed(connection: Connection, stream: Stream, expected: int) -> int:
+    """Check and forget a call: 1, or 0 when it was counted before."""
+    if connection.streams.pop(stream.id, None) is None:
+        return 0
+    if stream.status != "0" or stream.received != expected:
+        raise WrongReplyError(f"status {stream.status!r}, {stream.received} reply bytes, {expected} expected")
+    return 1
+
+
+def pingpong(address: str, body: Body, *, streams: int, count: int) -> list[float]:
+    """Seconds of each of about ``count`` round trips, the first tenth left out.
+
+    Raises:
+        WrongReplyError: A reply has other bytes than expected, or a call ends.
+    """
+    connection, size = Connection(address), len(body.reply)
+    sent: dict[int, float] = {}
+    for stream in [connection.open(body.start) for _ in range(streams)]:
+        connection.send(stream, body.round)
+        sent[stream.id] = perf_counter()
+    took: list[float] = []
+    while len(took) < count:
+        touched = connection.turn()
+        now = perf_counter()
+        for stream in touched:
+            if stream.ended or stream.received > size:
+                raise WrongReplyError(f"status {stream.status!r}, {stream.received} reply bytes, {size} expected")
+            if stream.received == size:
+                stream.received = 0
+                took.append(now - sent[stream.id])
+                connection.send(stream, body.round)
+                sent[stream.id] = now
+        connection.flush()
+    connection.close()
+    return took[count // START_TO_WARM :]
+
+
+def summary(seconds: list[float]) -> dict[str, float]:
+    """p50 and p99 in microseconds."""
+    cuts = quantiles(seconds, n=100)
+    return {"p50": cuts[49] * 1e6, "p99": cuts[98] * 1e6}
+
+
+def run(mode: str, address: str, row: Row) -> dict[str, float]:
+    """Measure in a pinned process: ``seconds`` for a load, ``p50`` and ``p99`` for a ping-pong.
+
+    Raises:
+        WrongReplyError: The process says so.
+    """
+    command = [sys.executable, "-m", "benchmarks.client", mode, address, row.name, "--calls", str(row.calls)]
+    done = subprocess.run(pinned(DRIVER_CORE, command), capture_output=True, text=True, check=False, timeout=120)
+    if done.returncode:
+        raise WrongReplyError(done.stderr.strip().rpartition("\n")[2])
+    found: dict[str, float] = json.loads(done.stdout)
+    return found
+
+
+def main() -> int:
+    """Measure once and print JSON."""
+    options = argparse.ArgumentParser(prog="python -m benchmarks.client", description=__doc__)
+    options.add_argument("mode", choices=("load", "pingpong"))
+    options.add_argument("address")
+    options.add_argument("row")
+    options.add_argument("--calls", type=int, required=True, help="calls of a load, round trips of a ping-pong")
+    args = options.parse_args()
+    row = row_named(args.row).with_calls(args.calls)
+    gc.disable()
+    if args.mode == "load":
+        found = {"seconds": load(args.address, row)}
+    else:
+        found = summary(pingpong(args.address, row.body, streams=row.streams, count=row.calls))
+    print(json.dumps(found))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
