@@ -24,6 +24,7 @@ queue tells them apart without a delay.
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -35,6 +36,9 @@ from invoker.transports.cygrpc import BUFFER_HINT, NO_FLAGS, cygrpc
 __all__ = ["Line"]
 
 # Tags of events; compared by identity.
+_SHORT_S = 0.001
+"""A wait that is over within this time is none for `Line.before_wait`."""
+
 _CLOSE, _BOTH, _READ, _SENT, _STATUS = object(), object(), object(), object(), object()
 
 
@@ -51,7 +55,7 @@ class Line:
     Attributes:
         is_ended: The peer has half-closed.
         is_gone: The peer cancelled, its deadline passed, or the connection broke.
-        before_wait: Called once, when the line's thread is about to sleep for the first time.
+        before_wait: Called once, when the line's thread is about to wait for longer than a moment, for the first time.
         changed: Notified of every event, when several threads share the line; on the line's lock.
         seen: What the sweeper saw held at its last beat.
     """
@@ -310,6 +314,9 @@ class Line:
         """The next event; whoever counts on this thread is told before it sleeps."""
         if self.before_wait is not None:
             event = self._poll(0)
+            if event.completion_type == _DONE:
+                return event
+            event = self._poll(time.time() + _SHORT_S)
             if event.completion_type == _DONE:
                 return event
             self.before_wait()
