@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import functools
 import logging
 import os
 import sys
@@ -98,9 +99,24 @@ def parser() -> argparse.ArgumentParser:
 def _serve(options: argparse.Namespace) -> int:
     given = {one.name: getattr(options, one.name) for one in knobs.knobs()}
     config = knobs.Config.read(os.environ, {name: value for name, value in given.items() if value is not None})
+    from invoker.errors import ConfigError
     from invoker.ops.logs import set_up
 
     set_up(config.log_level, config.log_format)
+    if "INVOKER_WORKER" in os.environ:
+        from invoker.worker import Place, work
+
+        build_own = functools.partial(build, entrypoint=options.entrypoint)
+        return work(Place.taken(), config, build_own, functools.partial(_loop_factory, config.loop))
+    if config.workers > 1:
+        from invoker.supervisor import supervise
+
+        if options.reload:
+            raise ConfigError(
+                f"--reload serves with one process, and there are to be {config.workers} workers; "
+                "leave one of them out, or send SIGHUP when the code has changed"
+            )
+        return supervise(config, sys.argv[1:])
     if options.reload:
         from invoker.reload import serve_with_reload
 

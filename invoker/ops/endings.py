@@ -11,6 +11,8 @@ import logging
 import threading
 import time
 from collections import deque
+from collections.abc import Iterator
+from select import PIPE_BUF
 from typing import Any
 
 import msgspec
@@ -89,27 +91,40 @@ def _write(endings: list[tuple[float, dict[str, Any]]]) -> None:
     handler = logs.own_handler()
     if handler is None:
         for created, extra in endings:
-            record = logs.log.makeRecord(
-                logs.log.name, logging.INFO, "", 0, logs.ENDED, (), None, extra=extra
-            )
+            record = logs.log.makeRecord(logs.log.name, logging.INFO, "", 0, logs.ENDED, (), None, extra=extra)
             record.created = created
             logs.log.handle(record)
         return
     line = _json_line if isinstance(handler.formatter, logs.JsonFormatter) else _text_line
-    text = "".join([line(created, extra) for created, extra in endings])
+    lines = [line(created, extra) for created, extra in endings]
     handler.acquire()
     try:
-        handler.stream.write(text)
-        handler.flush()
+        for text in _pieces(lines) if logs.LABELS else ["".join(lines)]:
+            handler.stream.write(text)
+            handler.flush()
     finally:
         handler.release()
 
 
+def _pieces(lines: list[str]) -> Iterator[str]:
+    """The lines, joined as far as a pipe takes them whole while other workers write to it too (PIPE_BUF)."""
+    piece: list[str] = []
+    size = 0
+    for line in lines:
+        length = len(line.encode())
+        if piece and size + length > PIPE_BUF:
+            yield "".join(piece)
+            piece, size = [], 0
+        piece.append(line)
+        size += length
+    yield "".join(piece)
+
+
 def _json_line(created: float, extra: dict[str, Any]) -> str:
     stamp = {"time": logs.utc(created), "level": "info", "logger": logs.log.name, "message": logs.ENDED}
-    return _encode(stamp | extra).decode() + "\n"
+    return _encode(stamp | extra | logs.LABELS).decode() + "\n"
 
 
 def _text_line(created: float, extra: dict[str, Any]) -> str:
-    pairs = " ".join([f"{name}={value}" for name, value in extra.items()])
+    pairs = " ".join([f"{name}={value}" for name, value in (extra | logs.LABELS).items()])
     return f"{logs.local(created)} {'INFO':<7} {logs.ENDED}  {pairs}\n"

@@ -11,11 +11,25 @@ from typing import Any, TextIO
 from invoker.core.invocation import Invocation
 from invoker.errors import CallError, FunctionError, InternalError, Status
 
-__all__ = ["ENDED", "JsonFormatter", "TextFormatter", "ending", "local", "log_ending", "own_handler", "set_up", "utc"]
+__all__ = [
+    "ENDED",
+    "LABELS",
+    "JsonFormatter",
+    "TextFormatter",
+    "ending",
+    "local",
+    "log_ending",
+    "own_handler",
+    "set_up",
+    "utc",
+]
 
 log = logging.getLogger("invoker")
 
 ENDED = "invocation ended"
+
+LABELS: dict[str, Any] = {}
+"""What stands in every line of this process."""
 
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
@@ -42,7 +56,7 @@ def set_up(level: str, style: str, *, stream: TextIO | None = None) -> None:
 
 
 def _extra(record: logging.LogRecord) -> dict[str, Any]:
-    return {name: value for name, value in vars(record).items() if name not in _OWN}
+    return {name: value for name, value in vars(record).items() if name not in _OWN} | LABELS
 
 
 class TextFormatter(logging.Formatter):

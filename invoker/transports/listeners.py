@@ -17,7 +17,7 @@ import os
 import socket
 import stat
 import struct
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -42,8 +42,12 @@ _DROP_SYN = (
 )
 
 
-async def leave(ports: Collection[int]) -> bool:
+async def leave(ports: Collection[int], closing: Callable[[], None] = lambda: None) -> bool:
     """Stop listening; every connection that was begun is accepted, every later one goes to another process.
+
+    Args:
+        ports: Of the listeners.
+        closing: Called when nobody waits any more: closes listeners whose servers must do that themselves.
 
     Returns:
         Whether it could be done; if not, the listeners are as they were.
@@ -57,8 +61,9 @@ async def leave(ports: Collection[int]) -> bool:
             if not any(map(_queued, found)):
                 break
             await asyncio.sleep(_LOOK_S)  # the kernel tells nobody when a queue becomes empty
+        closing()
         for one in found:
-            with suppress(OSError):  # its server has closed it meanwhile
+            with suppress(OSError):  # nobody listens there any more
                 one.shutdown(socket.SHUT_RD)
     finally:
         for one in found:

@@ -1,0 +1,220 @@
+"""The worker's side of ``--workers``: a process among several on the same ports, told what to do through a socket.
+
+The supervisor starts it as ``python -m invoker`` with its own arguments, and its place in an environment variable.
+The worker says ``ready`` or ``failed``; the supervisor says ``drain`` (as SIGTERM does for one process) or ``retire``:
+
+    serving  --retire--> retiring --its clients have left, or a limit--> draining --> over
+    serving, retiring --drain, SIGTERM, or the supervisor is gone------> draining
+
+A retiring worker takes no more connections and refuses nothing. Its clients are told to connect anew by the age of
+their connections, which is the only way in which gRPC's core says so without failing the calls that cross its words:
+a server that shuts down cancels calls that arrive before the client has heard of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import faulthandler
+import json
+import logging
+import os
+import signal
+import socket
+import threading
+import traceback
+from collections.abc import Callable, MutableMapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from invoker.config import Config
+from invoker.errors import StartupError
+from invoker.ops import logs
+from invoker.ops.board import Board, Numbers, Row
+from invoker.transports.listeners import connections, leave
+
+if TYPE_CHECKING:
+    from invoker.server import Server
+
+__all__ = ["BEAT_S", "Place", "Worker", "end_limit_s", "work"]
+
+log = logging.getLogger(__name__)
+
+BEAT_S = 0.5
+"""How often a worker writes its numbers, unless the heartbeat asks for more."""
+
+_VARIABLE = "INVOKER_WORKER"  # `invoker.cli` looks for it, too
+_LOOK_S = 0.1
+_SLACK_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a worker is told by the process that starts it.
+
+    Attributes:
+        number: Its own; none is used twice.
+        row: Its row on the board.
+        link: File descriptor of its end of the socket.
+        board: File descriptor of the board.
+        grpc_port: The port of the gRPC door, never 0.
+        http_port: The same of the HTTP door.
+    """
+
+    number: int
+    row: int
+    link: int
+    board: int
+    grpc_port: int
+    http_port: int
+
+    def environment(self) -> dict[str, str]:
+        """Variables for the process that shall take it."""
+        return {**os.environ, _VARIABLE: json.dumps(asdict(self))}
+
+    @classmethod
+    def taken(cls, environment: MutableMapping[str, str] = os.environ) -> Place:
+        """The place of this worker; programs that it starts have none."""
+        return cls(**json.loads(environment.pop(_VARIABLE)))
+
+
+def end_limit_s(config: Config) -> float:
+    """When a worker that was told to drain must have ended; one that has not is stuck."""
+    return config.drain_s + config.grace_s + config.hook_timeout_s + _SLACK_S
+
+
+def work(place: Place, config: Config, build: Callable[[Config], Server], loop_factory: Callable[[], Any]) -> int:
+    """Serve as one of several workers; the process's exit code.
+
+    Args:
+        place: Where among them.
+        config: What the supervisor was started with.
+        build: Makes the server.
+        loop_factory: Gives what makes the event loop.
+    """
+    for handle in (place.link, place.board):
+        os.set_inheritable(handle, False)
+    logs.LABELS["worker"] = place.number
+    with suppress(OSError, ValueError, AttributeError):  # standard error is no file
+        faulthandler.enable()  # so that SIGABRT, which ends a silent worker, shows where it is stuck
+    link = socket.socket(fileno=place.link)
+    try:
+        server = build(replace(config, grpc_port=place.grpc_port, port=place.http_port))
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
+            code: int = runner.run(Worker(server, place, link).run())
+            return code
+    except StartupError as error:
+        if config.debug:
+            traceback.print_exc()
+        _say(link, failed=error.detail, code=error.exit_code)
+        return error.exit_code
+    finally:
+        logging.shutdown()
+
+
+class Worker:
+    """Runs a server as the supervisor says.
+
+    Args:
+        server: Not yet started.
+        place: Where among the workers.
+        link: To the supervisor.
+    """
+
+    def __init__(self, server: Server, place: Place, link: socket.socket) -> None:
+        server.share_ports = True
+        self._own, server.numbers = server.numbers, self._sum
+        self._server = server
+        self._place = place
+        self._link = link
+        self._board = Board(place.board)
+        self._drain = asyncio.Event()
+        self._retire = asyncio.Event()
+        self._orphaned = threading.Event()
+
+    async def run(self) -> int:
+        """Serve until the supervisor says otherwise, or is gone; the exit code, as for one process."""
+        server, config = self._server, self._server.config
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._drain.set)
+        threading.Thread(target=self._listen, args=(loop,), name="invoker-link", daemon=True).start()
+        try:
+            await server.start()
+        except BaseException:
+            await server.stop(drain_s=0)
+            raise
+        self._write()
+        beat = loop.create_task(self._beat(), name="beat")
+        _say(self._link, ready=server.ready_line())
+        await _first(self._drain, self._retire)
+        if not self._drain.is_set():
+            await self._leave()
+        log.info("stopping: %s invocations are running", len(server.engine.running))
+        clean = await server.stop(drain_s=config.drain_s)
+        beat.cancel()
+        self._write()
+        log.info("stopped")
+        return 0 if clean else 1
+
+    async def _leave(self) -> None:
+        """Serve those who are connected until they have gone elsewhere."""
+        server, age_s = self._server, self._server.config.connection_age_s
+        log.info("retiring: another worker takes the new connections")
+        # gRPC lets ages differ by a tenth; a connection may have come just now.
+        limit_s = age_s * 1.1 + 1 if age_s else server.config.drain_s
+        if not await leave(server.ports, server.leave):
+            log.warning("this system cannot leave a port without losing connections; some calls may fail")
+            return
+        until = asyncio.get_running_loop().time() + limit_s
+        while connections(server.ports) and asyncio.get_running_loop().time() < until:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_LOOK_S):
+                    await self._drain.wait()
+                    return
+
+    async def _beat(self) -> None:
+        """Show that the loop lives, and what it counts."""
+        heartbeat_s = self._server.config.heartbeat_s
+        pause_s = min(BEAT_S, heartbeat_s / 10) if heartbeat_s else BEAT_S
+        while True:
+            await asyncio.sleep(pause_s)
+            self._write()
+
+    def _write(self) -> None:
+        self._board.write(self._place.row, Row(self._place.number, numbers=self._own()))
+
+    def _sum(self) -> Numbers:
+        self._write()
+        return self._board.total()
+
+    def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Read orders, in a thread, so that the end of the supervisor is seen even while the loop is stuck."""
+        events = {"drain": self._drain, "retire": self._retire}
+        with suppress(OSError), self._link.makefile("r") as orders:
+            for order in orders:
+                with suppress(RuntimeError):  # the loop has closed
+                    loop.call_soon_threadsafe(events[order.strip()].set)
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(self._abandoned)
+        self._orphaned.wait(end_limit_s(self._server.config))
+        os._exit(1)
+
+    def _abandoned(self) -> None:
+        if not self._drain.is_set():
+            log.warning("the supervisor is gone: draining")
+        self._drain.set()
+
+
+def _say(link: socket.socket, **said: Any) -> None:
+    with suppress(OSError):  # the supervisor is gone, which the other thread notices
+        link.sendall(json.dumps(said).encode() + b"\n")
+
+
+async def _first(*events: asyncio.Event) -> None:
+    tasks = [asyncio.create_task(event.wait()) for event in events]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
