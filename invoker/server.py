@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import faulthandler
+import gc
 import logging
 import os
 import signal
@@ -25,7 +26,7 @@ from invoker.drive.driver import Driver, DriverSettings
 from invoker.errors import ConfigError, DecodeError, StartupError, Status
 from invoker.lift import Function
 from invoker.ops.board import Numbers
-from invoker.ops.logs import log_ending
+from invoker.ops.endings import Endings
 from invoker.ops.metrics import Metrics, numbers_of
 from invoker.ops.ready import announce, sample_arguments
 from invoker.ops.watchdog import Watchdog
@@ -66,17 +67,24 @@ class Server:
         self.http_address = ""
         limits = Limits(config.high_frames, config.high_bytes, config.hard_frames, config.hard_bytes)
         self.engine = Engine(catalog, registry, limits=limits, max_invocations=config.max_invocations)
-        self.engine.on_close.append(log_ending)
+        self._endings = Endings()
+        self.engine.on_close.append(self._endings)
         settings = DriverSettings(config.threads, config.grace_s, config.lingering_s, config.debug)
         self.driver = Driver(self.engine, settings)
         self.share_ports = False
         self.numbers: Callable[[], Numbers] = lambda: numbers_of(self.engine, self.driver)
         self._functions: Sequence[Function] = tuple(catalog)
+        self._fast: bool | None = None
         self._grpc: GrpcDoor | CompletionDoor | None = None
         self._http: HttpDoor | None = None
         self._health: Health | None = None
         self._watchdog: Watchdog | None = None
         self._pulse: asyncio.Task[None] | None = None
+
+    @property
+    def lends(self) -> bool:
+        """Whether async functions will be served by the fast door, which wants a `LendingLoop`."""
+        return self._is_fast() and any(function.spec.is_async for function in self._functions)
 
     async def run(self) -> int:
         """Serve until SIGTERM or SIGINT; the process's exit code (R-016, R-024)."""
@@ -115,6 +123,8 @@ class Server:
             self._watchdog = Watchdog(self.config.blocked_s)
             self._watchdog.start()
         self._pulse = asyncio.get_running_loop().create_task(self._keep_health(), name="health")
+        gc.collect()
+        gc.freeze()  # what a start leaves behind lives as long as the process; no collection need look at it
 
     async def stop(self, *, drain_s: float) -> bool:
         """Drain, close the doors, run the stop hooks; True when nothing was cut and no hook failed."""
@@ -135,6 +145,8 @@ class Server:
         finally:
             if self._watchdog is not None:
                 self._watchdog.stop()
+            self._endings.close()
+            self.driver.close()
             for function in reversed(self._functions):
                 try:
                     await function.stop()
@@ -189,26 +201,40 @@ class Server:
         await self._grpc.start()
         self.grpc_address = _address(host, port)
 
+    def _is_fast(self) -> bool:
+        """Whether the fast door serves; asked once, since the answer takes a call through grpcio's private layer.
+
+        Raises:
+            ConfigError: It is asked for and cannot.
+        """
+        if self._fast is None:
+            self._fast = False
+            if self.config.grpc_driver != "aio":
+                from invoker.transports.cygrpc import unusable
+
+                why = unusable()
+                self._fast = not why
+                if why and self.config.grpc_driver == "fast":
+                    raise ConfigError(
+                        f"INVOKER_GRPC_DRIVER is 'fast', which cannot serve with the installed grpcio: {why}"
+                    )
+                if why:
+                    log.warning("grpc.aio serves; the fast door cannot with the installed grpcio: %s", why)
+        return self._fast
+
     def _make_grpc(self, tls: TlsFiles | None) -> GrpcDoor | CompletionDoor:
         """The fast door, or the public one where that is asked for or the fast one does not work."""
         config = self.config
         credentials = tls.grpc_credentials() if tls is not None else None
-        if config.grpc_driver != "aio":
-            from invoker.transports.cygrpc import unusable
+        if self._is_fast():
+            from invoker.transports.completion import CompletionDoor
 
-            why = unusable()
-            if not why:
-                from invoker.transports.completion import CompletionDoor
-
-                return CompletionDoor(
-                    self.driver,
-                    max_message_bytes=config.max_message_bytes,
-                    credentials=credentials,
-                    share_port=self.share_ports,
-                )
-            if config.grpc_driver == "fast":
-                raise ConfigError(f"INVOKER_GRPC_DRIVER is 'fast', which cannot serve with the installed grpcio: {why}")
-            log.warning("gRPC is served by grpc.aio; the fast door cannot serve with the installed grpcio: %s", why)
+            return CompletionDoor(
+                self.driver,
+                max_message_bytes=config.max_message_bytes,
+                credentials=credentials,
+                share_port=self.share_ports,
+            )
         from invoker.transports.grpc import GrpcDoor
 
         return GrpcDoor(

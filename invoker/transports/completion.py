@@ -1,10 +1,14 @@
 """The fast door: riff calls on grpcio's own completion queues, without a hop for each message.
 
-A sync function's call gets a completion queue and a thread of its own (`Line`, `DirectConversation`). One thread of the
+**Direct.** When every function is sync, a call gets a completion queue and a thread of its own (`Line`, `DirectConversation`). One thread of the
 pool *leads*: it waits on the server's queue, hands events of all other methods (health, reflection) to the loop, and
 serves a riff call itself. Another takes the lead when it may be away for long: at once, or, while calls are so short that
-a hand-over would cost more than they do, when it is about to wait or has not come back for a beat of the sweeper. ADR
-0006 says which private parts of grpcio this stands on.
+a hand-over would cost more than they do, when it is about to wait or has not come back for a beat of the sweeper.
+
+**On the loop.** When any function is async, all calls share the server's queue, which the loop drains itself (`Lender`,
+`LoopLine`, `Reactor`); a sync function beside async ones runs in a thread of the pool, a hop away from its call.
+
+ADR 0006 says which private parts of grpcio this stands on.
 """
 
 from __future__ import annotations
@@ -21,11 +25,14 @@ import grpc
 
 from invoker.drive.direct import DirectConversation
 from invoker.drive.driver import Driver
+from invoker.drive.reactor import Reactor
 from invoker.errors import InvocationError, StartupError
 from invoker.message import EMPTY, Headers
 from invoker.protocols.riff.session import METHOD, SERVICE, RiffSession
 from invoker.transports.cygrpc import cygrpc
+from invoker.transports.lending import Lender
 from invoker.transports.line import Line
+from invoker.transports.loopline import LoopLine
 from invoker.transports.servicer import Handlers, ServicerCall
 
 __all__ = ["CompletionDoor"]
@@ -79,6 +86,8 @@ class CompletionDoor:
         self._server.register_method(_PATH)
         self._free: deque[Any] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._is_direct = all(not function.spec.is_async for function in driver.engine.catalog)
+        self._lender: Lender | None = None
         self._baton = threading.Lock()
         self._leader: object = None
         self._is_quick = False  # whether the last call took so little time that its thread could go on leading
@@ -107,18 +116,25 @@ class CompletionDoor:
         """Begin to answer."""
         self._loop = self.driver.loop = asyncio.get_running_loop()
         self._server.start()
-        for _ in range(_AHEAD):
-            self._request()
-        self._request_other()
-        self.driver.threads.spawn(self._lead)
         self._is_started = True
+        if self._is_direct:
+            for _ in range(_AHEAD):
+                self._request()
+            self._request_other()
+            self.driver.threads.spawn(self._lead)
+        else:
+            self._lender = Lender(self._queue, self._loop)
+            self._lender.start()
+            for _ in range(_AHEAD):
+                self._request_on_loop(_PATH)
+            self._request_on_loop("")
 
     async def stop(self, grace_s: float) -> None:
         """Take no more calls; those that run have ``grace_s`` before they are cut."""
         if not self._is_started or self._is_stopping:
             return
         self._is_stopping = True
-        self._server.shutdown(self._queue, _SHUTDOWN)
+        self._server.shutdown(self._queue, _SHUTDOWN if self._lender is None else lambda _: self._stopped.set())
         try:
             async with asyncio.timeout(grace_s):
                 await self._stopped.wait()
@@ -131,6 +147,8 @@ class CompletionDoor:
                 log.warning("calls are left whose functions do not return; they end with the process")
                 return
         self._queue.shutdown()
+        if self._lender is not None:
+            self._lender.close()
         self._server.destroy()
 
     # In the pool's threads.
@@ -211,11 +229,9 @@ class CompletionDoor:
                 sweeper.lead(None)
 
     def _converse(self, line: Line, event: Any) -> None:
-        left_s = event.call_details.deadline - time.time()
-        deadline = time.monotonic() + left_s if left_s < _NEVER_S else None
         metadata = _metadata(event.invocation_metadata)
         session = RiffSession(metadata, function=metadata.get("invoker-function", ""))
-        conversation = DirectConversation(session, line, self.driver, deadline=deadline)
+        conversation = DirectConversation(session, line, self.driver, deadline=_deadline(event))
         self.driver.entered_direct(conversation)
         try:
             line.open()
@@ -236,7 +252,39 @@ class CompletionDoor:
         method = event.call_details.method
         path = method.decode() if isinstance(method, bytes) else method
         handler = self.server.find(path, event.invocation_metadata)
-        ServicerCall(event, lambda: None).start(handler)
+        ServicerCall(event).start(handler)
+
+    def _request_on_loop(self, path: str) -> None:
+        """Ask for one more call, of the riff method or of any other (an empty path)."""
+        if self._is_stopping:
+            return
+        queue, server = self._queue, self._server
+        if path:
+            server.request_registered_call(queue, queue, path, self._accept_on_loop)
+        else:
+            server.request_call(queue, queue, self._other_on_loop)
+
+    def _other_on_loop(self, event: Any) -> None:
+        if event.success:
+            self._request_on_loop("")
+            self._serve_other(event)
+
+    def _accept_on_loop(self, event: Any) -> None:
+        if not event.success:
+            return
+        assert self._lender is not None
+        self._request_on_loop(_PATH)
+        line = LoopLine(event.call, self._lender)
+        metadata = _metadata(event.invocation_metadata)
+        session = RiffSession(metadata, function=metadata.get("invoker-function", ""))
+
+        def close(error: InvocationError | None) -> None:
+            if error is None:
+                line.finish(0, "")
+            else:
+                line.finish(int(error.status), str(error))
+
+        line.open(Reactor(session, line, self.driver, close, deadline=_deadline(event)))
 
 
 class _Accept:
@@ -265,6 +313,11 @@ class _Lingering:
                 return True
         self._free.append(line.queue)
         return False
+
+
+def _deadline(event: Any) -> float | None:
+    left_s = event.call_details.deadline - time.time()
+    return time.monotonic() + left_s if left_s < _NEVER_S else None
 
 
 def _metadata(pairs: Any) -> Headers:

@@ -63,15 +63,13 @@ class ServicerCall:
 
     Args:
         event: As the private layer announced the call.
-        on_done: Told when the call needs no more events.
     """
 
-    def __init__(self, event: Any, on_done: Callable[[], None]) -> None:
+    def __init__(self, event: Any) -> None:
         self._call = event.call
         self._deadline = event.call_details.deadline
         self._metadata = event.invocation_metadata
         self._loop = asyncio.get_running_loop()
-        self._on_done = on_done
         self._task: asyncio.Task[None] | None = None
         self._code, self._details = 0, ""
         self._is_open = False
@@ -156,7 +154,6 @@ class ServicerCall:
         operations = [] if self._is_open else [cygrpc.SendInitialMetadataOperation((), NO_FLAGS)]
         operations.append(cygrpc.SendStatusFromServerOperation((), self._code, self._details, NO_FLAGS))
         await self._batch(operations)
-        self._on_done()
 
     async def _serve(self, handler: Any) -> None:
         if handler is None:

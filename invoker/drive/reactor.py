@@ -1,0 +1,278 @@
+"""`Reactor`: one conversation on the loop whose frames are brought by callbacks, without a task for reading.
+
+It is the pump (`invoker.drive.pump`) turned round: a line calls `arrived` for each frame, whose steps are applied at
+once; bodies write to the line themselves. Only they are tasks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from invoker.core.invocation import Invocation
+from invoker.core.session import Session
+from invoker.core.steps import Cancel, Close, Emitted, EndInput, FailInputs, Feed, Finished, Open, Send, Step
+from invoker.drive.driver import Driver
+from invoker.drive.runner import Runner
+from invoker.errors import Cancelled, DeadlineExceeded, InternalError, InvocationError, StopInvocation
+from invoker.message import Message
+
+__all__ = ["Reactor", "Wire"]
+
+log = logging.getLogger(__name__)
+
+_EARLY_S = 0.01
+"""How much earlier than our own clock says a deadline may be enforced by the transport."""
+
+_TURN = 32
+"""Outputs after which a body that never waits lets others have a turn."""
+
+
+class Wire(Protocol):
+    """A transport's side of one conversation; nothing of it waits but `room`."""
+
+    is_gone: bool
+
+    def accepted(self) -> None:
+        """The first invocation was admitted: whatever can be told to the peer now, is (R-133)."""
+
+    def ask(self) -> None:
+        """More frames are wanted."""
+
+    def write(self, frame: Any) -> bool:
+        """Send one frame; False when the next one should wait for `room`."""
+
+    async def room(self) -> None:
+        """Wait until a frame may be written."""
+
+
+class Reactor:
+    """One session on one wire, with the invocations that it opened.
+
+    Args:
+        session: Translates.
+        wire: Carries.
+        driver: Runs bodies.
+        on_close: Called once with the error to tell the peer as the conversation's status; None for OK.
+        deadline: On the clock of ``time.monotonic``, or None; enforced by the wire.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        wire: Wire,
+        driver: Driver,
+        on_close: Callable[[InvocationError | None], None],
+        *,
+        deadline: float | None = None,
+    ) -> None:
+        self.session = session
+        self.wire = wire
+        self.driver = driver
+        self.deadline = deadline
+        self.is_paused = False
+        self.runners: dict[str, Runner] = {}
+        self._opened: list[Runner] = []
+        self._on_close = on_close
+        self._is_closed = False
+        self._lingering: asyncio.TimerHandle | None = None
+        self._emitted = 0
+        driver.entered(self)
+
+    # What the peer sends; the line's listener.
+
+    def arrived(self, frame: Any | None) -> bool:
+        """Apply one frame, or the half-close (None); whether more is wanted now."""
+        if self._is_closed:
+            return True  # R-114: the rest of the input is discarded
+        try:
+            for step in self.session.half_close() if frame is None else self.session.receive(frame):
+                if type(step) is Feed:
+                    self._feed(step)
+                else:
+                    self._perform(step)
+            if self._opened:
+                self._start()
+        except InvocationError as error:
+            self._fail(error)
+        except Exception:
+            log.exception("a session failed")
+            self._fail(InternalError())
+        if frame is None and not self._is_closed:
+            delay_s = self.driver.settings.lingering_s
+            self._lingering = asyncio.get_running_loop().call_later(delay_s, self._lingers)
+        if not self.runners or self._wants_input():
+            return True
+        self.is_paused = True
+        return False
+
+    def gone(self) -> None:
+        """The peer is gone: nobody is left to tell (R-115)."""
+        late = self.deadline is not None and time.monotonic() >= self.deadline - _EARLY_S
+        error = DeadlineExceeded("the deadline has passed") if late else Cancelled("the peer cancelled, or is gone")
+        for runner in list(self.runners.values()):
+            self._end(runner, error)
+        self._close(error)
+
+    def _wants_input(self) -> bool:
+        if len(self.runners) == 1:
+            (runner,) = self.runners.values()
+            if not runner.invocation.budget.is_high:
+                return True
+        running = [runner.invocation for runner in self.runners.values()]
+        return all(one.wants_input for one in running) or any(one.is_starving for one in running)
+
+    def resume(self) -> None:
+        """Input may be read again, or somebody starves (R-129)."""
+        if self.is_paused and self._wants_input():
+            self.is_paused = False
+            self.wire.ask()
+
+    # Steps.
+
+    def _perform(self, step: Step) -> None:
+        kind = type(step)
+        if kind is Send:
+            self.wire.write(step.frame)  # type: ignore[union-attr]
+        elif kind is Feed:
+            self._feed(step)  # type: ignore[arg-type]
+        elif kind is Close:
+            self._close(step.error)  # type: ignore[union-attr]
+        elif kind is Open:
+            self._open(step)  # type: ignore[arg-type]
+        else:
+            self._command(step)
+
+    def _feed(self, step: Feed) -> None:
+        runner = self.runners.get(step.id)
+        if runner is None:
+            return  # R-076, R-114: its function has returned
+        try:
+            runner.feed(step)
+        except InvocationError as error:
+            self._finish(runner, error)
+
+    def _command(self, step: Step) -> None:
+        assert isinstance(step, (EndInput, FailInputs, Cancel))
+        runner = self.runners.get(step.id)
+        if runner is None:
+            return
+        try:
+            if isinstance(step, EndInput):
+                runner.end_inputs(step)
+            elif isinstance(step, FailInputs):
+                runner.fail_inputs(step)
+            else:
+                self._finish(runner, step.error)
+        except InvocationError as error:
+            self._finish(runner, error)
+
+    def _open(self, step: Open) -> None:
+        try:
+            invocation = self.driver.engine.open(step, deadline=self.deadline)
+        except InvocationError as error:
+            log.info(
+                "invocation refused",
+                extra={"function": step.function, "status": error.status.name, "detail": str(error)},
+            )
+            self._deliver(Finished(step.id, error))
+            return
+        runner = self.driver.runner(invocation, self)
+        self.runners[step.id] = runner
+        self._opened.append(runner)
+        self.wire.accepted()
+
+    def _start(self) -> None:
+        """Start the bodies that a frame opened, once all of its steps are done: what it fed is checked by then."""
+        opened, self._opened = self._opened, []
+        for runner in opened:
+            if runner.invocation.is_finished:
+                continue
+            try:
+                runner.start()
+            except InvocationError as error:
+                runner.left.cancel()
+                self._finish(runner, error)
+            else:
+                self.driver.started(runner)
+
+    # What bodies report; `Host`.
+
+    async def emitted(self, invocation: Invocation, index: int, message: Message[bytes]) -> None:
+        """Send one output; returns when the peer has room for it."""
+        if invocation.is_finished:
+            raise StopInvocation("the invocation is over")
+        invocation.emit(index, message)
+        has_room = True
+        for step in self.session.deliver(Emitted(invocation.key, index, message)):
+            if type(step) is Send:
+                has_room = self.wire.write(step.frame)
+            else:
+                self._perform(step)
+        if self._opened:
+            self._start()
+        if not has_room:
+            await self.wire.room()
+        else:
+            self._emitted += 1
+            if self._emitted % _TURN == 0:
+                await asyncio.sleep(0)
+
+    async def finished(self, invocation: Invocation, error: InvocationError | None) -> None:
+        """The invocation's ending; later ones are ignored."""
+        runner = self.runners.get(invocation.key)
+        if runner is not None and runner.invocation is invocation:
+            self._finish(runner, error)
+
+    # Endings.
+
+    async def fail_all(self, error: InvocationError) -> None:
+        """Every invocation of this conversation ends with ``error``, and so does the conversation."""
+        self._fail(error)
+
+    def _fail(self, error: InvocationError) -> None:
+        for runner in list(self.runners.values()):
+            self._finish(runner, error)
+        self._close(error)
+
+    def _finish(self, runner: Runner, error: InvocationError | None) -> None:
+        if self._end(runner, error):
+            self._deliver(Finished(runner.invocation.key, error))
+
+    def _end(self, runner: Runner, error: InvocationError | None) -> bool:
+        self.runners.pop(runner.invocation.key, None)
+        if not runner.finish(error):
+            return False
+        self.driver.engine.close(runner.invocation)
+        if runner in self._opened:
+            runner.left.cancel()  # its body has never started
+        elif not runner.left.done():
+            runner.stop()
+        self.resume()
+        return True
+
+    def _deliver(self, event: Finished) -> None:
+        for step in self.session.deliver(event):
+            self._perform(step)
+
+    def _close(self, error: InvocationError | None) -> None:
+        if self._is_closed:
+            return
+        self._is_closed = True
+        if self._lingering is not None:
+            self._lingering.cancel()
+        for runner in list(self.runners.values()):  # none is left, unless the session closed without them
+            self._end(runner, Cancelled("the conversation is over"))
+        self._on_close(error)
+        self.driver.exited(self)
+
+    def _lingers(self) -> None:
+        for runner in self.runners.values():
+            log.warning(
+                "an invocation goes on although its inputs ended %s s ago",
+                self.driver.settings.lingering_s,
+                extra={"invocation": runner.invocation.id, "function": runner.invocation.function.spec.name},
+            )

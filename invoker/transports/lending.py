@@ -1,0 +1,205 @@
+"""`Lender` and `LendingLoop`: an asyncio loop that drains a completion queue itself.
+
+A loop cannot sleep on sockets and on grpcio's queue at once. So it looks at the queue in each of its turns, which costs a
+microsecond, and only while it sleeps it *lends* the queue to a thread that does nothing but wait there: that thread
+takes one event, rings the loop awake through an eventfd, and parks until the queue is lent again. Under load the loop
+never sleeps, and no thread is woken for a message.
+
+On a loop of another kind (uvloop, or one that a program brought along) the thread keeps the queue for good and tells
+the loop of what it took; that is slower and otherwise the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import selectors
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from invoker.transports.cygrpc import cygrpc
+
+__all__ = ["Lender", "LendingLoop"]
+
+log = logging.getLogger(__name__)
+
+_DONE = cygrpc.CompletionType.operation_complete if cygrpc is not None else None
+_SHUTDOWN = cygrpc.CompletionType.queue_shutdown if cygrpc is not None else None
+
+_MOST = 128
+"""Events of one turn, so that tasks and sockets get theirs."""
+
+
+class LendingLoop(asyncio.SelectorEventLoop):
+    """An asyncio loop whose selector can look after a completion queue."""
+
+    def __init__(self) -> None:
+        self.lending = _LendingSelector()
+        super().__init__(self.lending)
+
+
+class _LendingSelector(selectors.DefaultSelector):  # type: ignore[valid-type,misc]  # it is chosen at run time
+    """Looks at a lender's queue whenever the loop looks at its sockets."""
+
+    lender: Lender | None = None
+
+    def select(self, timeout: float | None = None) -> Any:
+        """What is ready; sleeps only when the queue has nothing either."""
+        lender = self.lender
+        if lender is None:
+            return super().select(timeout)
+        if lender.has_news():
+            return [*lender.ready, *super().select(0)]
+        if timeout is not None and timeout <= 0:
+            return super().select(0)
+        lender.lend()
+        try:
+            return super().select(timeout)
+        finally:
+            lender.is_asleep = False
+
+
+class Lender:
+    """Brings the events of a completion queue to one loop.
+
+    Args:
+        queue: Whose events have callables as tags, which take the event.
+        loop: Where they are called.
+
+    Attributes:
+        is_asleep: Whether the loop waits in its selector.
+        ready: What the selector reports when there are events.
+        is_shut_down: Whether the queue has told that nothing will come any more.
+    """
+
+    def __init__(self, queue: Any, loop: asyncio.AbstractEventLoop) -> None:
+        self.is_asleep = False
+        self.is_shut_down = False
+        self.ready: list[Any] = []
+        self._poll = queue.poll
+        self._loop = loop
+        self._events: deque[Any] = deque()
+        self._flushes: list[Callable[[], None]] = []
+        self._is_dispatching = False
+        self._is_lent = False
+        self._parked = threading.Semaphore(0)
+        self._bell = -1
+        self._thread = threading.Thread(target=self._wait, name="invoker-poller", daemon=True)
+
+    def start(self) -> None:
+        """Begin; on the loop."""
+        if isinstance(self._loop, LendingLoop):
+            self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+            self._loop.add_reader(self._bell, self._rung)
+            selector = self._loop.lending
+            self.ready = [(selector.get_key(self._bell), selectors.EVENT_READ)]
+            selector.lender = self
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop looking; the queue has been shut down, which ends the thread."""
+        self._parked.release()
+        self._thread.join(1.0)
+        if self._bell >= 0 and isinstance(self._loop, LendingLoop):
+            self._loop.lending.lender = None
+            self._loop.remove_reader(self._bell)
+            os.close(self._bell)
+            self._bell = -1
+
+    # On the loop.
+
+    def later(self, flush: Callable[[], None]) -> None:
+        """Call ``flush`` when everybody has had their turn."""
+        if not self._flushes and self._bell < 0:
+            self._loop.call_soon(self._flush)
+        self._flushes.append(flush)
+
+    def has_news(self) -> bool:
+        """Whether there are events to dispatch; everybody has had their turn now."""
+        if self._flushes:
+            self._flush()
+        if self._events:
+            return True
+        event = self._poll(0)
+        if event.completion_type == _DONE:
+            self._events.append(event)
+            return True
+        return False
+
+    def lend(self) -> None:
+        """The loop is about to sleep: let the thread wait for events."""
+        self.is_asleep = True  # said first, looked at second; the thread does it the other way round
+        if self._events:
+            os.eventfd_write(self._bell, 1)
+        if not self._is_lent:
+            self._is_lent = True
+            self._parked.release()
+
+    def collect(self) -> deque[Any]:
+        """Take from the queue what is there, and give all events that wait to be dispatched."""
+        while len(self._events) < _MOST:
+            event = self._poll(0)
+            if event.completion_type != _DONE:
+                break
+            self._events.append(event)
+        return self._events
+
+    def dispatch(self) -> None:
+        """Call the tags of what has come; they change state and wake tasks, and never run user code."""
+        if self._is_dispatching:
+            return
+        self._is_dispatching = True
+        events, left = self._events, _MOST
+        try:
+            while left:
+                left -= 1
+                if events:
+                    event = events.popleft()
+                elif self._bell < 0:
+                    break
+                else:
+                    event = self._poll(0)
+                    if event.completion_type != _DONE:
+                        break
+                try:
+                    event.tag(event)
+                except Exception:
+                    log.exception("an event of a gRPC call could not be handled")
+        finally:
+            self._is_dispatching = False
+        if events and self._bell < 0:
+            self._loop.call_soon(self.dispatch)
+
+    def _rung(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            os.eventfd_read(self._bell)
+        self.dispatch()
+
+    def _flush(self) -> None:
+        flushes, self._flushes = self._flushes, []
+        for flush in flushes:
+            flush()
+
+    # In the thread.
+
+    def _wait(self) -> None:
+        is_lending = self._bell >= 0
+        while True:
+            if is_lending:
+                self._parked.acquire()
+            event = self._poll()
+            if event.completion_type == _SHUTDOWN:
+                self.is_shut_down = True
+                return
+            self._events.append(event)
+            if is_lending:
+                self._is_lent = False
+                if self.is_asleep:
+                    os.eventfd_write(self._bell, 1)
+            elif len(self._events) == 1:
+                with contextlib.suppress(RuntimeError):  # the loop has closed
+                    self._loop.call_soon_threadsafe(self.dispatch)

@@ -1,0 +1,190 @@
+"""`LoopLine`: one gRPC call on the loop's completion queue; nothing here waits.
+
+A call allows one receive and one send at a time. Frames are received as long as the conversation wants any. A frame that
+is written waits for the end of the loop's turn: if another one follows it by then, it leaves with the hint that more is
+coming, and the transport sends both at once; the last one of a turn leaves without the hint, so none is left behind.
+Send and receive are never one batch here: the function may give up its wait for input (a time-out) and write, which it
+could not before the receive is done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import Any, Protocol
+
+from invoker.transports.cygrpc import BUFFER_HINT, NO_FLAGS, cygrpc
+from invoker.transports.details import clip
+from invoker.transports.lending import Lender
+
+__all__ = ["LoopLine"]
+
+
+class Listener(Protocol):
+    """The conversation at this end."""
+
+    def arrived(self, frame: bytes | None) -> bool:
+        """A frame, or the half-close; whether more is wanted now."""
+
+    def gone(self) -> None:
+        """The peer cancelled, its deadline passed, or the connection broke."""
+
+
+class LoopLine:
+    """One call.
+
+    Args:
+        call: As grpcio's private layer gives it.
+        lender: Brings the call's events.
+
+    Attributes:
+        is_ended: The peer has half-closed.
+        is_gone: The peer will get nothing any more.
+    """
+
+    __slots__ = (
+        "_call", "_closed", "_is_accepted", "_is_due", "_is_finished", "_is_listed", "_lender", "_listener",
+        "_out", "_post", "_read", "_reading", "_receive", "_room", "_sending", "_sent", "_status",
+        "is_ended", "is_gone",
+    )  # fmt: skip
+
+    def __init__(self, call: Any, lender: Lender) -> None:
+        self.is_ended = False
+        self.is_gone = False
+        self._call = call
+        self._lender = lender
+        self._post = call.start_server_batch
+        self._receive = cygrpc.ReceiveMessageOperation(NO_FLAGS)
+        self._listener: Listener | None = None
+        self._out: deque[bytes] = deque()
+        self._room: asyncio.Future[None] | None = None
+        self._status: tuple[int, str] | None = None
+        self._reading = self._sending = False
+        self._is_accepted = self._is_due = self._is_finished = self._is_listed = False
+        self._read, self._sent, self._closed = self._on_read, self._on_sent, self._on_close  # made once
+
+    def open(self, listener: Listener) -> None:
+        """Watch for the end of the call and ask for the first frame."""
+        self._listener = listener
+        self._reading = True
+        self._post((cygrpc.ReceiveCloseOnServerOperation(NO_FLAGS),), self._closed)
+        self._post((self._receive,), self._read)
+
+    def accepted(self) -> None:
+        """Send the response headers (R-133)."""
+        if self._is_accepted or self.is_gone:
+            return
+        self._is_accepted = True
+        self._post((cygrpc.SendInitialMetadataOperation((), NO_FLAGS),), self._on_other)
+
+    def ask(self) -> None:
+        """Receive the next frame, unless that is under way."""
+        if self._reading or self.is_ended or self.is_gone or self._is_finished:
+            return
+        self._reading = True
+        self._post((self._receive,), self._read)
+
+    def write(self, frame: bytes) -> bool:
+        """Send one frame; False when the next one should wait for `room`."""
+        out = self._out
+        out.append(frame)
+        if len(out) == 1:
+            if not self._is_listed:
+                self._is_listed = True
+                self._lender.later(self._flush)
+            return True
+        if self._sending:
+            self._lender.dispatch()
+        if not self._sending and out and not self.is_gone:
+            self._send(out.popleft(), BUFFER_HINT)
+        return len(out) < 2  # noqa: PLR2004 - one on its way and one held
+
+    async def room(self) -> None:
+        """Wait until a frame may be written."""
+        while len(self._out) > 1 and not self.is_gone:
+            self._room = asyncio.get_running_loop().create_future()
+            await self._room
+
+    def finish(self, code: int, detail: str) -> None:
+        """Send what was written, then the status; the first one counts."""
+        if self._is_finished:
+            return
+        self._is_finished = True
+        self._status = (code, detail)
+        self._advance()
+
+    # Inside.
+
+    def _flush(self) -> None:
+        self._is_listed = False
+        self._advance()
+
+    def _advance(self) -> None:
+        """Send what waits, as far as it may leave now."""
+        if self._sending:
+            self._is_due = True
+            return
+        out = self._out
+        if self.is_gone:
+            out.clear()
+        last = out.popleft() if len(out) == 1 else None
+        if out:
+            self._is_due = True
+            self._send(out.popleft(), BUFFER_HINT)
+        elif self._status is not None:
+            self._end(last)
+        elif last is not None:
+            self._is_due = False
+            self._send(last, NO_FLAGS)
+
+    def _end(self, last: bytes | None) -> None:
+        assert self._status is not None
+        code, detail = self._status
+        self._status = None
+        operations: list[Any] = []
+        if not self._is_accepted:
+            self._is_accepted = True
+            operations.append(cygrpc.SendInitialMetadataOperation((), NO_FLAGS))
+        if last is not None:
+            operations.append(cygrpc.SendMessageOperation(last, NO_FLAGS))
+        detail_bytes = clip(detail) if detail else b""
+        operations.append(cygrpc.SendStatusFromServerOperation((), code, detail_bytes, NO_FLAGS))
+        self._post(operations, self._on_other)
+
+    def _send(self, frame: bytes, flags: int) -> None:
+        self._sending = True
+        self._post((cygrpc.SendMessageOperation(frame, flags),), self._sent)
+
+    def _on_sent(self, event: Any) -> None:
+        self._sending = False
+        if not event.success:
+            self.is_gone = True
+        if self._is_due or self.is_gone:
+            self._advance()
+        if self._room is not None and len(self._out) < 2 and not self._room.done():  # noqa: PLR2004 - as above
+            self._room.set_result(None)
+
+    def _on_read(self, event: Any) -> None:
+        self._reading = False
+        listener = self._listener
+        assert listener is not None
+        frame = event.batch_operations[0].message()
+        if frame is None:
+            self.is_ended = True
+            # R-109: of a cancel, the close event is on the queue at the same moment.
+            if event.success and not any([one.tag is self._closed for one in self._lender.collect()]):
+                listener.arrived(None)
+        elif not self._is_finished and listener.arrived(frame):
+            self.ask()
+
+    def _on_close(self, event: Any) -> None:
+        if event.batch_operations[0].cancelled():
+            self.is_gone = True
+            self._out.clear()
+            if self._room is not None and not self._room.done():
+                self._room.set_result(None)
+            assert self._listener is not None
+            self._listener.gone()
+
+    def _on_other(self, _: Any) -> None:
+        """Nothing waits for these."""
