@@ -2,31 +2,56 @@
 
 Servers run on core 0 and drivers on core 1 where taskset is there. In a round the columns of a row run one after
 another; rounds are repeated; medians are compared. Single cases: ``--only gen,bare,cpp --rows 8x16 --rounds 1``; a row
-that is not in the table can be made up as STREAMSxBYTES.
+that is not in the table can be made up as STREAMSxBYTES. The report goes to stdout, progress to stderr.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import shutil
+import signal
 import sys
+from collections.abc import Callable, Sequence
 
+from benchmarks import results
 from benchmarks.measure import rounds, say
+from benchmarks.memory import flooded, idle_async, idle_sync, slow_readers
 from benchmarks.report import tables
 from benchmarks.rows import PEER_ROWS, ROWS, Row, row_named
 from benchmarks.servers import Series, absences, all_series
+from benchmarks.startup import startup
+from benchmarks.workers import workers
+
+Extra = Callable[..., str]
+EXTRAS: dict[str, Extra] = {
+    "workers": workers,
+    "slow-readers": slow_readers,
+    "flooded": flooded,
+    "idle-sync": idle_sync,
+    "idle-async": idle_async,
+    "startup": startup,
+}
+_QUICK_SCALE = 0.25
 
 
 def main() -> int:
     """Measure and print Markdown."""
     args = _arguments()
-    if shutil.which("h2load") is None:
-        say("h2load is missing (Debian: nghttp2-client): our own client is the driver")
-    rows = [row.scaled(args.scale) for row in _rows(args.rows, args.peer)]
-    columns = _columns(args.only, args.peer)
-    found = rounds(rows, columns, args.rounds)
-    print(tables(rows, columns, found))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that no server is left behind
+    notes = absences()
+    columns = _columns(args.only, args.peer, notes)
+    rows, extras = _chosen(args.rows, args.peer)
+    rows = [row.scaled(_QUICK_SCALE if args.quick else args.scale) for row in rows]
+    number = 1 if args.quick else args.rounds
+    where = results.environment(number, list(notes.values()))
+    say(where)
+    found = rounds(rows, columns, number) if rows else {}
+    parts = [where, tables(rows, columns, found), *_others(extras, columns, quick=args.quick)]
+    report = "\n\n".join(part for part in parts if part)
+    print(report)
+    if args.write:
+        results.draw(rows, columns, found)
+        results.write(report)
     return 0
 
 
@@ -34,31 +59,43 @@ def _arguments() -> argparse.Namespace:
     options = argparse.ArgumentParser(
         prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    names = ", ".join([*(row.name for row in ROWS), *EXTRAS])
     options.add_argument("--only", default="", metavar="COLUMNS", help="such as gen,bare,cpp,agen-aio; default all")
-    options.add_argument("--rows", default="", metavar="ROWS", help="such as 8x16,calls,json; default all")
+    options.add_argument("--rows", default="", metavar="ROWS", help=f"of {names}; default all")
     options.add_argument("--rounds", type=int, default=3)
     options.add_argument("--scale", type=float, default=1.0, help="times the number of calls")
+    options.add_argument("--quick", action="store_true", help="one round, a quarter of the calls, fewer streams")
+    options.add_argument("--write", action="store_true", help="write benchmarks/results.md and the plots")
     options.add_argument("--peer", default=os.environ.get("PEER", ""), help="HOST:PORT of an invoker that echoes text")
     return options.parse_args()
 
 
-def _rows(names: str, peer: str) -> list[Row]:
-    if names:
-        return [row_named(name) for name in names.split(",")]
-    return [*ROWS, *PEER_ROWS] if peer else list(ROWS)
-
-
-def _columns(names: str, peer: str) -> list[Series]:
-    missing = absences()
-    for reason in missing.values():
-        say(f"left out: {reason}")
-    everything = [one for one in all_series(peer) if one.base not in missing and one.driver not in missing]
+def _chosen(names: str, peer: str) -> tuple[list[Row], list[str]]:
+    """Rows, and names of other measurements."""
     if not names:
-        return everything
+        return [*ROWS, *PEER_ROWS] if peer else list(ROWS), list(EXTRAS)
     wanted = names.split(",")
-    if unknown := set(wanted) - {one.name for one in all_series(peer)}:
-        raise SystemExit(f"no such column: {', '.join(sorted(unknown))}")
-    return [one for one in everything if one.name in wanted]
+    try:
+        return [row_named(name) for name in wanted if name not in EXTRAS], [name for name in wanted if name in EXTRAS]
+    except ValueError:
+        raise SystemExit(f"--rows: {names} is not of {', '.join([*(row.name for row in ROWS), *EXTRAS])}") from None
+
+
+def _columns(names: str, peer: str, missing: dict[str, str]) -> list[Series]:
+    everything = all_series(peer)
+    wanted = names.split(",") if names else [one.name for one in everything]
+    if unknown := set(wanted) - {one.name for one in everything}:
+        raise SystemExit(f"--only: no such column: {', '.join(sorted(unknown))}")
+    return [one for one in everything if one.name in wanted and not {one.base, one.driver} & missing.keys()]
+
+
+def _others(names: Sequence[str], columns: Sequence[Series], *, quick: bool) -> list[str]:
+    parts = []
+    for name in names:
+        say(f"{name} ...")
+        parts.append(EXTRAS[name](columns, quick=quick))
+        say(parts[-1])
+    return parts
 
 
 if __name__ == "__main__":

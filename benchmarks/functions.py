@@ -109,20 +109,27 @@ async def agen_executor(values: AsyncIterator[str]) -> AsyncIterator[str]:
 
 
 def sleeper(values: Iterator[bytes]) -> Iterator[str]:
-    """Reads nothing for an hour."""
+    """Reads nothing for an hour, sync."""
     time.sleep(3600)
     yield from (str(len(value)) for value in values)
 
 
-async def flood(_: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """64 KiB values without end, async."""
+async def async_sleeper(values: AsyncIterator[bytes]) -> AsyncIterator[str]:
+    """Reads nothing for an hour, async."""
+    await asyncio.sleep(3600)
+    async for value in values:
+        yield str(len(value))
+
+
+def flood(_: Iterator[bytes]) -> Iterator[bytes]:
+    """64 KiB values without end, sync."""
     payload = bytes(65536)
     while True:
         yield payload
 
 
-def flood_sync(_: Iterator[bytes]) -> Iterator[bytes]:
-    """64 KiB values without end, sync."""
+async def async_flood(_: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """64 KiB values without end, async."""
     payload = bytes(65536)
     while True:
         yield payload

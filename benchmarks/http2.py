@@ -69,6 +69,7 @@ class Connection:
         self._window = DEFAULT_WINDOW
         self._initial_window = DEFAULT_WINDOW
         self._frame_size = 16384
+        self._settled = False
         self._taken = 0
         self._refills = window == MOST
         self._sending: deque[Stream] = deque()
@@ -134,6 +135,16 @@ class Connection:
                 return
             del self._out[:sent]
 
+    def settle(self) -> None:
+        """Wait for the server's SETTINGS, to know its limits."""
+        while not self._settled:
+            self.turn()
+
+    def drain(self) -> None:
+        """Read what is there, without waiting."""
+        while select([self._socket], [], [], 0)[0]:
+            self.turn(0)
+
     def close(self) -> None:
         """Close the socket: every open call is cancelled."""
         self._socket.close()
@@ -198,7 +209,7 @@ class Connection:
                 if stream is not None and stream.ended:
                     stream.status = status
                     touched.append(stream)
-        elif kind == _RST and stream is not None:
+        elif kind == _RST and stream is not None and not stream.ended:
             stream.ended = True
             stream.status = f"reset {int.from_bytes(payload, 'big')}"
             touched.append(stream)
@@ -220,6 +231,7 @@ class Connection:
         return self._statuses[block]
 
     def _settings(self, payload: bytes) -> None:
+        self._settled = True
         for name, value in _SETTING.iter_unpack(payload):
             if name == _INITIAL_WINDOW:
                 for stream in self.streams.values():

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from statistics import median
 
 from benchmarks.bodies import Body, WrongReplyError
+from benchmarks.http2 import WireError
 from benchmarks.load import measure
 from benchmarks.rows import Row
-from benchmarks.servers import Series, serving
+from benchmarks.servers import Series, StartError, serving
 
 # (row, column) -> figure -> one value a round; the figures are rate, or p50 and p99.
 Samples = dict[tuple[str, str], dict[str, list[float]]]
+
+
+# What makes a cell of a table "fails" and lets the run go on.
+FAILURES = (WrongReplyError, StartError, WireError, subprocess.SubprocessError)
 
 
 class Fleet:
@@ -58,7 +64,7 @@ def _one_row(row: Row, columns: Sequence[Series], fleet: Fleet, found: Samples) 
     for series in columns:
         try:
             figures = measure(fleet.address(series, row), row.scaled(series.weight))
-        except WrongReplyError as error:
+        except FAILURES as error:
             say(f"{row.name:>14} {series.name:<12} fails: {error}")
             continue
         say(f"{row.name:>14} {series.name:<12} " + " ".join(f"{value:>12,.0f}" for value in figures.values()))

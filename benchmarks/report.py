@@ -27,21 +27,27 @@ def tables(rows: Sequence[Row], columns: Sequence[Series], found: Samples) -> st
     return "\n\n".join(parts)
 
 
+def table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A titled table of cells that are already text; short rows are filled up."""
+    filled = [[*row, *[""] * (len(head) - len(row))] for row in rows]
+    return "\n".join([f"### {title}\n", _line(head), "|--" * len(head) + "|", *map(_line, filled)])
+
+
 def _table(row: Row, columns: Sequence[Series], found: Samples) -> str:
     against = [one for one in columns if one.base in {"bare", "cpp", "peer"}]
     figures = list(found[row.name, columns[0].name])
     head = ["server"]
     for figure in figures:
         head += [f"{row.unit}" if figure == "rate" else f"{figure}, {row.unit}", *(f"÷ {one.name}" for one in against)]
-    lines = [f"### {row.title}\n", _line(head), "|--" * len(head) + "|"]
+    rows = []
     for one in columns:
         cells = [one.label]
         for figure in figures:
             values = found[row.name, one.name][figure]
             cells.append(spread(values))
             cells += [f"{ratio(values, found[row.name, other.name][figure]):.2f}" for other in against]
-        lines.append(_line(cells))
-    return "\n".join(lines)
+        rows.append(cells)
+    return table(row.title, head, rows)
 
 
 def _line(cells: Sequence[str]) -> str:

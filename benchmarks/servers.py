@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -27,6 +29,10 @@ STYLES = {
 }
 _READY = re.compile(r"grpc=(\S+)")
 _ECHOES = ("echo", "json", "zip", "headers")
+
+
+class StartError(Exception):
+    """A server did not get ready."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,16 +121,13 @@ def pinned(core: int | None, command: list[str]) -> list[str]:
 def serving(command: list[str], *, core: int | None = SERVER_CORE) -> Iterator[tuple[str, int]]:
     """Run a server for the block: its address and process id."""
     with tempfile.TemporaryFile("w+") as log:
-        process = subprocess.Popen(pinned(core, command), stdout=log, stderr=log)
+        process = subprocess.Popen(pinned(core, command), stdout=log, stderr=log, start_new_session=True)
         try:
             yield _address(process, log), process.pid
         finally:
-            process.terminate()
-            try:
-                process.wait(1)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # workers too, and no drain of what a row left open on purpose
+            process.wait()
 
 
 def _address(process: subprocess.Popen[bytes], log: IO[str]) -> str:
@@ -135,11 +138,4 @@ def _address(process: subprocess.Popen[bytes], log: IO[str]) -> str:
             return found[1]
         time.sleep(0.01)
     log.seek(0)
-    raise SystemExit(f"a server did not start: {process.args!r}\n{log.read()}")
-
-
-def resident_mib(pid: int, field: str = "VmRSS") -> float:
-    """Resident memory in MiB; ``VmHWM`` for the peak."""
-    text = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
-    found = re.search(rf"{field}:\s+(\d+)", text)
-    return int(found[1]) / 1024 if found else 0.0
+    raise StartError(f"{process.args!r} did not start\n{log.read()}")
