@@ -90,6 +90,11 @@ class Child:
         return code
 
     @property
+    def pid(self) -> int:
+        """Its process."""
+        return self._process.pid if self._process is not None else 0
+
+    @property
     def end(self) -> str:
         """How it ended, in a few words."""
         return self.failure[0] or self._end

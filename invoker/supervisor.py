@@ -26,9 +26,10 @@ from invoker.errors import ConfigError, StartupError
 from invoker.ops.board import Board, Numbers, Row
 from invoker.ops.metrics import RELOADS, RESTARTS, WANTED, WORKERS
 from invoker.ops.ready import announce
+from invoker.transports.listeners import reserve
 from invoker.worker import Place, end_limit_s
 
-__all__ = ["Backoff", "Supervisor", "reserve", "supervise"]
+__all__ = ["Backoff", "Supervisor", "supervise"]
 
 log = logging.getLogger(__name__)
 
@@ -167,6 +168,8 @@ class Supervisor:
         child = Child(Place(next(self._numbers), row, -1, self._board.handle, ports[0], ports[-1]))
         await child.start(self._argv)
         self._children.add(child)
+        if self._stop.is_set():
+            child.order("drain")
         for work in (self._live(slot, child), self._greet(child)):
             task = self._group.create_task(work)
             self._tasks.add(task)
@@ -180,7 +183,7 @@ class Supervisor:
             return
         self._was_ready = True
         self._publish()
-        log.info("worker %s is ready", child.place.number)
+        log.info("worker %s is ready", child.place.number, extra={"pid": child.pid})
         if not self._announced.is_set() and self._ready() == len(self._slots):
             self._announced.set()
             announce(child.line)
@@ -295,36 +298,3 @@ class Supervisor:
             logging.shutdown()
             os._exit(128 + number)
         self._stop.set()
-
-
-def reserve(host: str, port: int, door: str, variable: str) -> socket.socket:
-    """A socket that holds a port for the workers, and never listens.
-
-    Args:
-        host: Address that the workers listen on.
-        port: 0 takes a free one.
-        door: For the error.
-        variable: Where another port can be set.
-
-    Raises:
-        StartupError: The port is taken, or the address is not ours.
-    """
-    if not hasattr(socket, "SO_REUSEPORT"):
-        raise ConfigError("several workers need a system whose processes can share a port (SO_REUSEPORT)")
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        with socket.socket(family, kind, protocol) as probe:
-            # Without SO_REUSEPORT: two servers must not share a port by accident (R-006).
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(address)
-        sock = socket.socket(family, kind, protocol)
-        try:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-            sock.bind(address)
-        except OSError:
-            sock.close()
-            raise
-    except OSError as error:
-        raise StartupError(f"cannot listen on {host}:{port} for {door}: {error.strerror}; set {variable}") from None
-    return sock

@@ -109,6 +109,7 @@ def work(place: Place, config: Config, build: Callable[[Config], Server], loop_f
         _say(link, failed=error.detail, code=error.exit_code)
         return error.exit_code
     finally:
+        link.close()
         logging.shutdown()
 
 
@@ -130,15 +131,25 @@ class Worker:
         self._board = Board(place.board)
         self._drain = asyncio.Event()
         self._retire = asyncio.Event()
-        self._orphaned = threading.Event()
+        self._over = threading.Event()
 
     async def run(self) -> int:
         """Serve until the supervisor says otherwise, or is gone; the exit code, as for one process."""
+        threading.Thread(
+            target=self._listen, args=(asyncio.get_running_loop(),), name="invoker-link", daemon=True
+        ).start()
+        try:
+            return await self._serve()
+        finally:
+            self._over.set()
+            with suppress(OSError):
+                self._link.shutdown(socket.SHUT_RDWR)  # which wakes the thread
+
+    async def _serve(self) -> int:
         server, config = self._server, self._server.config
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._drain.set)
-        threading.Thread(target=self._listen, args=(loop,), name="invoker-link", daemon=True).start()
         try:
             await server.start()
         except BaseException:
@@ -197,11 +208,11 @@ class Worker:
                     loop.call_soon_threadsafe(events[order.strip()].set)
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(self._abandoned)
-        self._orphaned.wait(end_limit_s(self._server.config))
-        os._exit(1)
+        if not self._over.wait(end_limit_s(self._server.config)):
+            os._exit(1)  # nobody is left who could kill it
 
     def _abandoned(self) -> None:
-        if not self._drain.is_set():
+        if not self._drain.is_set() and not self._over.is_set():
             log.warning("the supervisor is gone: draining")
         self._drain.set()
 

@@ -1,4 +1,4 @@
-"""Leaves a shared port without losing a connection: for a worker whose successor listens already.
+"""Ports that several processes share: held for them, and left by one without losing a connection.
 
 A connection belongs to the listener that its first segment (SYN) fell to. When that one closes, the kernel resets
 whatever it has not accepted, and the client is refused. So a leaving worker first lets no new SYN in: a socket filter
@@ -21,7 +21,9 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["connections", "leave", "listeners"]
+from invoker.errors import ConfigError, StartupError
+
+__all__ = ["connections", "leave", "listeners", "reserve"]
 
 HANDSHAKE_S = 0.25
 """What a handshake may still take whose SYN came before the filter: a round trip around the world."""
@@ -40,6 +42,39 @@ _DROP_SYN = (
     (0x06, 0, 0, 0),  # drop
     (0x06, 0, 0, 0xFFFFFFFF),  # take
 )
+
+
+def reserve(host: str, port: int, door: str, variable: str) -> socket.socket:
+    """A socket that holds a port for the workers, and never listens.
+
+    Args:
+        host: Address that the workers listen on.
+        port: 0 takes a free one.
+        door: For the error.
+        variable: Where another port can be set.
+
+    Raises:
+        StartupError: The port is taken, or the address is not ours.
+    """
+    if not hasattr(socket, "SO_REUSEPORT"):
+        raise ConfigError("several workers need a system whose processes can share a port (SO_REUSEPORT)")
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as probe:
+            # Without SO_REUSEPORT: two servers must not share a port by accident (R-006).
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+        sock = socket.socket(family, kind, protocol)
+        try:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            sock.bind(address)
+        except OSError:
+            sock.close()
+            raise
+    except OSError as error:
+        raise StartupError(f"cannot listen on {host}:{port} for {door}: {error.strerror}; set {variable}") from None
+    return sock
 
 
 async def leave(ports: Collection[int], closing: Callable[[], None] = lambda: None) -> bool:

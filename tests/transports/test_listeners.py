@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import socket
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 
 import pytest
 
+from invoker.errors import ConfigError, StartupError
 from invoker.transports import listeners as module
-from invoker.transports.listeners import connections, leave, listeners
+from invoker.transports.listeners import connections, leave, listeners, reserve
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets us")
 
@@ -122,3 +123,36 @@ async def test_a_system_that_cannot_says_so(monkeypatch, tmp_path):
 async def test_without_a_listener_there_is_nothing_to_leave():
     """It says that too."""
     assert not await leave([1])
+
+
+def test_a_reserved_port_can_be_shared_and_refuses_clients():
+    """Workers bind it too; nobody listens until one of them does."""
+    with closing(reserve("127.0.0.1", 0, "gRPC", "GRPC_PORT")) as held, socket.socket() as worker:
+        address = held.getsockname()
+        assert address[1] > 0
+        with socket.socket() as client:
+            assert client.connect_ex(address) != 0
+        worker.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        worker.bind(address)
+        worker.listen()
+        with socket.create_connection(address, timeout=5):
+            worker.accept()[0].close()
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_R006_a_port_that_is_taken_is_not_shared(shared):
+    """Not even when whoever listens there would share it: that server is none of ours (R-006)."""
+    with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, int(shared))
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        with pytest.raises(StartupError, match=rf"cannot listen on 127.0.0.1:{port} for HTTP: .*in use; set PORT"):
+            reserve("127.0.0.1", port, "HTTP", "PORT")
+
+
+def test_a_system_without_shared_ports_is_told_so(monkeypatch):
+    """Instead of a worker that cannot bind."""
+    monkeypatch.delattr(socket, "SO_REUSEPORT")
+    with pytest.raises(ConfigError, match="SO_REUSEPORT"):
+        reserve("127.0.0.1", 0, "gRPC", "GRPC_PORT")

@@ -1,0 +1,208 @@
+"""The worker's side: one that runs in this process, with its supervisor played by the test."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+from contextlib import suppress
+from dataclasses import replace
+
+import pytest
+
+from invoker import worker as module
+from invoker.cli import build
+from invoker.client import RiffClient
+from invoker.config import Config
+from invoker.ops import logs
+from invoker.ops.board import Board, Row
+from invoker.transports.listeners import reserve
+from invoker.worker import Place, Worker, end_limit_s, work
+
+CONFIG = Config(host="127.0.0.1", workers=2, connection_age_s=5.0, drain_s=1.0)
+
+
+@pytest.fixture
+def board():
+    """The shared one."""
+    made = Board.make()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def ports():
+    """Both, reserved."""
+    held = [reserve("127.0.0.1", 0, "a door", "A_PORT") for _ in range(2)]
+    yield [port.getsockname()[1] for port in held]
+    for port in held:
+        port.close()
+
+
+@pytest.fixture
+def link():
+    """The supervisor's end, and the worker's."""
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    with ours, theirs:
+        yield ours, theirs
+
+
+async def told(ours):
+    """The next thing that the worker says."""
+    loop = asyncio.get_running_loop()
+    data = b""
+    while not data.endswith(b"\n"):
+        data += await loop.sock_recv(ours, 4096)
+    return json.loads(data)
+
+
+@pytest.fixture
+async def serving(board, ports, link):
+    """A ready worker, and the task that runs it."""
+    place = Place(3, 2, -1, board.handle, *ports)
+    config = replace(CONFIG, grpc_port=ports[0], port=ports[1])
+    one = Worker(build(config, "functions.square:square"), place, link[1])
+    running = asyncio.create_task(one.run())
+    said = await told(link[0])
+    yield one, running, said["ready"]
+    one._drain.set()
+    await running
+
+
+async def squared(port, value):
+    """What the function gives over gRPC."""
+    async with RiffClient(f"127.0.0.1:{port}") as client:
+        call = client.invoke([[value]], accept="application/json", content_type="application/json")
+        return [out.value async for out in call]
+
+
+def test_a_place_survives_the_environment():
+    """And is taken out of it, so that programs that the function starts are no workers."""
+    place = Place(3, 2, 7, 8, 8081, 8080)
+    environment = place.environment()
+    assert environment.items() > dict(os.environ).items()
+    assert Place.taken(environment) == place
+    assert environment == dict(os.environ)
+
+
+def test_the_limit_of_an_end_is_above_all_of_its_parts():
+    """A worker that is about to end in peace must not be killed."""
+    config = Config(drain_s=100.0, grace_s=20.0, hook_timeout_s=3.0)
+    assert end_limit_s(config) > 123
+
+
+async def test_it_serves_on_the_ports_of_its_place(serving, ports):
+    """Which others may serve, too."""
+    _, _, line = serving
+    assert f"grpc=127.0.0.1:{ports[0]} http=127.0.0.1:{ports[1]} (as INVOKER_HOST says; 2 workers)" in line
+    assert await squared(ports[0], 7) == [49]
+
+
+@pytest.mark.parametrize("order", [b"drain\n", b""])
+async def test_it_drains_when_told_or_left_alone(serving, ports, link, order):
+    """An order, or the end of the supervisor; then nobody listens any more."""
+    _, running, _ = serving
+    if order:
+        link[0].send(order)
+    else:
+        link[0].close()
+    assert await running == 0
+    with socket.socket() as client:
+        assert client.connect_ex(("127.0.0.1", ports[0])) != 0
+
+
+async def test_it_drains_on_a_signal_of_its_own(serving):
+    """Somebody ends one worker by hand; however often, it leaves in peace."""
+    _, running, _ = serving
+    os.kill(os.getpid(), signal.SIGTERM)
+    os.kill(os.getpid(), signal.SIGTERM)
+    assert await running == 0
+
+
+async def test_a_retiring_worker_serves_who_is_connected_and_nobody_else(serving, ports, link):
+    """Until the client is gone, or the age of all connections has passed."""
+    _, running, _ = serving
+    async with RiffClient(f"127.0.0.1:{ports[0]}") as client:
+
+        async def value(x):
+            call = client.invoke([[x]], accept="application/json", content_type="application/json")
+            return [out.value async for out in call]
+
+        assert await value(2) == [4]
+        link[0].send(b"retire\n")
+        while True:
+            with socket.socket() as knock, suppress(TimeoutError):
+                knock.setblocking(False)
+                try:
+                    async with asyncio.timeout(0.1):  # while it leaves, nobody answers
+                        await asyncio.get_running_loop().sock_connect(knock, ("127.0.0.1", ports[0]))
+                except ConnectionRefusedError:
+                    break
+        assert not running.done()
+        assert await value(3) == [9]
+    assert await running == 0
+
+
+async def test_a_drain_ends_the_retirement(serving, ports, link, monkeypatch):
+    """The supervisor stops: nobody waits for clients to leave."""
+    one, running, _ = serving
+    left = asyncio.Event()
+
+    async def leave(ports, closing):
+        left.set()
+        return True
+
+    monkeypatch.setattr(module, "leave", leave)
+    monkeypatch.setattr(module, "connections", lambda ports: 1)
+    one._server.config = replace(CONFIG, connection_age_s=1000.0)
+    link[0].send(b"retire\n")
+    await left.wait()
+    link[0].send(b"drain\n")
+    assert await running == 0
+
+
+async def test_a_system_that_cannot_leave_a_port_is_told_of(serving, link, monkeypatch, caplog):
+    """The worker ends, though some calls may fail."""
+    _, running, _ = serving
+
+    async def leave(ports, closing):
+        return False
+
+    monkeypatch.setattr(module, "leave", leave)
+    link[0].send(b"retire\n")
+    assert await running == 0
+    assert "cannot leave a port" in caplog.text
+
+
+async def test_its_numbers_are_those_of_all(serving, board, ports):
+    """It writes its own row, beats, and tells the sum."""
+    one, running, _ = serving
+    await squared(ports[0], 2)
+    assert one._sum().counters["invoker_frames_in"] == 1
+    board.write(1, Row(1, numbers=replace(board.read()[2].numbers)))
+    assert one._sum().counters["invoker_frames_in"] == 2
+    beat = board.read()[2].beat
+    for _ in range(100):
+        await asyncio.sleep(0.05)
+        if board.read()[2].beat > beat:
+            break
+    assert board.read()[2].beat > beat
+    assert board.read()[2].worker == 3
+    one._drain.set()
+    await running
+    assert board.read()[2].numbers.gauges["invoker_running_invocations"] == 0
+
+
+def test_a_start_that_fails_is_told_to_the_supervisor(board, ports, link, monkeypatch):
+    """With the exit code that one process would have."""
+    monkeypatch.setattr(logs, "LABELS", {})
+    ours, theirs = link
+    place = Place(3, 2, theirs.detach(), board.handle, *ports)
+    code = work(place, CONFIG, lambda config: build(config, "functions.square:squar"), lambda: None)
+    said = json.loads(ours.recv(4096))
+    assert code == said["code"] == 1
+    assert "did you mean 'square'" in said["failed"]
+    assert logs.LABELS == {"worker": 3}
