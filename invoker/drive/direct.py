@@ -40,7 +40,7 @@ __all__ = ["DirectConversation", "Wire"]
 
 log = logging.getLogger(__name__)
 
-_PROMPT_S = 50e-6
+_PROMPT_S = 200e-6
 """A generator that came back within this time after an output is expected to do so again."""
 
 _EARLY_S = 0.01

@@ -14,6 +14,8 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from invoker.drive.gate import Gate
+
 __all__ = ["Sweeper", "Swept"]
 
 log = logging.getLogger(__name__)
@@ -23,8 +25,8 @@ BEAT_S = 0.002
 
 LOOK_S = 0.1
 
-_LEAD_BEATS = 50
-"""For so many beats without a call the lead is still looked after, so that not each call wakes the sweeper."""
+_BEATS = 50
+"""For so many beats the sweeper stays awake when nobody counts on it any more, so that not each call wakes it."""
 
 
 class Swept(Protocol):
@@ -40,9 +42,10 @@ class Sweeper:
     def __init__(self) -> None:
         self._conversations: set[Swept] = set()
         self._hot: set[Any] = set()
+        self.gate = Gate(self._stay_awake)
         self._pass_on: Callable[[], None] | None = None
         self._seen: Callable[[], None] | None = None
-        self._lead_beats = 0
+        self._beats = 0
         self._wakeup = threading.Event()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -69,8 +72,13 @@ class Sweeper:
     def lead(self, pass_on: Callable[[], None] | None) -> None:
         """The thread that leads serves a call (None: no more); after a beat of that, the lead is passed on."""
         self._pass_on = pass_on
-        if pass_on is not None and not self._lead_beats:
-            self._lead_beats = _LEAD_BEATS
+        if pass_on is not None and not self._beats:
+            self._stay_awake()
+
+    def _stay_awake(self) -> None:
+        """Somebody counts on the beats: go on with them for a while."""
+        if not self._beats:
+            self._beats = _BEATS
             self._wakeup.set()
 
     def close(self) -> None:
@@ -83,7 +91,7 @@ class Sweeper:
     def _run(self) -> None:
         looked = time.monotonic()
         while not self._is_closed:
-            if self._hot or self._lead_beats:
+            if self._hot or self._beats:
                 time.sleep(BEAT_S)
                 self._beat()
             else:
@@ -112,14 +120,14 @@ class Sweeper:
                 line.seen = held
 
     def _beat_lead(self) -> None:
-        pass_on = self._pass_on
+        pass_on, is_busy = self._pass_on, self.gate.beat()
         if pass_on is None:
-            self._lead_beats = max(0, self._lead_beats - 1)
+            self._beats = _BEATS if is_busy else max(0, self._beats - 1)
         elif pass_on is self._seen:
             self._pass_on = None
             pass_on()
         else:
-            self._lead_beats = _LEAD_BEATS
+            self._beats = _BEATS
         self._seen = pass_on
 
     def _forget(self, line: Any) -> None:

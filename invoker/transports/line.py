@@ -1,10 +1,11 @@
 """`Line`: one gRPC call on a completion queue of its own, driven by the thread that runs its function.
 
-Theory. A call allows one receive and one send at a time. A thread that *reads* posts a receive and waits for it on
-the queue; a thread that *writes* need not wait, it only may not post a send before the one under way is done. Two
-operations that are posted as one batch come back as one event, which is half of the price; so a frame that was
-written may be *held* until the next read, and leaves together with it. Who holds a frame promises that the next read or
-write follows at once; the `Sweeper` sends what is held for longer than one of its beats.
+Theory. A call allows one receive and one send at a time; each is posted, and done when its event comes off the queue. The
+thread looks at the queue (a microsecond) and sleeps there only when nothing is left to do, so what has arrived
+meanwhile is received in one go, a few frames *ahead* of the function. A frame that is written may be *held*: if another
+follows, it leaves with the hint that more is coming, and the transport sends both at once; before the thread sleeps, it
+leaves without. Who holds a frame promises to come back at once; the `Sweeper` sends what is held for longer than one of
+its beats, for functions that did not keep the promise.
 
 =========== ============================ =======================================================
 state       means                        left by
@@ -15,7 +16,7 @@ gone        the peer will get nothing    nothing
 finished    the status is under way      nothing
 =========== ============================ =======================================================
 
-One lock guards posting, since the sweeper and the drain post too; nobody waits on the queue while holding it. Exactly one
+One lock guards posting, since the sweeper and the drain post too; nobody sleeps on the queue while holding it. One
 thread polls at a time (``_polling``): an event that another thread took would never come back. An empty receive is an
 end or a cancel; of the two, a cancel has its close event on the queue at the same moment (R-109), so one look at the
 queue tells them apart without a delay.
@@ -29,17 +30,31 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from invoker.drive.gate import Ticket
 from invoker.errors import Cancelled
-from invoker.transports.details import clip
 from invoker.transports.cygrpc import BUFFER_HINT, NO_FLAGS, cygrpc
+from invoker.transports.details import clip
 
 __all__ = ["Line"]
 
-# Tags of events; compared by identity.
 _SHORT_S = 0.001
 """A wait that is over within this time is none for `Line.before_wait`."""
 
-_CLOSE, _BOTH, _READ, _SENT, _STATUS = object(), object(), object(), object(), object()
+_AHEAD = 16
+"""Frames that are received ahead of the function, if they are there already."""
+
+_LARGE = 16 * 1024
+"""A frame of more bytes is not joined by another one ahead of the function."""
+
+_QUICK_S = 100e-6
+"""A function that takes longer than this for a frame need not take turns with others."""
+
+# Tags of events; compared by identity.
+_CLOSE, _READ, _SENT, _OTHER = object(), object(), object(), object()
+
+_HEADERS = b"headers"  # what is seen as held while only the response headers wait
+
+_DONE = cygrpc.CompletionType.operation_complete if cygrpc is not None else None
 
 
 class Line:
@@ -48,26 +63,28 @@ class Line:
     Args:
         call: As grpcio's private layer gives it.
         queue: Of this call alone.
-        sweeper: Whom to tell of a frame that is held.
-        high_frames: Unread frames beyond which no more is received.
-        high_bytes: Unread bytes beyond which no more is received.
+        sweeper: Whom to tell of a frame that is held; knows the gate.
+        high_frames: Unread frames beyond which no more is received while a send is waited for.
+        high_bytes: Unread bytes beyond which no more is received while a send is waited for.
 
     Attributes:
-        is_ended: The peer has half-closed.
-        is_gone: The peer cancelled, its deadline passed, or the connection broke.
         before_wait: Called once, when the line's thread is about to wait for longer than a moment, for the first time.
         changed: Notified of every event, when several threads share the line; on the line's lock.
+        is_ended: The peer has half-closed.
+        is_gone: The peer cancelled, its deadline passed, or the connection broke.
+        is_swept: The sweeper looks after what is held.
         seen: What the sweeper saw held at its last beat.
     """
 
     __slots__ = (
-        "_call", "_frames", "_held", "_high_bytes", "_high_frames", "_is_accepted", "_is_finished", "_pending", "_poll", "_polling",
-        "_post", "_reading", "_receive", "_sending", "_sweeper", "before_wait", "changed", "is_ended", "is_gone", "is_swept", "lock",
-        "queue", "seen",
+        "_call", "_frames", "_gate", "_headers_due", "_held", "_high_bytes", "_high_frames", "_is_accepted",
+        "_is_finished", "_is_quick", "_pending", "_poll", "_polling", "_post", "_reading", "_receive", "_sending",
+        "_sweeper", "_ticket", "_turn_began", "before_wait", "changed", "is_ended", "is_gone", "is_swept", "lock", "queue",
+        "seen",
     )  # fmt: skip
 
     def __init__(
-        self, call: Any, queue: Any, sweeper: Any, *, high_frames: int = 256, high_bytes: int = 1 << 22
+        self, call: Any, queue: Any, sweeper: Any, *, high_frames: int = 256, high_bytes: int = 4 << 20
     ) -> None:
         self.queue = queue
         self.lock = threading.Lock()
@@ -82,37 +99,35 @@ class Line:
         self._post = call.start_server_batch
         self._receive = cygrpc.ReceiveMessageOperation(NO_FLAGS)
         self._sweeper = sweeper
+        self._gate = sweeper.gate
+        self._ticket = Ticket()
+        self._turn_began = 0.0
+        self._is_quick = True
         self._high_frames = high_frames
         self._high_bytes = high_bytes
         self._frames: deque[bytes] = deque()
         self._held: bytes | None = None
-        self._polling = False
-        self._reading = self._sending = False
-        self._is_accepted = self._is_finished = False
+        self._polling = self._reading = self._sending = False
+        self._headers_due = self._is_accepted = self._is_finished = False
         self._pending = 0
 
     # For the thread that runs the function.
 
     def open(self) -> None:
         """Watch for the end of the call and ask for the first frame."""
+        self._pending = 2
+        self._reading = True
         self._post((cygrpc.ReceiveCloseOnServerOperation(NO_FLAGS),), _CLOSE)
         self._post((self._receive,), _READ)
-        self._reading = True
-        self._pending = 2
 
     def accepted(self) -> None:
-        """Send the response headers (R-133), and ask for the next frame in the same breath."""
+        """Send the response headers now, or with what follows at once (R-133)."""
         with self.lock:
-            if self.is_gone:
-                return
-            headers = cygrpc.SendInitialMetadataOperation((), NO_FLAGS)
-            self._is_accepted = True
-            self._pending += 1
-            if self._reading or self.is_ended:
-                self._post((headers,), _STATUS)
-            else:
-                self._reading = True
-                self._post((headers, self._receive), _READ)
+            self._is_accepted = self._headers_due = True
+            if self.before_wait is None:
+                self.flush()
+        if self._headers_due and not self.is_swept:
+            self._sweeper.watch(self)
 
     def read(self) -> bytes | None:
         """Wait for the next frame; None when the peer has half-closed.
@@ -121,24 +136,25 @@ class Line:
             Cancelled: The peer cancelled, its deadline passed, or it is gone.
         """
         frames = self._frames
-        if frames and not self.is_gone:
+        if not frames:
+            with self.lock:
+                self._polling = True
+            self._receive_ahead()
+            if self._gate.is_waited_for:
+                self._take_turns()
+            while not frames and not self.is_ended and not self.is_gone:
+                if self._held is not None or self._headers_due:
+                    with self.lock:
+                        self.flush()
+                self._handle(self._wait())
+            self._polling = False
+        if self.is_gone:
+            raise _gone()
+        if frames:
             return frames.popleft()
-        if self._sending and self._held is not None:
-            self._settle()
-        with self.lock:
-            held = self._held
-            if held is None or self._reading or self.is_ended:
-                self._ask()
-            elif not self.is_gone:
-                self._held = None
-                self._pending += 1
-                self._reading = self._sending = True
-                self._post((cygrpc.SendMessageOperation(held, NO_FLAGS), self._receive), _BOTH)
-            self._polling = True
-        while not frames and not self.is_ended and not self.is_gone:
-            self._handle(self._poll() if self.before_wait is None else self._wait())
-        self._polling = False
-        return self._taken()
+        if self.look():
+            raise _gone()
+        return None
 
     def write(self, frame: bytes, *, hold: bool) -> None:
         """Send one frame; waits while the one before it is under way, so a slow peer suspends its function (R-127).
@@ -151,7 +167,8 @@ class Line:
             Cancelled: As `read`.
         """
         if self._held is not None:
-            self._settle()
+            if self._sending:
+                self._settle()
             with self.lock:
                 if self._held is not None and not self.is_gone:
                     self._send(self._held, BUFFER_HINT if hold else NO_FLAGS)
@@ -160,7 +177,8 @@ class Line:
             if not self.is_swept:
                 self._sweeper.watch(self)
         else:
-            self._settle()
+            if self._sending:
+                self._settle()
             with self.lock:
                 if not self.is_gone:
                     self._send(frame, NO_FLAGS)
@@ -183,8 +201,8 @@ class Line:
             self._settle()
         with self.lock:
             self.send_status(code, detail)
-            if not self._polling:
-                self.glance()
+            self.glance()
+        self._gate.leave(self._ticket)
         return self._pending == 0
 
     # With the lock held.
@@ -196,22 +214,31 @@ class Line:
         self._is_finished = True
         status = cygrpc.SendStatusFromServerOperation((), code, clip(detail) if detail else b"", NO_FLAGS)
         held, self._held = self._held, None
+        operations: tuple[Any, ...] = (status,)
+        if held is not None and not self.is_gone:
+            operations = (cygrpc.SendMessageOperation(held, NO_FLAGS), status)
+        if self._headers_due or not self._is_accepted:
+            self._headers_due = False
+            operations = (cygrpc.SendInitialMetadataOperation((), NO_FLAGS), *operations)
         self._pending += 1
-        if not self._is_accepted:
-            self._post((cygrpc.SendInitialMetadataOperation((), NO_FLAGS), status), _STATUS)
-        elif held is None or self.is_gone:
-            self._post((status,), _STATUS)
-        else:
-            self._post((cygrpc.SendMessageOperation(held, NO_FLAGS), status), _STATUS)
+        self._post(operations, _OTHER)
 
     def ask(self) -> None:
         """Ask for the next frame, unless that is under way."""
-        self._ask()
+        if not self._reading and not self.is_ended and not self.is_gone and not self._is_finished:
+            self._reading = True
+            self._pending += 1
+            self._post((self._receive,), _READ)
 
     def flush(self) -> None:
-        """Send what is held."""
-        if self._held is not None and not self._sending and not self.is_gone:
-            self._send(self._held, NO_FLAGS)
+        """Send what is held, and the headers."""
+        if self._held is not None:
+            if not self._sending and not self.is_gone:
+                self._send(self._held, NO_FLAGS)
+        elif self._headers_due:
+            self._headers_due = False
+            self._pending += 1
+            self._post((cygrpc.SendInitialMetadataOperation((), NO_FLAGS),), _OTHER)
 
     def glance(self) -> None:
         """Take what is on the queue without waiting, unless somebody waits there already."""
@@ -221,8 +248,17 @@ class Line:
                 return
             self._handle(event)
 
+    # For several threads, each with the lock held.
+
+    def share(self) -> threading.Condition:
+        """From now on several threads use this line; the condition tells of every event."""
+        with self.lock:
+            self.flush()
+        self.changed = threading.Condition(self.lock)
+        return self.changed
+
     def turn(self) -> None:
-        """Wait for one event, or for the thread that does; the lock is released meanwhile. For shared lines."""
+        """Wait for one event, or for the thread that does; the lock is released meanwhile."""
         assert self.changed is not None
         if self._polling:
             self.changed.wait()
@@ -230,41 +266,19 @@ class Line:
         self._polling = True
         self.lock.release()
         try:
-            event = self._poll()
+            event = self._wait()
         finally:
             self.lock.acquire()
             self._polling = False
         self._handle(event)
         self.changed.notify_all()
 
-    # Inside.
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether its thread waits for the peer."""
-        return self._polling
-
-    @property
-    def held(self) -> bytes | None:
-        """What waits for the next read or write."""
-        return self._held
-
-    @property
-    def is_done(self) -> bool:
-        """Whether every operation has ended."""
-        return self._pending == 0
-
     def next_frame(self) -> bytes | None:
-        """A frame that is here already; with the lock held, for shared lines."""
+        """A frame that is here already."""
         return self._frames.popleft() if self._frames else None
 
-    def share(self) -> threading.Condition:
-        """From now on several threads use this line, each with the lock held; the condition tells of every event."""
-        self.changed = threading.Condition(self.lock)
-        return self.changed
-
     def await_room(self) -> None:
-        """Wait, with the lock held, until a frame can be sent.
+        """Wait until a frame can be sent.
 
         Raises:
             Cancelled: As `read`.
@@ -275,75 +289,107 @@ class Line:
             raise _gone()
 
     def put(self, frame: bytes) -> None:
-        """Send one frame now; with the lock held, and when there is room."""
+        """Send one frame now, when there is room."""
         self._send(frame, NO_FLAGS)
+
+    # For others.
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether its thread waits for the peer."""
+        return self._polling
+
+    @property
+    def held(self) -> bytes | None:
+        """What waits for the next read or write."""
+        return self._held or (_HEADERS if self._headers_due else None)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every operation has ended."""
+        return self._pending == 0
 
     def cut(self, code: int, detail: str) -> None:
         """End the call with a status, whatever its thread does."""
-        self._call.cancel(code, detail)
+        self._call.cancel(code, clip(detail))
 
-    def _ask(self) -> None:
-        if self._held is not None and not self._sending:
-            self._send(self._held, NO_FLAGS)
-        if not self._reading and not self.is_ended and not self.is_gone:
-            self._reading = True
-            self._pending += 1
-            self._post((self._receive,), _READ)
+    # Inside.
+
+    def _receive_ahead(self) -> None:
+        """Receive what is there already, some frames ahead of the function; the thread is the one that polls."""
+        frames, poll, lock = self._frames, self._poll, self.lock
+        while not self.is_ended and not self.is_gone and len(frames) < _AHEAD:
+            if not self._reading:
+                with lock:
+                    self.ask()
+            event = poll(0)
+            if event.completion_type != _DONE:
+                return
+            self._handle(event)
+            if frames and len(frames[-1]) > _LARGE:
+                return
+
+    def _take_turns(self) -> None:
+        """Let the others who wait have theirs; how long this one took says whether the function is quick."""
+        now = time.monotonic()
+        self._is_quick = now - self._turn_began < _QUICK_S * (_AHEAD + 1)
+        self._gate.leave(self._ticket)
+        if self._is_quick and self._frames:
+            self._gate.enter(self._ticket)
+            now = time.monotonic()
+        self._turn_began = now
 
     def _send(self, frame: bytes, flags: int) -> None:
+        message = cygrpc.SendMessageOperation(frame, flags)
         self._held = None
         self._sending = True
         self._pending += 1
-        self._post((cygrpc.SendMessageOperation(frame, flags),), _SENT)
+        if self._headers_due:
+            self._headers_due = False
+            self._post((cygrpc.SendInitialMetadataOperation((), NO_FLAGS), message), _SENT)
+        else:
+            self._post((message,), _SENT)
 
     def _settle(self) -> None:
         """Wait until no send is under way; input is received meanwhile, as far as it may be (R-126)."""
+        with self.lock:
+            self._polling = True
         while self._sending and not self.is_gone:
-            with self.lock:
-                self._polling = True
             event = self._poll(0)
             if event.completion_type != _DONE:
-                with self.lock:
-                    if self._has_room():
-                        self._ask()
+                if self._has_room():
+                    with self.lock:
+                        self.ask()
                 event = self._wait()
             self._handle(event)
-            self._polling = False
-
-    def _wait(self) -> Any:
-        """The next event; whoever counts on this thread is told before it sleeps."""
-        if self.before_wait is not None:
-            event = self._poll(0)
-            if event.completion_type == _DONE:
-                return event
-            event = self._poll(time.time() + _SHORT_S)
-            if event.completion_type == _DONE:
-                return event
-            self.before_wait()
-            self.before_wait = None
-        return self._poll()
+        self._polling = False
 
     def _has_room(self) -> bool:
         frames = self._frames
         return len(frames) < self._high_frames and sum(map(len, frames)) < self._high_bytes
 
-    def _taken(self) -> bytes | None:
-        if not self.is_gone:
-            if self._frames:
-                return self._frames.popleft()
-            self.look()
-        if self.is_gone:
-            raise _gone()
-        return None
+    def _wait(self) -> Any:
+        """The next event; whoever counts on this thread is told before it sleeps for long."""
+        self._gate.leave(self._ticket)
+        event = None
+        if self.before_wait is not None:
+            event = self._poll(time.time() + _SHORT_S)
+            if event.completion_type != _DONE:
+                self.before_wait()
+                self.before_wait = None
+                event = self._poll()
+        else:
+            event = self._poll()
+        if self._is_quick:
+            self._gate.enter(self._ticket)
+        return event
 
     def _handle(self, event: Any) -> None:
         tag = event.tag
         self._pending -= 1
-        if tag is _BOTH or tag is _READ:
+        if tag is _READ:
             self._reading = False
-            if tag is _BOTH:
-                self._sending = False
-            frame = event.batch_operations[-1].message()
+            frame = event.batch_operations[0].message()
             if frame is not None:
                 self._frames.append(frame)
             elif event.success:
@@ -356,9 +402,6 @@ class Line:
                 self.is_gone = True
         elif tag is _CLOSE and event.batch_operations[0].cancelled():
             self.is_gone = True
-
-
-_DONE = cygrpc.CompletionType.operation_complete if cygrpc is not None else None
 
 
 def _gone() -> Cancelled:
