@@ -308,7 +308,9 @@ class DirectConversation:
             return False
         if self._ended_at and self._ended_at + settings.lingering_s < now:
             self._ended_at = 0.0
-            self._say(logging.WARNING, f"an invocation goes on although its inputs ended {settings.lingering_s:g} s ago")
+            self._say(
+                logging.WARNING, f"an invocation goes on although its inputs ended {settings.lingering_s:g} s ago"
+            )
         if wire.is_idle or not wire.look():
             return True
         if not self._gone_at:

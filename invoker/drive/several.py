@@ -61,8 +61,8 @@ class Several:
                 break
         self._drain(0, outputs[0])
         with self.changed:
-            while self._running:
-                self._turn()
+            while self._running:  # those who wait for the wire poll for themselves
+                self.changed.wait()
             self._finish(None)
 
     def pull(self, stream: InputStream) -> Any:

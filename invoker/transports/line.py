@@ -252,6 +252,11 @@ class Line:
 
     def share(self) -> threading.Condition:
         """From now on several threads use this line; the condition tells of every event."""
+        if self.before_wait is not None:
+            self.before_wait()
+            self.before_wait = None
+        self._is_quick = False
+        self._gate.leave(self._ticket)
         with self.lock:
             self.flush()
         self.changed = threading.Condition(self.lock)
