@@ -107,7 +107,7 @@ def _serve(options: argparse.Namespace) -> int:
         from invoker.worker import Place, work
 
         build_own = functools.partial(build, entrypoint=options.entrypoint)
-        return work(Place.taken(), config, build_own, functools.partial(_loop_factory, config.loop, lends=False))
+        return work(Place.taken(), config, build_own, _loop_factory)
     if config.workers > 1:
         from invoker.supervisor import supervise
 
@@ -123,7 +123,7 @@ def _serve(options: argparse.Namespace) -> int:
         return serve_with_reload(options.entrypoint, sys.argv[1:])
     server = build(config, options.entrypoint)
     try:
-        with asyncio.Runner(loop_factory=_loop_factory(config.loop, lends=server.lends)) as runner:
+        with asyncio.Runner(loop_factory=_loop_factory(server)) as runner:
             code: int = runner.run(server.run())
             return code
     finally:
@@ -186,9 +186,10 @@ def _client_command(command: str) -> tuple[argparse.ArgumentParser, Callable[[ar
     return made, module.run
 
 
-def _loop_factory(wanted: str, *, lends: bool) -> Any:
+def _loop_factory(server: Server) -> Any:
     """What makes the loop: async functions on the fast door want one that drains grpcio's queue itself."""
-    if lends and wanted != "uvloop":
+    wanted = server.config.loop
+    if server.lends and wanted != "uvloop":
         from invoker.transports.lending import LendingLoop
 
         return LendingLoop

@@ -83,14 +83,14 @@ def end_limit_s(config: Config) -> float:
     return config.drain_s + config.grace_s + config.hook_timeout_s + _SLACK_S
 
 
-def work(place: Place, config: Config, build: Callable[[Config], Server], loop_factory: Callable[[], Any]) -> int:
+def work(place: Place, config: Config, build: Callable[[Config], Server], loop_factory: Callable[[Server], Any]) -> int:
     """Serve as one of several workers; the process's exit code.
 
     Args:
         place: Where among them.
         config: What the supervisor was started with.
         build: Makes the server.
-        loop_factory: Gives what makes the event loop.
+        loop_factory: Gives what makes the event loop of a server.
     """
     for handle in (place.link, place.board):
         os.set_inheritable(handle, False)
@@ -100,7 +100,7 @@ def work(place: Place, config: Config, build: Callable[[Config], Server], loop_f
     link = socket.socket(fileno=place.link)
     try:
         server = build(replace(config, grpc_port=place.grpc_port, port=place.http_port))
-        with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        with asyncio.Runner(loop_factory=loop_factory(server)) as runner:
             code: int = runner.run(Worker(server, place, link).run())
             return code
     except StartupError as error:

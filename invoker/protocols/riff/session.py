@@ -38,6 +38,12 @@ METHOD = "Invoke"
 _ID = "riff"
 _DEFAULT_TYPE = "application/octet-stream"
 
+_MOST_TAILS = 64
+"""A function that invents parameters for each frame must not fill the memory (R-011)."""
+
+_SHORT = 0x80 - 2
+"""A frame of fewer bytes has lengths of one byte."""
+
 
 class State(enum.Enum):
     """Where the conversation stands."""
@@ -56,13 +62,14 @@ class RiffSession:
         function: Which function of a catalogue is meant; empty for the only one.
     """
 
-    __slots__ = ("_function", "_metadata", "_parse", "state")
+    __slots__ = ("_function", "_metadata", "_parse", "_tails", "state")
 
     def __init__(self, metadata: Mapping[str, str] = EMPTY, *, function: str = "") -> None:
         self.state = State.FRESH
         self._metadata = metadata
         self._function = function
         self._parse = pb.InputSignal.FromString
+        self._tails: dict[tuple[str, int], bytes] = {}
 
     def receive(self, frame: bytes) -> Sequence[Step]:
         """Translate one serialised ``InputSignal``.
@@ -110,15 +117,22 @@ class RiffSession:
             return ()
         if type(event) is Emitted:
             message = event.message
-            frame = pb.OutputFrame(
-                payload=message.payload, contentType=message.media_type or _DEFAULT_TYPE, resultIndex=event.index
-            )
             if message.headers:
-                frame.headers.update(message.headers)
-            return (Send(pb.OutputSignal(data=frame).SerializeToString()),)
+                return (Send(_with_headers(message, event.index)),)
+            tail = self._tails.get((message.media_type, event.index))
+            if tail is None:
+                tail = self._tail(message.media_type, event.index)
+            return (Send(_serialised(message.payload, tail)),)
         assert type(event) is Finished
         self.state = State.CLOSED
         return (Close(event.error),)
+
+    def _tail(self, media_type: str, index: int) -> bytes:
+        """What follows the payload of each frame without headers; alike for most frames of an output."""
+        tail = pb.OutputFrame(contentType=media_type or _DEFAULT_TYPE, resultIndex=index).SerializeToString()
+        if len(self._tails) < _MOST_TAILS:
+            self._tails[media_type, index] = tail
+        return tail
 
     def _start(self, start: pb.StartFrame) -> Sequence[Step]:
         if self.state is not State.FRESH:
@@ -142,3 +156,31 @@ class RiffSession:
     def _feed(self, data: pb.InputFrame) -> Sequence[Step]:
         headers = dict(data.headers) if data.headers else EMPTY
         return (Feed(_ID, data.argIndex, Message(data.payload, headers, data.contentType)),)
+
+
+def _with_headers(message: Message[bytes], index: int) -> bytes:
+    frame = pb.OutputFrame(payload=message.payload, contentType=message.media_type or _DEFAULT_TYPE, resultIndex=index)
+    frame.headers.update(message.headers)
+    return pb.OutputSignal(data=frame).SerializeToString()
+
+
+def _serialised(payload: bytes, tail: bytes) -> bytes:
+    """An ``OutputSignal``, byte for byte as protobuf writes it, at a fifth of the price.
+
+    Fields come in the order of their numbers: the payload is the first one of ``OutputFrame``, and what follows it is
+    ``tail``; ``data`` is the only field of the signal. An empty payload is not written at all.
+    """
+    size = len(payload)
+    if 0 < size < _SHORT - len(tail):
+        return b"\n%c\n%c%b%b" % (size + len(tail) + 2, size, payload, tail)
+    head = b"\n" + _varint(size) if size else b""
+    return b"".join((b"\n", _varint(len(head) + size + len(tail)), head, payload, tail))
+
+
+def _varint(number: int) -> bytes:
+    made = bytearray()
+    while number > 0x7F:
+        made.append(number & 0x7F | 0x80)
+        number >>= 7
+    made.append(number)
+    return bytes(made)
