@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import sys
 
 import pytest
 
 from invoker import cli
 from invoker.config import flag_of, knobs
+from invoker.server import Server
 
 
 @pytest.fixture(autouse=True)
@@ -45,6 +47,28 @@ def test_every_knob_is_a_flag():
     text = cli.parser().format_help()
     assert all(flag_of(one) in text for one in knobs())
     assert "GRPC_PORT" in text
+
+
+def test_reload_is_for_one_process(capsys):
+    """Several workers take SIGHUP instead; the sentence says so."""
+    assert cli.main(["functions.square:square", "--reload", "--workers", "2"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("invoker: --reload serves with one process, and there are to be 2 workers")
+    assert "SIGHUP" in line
+
+
+def test_one_worker_is_the_process_itself(monkeypatch):
+    """Without a supervisor, whose module is not even imported."""
+    monkeypatch.setitem(sys.modules, "invoker.supervisor", None)
+    monkeypatch.setitem(sys.modules, "invoker.worker", None)
+    monkeypatch.setattr(Server, "run", served_at_once)
+    assert cli.main(["functions.square:square", "--workers", "1"]) == 0
+    with pytest.raises(ImportError):
+        cli.main(["functions.square:square", "--workers", "2"])
+
+
+async def served_at_once(self):
+    return 0
 
 
 def test_no_entrypoint_is_a_usage_error(capsys):

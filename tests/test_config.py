@@ -43,6 +43,8 @@ def test_flags_win_over_the_environment():
         ({"INVOKER_DRAIN_S": "soon"}, "expected seconds"),
         ({"INVOKER_DRAIN_S": "-1"}, "expected seconds"),
         ({"INVOKER_THREADS": "0"}, "at least 1"),
+        ({"INVOKER_WORKERS": "0"}, "INVOKER_WORKERS is '0'; expected auto, or a whole number of at least 1"),
+        ({"INVOKER_WORKERS": "all"}, "expected auto, or a whole number"),
         ({"INVOKER_HTTP": "maybe"}, "expected 1, true"),
         ({"INVOKER_BAD_INPUT": "400"}, "unknown or invalid-argument"),
         ({"INVOKER_TLS_CERT": "c.pem"}, "without INVOKER_TLS_KEY"),
@@ -54,6 +56,16 @@ def test_values_that_a_knob_cannot_have_are_refused(env, text):
     """Each says what was expected."""
     with pytest.raises(ConfigError, match=text):
         Config.read(env)
+
+
+def test_workers_are_a_number_or_one_for_each_core(monkeypatch):
+    """One unless told otherwise."""
+    monkeypatch.setattr(config, "usable_cores", lambda: 6)
+    assert [Config.read(env).workers for env in ({}, {"INVOKER_WORKERS": "3"}, {"INVOKER_WORKERS": "Auto"})] == [
+        1,
+        3,
+        6,
+    ]
 
 
 def test_every_knob_has_its_own_variable_and_flag():

@@ -201,7 +201,7 @@ def test_a_start_that_fails_is_told_to_the_supervisor(board, ports, link, monkey
     monkeypatch.setattr(logs, "LABELS", {})
     ours, theirs = link
     place = Place(3, 2, theirs.detach(), board.handle, *ports)
-    code = work(place, CONFIG, lambda config: build(config, "functions.square:squar"), lambda: None)
+    code = work(place, CONFIG, lambda config: build(config, "functions.square:squar"), lambda *_: None)
     said = json.loads(ours.recv(4096))
     assert code == said["code"] == 1
     assert "did you mean 'square'" in said["failed"]

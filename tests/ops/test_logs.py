@@ -11,6 +11,7 @@ from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
 from invoker.core.steps import Open
 from invoker.errors import Cancelled, FunctionError
+from invoker.ops import logs
 from invoker.ops.logs import JsonFormatter, TextFormatter, log_ending, set_up
 from invoker.prepare import prepare_function
 
@@ -27,6 +28,13 @@ def test_json_lines_carry_what_is_in_extra():
     assert line["message"] == "n 1"
     assert (line["level"], line["logger"], line["invocation"], line["seconds"]) == ("info", "invoker.x", "i1", 0.5)
     assert line["time"].endswith("Z")
+
+
+def test_what_labels_a_process_stands_in_every_line(monkeypatch):
+    """The number of a worker; what the line itself says goes first."""
+    monkeypatch.setitem(logs.LABELS, "worker", 3)
+    assert json.loads(JsonFormatter().format(record(invocation="i1")))["worker"] == 3
+    assert TextFormatter().format(record(invocation="i1")).endswith("n 1  invocation=i1 worker=3")
 
 
 def test_text_lines_are_for_people():

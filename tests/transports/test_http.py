@@ -384,3 +384,16 @@ async def test_plain_text_on_a_tls_port_ends(authority: trustme.CA, tmp_path: Pa
     async with Served.at(echo, tls=files_of(authority, tmp_path)) as served, served.wire() as wire:
         await wire.send(POST, "\r\n")
         assert b"HTTP" not in await wire.ended()
+
+
+async def test_a_door_that_leaves_serves_who_is_connected_and_tells_them_to_connect_anew() -> None:
+    """A connection that idles is left alone until its next response, which ends it; nobody new is taken."""
+    async with Served.at(echo) as served, served.client() as client:
+        url = f"http://{served.address}/"
+        before = await client.post(url, content=b"a", headers={"Content-Type": "application/octet-stream"})
+        assert "connection" not in before.headers
+        served.door.leave()
+        after = await client.post(url, content=b"b", headers={"Content-Type": "application/octet-stream"})
+        assert (after.content, after.headers["connection"]) == (b"b", "close")
+        with pytest.raises(httpx.ConnectError):
+            await client.post(url, content=b"c")
