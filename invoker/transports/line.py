@@ -40,7 +40,7 @@ __all__ = ["Line"]
 _SHORT_S = 0.001
 """A wait that is over within this time is none for `Line.before_wait`."""
 
-_AHEAD = 16
+_AHEAD = 32
 """Frames that are received ahead of the function, if they are there already."""
 
 _LARGE = 16 * 1024
