@@ -37,7 +37,9 @@ class Body:
 
     @cached_property
     def start(self) -> bytes:
-        return framed(pb.InputSignal(start=pb.StartFrame(expectedContentTypes=[self.media_type])).SerializeToString())
+        start = pb.StartFrame(expectedContentTypes=[self.media_type], outputNames=["out"])  # some invokers want names
+        start.inputNames.extend(f"in{index}" for index in range(self.inputs))
+        return framed(pb.InputSignal(start=start).SerializeToString())
 
     @cached_property
     def round(self) -> bytes:

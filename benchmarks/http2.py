@@ -30,7 +30,7 @@ class WireError(Exception):
 
 @dataclass(slots=True, eq=False)
 class Stream:
-    """One call: what waits to be sent, and what came."""
+    """One call: what waits to be sent, and what came; the bytes only if ``kept`` is a bytearray."""
 
     id: int
     window: int
@@ -40,6 +40,7 @@ class Stream:
     received: int = 0
     ended: bool = False
     status: str = ""
+    kept: bytearray | None = None
 
 
 def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
@@ -187,6 +188,8 @@ class Connection:
                 self._taken += length
                 if stream is not None:
                     stream.received += length
+                    if stream.kept is not None:
+                        stream.kept += data[at + 9 : at + 9 + length]
                     stream.ended = stream.ended or bool(flags & _END_STREAM)
                     touched.append(stream)
             else:

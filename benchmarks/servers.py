@@ -51,7 +51,7 @@ class Series:
     @property
     def weight(self) -> float:
         """Times the calls of a row, so that no server is done in a blink."""
-        return {"cpp": 4.0, "bare": 1.0, "peer": 1.0}.get(self.base, 1.0 if self.driver == "aio" else 2.0)
+        return {"cpp": 4.0, "bare": 1.0, "peer": 2.0}.get(self.base, 1.0 if self.driver == "aio" else 2.0)
 
     def serves(self, row: Row) -> bool:
         """Whether this server can do a row's work; a peer is held to rows that half-close late."""
