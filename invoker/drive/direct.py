@@ -53,6 +53,7 @@ class Wire(Protocol):
     lock: Any
     is_gone: bool
     is_ended: bool
+    settles: bool
 
     def read(self) -> Any | None: ...
     def write(self, frame: Any, *, hold: bool) -> None: ...
@@ -172,6 +173,8 @@ class DirectConversation:
         context = invocation.context
         context._is_cancelled = self._is_cancelled  # noqa: SLF001 - the context's doors to its driver
         context._wait = self._wait_for  # noqa: SLF001
+        # A request/reply function ends with its input; no code of it sees whether that was an end or a cancel.
+        self.wire.settles = invocation.function.spec.style is Style.STREAMING
         self.wire.accepted()
 
     def pull(self, stream: InputStream) -> Any:

@@ -139,15 +139,6 @@ class Lender:
             self._is_lent = True
             self._parked.release()
 
-    def collect(self) -> deque[Any]:
-        """Take from the queue what is there, and give all events that wait to be dispatched."""
-        while len(self._events) < _MOST:
-            event = self._poll(0)
-            if event.completion_type != _DONE:
-                break
-            self._events.append(event)
-        return self._events
-
     def dispatch(self) -> None:
         """Call the tags of what has come; they change state and wake tasks, and never run user code."""
         if self._is_dispatching:

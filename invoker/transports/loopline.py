@@ -23,8 +23,11 @@ __all__ = ["LoopLine"]
 class Listener(Protocol):
     """The conversation at this end."""
 
-    def arrived(self, frame: bytes | None) -> bool:
-        """A frame, or the half-close; whether more is wanted now."""
+    def arrived(self, frame: bytes) -> bool:
+        """A frame; whether more is wanted now."""
+
+    def half_closed(self) -> None:
+        """The peer's frames have ended; or this is a cancel, of which `gone` tells within a moment (R-109)."""
 
     def gone(self) -> None:
         """The peer cancelled, its deadline passed, or the connection broke."""
@@ -171,9 +174,8 @@ class LoopLine:
         frame = event.batch_operations[0].message()
         if frame is None:
             self.is_ended = True
-            # R-109: of a cancel, the close event is on the queue at the same moment.
-            if event.success and not any([one.tag is self._closed for one in self._lender.collect()]):
-                listener.arrived(None)
+            if event.success:
+                listener.half_closed()
         elif not self._is_finished and listener.arrived(frame):
             self.ask()
 
