@@ -33,7 +33,6 @@ from invoker.errors import (
     InvocationError,
     StopInvocation,
 )
-from invoker.message import Message
 from invoker.spec import Style, Take
 
 __all__ = ["DirectConversation", "Wire"]
@@ -55,13 +54,24 @@ class Wire(Protocol):
     is_ended: bool
     settles: bool
 
-    def read(self) -> Any | None: ...
-    def write(self, frame: Any, *, hold: bool) -> None: ...
-    def accepted(self) -> None: ...
-    def look(self) -> bool: ...
-    def cut(self, code: int, detail: str) -> None: ...
     @property
-    def is_idle(self) -> bool: ...
+    def is_idle(self) -> bool:
+        """Whether the thread waits for the peer."""
+
+    def read(self) -> Any | None:
+        """Wait for the next frame; None when the peer has half-closed, Cancelled when it is gone."""
+
+    def write(self, frame: Any, *, hold: bool) -> None:
+        """Send one frame, or hold it for what follows at once; waits while the peer is slow."""
+
+    def accepted(self) -> None:
+        """The invocation was admitted: whatever can be told to the peer now, is (R-133)."""
+
+    def look(self) -> bool:
+        """Whether the peer is gone; does not wait."""
+
+    def cut(self, code: int, detail: str) -> None:
+        """End the conversation with a status, from any thread."""
 
 
 class DirectConversation:
@@ -232,7 +242,7 @@ class DirectConversation:
                     hold = self._is_prompt if self._wrote_at == 0 else clock() - self._wrote_at < _PROMPT_S
                 index, message = encode(0, value)
                 if invocation.is_finished:
-                    raise StopInvocation("the invocation is over")
+                    return
                 invocation.emit(index, message)
                 for step in deliver(Emitted(key, index, message)):
                     write(step.frame, hold=hold)  # type: ignore[union-attr]
@@ -316,21 +326,24 @@ class DirectConversation:
             )
         if wire.is_idle or not wire.look():
             return True
+        self._notice_gone(now)
+        return True
+
+    def _notice_gone(self, now: float) -> None:
+        """The peer is gone while user code is busy."""
+        wire, settings = self.wire, self.driver.settings
         if not self._gone_at:
             self._gone_at = now
             for future in list(self._awaited):
                 future.cancel()
         elif self._gone_at + settings.grace_s < now and not self._is_stuck:
             with wire.lock:
-                if self._is_over:
-                    return False
-                self._is_stuck = True
-                self.driver.threads.stuck += 1
+                self._is_stuck = not self._is_over
+                self.driver.threads.stuck += self._is_stuck
             self._say(
                 logging.WARNING,
                 "a sync function ignores that its invocation ended; its thread is abandoned until it returns",
             )
-        return True
 
     def _say(self, level: int, text: str) -> None:
         invocation = self.invocation
@@ -348,6 +361,8 @@ class DirectConversation:
         async def run() -> Any:
             return await awaitable
 
+        if self.driver.loop is None:
+            return _too_late(awaitable)
         future = asyncio.run_coroutine_threadsafe(run(), self.driver.loop)
         self._awaited.add(future)
         try:
@@ -392,4 +407,4 @@ def _too_late(awaitable: Awaitable[Any]) -> Any:
     close = getattr(awaitable, "close", None)
     if close is not None:
         close()  # else Python warns of a coroutine that was never awaited, far from here
-    raise TypeError("an invocation that has ended can await nothing")
+    raise TypeError("a sync function returned an awaitable, and nothing here can await it any more")

@@ -21,6 +21,7 @@ from invoker.errors import ShuttingDown
 if TYPE_CHECKING:
     from invoker.drive.direct import DirectConversation
     from invoker.drive.pump import Conversation
+    from invoker.drive.reactor import Reactor
 
 __all__ = ["Driver", "DriverSettings"]
 
@@ -58,7 +59,7 @@ class Driver:
         self.threads = Threads(self.settings.threads)
         self.sweeper = Sweeper()
         self.loop: asyncio.AbstractEventLoop | None = None
-        self.conversations: set[Conversation] = set()
+        self.conversations: set[Conversation | Reactor] = set()
         self.direct: set[DirectConversation] = set()
         self.leaving: set[asyncio.Future[None]] = set()
         self._quiet = asyncio.Event()
@@ -72,12 +73,12 @@ class Driver:
             return LoopRunner(invocation, host, grace_s=settings.grace_s, debug=settings.debug)
         return ThreadRunner(invocation, host, threads=self.threads, grace_s=settings.grace_s, debug=settings.debug)
 
-    def entered(self, conversation: Conversation) -> None:
+    def entered(self, conversation: Conversation | Reactor) -> None:
         """A conversation begins."""
         self.conversations.add(conversation)
         self._quiet.clear()
 
-    def exited(self, conversation: Conversation) -> None:
+    def exited(self, conversation: Conversation | Reactor) -> None:
         """A conversation is over."""
         self.conversations.discard(conversation)
         self._look_quiet()

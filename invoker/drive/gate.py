@@ -2,9 +2,9 @@
 
 Each operation on a completion queue releases the interpreter's lock; with many threads at work, each release wakes
 another one, and the machine is busy with switching. So threads whose functions are quick take turns: in order of
-arrival, a turn lasting from news to the next wait, or until others have waited for a batch of frames. A turn that takes
-longer than a beat of the sweeper is over for the gate, so user code that blocks stalls nobody; a thread whose function is
-not quick does not come here at all.
+arrival, a turn lasting from news to the next wait, or until others have waited for a batch of frames. A turn that
+takes longer than a beat of the sweeper is over for the gate, so user code that blocks stalls nobody; a thread whose
+function is not quick does not come here at all.
 """
 
 from __future__ import annotations

@@ -38,7 +38,8 @@ class Several:
     def __init__(self, conversation: DirectConversation, invocation: Invocation, inputs: Sequence[DirectInput]) -> None:
         self.conversation = conversation
         self.invocation = invocation
-        self.wire: Any = conversation.wire
+        wire: Any = conversation.wire  # a `Line`, of which this uses more than its owner does
+        self.wire = wire
         self.changed: threading.Condition = self.wire.share()
         self._running = 0
         for one in inputs:
@@ -142,7 +143,7 @@ class Several:
             raise StopInvocation("the invocation is over")
         invocation.emit(index, message)
         for step in self.conversation.session.deliver(Emitted(invocation.key, index, message)):
-            wire.put(step.frame)
+            wire.put(step.frame)  # type: ignore[union-attr]  # an output is only ever sent
 
     def _raised(self, error: BaseException) -> None:
         if isinstance(error, StopInvocation) and not isinstance(error, InputCancelled):

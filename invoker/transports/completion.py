@@ -1,9 +1,10 @@
 """The fast door: riff calls on grpcio's own completion queues, without a hop for each message.
 
-**Direct.** When every function is sync, a call gets a completion queue and a thread of its own (`Line`, `DirectConversation`). One thread of the
-pool *leads*: it waits on the server's queue, hands events of all other methods (health, reflection) to the loop, and
-serves a riff call itself. Another takes the lead when it may be away for long: at once, or, while calls are so short that
-a hand-over would cost more than they do, when it is about to wait or has not come back for a beat of the sweeper.
+**Direct.** When every function is sync, a call gets a completion queue and a thread of its own (`Line`,
+`DirectConversation`). One thread of the pool *leads*: it waits on the server's queue, hands events of all other methods
+(health, reflection) to the loop, and serves a riff call itself. Another takes the lead when it may be away for long: at
+once, or, while calls are so short that a hand-over would cost more than they do, when it is about to wait or has not
+come back for a beat of the sweeper.
 
 **On the loop.** When any function is async, all calls share the server's queue, which the loop drains itself (`Lender`,
 `LoopLine`, `Reactor`); a sync function beside async ones runs in a thread of the pool, a hop away from its call.
@@ -104,7 +105,7 @@ class CompletionDoor:
         Raises:
             StartupError: The address cannot be bound (R-006).
         """
-        private = None if self._credentials is None else self._credentials._credentials  # noqa: SLF001
+        private = None if self._credentials is None else getattr(self._credentials, "_credentials")  # noqa: B009 - the stubs do not know it
         port = int(self._server.add_http2_port(address.encode(), private))
         if port == 0:
             raise StartupError(

@@ -7,16 +7,18 @@ public door serves instead. ADR 0006 says what is used, and how a new release is
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import threading
 import time
 from typing import Any
 
 import grpc
 
-try:
-    from grpc._cython import cygrpc
-except ImportError:  # a grpcio without its compiled half, or with another layout
-    cygrpc = None  # type: ignore[assignment]
+cygrpc: Any = None
+"""grpcio's private layer; None where a release has none, or keeps it elsewhere."""
+with contextlib.suppress(ImportError):
+    cygrpc = importlib.import_module("grpc._cython.cygrpc")
 
 __all__ = ["BUFFER_HINT", "NO_FLAGS", "cygrpc", "unusable"]
 
@@ -55,6 +57,8 @@ def unusable() -> str:
         return "it has no grpc._cython.cygrpc"
     missing = [name for name in _SYMBOLS if not hasattr(cygrpc, name)]
     missing += [f"Server.{name}" for name in _SERVER_METHODS if not hasattr(cygrpc.Server, name)]
+    if not hasattr(grpc.ServerCredentials(None), "_credentials"):  # type: ignore[arg-type]  # only looked at
+        missing.append("ServerCredentials._credentials")
     if missing:
         return f"its private layer lacks {', '.join(missing)}"
     try:
@@ -109,7 +113,8 @@ def _serve_one(server: Any, queue: Any, private: Any) -> str:
     accepted = queue.poll(time.time() + _PROBE_S)
     if accepted.tag != "accept" or not accepted.success:
         return "a registered call is not announced by its tag"
-    call, frame, seen = accepted.call, None, set()
+    call, frame = accepted.call, None
+    seen: set[str] = set()
     receive = cygrpc.ReceiveMessageOperation(NO_FLAGS)
     call.start_server_batch((cygrpc.ReceiveCloseOnServerOperation(NO_FLAGS),), "close")
     call.start_server_batch((cygrpc.SendInitialMetadataOperation((), NO_FLAGS), receive), "open")

@@ -1,9 +1,9 @@
 """`Lender` and `LendingLoop`: an asyncio loop that drains a completion queue itself.
 
-A loop cannot sleep on sockets and on grpcio's queue at once. So it looks at the queue in each of its turns, which costs a
-microsecond, and only while it sleeps it *lends* the queue to a thread that does nothing but wait there: that thread
-takes one event, rings the loop awake through an eventfd, and parks until the queue is lent again. Under load the loop
-never sleeps, and no thread is woken for a message.
+A loop cannot sleep on sockets and on grpcio's queue at once. So it looks at the queue in each of its turns, which
+costs a microsecond, and only while it sleeps it *lends* the queue to a thread that does nothing but wait there: that
+thread takes one event, rings the loop awake through an eventfd, and parks until the queue is lent again. Under load
+the loop never sleeps, and no thread is woken for a message.
 
 On a loop of another kind (uvloop, or one that a program brought along) the thread keeps the queue for good and tells
 the loop of what it took; that is slower and otherwise the same.
@@ -42,7 +42,7 @@ class LendingLoop(asyncio.SelectorEventLoop):
         super().__init__(self.lending)
 
 
-class _LendingSelector(selectors.DefaultSelector):  # type: ignore[valid-type,misc]  # it is chosen at run time
+class _LendingSelector(selectors.DefaultSelector):
     """Looks at a lender's queue whenever the loop looks at its sockets."""
 
     lender: Lender | None = None

@@ -1,7 +1,7 @@
 """`Line`: one gRPC call on a completion queue of its own, driven by the thread that runs its function.
 
-Theory. A call allows one receive and one send at a time; each is posted, and done when its event comes off the queue. The
-thread looks at the queue (a microsecond) and sleeps there only when nothing is left to do, so what has arrived
+Theory. A call allows one receive and one send at a time; each is posted, and done when its event comes off the queue.
+The thread looks at the queue (a microsecond) and sleeps there only when nothing is left to do, so what has arrived
 meanwhile is received in one go, a few frames *ahead* of the function. A frame that is written may be *held*: if another
 follows, it leaves with the hint that more is coming, and the transport sends both at once; before the thread sleeps, it
 leaves without. Who holds a frame promises to come back at once; the `Sweeper` sends what is held for longer than one of
@@ -83,8 +83,8 @@ class Line:
     __slots__ = (
         "_call", "_frames", "_gate", "_headers_due", "_held", "_high_bytes", "_high_frames", "_is_accepted",
         "_is_finished", "_is_quick", "_pending", "_poll", "_polling", "_post", "_reading", "_receive", "_sending",
-        "_sweeper", "_ticket", "_turn_began", "before_wait", "changed", "is_ended", "is_gone", "is_swept", "lock", "queue",
-        "seen", "settles",
+        "_sweeper", "_ticket", "_turn_began", "before_wait", "changed", "is_ended", "is_gone", "is_swept", "lock",
+        "queue", "seen", "settles",
     )  # fmt: skip
 
     def __init__(
@@ -176,8 +176,9 @@ class Line:
             if self._sending:
                 self._settle()
             with self.lock:
-                if self._held is not None and not self.is_gone:
-                    self._send(self._held, BUFFER_HINT if hold else NO_FLAGS)
+                held = self._held  # the sweeper may have sent it meanwhile
+                if held and not self.is_gone:
+                    self._send(held, BUFFER_HINT if hold else NO_FLAGS)
         if hold:
             self._held = frame
             if not self.is_swept:

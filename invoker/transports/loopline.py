@@ -1,8 +1,9 @@
 """`LoopLine`: one gRPC call on the loop's completion queue; nothing here waits.
 
-A call allows one receive and one send at a time. Frames are received as long as the conversation wants any. A frame that
-is written waits for the end of the loop's turn: if another one follows it by then, it leaves with the hint that more is
-coming, and the transport sends both at once; the last one of a turn leaves without the hint, so none is left behind.
+A call allows one receive and one send at a time. Frames are received as long as the conversation wants any. A frame
+that is written waits for the end of the loop's turn: if another one follows it by then, it leaves with the hint that
+more is coming, and the transport sends both at once; the last one of a turn leaves without the hint, so none is left
+behind.
 Send and receive are never one batch here: the function may give up its wait for input (a time-out) and write, which it
 could not before the receive is done.
 """
@@ -18,6 +19,10 @@ from invoker.transports.details import clip
 from invoker.transports.lending import Lender
 
 __all__ = ["LoopLine"]
+
+
+_ROOM = 2
+"""Frames that may wait to be sent: one for its turn, and one behind it."""
 
 
 class Listener(Protocol):
@@ -100,7 +105,7 @@ class LoopLine:
             self._lender.dispatch()
         if not self._sending and out and not self.is_gone:
             self._send(out.popleft(), BUFFER_HINT)
-        return len(out) < 2  # noqa: PLR2004 - one on its way and one held
+        return len(out) < _ROOM
 
     async def room(self) -> None:
         """Wait until a frame may be written."""
@@ -164,7 +169,7 @@ class LoopLine:
             self.is_gone = True
         if self._is_due or self.is_gone:
             self._advance()
-        if self._room is not None and len(self._out) < 2 and not self._room.done():  # noqa: PLR2004 - as above
+        if self._room is not None and len(self._out) < _ROOM and not self._room.done():
             self._room.set_result(None)
 
     def _on_read(self, event: Any) -> None:

@@ -27,7 +27,7 @@ class Handlers:
     """The methods of the servicers that were added, by path; stands in for a server when one is added."""
 
     def __init__(self) -> None:
-        self._generic: list[grpc.GenericRpcHandler[Any, Any]] = []
+        self._generic: list[Any] = []
 
     def add_generic_rpc_handlers(self, handlers: Sequence[Any]) -> None:
         """As ``grpc.aio.Server``; called by generated code."""
@@ -40,7 +40,7 @@ class Handlers:
         """The handler of a method, or None."""
         details = _Details(method, metadata)
         for one in self._generic:
-            found = one.service(details)  # type: ignore[arg-type]  # only these two attributes are looked at
+            found = one.service(details)
             if found is not None:
                 return found
         return None
@@ -54,7 +54,7 @@ class _Details:
         self.invocation_metadata = metadata
 
 
-class _Aborted(Exception):  # noqa: N818 - it is not an error of ours
+class _Aborted(Exception):
     """The servicer has chosen its status."""
 
 

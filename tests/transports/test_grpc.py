@@ -1,22 +1,22 @@
-"""The grpc.aio door, with grpc's own client on loopback."""
+"""The gRPC doors: what holds for the public one and for each kind of the fast one, with grpc's own client on loopback."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from urllib.parse import quote
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator
 
 import grpc
-import grpc.aio
 import pytest
 
-from invoker._pb.riff import riff_rpc_pb2 as pb
 from invoker.errors import StartupError
-from invoker.transports.details import DETAIL_BYTES, clip
-from invoker.transports.grpc import GrpcDoor
-from tests.drive.memory import driver_of
+from tests.transports.riff import FAST, KINDS, Riff, data, eventually, form, start
 
-PATH = "/streaming.Riff/Invoke"
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest) -> str:
+    return request.param
 
 
 async def agen(xs: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -24,201 +24,307 @@ async def agen(xs: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         yield x
 
 
-def start(accept="*/*"):
-    return pb.InputSignal(start=pb.StartFrame(expectedContentTypes=[accept])).SerializeToString()
+def gen(xs: Iterator[bytes]) -> Iterator[bytes]:
+    yield from xs
 
 
-def data(payload):
-    return pb.InputSignal(data=pb.InputFrame(payload=payload)).SerializeToString()
+def total(seen, left):
+    """A function that sums up, and tells whether it did and that it left."""
 
-
-class Opened:
-    def __init__(self, *functions, **settings):
-        self.driver = driver_of(*functions)
-        self.door = GrpcDoor(self.driver, **settings)
-
-    async def __aenter__(self):
-        self.port = self.door.bind("127.0.0.1:0")
-        await self.door.start()
-        self.channel = grpc.aio.insecure_channel(f"127.0.0.1:{self.port}")
-        return self
-
-    async def __aexit__(self, *_):
-        await self.channel.close()
-        await self.door.stop(0)
-        await self.driver.left(5)
-        self.driver.threads.close()
-
-    def call(self, **options):
-        return self.channel.stream_stream(options.pop("path", PATH))(**options)
-
-
-async def test_R006_a_taken_port_is_refused():
-    """Two servers never share a port by accident; the text names the address."""
-    async with Opened(agen) as first:
-        second = GrpcDoor(first.driver)
-        with pytest.raises(StartupError, match=rf"127\.0\.0\.1:{first.port} .*in use"):
-            second.bind(f"127.0.0.1:{first.port}")
-        await second.stop(0)
-
-
-async def test_R007_other_methods_are_unimplemented():
-    """Only /streaming.Riff/Invoke is served."""
-    async with Opened(agen) as opened:
-        for path in ("/streaming.Riff/Other", "/other.Riff/Invoke"):
-            call = opened.call(path=path)
-            assert await call.code() is grpc.StatusCode.UNIMPLEMENTED
-
-
-async def test_R133_headers_leave_as_soon_as_the_start_frame_is_accepted():
-    """The client sees initial metadata before the first output."""
-    async with Opened(agen) as opened:
-        call = opened.call()
-        await call.write(start())
-        await asyncio.wait_for(call.initial_metadata(), 5)
-        await call.done_writing()
-        assert await call.read() is grpc.aio.EOF
-        assert await call.code() is grpc.StatusCode.OK
-
-
-async def test_R109_a_cancelled_aggregator_never_commits():
-    """A cancel first looks like an end; the sum of a truncated stream must not be taken for the whole."""
-    committed, gone = [], asyncio.Semaphore(0)
-
-    async def total(xs: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    def sync(xs: Iterator[bytes]) -> Iterator[bytes]:
         try:
-            values = [x async for x in xs]
-            committed.append(len(values))
-            yield b"done"
+            count = sum(1 for _ in xs)
+            seen.append(count)
+            yield str(count).encode()
         finally:
-            gone.release()
+            left.release()
 
-    async with Opened(total) as opened:
-        for _ in range(20):
-            call = opened.call()
-            await call.write(start())
-            await call.initial_metadata()
+    async def asyn(xs: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        try:
+            count = len([x async for x in xs])
+            seen.append(count)
+            yield str(count).encode()
+        finally:
+            left.release()
+
+    return sync, asyn
+
+
+def test_R006_a_taken_port_is_refused(kind):
+    """Two servers never share a port by accident; the text names the address."""
+    with Riff(kind, form(kind, gen, agen)) as riff:
+        second = Riff(kind, form(kind, gen, agen))
+
+        async def bind() -> None:
+            door = type(riff.door)(second.driver)
+            with pytest.raises(StartupError, match=rf"127\.0\.0\.1:{riff.port} .*in use"):
+                door.bind(f"127.0.0.1:{riff.port}")
+            await door.stop(0)
+
+        riff.run(bind())
+
+
+def test_R007_other_methods_are_unimplemented(kind):
+    """Only /streaming.Riff/Invoke is served."""
+    with Riff(kind, form(kind, gen, agen)) as riff:
+        for path in ("/streaming.Riff/Other", "/other.Riff/Invoke"):
+            assert riff.raw(path=path).half_close().code is grpc.StatusCode.UNIMPLEMENTED
+
+
+@pytest.mark.parametrize("size", [0, 1, 64 * 1024, 3 * 1024 * 1024])
+def test_payloads_of_any_size_come_back(kind, size):
+    """From nothing to just below the limit."""
+    with Riff(kind, form(kind, gen, agen)) as riff:
+        payloads = [bytes([number]) * size for number in range(3)]
+        assert riff.call(*payloads).rest() == payloads
+
+
+@pytest.mark.timeout(15)
+def test_the_order_of_many_frames_is_kept(kind):
+    """5,000 frames, all under way at once."""
+    with Riff(kind, form(kind, gen, agen)) as riff:
+        payloads = [str(number).encode() for number in range(5000)]
+        assert riff.call(*payloads).rest() == payloads
+
+
+def test_R133_headers_leave_as_soon_as_the_start_frame_is_accepted(kind):
+    """The client sees initial metadata before the first output, of a function that waits for input or for itself."""
+    go = threading.Event()
+
+    def sync(xs: Iterator[bytes]) -> Iterator[bytes]:
+        go.wait(10)
+        yield from xs
+
+    async def asyn(xs: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        while not go.is_set():
+            await asyncio.sleep(0.01)
+        async for x in xs:
+            yield x
+
+    with Riff(kind, form(kind, gen, agen), form(kind, sync, asyn)) as riff:
+        for name in (form(kind, "gen", "agen"), form(kind, "sync", "asyn")):
+            for _ in range(3):  # the first call of a door is served otherwise than those that follow quick ones
+                began = time.monotonic()
+                call = riff.call(metadata=(("invoker-function", name),), timeout=5)
+                call.rpc.initial_metadata()
+                assert time.monotonic() - began < 1
+                go.set()
+                assert call.rest() == []
+                go.clear()
+
+
+def test_R109_a_cancelled_aggregator_never_commits(kind, request):
+    """A cancel first looks like an end; the sum of a truncated stream must not be taken for the whole."""
+    committed, left = [], threading.Semaphore(0)
+    with Riff(kind, form(kind, *total(committed, left))) as riff:
+        for number in range(20 if kind == "aio" else 200):
+            call = riff.call()
+            call.rpc.initial_metadata()
             for _ in range(3):
-                await call.write(data(b"1"))
+                call.data(b"1")
+            if number % 2:
+                time.sleep(0.0005)
             call.cancel()
-            await asyncio.wait_for(gone.acquire(), 5)
+            call.half_close()
+            assert left.acquire(timeout=5)
         assert committed == []
 
 
-async def test_R120_garbage_on_the_wire_fails_this_call_only():
-    """Bytes that are no protobuf message are a Protocol Violation."""
-    async with Opened(agen) as opened:
-        call = opened.call()
-        await call.write(b"\xff\xff\xff")
-        assert await call.code() is grpc.StatusCode.UNKNOWN
-        assert (await call.details()).startswith("Invoker: Protocol Violation")
+def test_R109_an_end_completes_the_inputs(kind):
+    """With frames and without."""
+    seen, left = [], threading.Semaphore(0)
+    with Riff(kind, form(kind, *total(seen, left))) as riff:
+        assert riff.call(*[b"x"] * 7).rest() == [b"7"]
+        assert riff.call().rest() == [b"0"]
+        assert seen == [7, 0]
 
 
-async def test_R121_an_oversize_frame_is_an_error_for_the_function_too():
-    """The client gets RESOURCE_EXHAUSTED; the function does not see a clean end."""
-    seen, left = [], asyncio.Event()
+def test_R110_R115_a_cancel_fails_the_inputs_and_closes_the_function(kind):
+    """A function that waits for input sees an error there, not an end; its `finally` runs within a second."""
+    seen, left = [], threading.Semaphore(0)
 
-    async def watch(xs: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    def sync(xs: Iterator[bytes]) -> Iterator[bytes]:
         try:
-            async for _ in xs:
-                seen.append("value")
-            seen.append("end")
-            yield b""
+            for x in xs:
+                seen.append(x)
+                yield x
+            seen.append(b"end")
+        except BaseException as error:
+            seen.append(type(error).__name__)
+            raise
         finally:
-            left.set()
+            left.release()
 
-    async with Opened(watch, max_message_bytes=1000) as opened:
-        call = opened.call()
-        await call.write(start())
-        await call.initial_metadata()
-        await call.write(data(bytes(5000)))
-        assert await call.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
-        await asyncio.wait_for(left.wait(), 5)
+    async def asyn(xs: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        try:
+            async for x in xs:
+                seen.append(x)
+                yield x
+            seen.append(b"end")
+        except BaseException as error:
+            seen.append(type(error).__name__)
+            raise
+        finally:
+            left.release()
+
+    with Riff(kind, form(kind, sync, asyn)) as riff:
+        call = riff.call(b"x")
+        assert call.read() == b"x"
+        call.cancel()
+        assert left.acquire(timeout=1)
+        assert seen == [b"x", "InputCancelled"]
+        assert eventually(lambda: not riff.driver.engine.running)
+
+
+def test_R113_what_was_emitted_before_an_error_is_delivered(kind):
+    """Three frames, then UNKNOWN."""
+
+    def sync(xs: Iterator[bytes]) -> Iterator[bytes]:
+        yield from (b"1", b"2", b"3")
+        raise ValueError("boom")
+
+    async def asyn(xs: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        for one in (b"1", b"2", b"3"):
+            yield one
+        raise ValueError("boom")
+
+    with Riff(kind, form(kind, sync, asyn)) as riff:
+        for _ in range(5):
+            payloads, code, text = riff.call().ending()
+            assert payloads == [b"1", b"2", b"3"]
+            assert (code, text) == (grpc.StatusCode.UNKNOWN, "Invoker: Unexpected Error: ValueError: boom")
+
+
+def test_R114_a_function_may_end_before_its_input(kind):
+    """The call ends with OK at once, while its client still writes."""
+
+    def sync(xs: Iterator[bytes]) -> Iterator[bytes]:
+        yield next(xs)
+
+    async def asyn(xs: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        yield await anext(aiter(xs))
+
+    with Riff(kind, form(kind, sync, asyn)) as riff:
+        for _ in range(5):
+            call = riff.call(*[b"x" * 1000] * 500)
+            assert call.ending() == ([b"x" * 1000], grpc.StatusCode.OK, "")
+
+
+def test_R120_garbage_on_the_wire_fails_this_call_only(kind):
+    """Bytes that are no protobuf message are a Protocol Violation, as the first frame and later."""
+    with Riff(kind, form(kind, gen, agen)) as riff:
+        good = riff.call(b"x")
+        for frames in ([b"\xff\xff\xff"], [start(), b"\xff\xff\xff"]):
+            _, code, text = riff.raw(*frames).ending()
+            assert code is grpc.StatusCode.UNKNOWN
+            assert text.startswith("Invoker: Protocol Violation")
+        assert good.rest() == [b"x"]
+
+
+def test_R121_an_oversize_frame_is_an_error_for_the_function_too(kind):
+    """The client gets RESOURCE_EXHAUSTED; the function does not see a clean end."""
+    seen, left = [], threading.Semaphore(0)
+    with Riff(kind, form(kind, *total(seen, left)), door={"max_message_bytes": 1000}) as riff:
+        for count in (0, 3, 40):
+            call = riff.call(*[b"x"] * count)
+            call.rpc.initial_metadata()
+            call.data(bytes(5000))
+            assert call.code is grpc.StatusCode.RESOURCE_EXHAUSTED
+            assert left.acquire(timeout=5)
         assert seen == []
+        assert riff.call(b"x").rest() == [b"1"]
 
 
-async def test_R122_an_output_too_large_for_the_peer_ends_that_call_cleanly():
-    """It is the peer's limit: its call fails, the generator is closed, the server lives on."""
-    closed = asyncio.Event()
+@pytest.mark.parametrize("is_endless", [False, True])
+def test_R122_an_output_too_large_for_the_peer_ends_that_call_cleanly(kind, is_endless):
+    """It is the peer's limit: its call fails, the generator is closed within a second, the server lives on."""
+    closed = threading.Semaphore(0)
 
-    async def large(xs: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    def sync(xs: Iterator[bytes]) -> Iterator[bytes]:
+        try:
+            for x in xs:
+                yield x
+                while is_endless:
+                    yield x
+        finally:
+            closed.release()
+
+    async def asyn(xs: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         try:
             async for x in xs:
                 yield x
+                while is_endless:
+                    yield x
         finally:
-            closed.set()
+            closed.release()
 
-    async with Opened(large) as opened:
-        options = [("grpc.max_receive_message_length", 1000)]
-        async with grpc.aio.insecure_channel(f"127.0.0.1:{opened.port}", options=options) as narrow:
-            call = narrow.stream_stream(PATH)()
-            await call.write(start())
-            await call.write(data(bytes(5000)))
-            with pytest.raises(grpc.aio.AioRpcError):
-                await call.read()
-            assert await call.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
-        await asyncio.wait_for(closed.wait(), 5)
-        call = opened.call()
-        await call.write(start())
-        await call.write(data(b"x"))
-        await call.done_writing()
-        assert pb.OutputSignal.FromString(await call.read()).data.payload == b"x"
-        assert await call.code() is grpc.StatusCode.OK
+    with Riff(kind, form(kind, sync, asyn)) as riff, riff.connect(max_receive_message_length=1000) as narrow:
+        for _ in range(3):
+            assert riff.call(bytes(5000), channel=narrow).code is grpc.StatusCode.RESOURCE_EXHAUSTED
+            assert closed.acquire(timeout=1)
+        if not is_endless:
+            assert riff.call(b"x").rest() == [b"x"]
 
 
-async def test_R124_the_deadline_of_the_call_reaches_the_function():
-    """The client sees DEADLINE_EXCEEDED and the function is stopped."""
-    stopped = asyncio.Event()
+def test_R124_the_deadline_of_the_call_reaches_the_function(kind):
+    """The client sees DEADLINE_EXCEEDED; the function is stopped, and the ending says why."""
+    left, endings = threading.Semaphore(0), []
 
-    async def forever(xs: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    def sync(xs: Iterator[bytes]) -> Iterator[bytes]:
+        try:
+            yield from xs
+        finally:
+            left.release()
+
+    async def asyn(xs: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         try:
             await asyncio.sleep(3600)
             yield b""
         finally:
-            stopped.set()
+            left.release()
 
-    async with Opened(forever) as opened:
-        call = opened.call(timeout=0.2)
-        await call.write(start())
-        assert await call.code() is grpc.StatusCode.DEADLINE_EXCEEDED
-        await asyncio.wait_for(stopped.wait(), 5)
-
-
-@pytest.mark.parametrize("text", ["x" * 20_000, "日" * 20_000, "\n%\x00" * 5000, "a\ud800b" * 3000, "", "short"])
-def test_R118_a_status_text_keeps_its_limit_on_a_character_boundary(text):
-    """At most 4096 bytes once percent-encoded, and always encodable."""
-    clipped = clip(text)
-    safe = "".join(chr(code) for code in range(0x20, 0x7F) if chr(code) != "%")
-    assert len(quote(clipped, safe=safe)) <= DETAIL_BYTES
-    assert clipped.encode().decode() == clipped
-    if len(text) < 10:
-        assert clipped == text
+    with Riff(kind, form(kind, sync, asyn)) as riff:
+        riff.driver.engine.on_close.append(lambda invocation: endings.append(type(invocation.error).__name__))
+        call = riff.call(timeout=0.2)
+        assert call.code is grpc.StatusCode.DEADLINE_EXCEEDED
+        assert left.acquire(timeout=2)
+        assert eventually(lambda: endings)
+        assert endings == ["DeadlineExceeded"]
 
 
-async def test_R118_a_long_error_keeps_its_status_at_the_client():
+def test_R118_a_long_error_keeps_its_status_at_the_client(kind):
     """20 kB of error text arrive as UNKNOWN, cut, and not as RESOURCE_EXHAUSTED."""
 
-    async def boom(xs: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    def sync(xs: Iterator[bytes]) -> Iterator[bytes]:
+        raise ValueError("日" * 20_000)
+
+    async def asyn(xs: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         raise ValueError("日" * 20_000)
         yield b""
 
-    async with Opened(boom) as opened:
-        call = opened.call()
-        await call.write(start())
-        assert await call.code() is grpc.StatusCode.UNKNOWN
-        assert (await call.details()).startswith("Invoker: Unexpected Error: ValueError: 日日")
+    with Riff(kind, form(kind, sync, asyn)) as riff:
+        _, code, text = riff.call().ending()
+        assert code is grpc.StatusCode.UNKNOWN
+        assert text.startswith("Invoker: Unexpected Error: ValueError: 日日")
 
 
-async def test_a_catalogue_is_chosen_by_metadata():
+def test_a_catalogue_is_chosen_by_metadata(kind):
     """``invoker-function`` names the function; a wrong name lists what there is."""
 
-    async def other(xs: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    def other(xs: Iterator[bytes]) -> Iterator[bytes]:
         yield b"other"
 
-    async with Opened(agen, other) as opened:
-        call = opened.call(metadata=(("invoker-function", "other"),))
-        await call.write(start())
-        assert pb.OutputSignal.FromString(await call.read()).data.payload == b"other"
-        call = opened.call(metadata=(("invoker-function", "nope"),))
-        await call.write(start())
-        assert "this invoker serves agen, other" in await call.details()
+    with Riff(kind, form(kind, gen, agen), other) as riff:
+        assert riff.call(metadata=(("invoker-function", "other"),)).rest() == [b"other"]
+        _, _, text = riff.call(metadata=(("invoker-function", "nope"),)).ending()
+        assert f"this invoker serves {form(kind, 'gen', 'agen')}, other" in text
+
+
+@pytest.mark.parametrize("fast", FAST)
+def test_a_second_start_frame_fails_its_call_only(fast):
+    """R-046 through the whole door."""
+    with Riff(fast, form(fast, gen, agen)) as riff:
+        assert riff.raw(start(), start()).code is grpc.StatusCode.UNKNOWN
+        assert riff.raw(data(b"x")).code is grpc.StatusCode.UNKNOWN
+        assert riff.raw().half_close().code is not grpc.StatusCode.INTERNAL
+        assert riff.call(b"x").rest() == [b"x"]
