@@ -47,6 +47,9 @@ _AHEAD = 16
 _QUICK_S = 0.001
 """A call that is over within this time need not give the lead away."""
 
+_CUT_S = 1.0
+"""Calls that were cut have so long at least until they are gone."""
+
 _OTHER, _SHUTDOWN = object(), object()
 _NEVER_S = 1e12  # a deadline beyond this many seconds is none
 
@@ -142,7 +145,7 @@ class CompletionDoor:
         except TimeoutError:
             self._server.cancel_all_calls()
             try:
-                async with asyncio.timeout(grace_s):
+                async with asyncio.timeout(max(grace_s, _CUT_S)):
                     await self._stopped.wait()
             except TimeoutError:
                 log.warning("calls are left whose functions do not return; they end with the process")
