@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from tests.conftest import SLOW
 from tests.serving import ROOT, serving
 
-
 _SERVED = {
     "fast": (("functions.conformance", "fast"), ("tests.sync_catalogue", "fast")),
     "aio": (("functions.conformance", "aio"),),
