@@ -31,13 +31,14 @@ class Bar:
     pale: bool = False
 
 
-def chart(title: str, unit: str, groups: Sequence[tuple[str, Sequence[Bar]]]) -> str:
+def chart(title: str, unit: str, groups: Sequence[tuple[str, Sequence[Bar]]], *, digits: int = 0) -> str:
     """The text of an SVG file.
 
     Args:
         title: Stands above.
         unit: Of every value.
         groups: A heading and its bars each.
+        digits: After the point of every value.
     """
     most = max((bar.high for _, bars in groups for bar in bars), default=1.0) or 1.0
     lines, y = [], _TOP
@@ -45,7 +46,7 @@ def chart(title: str, unit: str, groups: Sequence[tuple[str, Sequence[Bar]]]) ->
         lines.append(_text(4, y + 12, heading, weight="bold"))
         y += _BAR + 5
         for bar in bars:
-            lines += _drawn(bar, y, (_WIDTH - _LABEL - _VALUE) / most)
+            lines += _drawn(bar, y, (_WIDTH - _LABEL - _VALUE) / most, f"{bar.value:,.{digits}f}")
             y += _BAR + 3
         y += _GAP
     head = [
@@ -60,10 +61,9 @@ def chart(title: str, unit: str, groups: Sequence[tuple[str, Sequence[Bar]]]) ->
     return "\n".join([*head, *lines, "</svg>"]) + "\n"
 
 
-def _drawn(bar: Bar, y: int, scale: float) -> list[str]:
+def _drawn(bar: Bar, y: int, scale: float, number: str) -> list[str]:
     middle = y + _BAR / 2
     left, right = _LABEL + bar.low * scale, _LABEL + bar.high * scale
-    number = f"{bar.value:,.0f}" if bar.value >= 10 else f"{bar.value:.2f}"
     return [
         _text(_LABEL - 6, y + 12, bar.label, anchor="end"),
         (

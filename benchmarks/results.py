@@ -40,7 +40,7 @@ _PLOTS = (
     Plot("calls", "Calls of one frame, 64 in flight", "calls/s", lambda row: row.name in {"calls", "held-calls"}),
     Plot("latency-p50", "Ping-pong, p50", "µs, less is better", lambda row: row.mode == "pingpong", "p50"),
     Plot("latency-p99", "Ping-pong, p99", "µs, less is better", lambda row: row.mode == "pingpong", "p99"),
-    Plot("ratios", "All rows, as multiples of", "bare grpc.aio echo", lambda row: row.mode == "load", against="bare"),
+    Plot("ratios", "All loads", "times the bare grpc.aio echo", lambda row: row.mode == "load", against="bare"),
 )
 
 
@@ -79,7 +79,8 @@ def draw(rows: Sequence[Row], columns: Sequence[Series], found: Samples) -> None
         groups = [(row.title, _bars(plot, row, columns, found)) for row in rows if plot.takes(row)]
         groups = [(title, bars) for title, bars in groups if bars]
         if groups:
-            (PLOTS / f"{plot.name}.svg").write_text(chart(plot.title, plot.unit, groups), encoding="utf-8")
+            text = chart(plot.title, plot.unit, groups, digits=2 if plot.against else 0)
+            (PLOTS / f"{plot.name}.svg").write_text(text, encoding="utf-8")
 
 
 def _bars(plot: Plot, row: Row, columns: Sequence[Series], found: Samples) -> list[Bar]:
