@@ -239,6 +239,8 @@ class Line:
 
     def flush(self) -> None:
         """Send what is held, and the headers."""
+        if self._sending:
+            self.glance()  # the one before it may be done, and nobody has looked
         if self._held is not None:
             if not self._sending and not self.is_gone:
                 self._send(self._held, NO_FLAGS)
