@@ -3,6 +3,7 @@
 import io
 import json
 import logging
+from select import PIPE_BUF
 
 import pytest
 
@@ -12,6 +13,7 @@ from invoker.core.engine import Engine
 from invoker.core.steps import Open
 from invoker.errors import Cancelled, FunctionError
 from invoker.ops import logs
+from invoker.ops.endings import Endings
 from invoker.ops.logs import JsonFormatter, TextFormatter, log_ending, set_up
 from invoker.prepare import prepare_function
 
@@ -90,3 +92,29 @@ def test_R117_each_ending_is_one_line(caplog, error, level):
     assert line.levelname == level
     assert (line.function, line.frames_in) == ("square", 0)
     assert bool(line.exc_info) is (level == "WARNING")
+
+
+@pytest.mark.usefixtures("_restored")
+def test_workers_write_pieces_that_a_pipe_takes_whole(monkeypatch):
+    """Else the lines of two of them, which share standard error, would be mixed up; every line has its label."""
+    monkeypatch.setitem(logs.LABELS, "worker", 3)
+    pieces = []
+    stream = io.StringIO()
+    monkeypatch.setattr(stream, "write", pieces.append)
+    set_up("info", "json", stream=stream)
+    engine = Engine(Catalog([prepare_function(identity).function]), builtin(entry_points=False))
+    endings = Endings()
+    engine.on_close.append(endings)
+    for _ in range(100):
+        invocation = engine.open(Open("a"))
+        invocation.finish(None)
+        engine.close(invocation)
+    endings.close()
+    assert len(pieces) > 1
+    assert all(len(piece) <= PIPE_BUF and piece.endswith("\n") for piece in pieces)
+    lines = [json.loads(line) for piece in pieces for line in piece.splitlines()]
+    assert [line["worker"] for line in lines] == [3] * 100
+
+
+def identity(x: int) -> int:
+    return x
