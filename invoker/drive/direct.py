@@ -22,6 +22,7 @@ from invoker.core.session import Session
 from invoker.core.steps import Close, Emitted, EndInput, Feed, Finished, Open, Send, Step
 from invoker.core.streams import InputStream
 from invoker.drive.driver import Driver
+from invoker.drive.gate import Pace
 from invoker.drive.runner import call_failed, production_failed, shape
 from invoker.drive.several import Several
 from invoker.errors import (
@@ -53,6 +54,7 @@ class Wire(Protocol):
     is_gone: bool
     is_ended: bool
     settles: bool
+    pace: Pace
 
     @property
     def is_idle(self) -> bool:
@@ -185,6 +187,7 @@ class DirectConversation:
         context._wait = self._wait_for  # noqa: SLF001
         # A request/reply function ends with its input; no code of it sees whether that was an end or a cancel.
         self.wire.settles = invocation.function.spec.style is Style.STREAMING
+        self.wire.pace = self.driver.pace(invocation.function)
         self.wire.accepted()
 
     def pull(self, stream: InputStream) -> Any:

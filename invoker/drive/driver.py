@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING
 
 from invoker.core.engine import Engine
 from invoker.core.invocation import Invocation
+from invoker.drive.gate import Pace
 from invoker.drive.loop import LoopRunner
 from invoker.drive.runner import Host, Runner
 from invoker.drive.sweeper import Sweeper
 from invoker.drive.thread import ThreadRunner
 from invoker.drive.threads import Threads
 from invoker.errors import ShuttingDown
+from invoker.lift import Function
 
 if TYPE_CHECKING:
     from invoker.drive.direct import DirectConversation
@@ -58,6 +60,7 @@ class Driver:
         self.settings = settings or DriverSettings()
         self.threads = Threads(self.settings.threads)
         self.sweeper = Sweeper()
+        self._paces: dict[str, Pace] = {}
         self.loop: asyncio.AbstractEventLoop | None = None
         self.conversations: set[Conversation | Reactor] = set()
         self.direct: set[DirectConversation] = set()
@@ -72,6 +75,10 @@ class Driver:
         if invocation.function.spec.is_async:
             return LoopRunner(invocation, host, grace_s=settings.grace_s, debug=settings.debug)
         return ThreadRunner(invocation, host, threads=self.threads, grace_s=settings.grace_s, debug=settings.debug)
+
+    def pace(self, function: Function) -> Pace:
+        """What is known of how long a sync function keeps its thread busy."""
+        return self._paces.setdefault(function.spec.name, Pace())
 
     def entered(self, conversation: Conversation | Reactor) -> None:
         """A conversation begins."""

@@ -1,29 +1,48 @@
 """`Gate`: lets one thread at a time do its work between two waits, so that they do not fight for the interpreter.
 
 Each operation on a completion queue releases the interpreter's lock; with many threads at work, each release wakes
-another one, and the machine is busy with switching. So threads whose functions are quick take turns: in order of
-arrival, a turn lasting from news to the next wait, or until others have waited for a batch of frames. A turn that
-takes longer than a beat of the sweeper is over for the gate, so user code that blocks stalls nobody; a thread whose
-function is not quick does not come here at all.
+another one, and the machine is busy with switching. So they take turns, in order of arrival; a turn lasts from news to
+the next wait, or until others have waited for a batch of frames.
+
+A turn that takes a whole beat of the sweeper belongs to a function that blocks: everybody who waits is let in at once,
+and for a second that function passes by without a turn. So user code that blocks stalls nobody for longer than a beat, and
+once a second at most.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 
-__all__ = ["Gate", "Ticket"]
+__all__ = ["UNGATED", "Gate", "Pace", "Ticket"]
+
+_SLOW_S = 1.0
+
+
+class Pace:
+    """What is known of a function: until when it passes the gate without a turn, on the clock of ``time.monotonic``."""
+
+    __slots__ = ("slow_until",)
+
+    def __init__(self, slow_until: float = 0.0) -> None:
+        self.slow_until = slow_until
+
+
+UNGATED = Pace(float("inf"))
+"""Of threads that never take turns."""
 
 
 class Ticket:
     """A thread's place at the gate."""
 
-    __slots__ = ("bell", "turns")
+    __slots__ = ("bell", "pace", "turns")
 
-    def __init__(self) -> None:
+    def __init__(self, pace: Pace | None = None) -> None:
         self.bell = threading.Lock()
         self.bell.acquire()
+        self.pace = pace or Pace()
         self.turns = 0
 
 
@@ -31,11 +50,11 @@ class Gate:
     """See the module.
 
     Args:
-        on_wait: Called whenever a thread has to wait, so that somebody sees to long turns.
+        on_enter: Called whenever a thread begins a turn or waits for one, so that somebody sees to long turns.
     """
 
-    def __init__(self, on_wait: Callable[[], None]) -> None:
-        self._on_wait = on_wait
+    def __init__(self, on_enter: Callable[[], None]) -> None:
+        self._on_enter = on_enter
         self._lock = threading.Lock()
         self._owner: Ticket | None = None
         self._waiting: deque[Ticket] = deque()
@@ -47,17 +66,21 @@ class Gate:
         return bool(self._waiting)
 
     def enter(self, me: Ticket) -> None:
-        """Wait for a turn."""
+        """Wait for a turn, unless the function is slow."""
+        slow_until = me.pace.slow_until
+        if slow_until and slow_until > time.monotonic():
+            return
         with self._lock:
             me.turns += 1
-            if self._owner is None:
+            if self._owner is None or self._owner is me:
                 self._owner = me
-                return
-            if self._owner is me:
-                return
-            self._waiting.append(me)
-        self._on_wait()
-        me.bell.acquire()
+                waits = False
+            else:
+                self._waiting.append(me)
+                waits = True
+        self._on_enter()
+        if waits:
+            me.bell.acquire()
 
     def leave(self, me: Ticket) -> None:
         """End the turn, if it has not been ended by `beat`."""
@@ -67,12 +90,15 @@ class Gate:
                     self._pass()
 
     def beat(self) -> bool:
-        """End a turn that lasts since the last beat; whether anybody is at the gate."""
+        """End a turn that has lasted since the last beat; whether anybody is at the gate."""
         with self._lock:
             owner = self._owner
             now = (owner, owner.turns if owner is not None else 0)
             if owner is not None and now == self._seen:
-                self._pass()
+                owner.pace.slow_until = time.monotonic() + _SLOW_S
+                self._owner = None
+                while self._waiting:
+                    self._waiting.popleft().bell.release()
             self._seen = now
             return self._owner is not None
 

@@ -37,14 +37,20 @@ class Swept(Protocol):
 
 
 class Sweeper:
-    """Looks after lines and conversations from a daemon thread, which starts with the first of them."""
+    """Looks after lines and conversations from a daemon thread, which starts with the first of them.
+
+    Attributes:
+        gate: Where the threads of quick functions take turns; long ones end with a beat.
+    """
 
     def __init__(self) -> None:
+        self.gate = Gate(self._call)
         self._conversations: set[Swept] = set()
         self._hot: set[Any] = set()
-        self.gate = Gate(self._stay_awake)
         self._pass_on: Callable[[], None] | None = None
         self._seen: Callable[[], None] | None = None
+        self._is_called = False
+        self._is_asleep = False
         self._beats = 0
         self._wakeup = threading.Event()
         self._lock = threading.Lock()
@@ -58,8 +64,8 @@ class Sweeper:
             if self._thread is None and not self._is_closed:
                 self._thread = threading.Thread(target=self._run, name="invoker-sweeper", daemon=True)
                 self._thread.start()
-            idle = len(self._conversations) == 1
-        if idle:
+            is_first = len(self._conversations) == 1
+        if is_first:
             self._wakeup.set()
 
     def watch(self, line: Any) -> None:
@@ -67,19 +73,19 @@ class Sweeper:
         with self._lock:
             line.is_swept = True
             self._hot.add(line)
-        self._wakeup.set()
+        self._call()
 
-    def lead(self, pass_on: Callable[[], None] | None) -> None:
-        """The thread that leads serves a call (None: no more); after a beat of that, the lead is passed on."""
-        self._pass_on = pass_on
-        if pass_on is not None and not self._beats:
-            self._stay_awake()
+    def lead(self, pass_on: Callable[[], None]) -> None:
+        """The thread that leads serves a call; after a beat of that, the lead is passed on."""
+        with self._lock:
+            self._pass_on = pass_on
+        self._call()
 
-    def _stay_awake(self) -> None:
-        """Somebody counts on the beats: go on with them for a while."""
-        if not self._beats:
-            self._beats = _BEATS
-            self._wakeup.set()
+    def led(self, pass_on: Callable[[], None]) -> None:
+        """That call is over."""
+        with self._lock:
+            if self._pass_on is pass_on:
+                self._pass_on = None
 
     def close(self) -> None:
         """Let the thread end."""
@@ -88,21 +94,46 @@ class Sweeper:
         if self._thread is not None:
             self._thread.join(1.0)
 
+    def _call(self) -> None:
+        """Somebody counts on the beats: go on with them for a while."""
+        self._is_called = True  # said first, looked at second; the thread does it the other way round
+        if self._is_asleep:
+            self._wakeup.set()
+
+    # In the thread.
+
     def _run(self) -> None:
         looked = time.monotonic()
         while not self._is_closed:
-            if self._hot or self._beats:
+            if self._beats or self._hot:
                 time.sleep(BEAT_S)
-                self._beat()
+                self._guarded(self._beat)
             else:
-                self._wakeup.wait(LOOK_S if self._conversations else None)
-                self._wakeup.clear()
+                self._sleep()
             now = time.monotonic()
             if now - looked >= LOOK_S:
                 looked = now
                 self._look(now)
 
+    def _sleep(self) -> None:
+        self._is_asleep = True
+        if not self._is_called:
+            self._wakeup.wait(LOOK_S if self._conversations else None)
+            self._wakeup.clear()
+        self._is_asleep = False
+        if self._is_called:
+            self._beats = _BEATS
+
+    def _guarded(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except Exception:
+            log.exception("the sweeper failed")
+
     def _beat(self) -> None:
+        is_called, self._is_called = self._is_called, False
+        is_busy = self.gate.beat()
+        self._beats = _BEATS if is_called or is_busy or self._pass_on is not None else max(0, self._beats - 1)
         self._beat_lead()
         with self._lock:
             hot = list(self._hot)
@@ -120,14 +151,10 @@ class Sweeper:
                 line.seen = held
 
     def _beat_lead(self) -> None:
-        pass_on, is_busy = self._pass_on, self.gate.beat()
-        if pass_on is None:
-            self._beats = _BEATS if is_busy else max(0, self._beats - 1)
-        elif pass_on is self._seen:
-            self._pass_on = None
+        pass_on = self._pass_on
+        if pass_on is not None and pass_on is self._seen:
+            self.led(pass_on)
             pass_on()
-        else:
-            self._beats = _BEATS
         self._seen = pass_on
 
     def _forget(self, line: Any) -> None:

@@ -62,7 +62,11 @@ class Threads:
             finally:
                 self.leave()
 
-        self.spawn(run)
+        try:
+            self.spawn(run)
+        except BaseException:
+            self.leave()
+            raise
 
     def enter(self) -> None:
         """Take a slot for the calling thread, which must `leave` it.
@@ -83,7 +87,11 @@ class Threads:
             self.busy -= 1
 
     def spawn(self, work: Work) -> None:
-        """Run ``work``, which must not raise, in an idle or a new thread, without a slot."""
+        """Run ``work``, which must not raise, in an idle or a new thread, without a slot.
+
+        Raises:
+            LimitExceeded: The system gives no more threads.
+        """
         with self._lock:
             self._work.append(work)
             if self._idle >= len(self._work):
@@ -91,7 +99,14 @@ class Threads:
                 return
             self._numbers += 1
             name = f"invoker-body-{self._numbers}"
-        threading.Thread(target=self._run, name=name, daemon=True).start()
+        try:
+            threading.Thread(target=self._run, name=name, daemon=True).start()
+        except RuntimeError as error:
+            with self._lock:
+                if work not in self._work:  # a thread that has become idle took it
+                    return
+                self._work.remove(work)
+            raise LimitExceeded(f"no thread can be started for a sync function: {error}") from None
 
     def close(self) -> None:
         """Let idle threads leave at once, and working ones when they are done."""

@@ -15,6 +15,7 @@ ADR 0006 says which private parts of grpcio this stands on.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import logging
 import threading
@@ -27,7 +28,7 @@ import grpc
 from invoker.drive.direct import DirectConversation
 from invoker.drive.driver import Driver
 from invoker.drive.reactor import Reactor
-from invoker.errors import InvocationError, StartupError
+from invoker.errors import InternalError, InvocationError, StartupError
 from invoker.message import EMPTY, Headers
 from invoker.protocols.riff.session import METHOD, SERVICE, RiffSession
 from invoker.transports.cygrpc import cygrpc
@@ -159,8 +160,7 @@ class CompletionDoor:
 
     def _lead(self) -> None:
         """Wait for calls and serve them, until another thread has taken the lead."""
-        queue, loop, me = self._queue, self._loop, object()
-        assert loop is not None
+        queue, me = self._queue, object()
         self._leader = me
         while self._leader is me:
             event = queue.poll()
@@ -169,16 +169,21 @@ class CompletionDoor:
                 if event.success:
                     self._request()
                     self._accept(event, tag.queue, me)
+            elif tag is _SHUTDOWN:
+                self._call_loop(self._stopped.set)
+                return
             elif tag is _OTHER:
                 if event.success:
                     self._request_other()
-                    loop.call_soon_threadsafe(self._serve_other, event)
-            elif tag is _SHUTDOWN:
-                loop.call_soon_threadsafe(self._stopped.set)
-                return
-            elif tag is not None:
-                loop.call_soon_threadsafe(tag, event)
+                    self._call_loop(self._serve_other, event)
+            else:
+                self._call_loop(tag, event)
             del event, tag  # a call that lives on in a variable keeps the server from its shutdown
+
+    def _call_loop(self, callback: Any, *args: Any) -> None:
+        assert self._loop is not None
+        with contextlib.suppress(RuntimeError):  # the loop has closed, so nobody waits for it
+            self._loop.call_soon_threadsafe(callback, *args)
 
     def _pass_on(self, me: object) -> None:
         """Let another thread lead, if this one still does: it may not come back for a while."""
@@ -186,7 +191,11 @@ class CompletionDoor:
             if self._leader is not me:
                 return
             self._leader = None
-        self.driver.threads.spawn(self._lead)
+        try:
+            self.driver.threads.spawn(self._lead)
+        except InvocationError as error:
+            log.error("no other thread can wait for calls: %s", error)
+            self._leader = me  # then this one does, when it is back
 
     def _request(self) -> None:
         """Ask for one more riff call, with a queue of its own."""
@@ -217,20 +226,23 @@ class CompletionDoor:
             log.info("a call was refused", extra={"detail": str(error)})
             self._finish(line, error)
             return
-        sweeper = self.driver.sweeper
-        if self._is_quick:
-            line.before_wait = functools.partial(self._pass_on, me)
-            sweeper.lead(line.before_wait)
-        else:
-            self._pass_on(me)
-        began = time.monotonic()
+        began, pass_on = time.monotonic(), functools.partial(self._pass_on, me)
         try:
+            if self._is_quick:
+                line.before_wait = pass_on
+                self.driver.sweeper.lead(pass_on)
+            else:
+                pass_on()
             self._converse(line, event)
+        except BaseException:
+            # Nothing gets here that we know of. A queue that is dropped with operations under way would freeze the process.
+            log.exception("a call failed inside the invoker")
+            line.cut(int(InternalError.status), str(InternalError()))
+            self._finish(line, InternalError())
         finally:
             threads.leave()
             self._is_quick = time.monotonic() - began < _QUICK_S
-            if self._leader is me:
-                sweeper.lead(None)
+            self.driver.sweeper.led(pass_on)
 
     def _converse(self, line: Line, event: Any) -> None:
         metadata = _metadata(event.invocation_metadata)

@@ -18,39 +18,35 @@ finished    the status is under way      nothing
 
 One lock guards posting, since the sweeper and the drain post too; nobody sleeps on the queue while holding it. One
 thread polls at a time (``_polling``): an event that another thread took would never come back. An empty receive is an
-end or a cancel; of the two, a cancel has its close event on the queue a few microseconds later (R-109).
+end or a cancel; a cancel has its close event on the queue before the event of one more receive (R-109).
 """
 
 from __future__ import annotations
 
-import os
+import logging
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from invoker.drive.gate import Ticket
+from invoker.drive.gate import UNGATED, Pace, Ticket
 from invoker.errors import Cancelled
 from invoker.transports.cygrpc import BUFFER_HINT, NO_FLAGS, cygrpc
 from invoker.transports.details import clip
 
 __all__ = ["Line"]
 
+log = logging.getLogger(__name__)
+
 _SHORT_S = 0.001
 """A wait that is over within this time is none for `Line.before_wait`."""
-
-_YIELDS = 4
-"""How often another thread is let run before an empty receive is taken for the end of the input."""
 
 _AHEAD = 32
 """Frames that are received ahead of the function, if they are there already."""
 
 _LARGE = 16 * 1024
 """A frame of more bytes is not joined by another one ahead of the function."""
-
-_QUICK_S = 100e-6
-"""A function that takes longer than this for a frame need not take turns with others."""
 
 # Tags of events; compared by identity.
 _CLOSE, _READ, _SENT, _OTHER = object(), object(), object(), object()
@@ -77,14 +73,14 @@ class Line:
         is_gone: The peer cancelled, its deadline passed, or the connection broke.
         is_swept: The sweeper looks after what is held.
         seen: What the sweeper saw held at its last beat.
-        settles: Whether an end of the input must be told from a cancel with care; it costs up to a millisecond.
+        settles: Whether the function would see a difference between an end of its input and a cancel.
     """
 
     __slots__ = (
-        "_call", "_frames", "_gate", "_headers_due", "_held", "_high_bytes", "_high_frames", "_is_accepted",
-        "_is_finished", "_is_quick", "_pending", "_poll", "_polling", "_post", "_reading", "_receive", "_sending",
-        "_sweeper", "_ticket", "_turn_began", "before_wait", "changed", "is_ended", "is_gone", "is_swept", "lock",
-        "queue", "seen", "settles",
+        "_call", "_frames", "_gate", "_headers_due", "_held", "_high_bytes", "_high_frames", "_is_accepted", "_is_empty",
+        "_is_finished", "_pending", "_poll", "_polling", "_post", "_reading", "_receive", "_sending", "_slept",
+        "_sweeper", "_ticket", "before_wait", "changed", "is_ended", "is_gone", "is_swept", "lock", "queue", "seen",
+        "settles",
     )  # fmt: skip
 
     def __init__(
@@ -98,6 +94,7 @@ class Line:
         self.is_gone = False
         self.is_swept = False
         self.settles = True
+        self._slept = False
         self.seen: bytes | None = None
         self._call = call
         self._poll = queue.poll
@@ -106,17 +103,24 @@ class Line:
         self._sweeper = sweeper
         self._gate = sweeper.gate
         self._ticket = Ticket()
-        self._turn_began = 0.0
-        self._is_quick = True
         self._high_frames = high_frames
         self._high_bytes = high_bytes
         self._frames: deque[bytes] = deque()
         self._held: bytes | None = None
         self._polling = self._reading = self._sending = False
-        self._headers_due = self._is_accepted = self._is_finished = False
+        self._headers_due = self._is_accepted = self._is_empty = self._is_finished = False
         self._pending = 0
 
     # For the thread that runs the function.
+
+    @property
+    def pace(self) -> Pace:
+        """Of the function; says whether it takes turns with others."""
+        return self._ticket.pace
+
+    @pace.setter
+    def pace(self, pace: Pace) -> None:
+        self._ticket.pace = pace
 
     def open(self) -> None:
         """Watch for the end of the call and ask for the first frame."""
@@ -144,22 +148,24 @@ class Line:
         if not frames:
             with self.lock:
                 self._polling = True
+                if self._slept:  # the peer seems to wait for each reply, so it shall not wait for a look at the queue
+                    self.flush()
             self._receive_ahead()
-            if self._gate.is_waited_for:
-                self._take_turns()
+            if frames and self._gate.is_waited_for:
+                self._gate.leave(self._ticket)
+                self._gate.enter(self._ticket)
             while not frames and not self.is_ended and not self.is_gone:
                 if self._held is not None or self._headers_due:
                     with self.lock:
                         self.flush()
                 self._handle(self._wait())
                 slept = True
+            self._slept = slept
             self._polling = False
         if self.is_gone:
             raise _gone()
         if frames:
             return frames.popleft()
-        if self._is_cancel(slept):
-            raise _gone()
         return None
 
     def write(self, frame: bytes, *, hold: bool) -> None:
@@ -228,14 +234,16 @@ class Line:
             self._headers_due = False
             operations = (cygrpc.SendInitialMetadataOperation((), NO_FLAGS), *operations)
         self._pending += 1
-        self._post(operations, _OTHER)
+        if self._post(operations, _OTHER):
+            self._refused()
 
     def ask(self) -> None:
         """Ask for the next frame, unless that is under way."""
         if not self._reading and not self.is_ended and not self.is_gone and not self._is_finished:
             self._reading = True
             self._pending += 1
-            self._post((self._receive,), _READ)
+            if self._post((self._receive,), _READ):
+                self._refused()
 
     def flush(self) -> None:
         """Send what is held, and the headers."""
@@ -264,8 +272,8 @@ class Line:
         if self.before_wait is not None:
             self.before_wait()
             self.before_wait = None
-        self._is_quick = False
         self._gate.leave(self._ticket)
+        self._ticket.pace = UNGATED
         with self.lock:
             self.flush()
         self.changed = threading.Condition(self.lock)
@@ -332,7 +340,8 @@ class Line:
     def _receive_ahead(self) -> None:
         """Receive what is there already, some frames ahead of the function; the thread is the one that polls."""
         frames, poll, lock = self._frames, self._poll, self.lock
-        while not self.is_ended and not self.is_gone and len(frames) < _AHEAD:
+        most = _AHEAD if self._is_accepted else 1  # the function decides how an end of the input is looked at
+        while not self.is_ended and not self.is_gone and len(frames) < most:
             if not self._reading:
                 with lock:
                     self.ask()
@@ -343,38 +352,6 @@ class Line:
             if frames and len(frames[-1]) > _LARGE:
                 return
 
-    def _is_cancel(self, slept: bool) -> bool:  # noqa: FBT001 - a fact
-        """Whether an empty receive told a cancel: then the close event follows at once (R-109).
-
-        The thread that brings both events may have been interrupted between them, most of all when the first one woke
-        us; so it is given the time to go on, unless an end and a cancel are alike to the function.
-        """
-        if self.look() or not self.settles:
-            return self.is_gone
-        if not slept:
-            for _ in range(_YIELDS):
-                os.sched_yield()
-                if self.look():
-                    break
-            return self.is_gone
-        with self.lock:
-            self._polling = True
-        event = self._poll(time.time() + _SHORT_S)
-        if event.completion_type == _DONE:
-            self._handle(event)
-        self._polling = False
-        return self.look()
-
-    def _take_turns(self) -> None:
-        """Let the others who wait have theirs; how long this one took says whether the function is quick."""
-        now = time.monotonic()
-        self._is_quick = now - self._turn_began < _QUICK_S * (_AHEAD + 1)
-        self._gate.leave(self._ticket)
-        if self._is_quick and self._frames:
-            self._gate.enter(self._ticket)
-            now = time.monotonic()
-        self._turn_began = now
-
     def _send(self, frame: bytes, flags: int) -> None:
         message = cygrpc.SendMessageOperation(frame, flags)
         self._held = None
@@ -382,9 +359,18 @@ class Line:
         self._pending += 1
         if self._headers_due:
             self._headers_due = False
-            self._post((cygrpc.SendInitialMetadataOperation((), NO_FLAGS), message), _SENT)
+            code = self._post((cygrpc.SendInitialMetadataOperation((), NO_FLAGS), message), _SENT)
         else:
-            self._post((message,), _SENT)
+            code = self._post((message,), _SENT)
+        if code:
+            self._refused()
+
+    def _refused(self) -> None:
+        """An operation was not taken, so no event will tell of it: the call is broken."""
+        log.error("grpcio refused an operation on a call")
+        self._pending -= 1
+        self._reading = self._sending = False
+        self.is_gone = True
 
     def _settle(self) -> None:
         """Wait until no send is under way; input is received meanwhile, as far as it may be (R-126)."""
@@ -416,8 +402,7 @@ class Line:
                 event = self._poll()
         else:
             event = self._poll()
-        if self._is_quick:
-            self._gate.enter(self._ticket)
+        self._gate.enter(self._ticket)
         return event
 
     def _handle(self, event: Any) -> None:
@@ -425,13 +410,17 @@ class Line:
         self._pending -= 1
         if tag is _READ:
             self._reading = False
-            frame = event.batch_operations[0].message()
+            frame = event.batch_operations[-1].message()
             if frame is not None:
                 self._frames.append(frame)
-            elif event.success:
+            elif not event.success:
+                self.is_gone = True
+            elif self._is_empty or not self.settles:
                 self.is_ended = True
             else:
-                self.is_gone = True
+                # R-109: a cancel looks the same, but its close event comes before what is asked for now.
+                self._is_empty = True
+                self.ask()
         elif tag is _SENT:
             self._sending = False
             if not event.success:

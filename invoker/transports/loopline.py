@@ -110,8 +110,9 @@ class LoopLine:
     async def room(self) -> None:
         """Wait until a frame may be written."""
         while len(self._out) > 1 and not self.is_gone:
-            self._room = asyncio.get_running_loop().create_future()
-            await self._room
+            if self._room is None or self._room.done():
+                self._room = asyncio.get_running_loop().create_future()
+            await asyncio.shield(self._room)  # several outputs may wait for it
 
     def finish(self, code: int, detail: str) -> None:
         """Send what was written, then the status; the first one counts."""
