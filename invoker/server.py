@@ -140,7 +140,8 @@ class Server:
                 self._dump()
             await self._close_doors()
             if not await self.driver.left(self.config.grace_s):
-                log.warning("%s bodies have not left user code; they end with the process", len(self.driver.leaving))
+                busy = len(self.driver.leaving) + len(self.driver.direct)
+                log.warning("%s bodies have not left user code; they end with the process", busy)
                 clean = False
         finally:
             if self._watchdog is not None:
@@ -225,6 +226,7 @@ class Server:
     def _make_grpc(self, tls: TlsFiles | None) -> GrpcDoor | CompletionDoor:
         """The fast door, or the public one where that is asked for or the fast one does not work."""
         config = self.config
+        age_s = config.connection_age_s if self.share_ports else 0.0
         credentials = tls.grpc_credentials() if tls is not None else None
         if self._is_fast():
             from invoker.transports.completion import CompletionDoor
@@ -234,6 +236,7 @@ class Server:
                 max_message_bytes=config.max_message_bytes,
                 credentials=credentials,
                 share_port=self.share_ports,
+                connection_age_s=age_s,
             )
         from invoker.transports.grpc import GrpcDoor
 
@@ -243,6 +246,7 @@ class Server:
             settle_s=config.settle_s,
             credentials=credentials,
             share_port=self.share_ports,
+            connection_age_s=age_s,
         )
 
     async def _open_http(self, tls: TlsFiles | None) -> None:

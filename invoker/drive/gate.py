@@ -5,8 +5,8 @@ another one, and the machine is busy with switching. So they take turns, in orde
 the next wait, or until others have waited for a batch of frames.
 
 A turn that takes a whole beat of the sweeper belongs to a function that blocks: everybody who waits is let in at once,
-and for a second that function passes by without a turn. So user code that blocks stalls nobody for longer than a beat, and
-once a second at most.
+and for a second that function passes by without a turn. So user code that blocks stalls nobody for longer than a
+beat, and once a second at most.
 """
 
 from __future__ import annotations

@@ -63,6 +63,7 @@ class CompletionDoor:
         max_message_bytes: Largest inbound message; a larger one fails its call with RESOURCE_EXHAUSTED (R-121).
         credentials: For TLS; None serves plain text.
         share_port: Whether other processes may bind the same port.
+        connection_age_s: Clients are told to connect anew after this long, a tenth more or less; 0 means never.
 
     Attributes:
         server: Where servicers are added.
@@ -75,6 +76,7 @@ class CompletionDoor:
         max_message_bytes: int = 4 * 1024 * 1024,
         credentials: grpc.ServerCredentials | None = None,
         share_port: bool = False,
+        connection_age_s: float = 0.0,
     ) -> None:
         self.driver = driver
         self.server = Handlers()
@@ -84,6 +86,7 @@ class CompletionDoor:
             ("grpc.max_receive_message_length", max_message_bytes),
             ("grpc.max_send_message_length", -1),
             ("grpc.max_concurrent_streams", 2**31 - 1),
+            ("grpc.max_connection_age_ms", int(connection_age_s * 1000) or 2**31 - 1),
         ]
         self._server = cygrpc.Server(options, False)
         self._queue = cygrpc.CompletionQueue()
@@ -235,7 +238,7 @@ class CompletionDoor:
                 pass_on()
             self._converse(line, event)
         except BaseException:
-            # Nothing gets here that we know of. A queue that is dropped with operations under way would freeze the process.
+            # Nothing that we know of gets here. A queue dropped with operations under way would freeze the process.
             log.exception("a call failed inside the invoker")
             line.cut(int(InternalError.status), str(InternalError()))
             self._finish(line, InternalError())

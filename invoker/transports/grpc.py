@@ -39,6 +39,7 @@ class GrpcDoor:
         settle_s: Wait between the end of the request stream and the end of the inputs (R-109).
         credentials: For TLS; None serves plain text.
         share_port: Whether other processes may bind the same port.
+        connection_age_s: Clients are told to connect anew after this long, a tenth more or less; 0 means never.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class GrpcDoor:
         settle_s: float = 0.01,
         credentials: grpc.ServerCredentials | None = None,
         share_port: bool = False,
+        connection_age_s: float = 0.0,
     ) -> None:
         self.driver = driver
         self.settle_s = settle_s
@@ -59,6 +61,7 @@ class GrpcDoor:
                 ("grpc.max_receive_message_length", max_message_bytes),
                 ("grpc.max_send_message_length", -1),
                 ("grpc.max_concurrent_streams", 2**31 - 1),
+                ("grpc.max_connection_age_ms", int(connection_age_s * 1000) or 2**31 - 1),
             ]
         )
         handler: grpc.RpcMethodHandler[bytes, bytes] = grpc.stream_stream_rpc_method_handler(self._invoke)

@@ -30,6 +30,9 @@ log = logging.getLogger(__name__)
 _DONE = cygrpc.CompletionType.operation_complete if cygrpc is not None else None
 _SHUTDOWN = cygrpc.CompletionType.queue_shutdown if cygrpc is not None else None
 
+_SKIPS = 8
+"""Turns for which an empty queue is left alone while there is other work."""
+
 _MOST = 128
 """Events of one turn, so that tasks and sockets get theirs."""
 
@@ -52,7 +55,7 @@ class _LendingSelector(selectors.DefaultSelector):
         lender = self.lender
         if lender is None:
             return super().select(timeout)
-        if lender.has_news():
+        if lender.has_news(is_idle=timeout is None or timeout > 0):
             return [*lender.ready, *super().select(0)]
         if timeout is not None and timeout <= 0:
             return super().select(0)
@@ -86,6 +89,7 @@ class Lender:
         self._flushes: list[Callable[[], None]] = []
         self._is_dispatching = False
         self._is_lent = False
+        self._skips = 0
         self._parked = threading.Semaphore(0)
         self._bell = -1
         self._thread = threading.Thread(target=self._wait, name="invoker-poller", daemon=True)
@@ -102,8 +106,9 @@ class Lender:
 
     def close(self) -> None:
         """Stop looking; the queue has been shut down, which ends the thread."""
-        self._parked.release()
-        self._thread.join(1.0)
+        while self._thread.is_alive() and not self.is_shut_down:
+            self._parked.release()  # once for each event that was left
+            self._thread.join(0.01)
         if self._bell >= 0 and isinstance(self._loop, LendingLoop):
             self._loop.lending.lender = None
             self._loop.remove_reader(self._bell)
@@ -118,16 +123,26 @@ class Lender:
             self._loop.call_soon(self._flush)
         self._flushes.append(flush)
 
-    def has_news(self) -> bool:
-        """Whether there are events to dispatch; everybody has had their turn now."""
+    def has_news(self, *, is_idle: bool) -> bool:
+        """Whether there are events to dispatch; everybody has had their turn now.
+
+        Args:
+            is_idle: There is nothing else to do. Else the queue is left alone for some turns after it was found empty:
+                a look at an empty queue gives the processor away, and a reply may be under way.
+        """
         if self._flushes:
             self._flush()
         if self._events:
             return True
+        if self._skips and not is_idle:
+            self._skips -= 1
+            return False
         event = self._poll(0)
         if event.completion_type == _DONE:
             self._events.append(event)
+            self._skips = 0
             return True
+        self._skips = _SKIPS
         return False
 
     def lend(self) -> None:
@@ -139,8 +154,12 @@ class Lender:
             self._is_lent = True
             self._parked.release()
 
-    def dispatch(self) -> None:
-        """Call the tags of what has come; they change state and wake tasks, and never run user code."""
+    def dispatch(self, *, looks: bool = True) -> None:
+        """Call the tags of what has come; they change state and wake tasks, and never run user code.
+
+        Args:
+            looks: Whether to look at the queue too.
+        """
         if self._is_dispatching:
             return
         self._is_dispatching = True
@@ -150,11 +169,12 @@ class Lender:
                 left -= 1
                 if events:
                     event = events.popleft()
-                elif self._bell < 0:
+                elif not looks or self._bell < 0:
                     break
                 else:
                     event = self._poll(0)
                     if event.completion_type != _DONE:
+                        self._skips = _SKIPS
                         break
                 try:
                     event.tag(event)
@@ -168,7 +188,7 @@ class Lender:
     def _rung(self) -> None:
         with contextlib.suppress(BlockingIOError):
             os.eventfd_read(self._bell)
-        self.dispatch()
+        self.dispatch(looks=self._skips == 0)
 
     def _flush(self) -> None:
         flushes, self._flushes = self._flushes, []

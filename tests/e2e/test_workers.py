@@ -8,6 +8,7 @@ import signal
 import threading
 import urllib.request
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -265,6 +266,42 @@ def test_R008_what_cannot_be_loaded_is_told_once(module: Path) -> None:
         assert process.exit_code() == 1
         assert [line for line in process.lines if "did you mean 'copy'" in line] == process.lines[-1:]
         assert process.lines[-1].startswith("invoker: ")
+
+
+def keep_calling(address: str, stopped: threading.Event) -> int:
+    """Call one after the other over the same channel; how many there were."""
+    count = 0
+    with SyncRiffClient(address) as client:
+        while not stopped.is_set():
+            outs = client.invoke([[0]], accept=JSON, content_type=JSON, function="version")
+            assert [out.value for out in outs] == [1]
+            count += 1
+    return count
+
+
+def keep_connecting(address: str, stopped: threading.Event) -> int:
+    """Call one after the other, each time over another connection."""
+    count = 0
+    while not stopped.is_set():
+        assert call(address, "version", 0) == 1
+        count += 1
+    return count
+
+
+def test_a_reload_under_load_fails_no_call(module: Path) -> None:
+    """Clients that stay connected are told to leave the old workers, and those that come anew meet the new ones."""
+    with serving(module, INVOKER_CONNECTION_AGE_S="1") as process, ThreadPoolExecutor(6) as pool:
+        grpc, _ = process.ready()
+        stopped = threading.Event()
+        try:
+            busy = [pool.submit(keep_calling, grpc, stopped) for _ in range(4)]
+            busy += [pool.submit(keep_connecting, grpc, stopped) for _ in range(2)]
+            process.send(signal.SIGHUP)
+            wait_until(lambda: process.log.count("has retired") == 2)
+        finally:
+            stopped.set()
+        assert all(one.result() > 0 for one in busy)
+        assert "cut" not in process.log
 
 
 def test_a_reload_serves_the_newest_code(module: Path) -> None:
