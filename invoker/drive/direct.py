@@ -12,6 +12,7 @@ function, and after those of a generator that has come back at once the last tim
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
@@ -227,6 +228,7 @@ class DirectConversation:
             outputs = invocation.function.open(inputs, invocation.context)
         except BaseException as error:  # noqa: BLE001 - user code may raise anything (R-123)
             self._raised(error, call_failed)
+            self.finish(None)  # unless that was an ending: who raises StopInvocation just stops
             return
         if len(outputs) > 1:
             Several(self, invocation, inputs).run(outputs)
@@ -366,10 +368,17 @@ class DirectConversation:
 
         if self.driver.loop is None:
             return _too_late(awaitable)
+        gone_at = self._gone_at
         future = asyncio.run_coroutine_threadsafe(run(), self.driver.loop)
         self._awaited.add(future)
+        if self._gone_at != gone_at:
+            future.cancel()  # the sweeper looked in between
         try:
             return future.result()
+        except concurrent.futures.CancelledError:
+            if not self._gone_at:
+                raise
+            raise InputCancelled(Cancelled("the peer cancelled, or is gone")) from None
         finally:
             self._awaited.discard(future)
 
