@@ -78,9 +78,9 @@ class Line:
 
     __slots__ = (
         "_call", "_frames", "_gate", "_headers_due", "_held", "_high_bytes", "_high_frames", "_is_accepted",
-        "_is_empty",        "_is_finished", "_pending", "_poll", "_polling", "_post", "_reading", "_receive", "_sending", "_slept",
-        "_sweeper", "_ticket", "before_wait", "changed", "is_ended", "is_gone", "is_swept", "lock", "queue", "seen",
-        "settles",
+        "_is_empty", "_is_finished", "_pending", "_poll", "_polling", "_post", "_reading", "_receive", "_sending",
+        "_slept", "_sweeper", "_ticket", "before_wait", "changed", "is_ended", "is_gone", "is_swept", "lock", "queue",
+        "seen", "settles",
     )  # fmt: skip
 
     def __init__(
