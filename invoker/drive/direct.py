@@ -73,6 +73,9 @@ class Wire(Protocol):
     def look(self) -> bool:
         """Whether the peer is gone; does not wait."""
 
+    def finish(self, code: int, detail: str) -> bool:
+        """Send what is held, then the status; the first one counts."""
+
     def cut(self, code: int, detail: str) -> None:
         """End the conversation with a status, from any thread."""
 
@@ -216,7 +219,7 @@ class DirectConversation:
                     else:
                         self.perform(step)
             except InvocationError as error:
-                self.finish(error)
+                self._fail(error)
             if stream.queue:
                 return stream.take()
 
@@ -271,7 +274,7 @@ class DirectConversation:
             if not isinstance(error, StopInvocation):
                 log.info("a function raised after its invocation had ended", extra={"invocation": invocation.id})
             return
-        self.finish(translate(error, debug=self.driver.settings.debug))
+        self._fail(translate(error, debug=self.driver.settings.debug))
 
     def close(self, values: Iterator[Any]) -> None:
         """Close a generator that has not ended, so that its ``finally`` runs here, in its own thread."""
@@ -288,6 +291,12 @@ class DirectConversation:
                 )
 
     # Endings.
+
+    def _fail(self, error: InvocationError) -> None:
+        """End the invocation and tell the peer at once, since user code may take its time to leave (R-075, R-112)."""
+        closed = self.finish(error)
+        if closed is not None and not self.wire.is_gone:
+            self.wire.finish(int(closed.status), str(closed))
 
     def finish(self, error: InvocationError | None) -> InvocationError | None:
         """End the invocation, unless it has ended; the error of the ending that counts."""
@@ -329,13 +338,13 @@ class DirectConversation:
             self._say(
                 logging.WARNING, f"an invocation goes on although its inputs ended {settings.lingering_s:g} s ago"
             )
-        if wire.is_idle or not wire.look():
-            return True
-        self._notice_gone(now)
+        is_ended = self.invocation is not None and self.invocation.is_finished
+        if not wire.is_idle and (wire.look() or is_ended):
+            self._notice_gone(now)
         return True
 
     def _notice_gone(self, now: float) -> None:
-        """The peer is gone while user code is busy."""
+        """The peer is gone, or was told of an error, while user code is busy."""
         wire, settings = self.wire, self.driver.settings
         if not self._gone_at:
             self._gone_at = now

@@ -19,7 +19,6 @@ from invoker.drive.driver import Driver
 from invoker.drive.runner import Runner
 from invoker.errors import Cancelled, DeadlineExceeded, InternalError, InvocationError, StopInvocation
 from invoker.message import Message
-from invoker.spec import Style
 
 __all__ = ["Reactor", "Wire"]
 
@@ -27,9 +26,6 @@ log = logging.getLogger(__name__)
 
 _EARLY_S = 0.01
 """How much earlier than our own clock says a deadline may be enforced by the transport."""
-
-_SETTLE_S = 0.001
-"""How long after an empty receive a cancel has shown itself."""
 
 _TURN = 32
 """Outputs after which a body that never waits lets others have a turn."""
@@ -83,7 +79,6 @@ class Reactor:
         self._on_close = on_close
         self._is_closed = False
         self._lingering: asyncio.TimerHandle | None = None
-        self._settling: asyncio.TimerHandle | None = None
         self._emitted = 0
         driver.entered(self)
 
@@ -113,19 +108,6 @@ class Reactor:
             return True
         self.is_paused = True
         return False
-
-    def half_closed(self) -> None:
-        """The peer's frames have ended, unless `gone` is called within a moment (R-109)."""
-        running = [runner.invocation.function.spec.style for runner in self.runners.values()]
-        if all(style is Style.REQUEST_REPLY for style in running):
-            self.arrived(None)  # no code of theirs sees whether this was an end or a cancel
-        else:
-            self._settling = asyncio.get_running_loop().call_later(_SETTLE_S, self._settled)
-
-    def _settled(self) -> None:
-        self._settling = None
-        if not self.wire.is_gone:
-            self.arrived(None)
 
     def gone(self) -> None:
         """The peer is gone: nobody is left to tell (R-115)."""
@@ -280,9 +262,8 @@ class Reactor:
         if self._is_closed:
             return
         self._is_closed = True
-        for timer in (self._lingering, self._settling):
-            if timer is not None:
-                timer.cancel()
+        if self._lingering is not None:
+            self._lingering.cancel()
         for runner in list(self.runners.values()):  # none is left, unless the session closed without them
             self._end(runner, Cancelled("the conversation is over"))
         self._on_close(error)

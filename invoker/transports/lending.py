@@ -88,7 +88,7 @@ class Lender:
         self._events: deque[Any] = deque()
         self._flushes: list[Callable[[], None]] = []
         self._is_dispatching = False
-        self._is_lent = False
+        self._is_lent = self._is_recalled = False
         self._skips = 0
         self._parked = threading.Semaphore(0)
         self._bell = -1
@@ -134,6 +134,8 @@ class Lender:
             self._flush()
         if self._events:
             return True
+        if self._is_recalled and self._is_lent:
+            return False
         if self._skips and not is_idle:
             self._skips -= 1
             return False
@@ -151,8 +153,15 @@ class Lender:
         if self._events:
             os.eventfd_write(self._bell, 1)
         if not self._is_lent:
-            self._is_lent = True
+            self._is_lent, self._is_recalled = True, False
             self._parked.release()
+
+    def recall(self) -> None:
+        """Leave the queue to the thread, if it was lent, until that has handed over one more event.
+
+        Else it may be about to hand over one while the loop takes a later one. The caller sees to it that one comes.
+        """
+        self._is_recalled = True
 
     def dispatch(self, *, looks: bool = True) -> None:
         """Call the tags of what has come; they change state and wake tasks, and never run user code.
@@ -169,7 +178,7 @@ class Lender:
                 left -= 1
                 if events:
                     event = events.popleft()
-                elif not looks or self._bell < 0:
+                elif not looks or self._bell < 0 or (self._is_recalled and self._is_lent):
                     break
                 else:
                     event = self._poll(0)

@@ -28,11 +28,8 @@ _ROOM = 2
 class Listener(Protocol):
     """The conversation at this end."""
 
-    def arrived(self, frame: bytes) -> bool:
-        """A frame; whether more is wanted now."""
-
-    def half_closed(self) -> None:
-        """The peer's frames have ended; or this is a cancel, of which `gone` tells within a moment (R-109)."""
+    def arrived(self, frame: bytes | None) -> bool:
+        """A frame, or the half-close; whether more is wanted now."""
 
     def gone(self) -> None:
         """The peer cancelled, its deadline passed, or the connection broke."""
@@ -51,8 +48,8 @@ class LoopLine:
     """
 
     __slots__ = (
-        "_call", "_closed", "_is_accepted", "_is_due", "_is_finished", "_is_listed", "_lender", "_listener",
-        "_out", "_post", "_read", "_reading", "_receive", "_room", "_sending", "_sent", "_status",
+        "_call", "_closed", "_is_accepted", "_is_due", "_is_empty", "_is_finished", "_is_listed", "_lender",
+        "_listener", "_out", "_post", "_read", "_reading", "_receive", "_room", "_sending", "_sent", "_status",
         "is_ended", "is_gone",
     )  # fmt: skip
 
@@ -68,7 +65,7 @@ class LoopLine:
         self._room: asyncio.Future[None] | None = None
         self._status: tuple[int, str] | None = None
         self._reading = self._sending = False
-        self._is_accepted = self._is_due = self._is_finished = self._is_listed = False
+        self._is_accepted = self._is_due = self._is_empty = self._is_finished = self._is_listed = False
         self._read, self._sent, self._closed = self._on_read, self._on_sent, self._on_close  # made once
 
     def open(self, listener: Listener) -> None:
@@ -179,9 +176,17 @@ class LoopLine:
         assert listener is not None
         frame = event.batch_operations[0].message()
         if frame is None:
-            self.is_ended = True
-            if event.success:
-                listener.half_closed()
+            if not event.success:
+                self.is_ended = True  # a cancel; its close event tells
+            elif not self._is_empty:
+                # R-109: a cancel looks the same, but its close event comes before the event of one more receive.
+                self._is_empty = True
+                self._lender.recall()
+                self.ask()
+            else:
+                self.is_ended = True
+                if not self.is_gone:
+                    listener.arrived(None)
         elif not self._is_finished and listener.arrived(frame):
             self.ask()
 

@@ -209,8 +209,7 @@ def test_R046_R120_a_protocol_violation_while_the_function_pulls(frame, text):
 
     def watch(xs: Iterator[int]) -> Iterator[int]:
         try:
-            for x in xs:
-                yield x
+            yield from xs
         except InputCancelled as error:
             seen.append(error.error)
             raise
@@ -605,6 +604,44 @@ def test_a_look_at_a_thread_that_waits_for_its_peer_takes_nothing_from_it():
 
 
 # What user code does in the end.
+
+
+@pytest.mark.parametrize("cause", ["decode", "violation", "raise"])
+def test_R075_an_error_is_told_at_once_although_user_code_stays(cause):
+    """The peer need not wait for a function that cleans up for long, or swallows the error and works on."""
+    inside, go = threading.Event(), threading.Event()
+
+    def stay(xs: Iterator[int]) -> Iterator[int]:
+        try:
+            yield from xs
+            raise ValueError("boom")
+        except (Exception, InputCancelled):
+            inside.set()
+            go.wait(LIMIT_S)
+            yield -1
+
+    def clean_up(xs: Iterator[int]) -> Iterator[object]:
+        try:
+            yield object()
+        finally:
+            inside.set()
+            go.wait(LIMIT_S)
+
+    call = Call(direct_driver(clean_up if cause == "raise" else stay, grace_s=5.0)).start().data(b"1")
+    if cause != "raise":
+        call.outputs(1)
+        call.raw(b"\xff\xff\xff") if cause == "violation" else call.data(b"x")
+    assert inside.wait(LIMIT_S)
+    told, running = call.wire.status, dict(call.driver.engine.running)
+    call.conversation.sweep(300.0)
+    call.conversation.sweep(306.0)
+    stuck = call.driver.threads.stuck
+    go.set()
+    error = call.end()
+    assert told == (int(error.status), str(error))
+    assert not running
+    assert stuck == 1
+    assert call.driver.threads.stuck == 0
 
 
 def test_a_generator_that_raises_while_it_is_closed_is_logged(caplog):

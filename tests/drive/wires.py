@@ -110,6 +110,12 @@ class MemoryWire:
     def is_idle(self) -> bool:
         return self._polling
 
+    def finish(self, code: int, detail: str) -> bool:
+        with self.lock:
+            self.send_status(code, detail)
+            self.glance()
+        return self.is_done
+
     def cut(self, code: int, detail: str) -> None:
         self.status = self.status or (code, detail)
         self.cancel()
@@ -196,8 +202,7 @@ class Call:
 
     def _run(self) -> None:
         error = self.conversation.run()
-        with self.wire.lock:
-            self.wire.send_status(0 if error is None else int(error.status), "" if error is None else str(error))
+        self.wire.finish(0 if error is None else int(error.status), "" if error is None else str(error))
         self._result.append(error)
 
     def start(self, *types: str) -> Call:
