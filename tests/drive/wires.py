@@ -45,6 +45,7 @@ class MemoryWire:
     Attributes:
         sent: Each frame with its hold, in the order of writing.
         status: The first one that was sent, as (code, detail).
+        told: Set once there is a status.
         waiting: Set while a thread waits for an event.
     """
 
@@ -56,6 +57,7 @@ class MemoryWire:
         self.sent: list[tuple[bytes, bool]] = []
         self.status: tuple[int, str] | None = None
         self.waiting = threading.Event()
+        self.told = threading.Event()
         self.arrived = threading.Condition()
         self.is_done = False
         self._is_slow = is_slow
@@ -167,6 +169,7 @@ class MemoryWire:
     def send_status(self, code: int, detail: str) -> None:
         if self.status is None:
             self.status = (code, detail)
+            self.told.set()
             self._events.put(lambda: setattr(self, "is_done", True))
 
     # Inside.
