@@ -91,6 +91,8 @@ class LoopLine:
 
     def write(self, frame: bytes) -> bool:
         """Send one frame; False when the next one should wait for `room`."""
+        if self.is_gone:
+            return False
         out = self._out
         out.append(frame)
         if len(out) == 1:
@@ -105,7 +107,9 @@ class LoopLine:
         return len(out) < _ROOM
 
     async def room(self) -> None:
-        """Wait until a frame may be written."""
+        """Wait until a frame may be written; of a peer that is gone, let the loop take the close event."""
+        if self.is_gone:
+            await asyncio.sleep(0)
         while len(self._out) > 1 and not self.is_gone:
             if self._room is None or self._room.done():
                 self._room = asyncio.get_running_loop().create_future()
