@@ -138,17 +138,26 @@ class Sweeper:
         with self._lock:
             hot = list(self._hot)
         for line in hot:
-            held = line.held
-            if held is None:
-                if line.seen is None:
-                    self._forget(line)
-                line.seen = None
-            elif held is line.seen:  # since the last beat already
-                with line.lock:
-                    if line.held is held:
-                        line.flush()
-            else:
-                line.seen = held
+            try:
+                self._beat_line(line)
+            except Exception:
+                log.exception("what a call holds could not be sent")
+                with self._lock:
+                    line.is_swept = False
+                    self._hot.discard(line)
+
+    def _beat_line(self, line: Any) -> None:
+        held = line.held
+        if held is None:
+            if line.seen is None:
+                self._forget(line)
+            line.seen = None
+        elif held is line.seen:  # since the last beat already
+            with line.lock:
+                if line.held is held:
+                    line.flush()
+        else:
+            line.seen = held
 
     def _beat_lead(self) -> None:
         pass_on = self._pass_on
