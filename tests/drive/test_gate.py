@@ -6,10 +6,11 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 
-from invoker.drive.gate import Gate, Ticket
+from invoker.drive.gate import UNGATED, Gate, Pace, Ticket
 
 
 class Guests:
@@ -21,15 +22,19 @@ class Guests:
         self.order: list[int] = []
         self.threads: list[threading.Thread] = []
 
-    def add(self, number: int, ticket: Ticket | None = None, *, leaves: bool = True) -> None:
+    def enter(self, ticket: Ticket) -> None:
+        """Enter in this thread; the gate must be free."""
+        self.gate.enter(ticket)
+        assert self.came.acquire(blocking=False)
+
+    def add(self, number: int, ticket: Ticket | None = None) -> None:
         """Send one to the gate; it has to wait."""
         ticket = ticket or Ticket()
 
         def visit() -> None:
             self.gate.enter(ticket)
             self.order.append(number)
-            if leaves:
-                self.gate.leave(ticket)
+            self.gate.leave(ticket)
 
         self.threads.append(threading.Thread(target=visit, daemon=True))
         self.threads[-1].start()
@@ -44,7 +49,7 @@ class Guests:
 def test_turns_come_in_order_of_arrival():
     """First come, first served."""
     guests, me = Guests(), Ticket()
-    guests.gate.enter(me)
+    guests.enter(me)
     for number in range(8):
         guests.add(number)
     assert guests.gate.is_waited_for
@@ -56,66 +61,87 @@ def test_turns_come_in_order_of_arrival():
 
 
 def test_a_free_gate_lets_in_at_once_and_twice():
-    """Who has a turn keeps it, and nobody is told to wait."""
-    gate, me = Gate(lambda: pytest.fail("nobody has to wait")), Ticket()
+    """Who has a turn keeps it, and a turn that has ended leaves nothing behind."""
+    gate, me, other = Gate(lambda: None), Ticket(), Ticket()
     gate.enter(me)
     gate.enter(me)
     gate.leave(me)
-    other = Ticket()
     gate.enter(other)
+    assert gate.beat()
     gate.leave(other)
     assert not gate.beat()
 
 
 def test_a_long_turn_ends_by_beat():
-    """A turn that lasts from one beat to the next goes to the one who waits; its late end takes nothing away."""
+    """After a whole beat everybody who waits is let in; the late end of the turn takes nothing away from anybody."""
     guests, me = Guests(), Ticket()
-    guests.gate.enter(me)
-    guests.add(1, leaves=False)
+    guests.enter(me)
+    for number in range(3):
+        guests.add(number)
     assert guests.gate.beat()
     assert guests.order == []
-    assert guests.gate.beat()
+    assert not guests.gate.beat()
     guests.join()
-    assert guests.order == [1]
+    assert sorted(guests.order) == [0, 1, 2]
+    guest = Ticket()
+    guests.enter(guest)
+    guests.add(3)
     guests.gate.leave(me)
-    guests.add(2)
-    assert guests.order == [1]
-    guests.gate.beat()
-    guests.gate.beat()
+    assert guests.order[3:] == []
+    guests.gate.leave(guest)
     guests.join()
-    assert guests.order == [1, 2]
+    assert guests.order[3:] == [3]
+
+
+def test_a_function_that_blocks_passes_by_for_a_while(monkeypatch):
+    """All tickets of its pace do, for a second; then it takes turns again."""
+    now_s = [100.0]
+    monkeypatch.setattr("invoker.drive.gate.time", SimpleNamespace(monotonic=lambda: now_s[0]))
+    pace, guests, other = Pace(), Guests(), Ticket()
+    guests.enter(Ticket(pace))
+    guests.gate.beat()
+    assert not guests.gate.beat()
+    guests.enter(other)
+    guests.gate.enter(Ticket(pace))  # does not wait although another one has its turn
+    assert guests.gate.beat()
+    now_s[0] += 2.0
+    guests.add(1, Ticket(pace))
+    guests.gate.leave(other)
+    guests.join()
+
+
+def test_a_thread_without_a_gate_never_waits():
+    """Nor does it keep anybody from their turn."""
+    guests = Guests()
+    guests.gate.enter(Ticket(UNGATED))
+    guests.gate.enter(Ticket(UNGATED))
+    assert not guests.gate.beat()
+    me = Ticket()
+    guests.enter(me)
+    guests.gate.enter(Ticket(UNGATED))
+    guests.gate.leave(me)
 
 
 def test_short_turns_outlive_beats():
     """Another turn of the same thread is another turn, so a beat between them ends neither."""
     guests, me = Guests(), Ticket()
-    guests.gate.enter(me)
+    guests.enter(me)
     guests.gate.beat()
     guests.gate.leave(me)
-    guests.gate.enter(me)
+    guests.enter(me)
     guests.add(1)
     guests.gate.beat()
     assert guests.order == []
     guests.gate.leave(me)
     guests.join()
-
-
-def test_a_long_turn_that_nobody_waits_for_ends_too():
-    """Then the gate is free for whoever comes."""
-    gate, me, other = Gate(lambda: pytest.fail("nobody has to wait")), Ticket(), Ticket()
-    gate.enter(me)
-    assert gate.beat()
-    assert not gate.beat()
-    gate.enter(other)
-    gate.leave(me)
-    assert gate.beat()
+    assert me.pace.slow_until == 0
 
 
 def test_leaving_without_a_turn_is_harmless():
     """Neither at a free gate nor in the turn of another one."""
     guests, me, stranger = Guests(), Ticket(), Ticket()
     guests.gate.leave(stranger)
-    guests.gate.enter(me)
+    guests.enter(me)
     guests.add(1)
     guests.gate.leave(stranger)
     assert guests.order == []
@@ -134,8 +160,9 @@ def _eager_switches() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_eager_switches")
-def test_no_wake_up_is_lost():
+def test_no_wake_up_is_lost(monkeypatch):
     """16 threads with 2,000 turns each, ended by themselves and by beats, all come to their end."""
+    monkeypatch.setattr("invoker.drive.gate._SLOW_S", 0.0)  # nobody passes by
     gate, done, until = Gate(lambda: None), [], time.monotonic() + 20
 
     def visit() -> None:
