@@ -150,6 +150,7 @@ class Riff:
         finally:
             self._opened.set()
         await self._closing.wait()
+        self.driver.engine.is_draining = True
         await self.door.stop(self._grace_s)
         await self.driver.left(5)
         self.driver.close()
