@@ -56,7 +56,7 @@ def unusable() -> str:
     if cygrpc is None:
         return "it has no grpc._cython.cygrpc"
     missing = [name for name in _SYMBOLS if not hasattr(cygrpc, name)]
-    missing += [f"Server.{name}" for name in _SERVER_METHODS if not hasattr(cygrpc.Server, name)]
+    missing += [f"Server.{name}" for name in _SERVER_METHODS if not hasattr(getattr(cygrpc, "Server", None), name)]
     if not hasattr(grpc.ServerCredentials(None), "_credentials"):
         missing.append("ServerCredentials._credentials")
     if missing:
