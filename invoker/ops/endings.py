@@ -53,7 +53,7 @@ class Endings:
             self._start()
         if not self._came.is_set():
             self._came.set()
-        if len(self._waiting) > _MOST:
+        if self._is_closed or len(self._waiting) > _MOST:
             self.flush()
 
     def close(self) -> None:
@@ -71,7 +71,10 @@ class Endings:
             while self._waiting:
                 made.append(self._waiting.popleft())
             if made:
-                _write(made)
+                try:
+                    _write(made)
+                except (OSError, ValueError):  # a text that cannot be encoded, a stream that is closed or full
+                    _log(made)  # one by one; logging reports what cannot be written
 
     def _start(self) -> None:
         with self._lock:
@@ -90,10 +93,7 @@ class Endings:
 def _write(endings: list[tuple[float, dict[str, Any]]]) -> None:
     handler = logs.own_handler()
     if handler is None:
-        for created, extra in endings:
-            record = logs.log.makeRecord(logs.log.name, logging.INFO, "", 0, logs.ENDED, (), None, extra=extra)
-            record.created = created
-            logs.log.handle(record)
+        _log(endings)
         return
     line = _json_line if isinstance(handler.formatter, logs.JsonFormatter) else _text_line
     lines = [line(created, extra) for created, extra in endings]
@@ -104,6 +104,13 @@ def _write(endings: list[tuple[float, dict[str, Any]]]) -> None:
             handler.flush()
     finally:
         handler.release()
+
+
+def _log(endings: list[tuple[float, dict[str, Any]]]) -> None:
+    for created, extra in endings:
+        record = logs.log.makeRecord(logs.log.name, logging.INFO, "", 0, logs.ENDED, (), None, extra=extra)
+        record.created = created
+        logs.log.handle(record)
 
 
 def _pieces(lines: list[str]) -> Iterator[str]:

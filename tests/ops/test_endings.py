@@ -1,0 +1,153 @@
+"""The log line of each invocation, from a thread of its own."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from invoker.codecs import builtin
+from invoker.core.catalog import Catalog
+from invoker.core.engine import Engine
+from invoker.core.invocation import Invocation
+from invoker.core.steps import Open
+from invoker.errors import Cancelled, FunctionError, InvocationError
+from invoker.ops import logs
+from invoker.ops.endings import Endings
+from invoker.prepare import prepare_function
+
+
+def square(x: int) -> int:
+    return x * x
+
+
+@pytest.fixture(autouse=True)
+def _as_before() -> Iterator[None]:
+    root, log = logging.getLogger(), logging.getLogger("invoker")
+    before = (list(root.handlers), root.level, log.level, logs._own[0])
+    yield
+    root.handlers[:], root.level, log.level, logs._own[0] = before
+
+
+@pytest.fixture
+def endings() -> Iterator[Endings]:
+    made = Endings()
+    yield made
+    made.close()
+
+
+def ended(error: InvocationError | None = None) -> Invocation:
+    engine = Engine(Catalog([prepare_function(square).function]), builtin(entry_points=False))
+    invocation = engine.open(Open("k"))
+    invocation.finish(error)
+    return invocation
+
+
+class Told(io.StringIO):
+    """A stream that tells of each write."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.wrote = threading.Event()
+        self.writes = 0
+
+    def write(self, text: str) -> int:
+        written = super().write(text)
+        self.writes += 1
+        self.wrote.set()
+        return written
+
+
+@pytest.mark.parametrize("style", ["json", "text"])
+def test_lines_are_written_together_in_their_order(endings, style):
+    """Many endings, few writes; each line is whole."""
+    stream = Told()
+    logs.set_up("info", style, stream=stream)
+    invocations = [ended() for _ in range(200)]
+    for one in invocations:
+        endings(one)
+    endings.flush()
+    lines = stream.getvalue().splitlines()
+    assert len(lines) == 200
+    assert stream.writes < 20
+    for line, one in zip(lines, invocations, strict=True):
+        assert (json.loads(line)["invocation"] == one.id) if style == "json" else (f"invocation={one.id} " in line)
+
+
+def test_lines_come_by_themselves(endings):
+    """Soon, without a flush."""
+    stream = Told()
+    logs.set_up("info", "json", stream=stream)
+    for _ in range(3):
+        endings(ended(Cancelled("the peer cancelled")))
+        assert stream.wrote.wait(2)
+        stream.wrote.clear()
+    assert [json.loads(line)["status"] for line in stream.getvalue().splitlines()] == ["CANCELLED"] * 3
+
+
+def test_faults_are_written_at_once(endings):
+    """With their traceback, in the thread that found them."""
+    stream = Told()
+    logs.set_up("info", "json", stream=stream)
+    error = FunctionError("boom")
+    error.__cause__ = ValueError("boom")
+    endings(ended(error))
+    assert "ValueError" in json.loads(stream.getvalue())["traceback"]
+
+
+def test_what_waits_is_written_when_the_process_stops():
+    """Close does not lose a line, and ends the thread."""
+    stream = Told()
+    logs.set_up("info", "json", stream=stream)
+    endings = Endings()
+    for _ in range(10):
+        endings(ended())
+    endings.close()
+    assert len(stream.getvalue().splitlines()) == 10
+    assert endings._thread is not None
+    assert not endings._thread.is_alive()
+
+
+def test_an_ending_after_the_close_is_written_too():
+    """Of a function that left late."""
+    stream = Told()
+    logs.set_up("info", "json", stream=stream)
+    endings = Endings()
+    endings(ended())
+    endings.close()
+    endings(ended())
+    assert len(stream.getvalue().splitlines()) == 2
+
+
+def test_below_the_level_nothing_is_kept(endings):
+    """At WARNING, good endings cost nothing."""
+    logs.set_up("warning", "json", stream=Told())
+    endings(ended())
+    assert not endings._waiting
+
+
+def test_who_set_up_logging_gets_records(endings, caplog):
+    """With their time and what is in ``extra``."""
+    with caplog.at_level(logging.INFO, logger="invoker"):
+        one = ended()
+        endings(one)
+        endings.flush()
+    (record,) = [record for record in caplog.records if record.getMessage() == logs.ENDED]
+    assert (record.invocation, record.status, record.levelname) == (one.id, "OK", "INFO")
+
+
+@pytest.mark.parametrize("style", ["json", "text"])
+def test_a_line_that_cannot_be_written_harms_no_other(endings, style, capsys):
+    """A lone surrogate in a text, or a stream that fails: the endings that follow are written."""
+    stream = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True)
+    logs.set_up("info", style, stream=stream)
+    endings(ended(Cancelled("a\ud800b")))
+    endings.flush()
+    endings(ended())
+    endings.flush()
+    assert b"status" in stream.buffer.getvalue().splitlines()[-1]
+    assert b"OK" in stream.buffer.getvalue().splitlines()[-1]
