@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import threading
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -79,6 +80,12 @@ class Driver:
     def pace(self, function: Function) -> Pace:
         """What is known of how long a sync function keeps its thread busy."""
         return self._paces.setdefault(function.spec.name, Pace())
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether a sync function has lately kept its thread busy for long."""
+        now = time.monotonic()
+        return any(pace.slow_until > now for pace in self._paces.values())
 
     def entered(self, conversation: Conversation | Reactor) -> None:
         """A conversation begins."""

@@ -1,10 +1,10 @@
 """The fast door: riff calls on grpcio's own completion queues, without a hop for each message.
 
 **Direct.** When every function is sync, a call gets a completion queue and a thread of its own (`Line`,
-`DirectConversation`). One thread of the pool *leads*: it waits on the server's queue, hands events of all other methods
-(health, reflection) to the loop, and serves a riff call itself. Another takes the lead when it may be away for long: at
-once, or, while calls are so short that a hand-over would cost more than they do, when it is about to wait or has not
-come back for a beat of the sweeper.
+`DirectConversation`). A few threads of the pool *lead*: they wait on the server's queue, hand events of all other
+methods (health, reflection) to the loop, and serve a riff call themselves. When the last of them has taken a call,
+another one takes its place as soon as it is about to wait, or has been in user code for a beat of the sweeper: while
+calls are short, a hand-over would cost more than they do.
 
 **On the loop.** When any function is async, all calls share the server's queue, which the loop drains itself (`Lender`,
 `LoopLine`, `Reactor`); a sync function beside async ones runs in a thread of the pool, a hop away from its call.
@@ -45,8 +45,8 @@ _PATH = f"/{SERVICE}/{METHOD}"
 _AHEAD = 16
 """Calls that may arrive before the acceptor has looked."""
 
-_QUICK_S = 0.001
-"""A call that is over within this time need not give the lead away."""
+_LEADERS = 4
+"""Threads that wait for calls when there are none."""
 
 _CUT_S = 1.0
 """Calls that were cut have so long at least until they are gone."""
@@ -97,8 +97,7 @@ class CompletionDoor:
         self._is_direct = all(not function.spec.is_async for function in driver.engine.catalog)
         self._lender: Lender | None = None
         self._baton = threading.Lock()
-        self._leader: object = None
-        self._is_quick = False  # whether the last call took so little time that its thread could go on leading
+        self._leaders = 0  # threads that wait for calls
         self._is_started = False
         self._is_stopping = False
         self._stopped = asyncio.Event()
@@ -129,7 +128,7 @@ class CompletionDoor:
             for _ in range(_AHEAD):
                 self._request()
             self._request_other()
-            self.driver.threads.spawn(self._lead)
+            self._see_to_leaders()
         else:
             self._lender = Lender(self._queue, self._loop)
             self._lender.start()
@@ -162,25 +161,26 @@ class CompletionDoor:
     # In the pool's threads.
 
     def _lead(self) -> None:
-        """Wait for calls and serve them, until another thread has taken the lead."""
-        queue, me = self._queue, object()
-        self._leader = me
-        while self._leader is me:
+        """Wait for calls and serve them, until enough others do."""
+        queue = self._queue
+        while True:
             event = queue.poll()
             tag = event.tag
             if type(tag) is _Accept:
                 if event.success:
                     self._request()
-                    self._accept(event, tag.queue, me)
+                    if not self._accept(event, tag.queue):
+                        return
             elif tag is _SHUTDOWN:
                 self._call_loop(self._stopped.set)
-                return
             elif tag is _OTHER:
                 if event.success:
                     self._request_other()
                     self._call_loop(self._serve_other, event)
-            else:
+            elif tag is not None:
                 self._call_loop(tag, event)
+            else:  # the queue has been shut down
+                return
             del event, tag  # a call that lives on in a variable keeps the server from its shutdown
 
     def _call_loop(self, callback: Any, *args: Any) -> None:
@@ -188,17 +188,18 @@ class CompletionDoor:
         with contextlib.suppress(RuntimeError):  # the loop has closed, so nobody waits for it
             self._loop.call_soon_threadsafe(callback, *args)
 
-    def _pass_on(self, me: object) -> None:
-        """Let another thread lead, if this one still does: it may not come back for a while."""
+    def _see_to_leaders(self) -> None:
+        """Let another thread wait for calls if nobody does: this one may not come back for a while."""
         with self._baton:
-            if self._leader is not me:
+            if self._leaders or self._is_stopping:
                 return
-            self._leader = None
+            self._leaders = 1
         try:
             self.driver.threads.spawn(self._lead)
         except InvocationError as error:
             log.error("no other thread can wait for calls: %s", error)
-            self._leader = me  # then this one does, when it is back
+            with self._baton:
+                self._leaders -= 1  # then this one does, when it is back
 
     def _request(self) -> None:
         """Ask for one more riff call, with a queue of its own."""
@@ -218,7 +219,8 @@ class CompletionDoor:
         except ValueError:
             return
 
-    def _accept(self, event: Any, queue: Any, me: object) -> None:
+    def _accept(self, event: Any, queue: Any) -> bool:
+        """Serve one call; whether the thread shall wait for more."""
         limits, threads = self.driver.engine.limits, self.driver.threads
         line = Line(
             event.call, queue, self.driver.sweeper, high_frames=limits.high_frames, high_bytes=limits.high_bytes
@@ -228,14 +230,17 @@ class CompletionDoor:
         except InvocationError as error:
             log.info("a call was refused", extra={"detail": str(error)})
             self._finish(line, error)
-            return
-        began, pass_on = time.monotonic(), functools.partial(self._pass_on, me)
+            return True
+        see_to = functools.partial(self._see_to_leaders)  # an object of its own, for the sweeper to know it by
+        with self._baton:
+            self._leaders -= 1
+            is_last = self._leaders == 0
         try:
-            if self._is_quick:
-                line.before_wait = pass_on
-                self.driver.sweeper.lead(pass_on)
-            else:
-                pass_on()
+            if is_last and self.driver.is_slow:
+                see_to()
+            elif is_last:
+                self.driver.sweeper.lead(see_to)
+            line.before_wait = see_to
             self._converse(line, event)
         except BaseException:
             # Nothing that we know of gets here. A queue dropped with operations under way would freeze the process.
@@ -243,9 +248,13 @@ class CompletionDoor:
             line.cut(int(InternalError.status), str(InternalError()))
             self._finish(line, InternalError())
         finally:
-            threads.leave()
-            self._is_quick = time.monotonic() - began < _QUICK_S
-            self.driver.sweeper.led(pass_on)
+            if is_last:
+                self.driver.sweeper.led(see_to)
+        with self._baton:
+            if self._leaders >= _LEADERS:
+                return False
+            self._leaders += 1
+        return True
 
     def _converse(self, line: Line, event: Any) -> None:
         metadata = _metadata(event.invocation_metadata)
@@ -254,9 +263,14 @@ class CompletionDoor:
         self.driver.entered_direct(conversation)
         try:
             line.open()
-            self._finish(line, conversation.run())
+            error = conversation.run()
+            self.driver.threads.leave()  # before the peer hears of it: it may call again at once
+        except BaseException:
+            self.driver.threads.leave()
+            raise
         finally:
             self.driver.exited_direct(conversation)
+        self._finish(line, error)
 
     def _finish(self, line: Line, error: InvocationError | None) -> None:
         is_done = line.finish(0, "") if error is None else line.finish(int(error.status), str(error))

@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -38,9 +37,6 @@ from invoker.transports.details import clip
 __all__ = ["Line"]
 
 log = logging.getLogger(__name__)
-
-_SHORT_S = 0.001
-"""A wait that is over within this time is none for `Line.before_wait`."""
 
 _AHEAD = 32
 """Frames that are received ahead of the function, if they are there already."""
@@ -67,7 +63,7 @@ class Line:
         high_bytes: Unread bytes beyond which no more is received while a send is waited for.
 
     Attributes:
-        before_wait: Called once, when the line's thread is about to wait for longer than a moment, for the first time.
+        before_wait: Called whenever the line's thread is about to wait.
         changed: Notified of every event, when several threads share the line; on the line's lock.
         is_ended: The peer has half-closed.
         is_gone: The peer cancelled, its deadline passed, or the connection broke.
@@ -124,6 +120,7 @@ class Line:
 
     def open(self) -> None:
         """Watch for the end of the call and ask for the first frame."""
+        self._gate.enter(self._ticket)
         self._pending = 2
         self._reading = True
         self._post((cygrpc.ReceiveCloseOnServerOperation(NO_FLAGS),), _CLOSE)
@@ -271,7 +268,6 @@ class Line:
         """From now on several threads use this line; the condition tells of every event."""
         if self.before_wait is not None:
             self.before_wait()
-            self.before_wait = None
         self._gate.leave(self._ticket)
         self._ticket.pace = UNGATED
         with self.lock:
@@ -353,15 +349,16 @@ class Line:
                 return
 
     def _send(self, frame: bytes, flags: int) -> None:
-        message = cygrpc.SendMessageOperation(frame, flags)
         self._held = None
         self._sending = True
         self._pending += 1
         if self._headers_due:
             self._headers_due = False
-            code = self._post((cygrpc.SendInitialMetadataOperation((), NO_FLAGS), message), _SENT)
+            headers = cygrpc.SendInitialMetadataOperation((), NO_FLAGS)
+            # No hint: headers beside a hinted message wait for the next one, and the batch is done when they have left.
+            code = self._post((headers, cygrpc.SendMessageOperation(frame, NO_FLAGS)), _SENT)
         else:
-            code = self._post((message,), _SENT)
+            code = self._post((cygrpc.SendMessageOperation(frame, flags),), _SENT)
         if code:
             self._refused()
 
@@ -391,17 +388,11 @@ class Line:
         return len(frames) < self._high_frames and sum(map(len, frames)) < self._high_bytes
 
     def _wait(self) -> Any:
-        """The next event; whoever counts on this thread is told before it sleeps for long."""
+        """The next event; whoever counts on this thread is told before it sleeps."""
         self._gate.leave(self._ticket)
-        event = None
         if self.before_wait is not None:
-            event = self._poll(time.time() + _SHORT_S)
-            if event.completion_type != _DONE:
-                self.before_wait()
-                self.before_wait = None
-                event = self._poll()
-        else:
-            event = self._poll()
+            self.before_wait()
+        event = self._poll()
         self._gate.enter(self._ticket)
         return event
 
