@@ -167,7 +167,7 @@ class LoopRunner:
 async def _close(values: AsyncIterator[Any], invocation: Invocation) -> None:
     """Close a generator that has not ended, so that its ``finally`` runs; bounded in time."""
     close = getattr(values, "aclose", None)
-    if close is None:
+    if close is None or getattr(values, "ag_frame", values) is None:  # a generator without a frame has ended
         return
     try:
         async with asyncio.timeout(_CLOSE_S):

@@ -19,6 +19,7 @@ from invoker.drive.driver import Driver
 from invoker.drive.runner import Runner
 from invoker.errors import Cancelled, DeadlineExceeded, InternalError, InvocationError, StopInvocation
 from invoker.message import Message
+from invoker.spec import Style
 
 __all__ = ["Reactor", "Wire"]
 
@@ -74,6 +75,7 @@ class Reactor:
         self.driver = driver
         self.deadline = deadline
         self.is_paused = False
+        self.settles = False
         self.runners: dict[str, Runner] = {}
         self._opened: list[Runner] = []
         self._on_close = on_close
@@ -181,6 +183,8 @@ class Reactor:
             self._deliver(Finished(step.id, error))
             return
         runner = self.driver.runner(invocation, self)
+        # A request/reply function ends with its input; no code of it sees whether that was an end or a cancel.
+        self.settles = self.settles or invocation.function.spec.style is Style.STREAMING
         self.runners[step.id] = runner
         self._opened.append(runner)
         self.wire.accepted()

@@ -257,8 +257,7 @@ class CompletionDoor:
         return True
 
     def _converse(self, line: Line, event: Any) -> None:
-        metadata = _metadata(event.invocation_metadata)
-        session = RiffSession(metadata, function=metadata.get("invoker-function", ""))
+        session = _session(event)
         conversation = DirectConversation(session, line, self.driver, deadline=_deadline(event))
         self.driver.entered_direct(conversation)
         try:
@@ -308,8 +307,7 @@ class CompletionDoor:
         assert self._lender is not None
         self._request_on_loop(_PATH)
         line = LoopLine(event.call, self._lender)
-        metadata = _metadata(event.invocation_metadata)
-        session = RiffSession(metadata, function=metadata.get("invoker-function", ""))
+        session = _session(event)
 
         def close(error: InvocationError | None) -> None:
             if error is None:
@@ -353,6 +351,8 @@ def _deadline(event: Any) -> float | None:
     return time.monotonic() + left_s if left_s < _NEVER_S else None
 
 
-def _metadata(pairs: Any) -> Headers:
+def _session(event: Any) -> RiffSession:
+    pairs = event.invocation_metadata
     texts = [(name, value) for name, value in pairs if isinstance(value, str)]
-    return Headers(texts) if texts else EMPTY
+    chosen = [value for name, value in texts if name == "invoker-function"]  # names of metadata are in lower case
+    return RiffSession(Headers(texts) if texts else EMPTY, function=chosen[0] if chosen else "")

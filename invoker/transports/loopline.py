@@ -28,6 +28,9 @@ _ROOM = 2
 class Listener(Protocol):
     """The conversation at this end."""
 
+    settles: bool
+    """Whether an end of the input must be told from a cancel with care."""
+
     def arrived(self, frame: bytes | None) -> bool:
         """A frame, or the half-close; whether more is wanted now."""
 
@@ -48,8 +51,8 @@ class LoopLine:
     """
 
     __slots__ = (
-        "_call", "_closed", "_is_accepted", "_is_due", "_is_empty", "_is_finished", "_is_listed", "_lender",
-        "_listener", "_out", "_post", "_read", "_reading", "_receive", "_room", "_sending", "_sent", "_status",
+        "_call", "_closed", "_headers_due", "_is_accepted", "_is_due", "_is_empty", "_is_finished", "_is_listed",
+        "_lender", "_listener", "_out", "_post", "_read", "_reading", "_receive", "_room", "_sending", "_sent", "_status",
         "is_ended", "is_gone",
     )  # fmt: skip
 
@@ -64,7 +67,7 @@ class LoopLine:
         self._out: deque[bytes] = deque()
         self._room: asyncio.Future[None] | None = None
         self._status: tuple[int, str] | None = None
-        self._reading = self._sending = False
+        self._reading = self._sending = self._headers_due = False
         self._is_accepted = self._is_due = self._is_empty = self._is_finished = self._is_listed = False
         self._read, self._sent, self._closed = self._on_read, self._on_sent, self._on_close  # made once
 
@@ -76,11 +79,11 @@ class LoopLine:
         self._post((self._receive,), self._read)
 
     def accepted(self) -> None:
-        """Send the response headers (R-133)."""
+        """Send the response headers at the end of this turn, or with a frame before (R-133)."""
         if self._is_accepted or self.is_gone:
             return
-        self._is_accepted = True
-        self._post((cygrpc.SendInitialMetadataOperation((), NO_FLAGS),), self._on_other)
+        self._is_accepted = self._headers_due = True
+        self._list()
 
     def ask(self) -> None:
         """Receive the next frame, unless that is under way."""
@@ -96,9 +99,7 @@ class LoopLine:
         out = self._out
         out.append(frame)
         if len(out) == 1:
-            if not self._is_listed:
-                self._is_listed = True
-                self._lender.later(self._flush)
+            self._list()
             return True
         if self._sending:
             self._lender.dispatch()
@@ -125,9 +126,17 @@ class LoopLine:
 
     # Inside.
 
+    def _list(self) -> None:
+        if not self._is_listed:
+            self._is_listed = True
+            self._lender.later(self._flush)
+
     def _flush(self) -> None:
         self._is_listed = False
         self._advance()
+        if self._headers_due:
+            self._headers_due = False
+            self._post((cygrpc.SendInitialMetadataOperation((), NO_FLAGS),), self._on_other)
 
     def _advance(self) -> None:
         """Send what waits, as far as it may leave now."""
@@ -152,8 +161,8 @@ class LoopLine:
         code, detail = self._status
         self._status = None
         operations: list[Any] = []
-        if not self._is_accepted:
-            self._is_accepted = True
+        if self._headers_due or not self._is_accepted:
+            self._is_accepted, self._headers_due = True, False
             operations.append(cygrpc.SendInitialMetadataOperation((), NO_FLAGS))
         if last is not None:
             operations.append(cygrpc.SendMessageOperation(last, NO_FLAGS))
@@ -163,7 +172,12 @@ class LoopLine:
 
     def _send(self, frame: bytes, flags: int) -> None:
         self._sending = True
-        self._post((cygrpc.SendMessageOperation(frame, flags),), self._sent)
+        if self._headers_due:
+            self._headers_due = False
+            headers = cygrpc.SendInitialMetadataOperation((), NO_FLAGS)  # which must not go with a hint; see `Line`
+            self._post((headers, cygrpc.SendMessageOperation(frame, NO_FLAGS)), self._sent)
+        else:
+            self._post((cygrpc.SendMessageOperation(frame, flags),), self._sent)
 
     def _on_sent(self, event: Any) -> None:
         self._sending = False
@@ -182,7 +196,7 @@ class LoopLine:
         if frame is None:
             if not event.success:
                 self.is_ended = True  # a cancel; its close event tells
-            elif not self._is_empty:
+            elif listener.settles and not self._is_empty:
                 # R-109: a cancel looks the same, but its close event comes before the event of one more receive.
                 self._is_empty = True
                 self._lender.recall()
