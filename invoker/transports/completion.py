@@ -45,7 +45,7 @@ _PATH = f"/{SERVICE}/{METHOD}"
 _AHEAD = 16
 """Calls that may arrive before the acceptor has looked."""
 
-_LEADERS = 4
+_LEADERS = 2
 """Threads that wait for calls when there are none."""
 
 _CUT_S = 1.0

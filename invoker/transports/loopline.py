@@ -52,7 +52,8 @@ class LoopLine:
 
     __slots__ = (
         "_call", "_closed", "_headers_due", "_is_accepted", "_is_due", "_is_empty", "_is_finished", "_is_listed",
-        "_lender", "_listener", "_out", "_post", "_read", "_reading", "_receive", "_room", "_sending", "_sent", "_status",
+        "_lender", "_listener", "_out", "_post", "_read", "_reading", "_receive", "_room", "_sending", "_sent",
+        "_status",
         "is_ended", "is_gone",
     )  # fmt: skip
 
