@@ -16,16 +16,17 @@ import concurrent.futures
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from typing import Any, Protocol
+from typing import Any
 
 from invoker.core.invocation import Invocation
 from invoker.core.session import Session
 from invoker.core.steps import Close, Emitted, EndInput, Feed, Finished, Open, Send, Step
 from invoker.core.streams import InputStream
 from invoker.drive.driver import Driver
-from invoker.drive.gate import Pace
-from invoker.drive.runner import call_failed, production_failed, shape
+from invoker.drive.inputs import DirectInput
+from invoker.drive.runner import call_failed, production_failed
 from invoker.drive.several import Several
+from invoker.drive.wire import Wire
 from invoker.errors import (
     Cancelled,
     DeadlineExceeded,
@@ -35,9 +36,9 @@ from invoker.errors import (
     InvocationError,
     StopInvocation,
 )
-from invoker.spec import Style, Take
+from invoker.spec import Style
 
-__all__ = ["DirectConversation", "Wire"]
+__all__ = ["DirectConversation"]
 
 log = logging.getLogger(__name__)
 
@@ -46,38 +47,6 @@ _PROMPT_S = 200e-6
 
 _EARLY_S = 0.01
 """How much earlier than our own clock says a deadline may be enforced by the transport."""
-
-
-class Wire(Protocol):
-    """What a transport offers to the thread of one conversation; see `invoker.transports.line.Line`."""
-
-    lock: Any
-    is_gone: bool
-    is_ended: bool
-    settles: bool
-    pace: Pace
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether the thread waits for the peer."""
-
-    def read(self) -> Any | None:
-        """Wait for the next frame; None when the peer has half-closed, Cancelled when it is gone."""
-
-    def write(self, frame: Any, *, hold: bool) -> None:
-        """Send one frame, or hold it for what follows at once; waits while the peer is slow."""
-
-    def accepted(self) -> None:
-        """The invocation was admitted: whatever can be told to the peer now, is (R-133)."""
-
-    def look(self) -> bool:
-        """Whether the peer is gone; does not wait."""
-
-    def finish(self, code: int, detail: str) -> bool:
-        """Send what is held, then the status; the first one counts."""
-
-    def cut(self, code: int, detail: str) -> None:
-        """End the conversation with a status, from any thread."""
 
 
 class DirectConversation:
@@ -390,34 +359,6 @@ class DirectConversation:
             raise InputCancelled(Cancelled("the peer cancelled, or is gone")) from None
         finally:
             self._awaited.discard(future)
-
-
-class DirectInput:
-    """An input as a sync function sees it: an iterator of decoded values."""
-
-    __slots__ = ("_stream", "failed", "pull")
-
-    def __init__(self, conversation: DirectConversation, stream: InputStream) -> None:
-        self._stream = stream
-        self.pull = conversation.pull
-        self.failed = conversation.decode_failed
-
-    def __iter__(self) -> DirectInput:
-        return self
-
-    def __next__(self) -> Any:
-        stream = self._stream
-        item = self.pull(stream)
-        if item is None:
-            raise StopIteration
-        decode, message = item
-        try:
-            value = decode(message)
-        except DecodeError as error:
-            # Ruling 3: a failed decode ends the invocation even if user code swallows the exception.
-            self.failed(error)
-            raise
-        return value if stream.spec.take is Take.PAYLOAD else shape(stream.spec, message, value)
 
 
 def _over() -> bool:

@@ -19,7 +19,8 @@ from invoker.drive.runner import production_failed
 from invoker.errors import Cancelled, DecodeError, InputCancelled, InvocationError, StopInvocation
 
 if TYPE_CHECKING:
-    from invoker.drive.direct import DirectConversation, DirectInput
+    from invoker.drive.direct import DirectConversation
+    from invoker.drive.inputs import DirectInput
 
 __all__ = ["Several"]
 

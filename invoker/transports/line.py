@@ -23,20 +23,16 @@ end or a cancel; a cancel has its close event on the queue before the event of o
 
 from __future__ import annotations
 
-import logging
 import threading
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 
 from invoker.drive.gate import UNGATED, Pace, Ticket
 from invoker.errors import Cancelled
 from invoker.transports.cygrpc import BUFFER_HINT, NO_FLAGS, cygrpc
-from invoker.transports.details import clip
+from invoker.transports.operations import CLOSE, DONE, READ, Operations
 
 __all__ = ["Line"]
-
-log = logging.getLogger(__name__)
 
 _AHEAD = 32
 """Frames that are received ahead of the function, if they are there already."""
@@ -44,15 +40,8 @@ _AHEAD = 32
 _LARGE = 16 * 1024
 """A frame of more bytes is not joined by another one ahead of the function."""
 
-# Tags of events; compared by identity.
-_CLOSE, _READ, _SENT, _OTHER = object(), object(), object(), object()
 
-_HEADERS = b"headers"  # what is seen as held while only the response headers wait
-
-_DONE = cygrpc.CompletionType.operation_complete if cygrpc is not None else None
-
-
-class Line:
+class Line(Operations):
     """One call; see the module.
 
     Args:
@@ -65,47 +54,29 @@ class Line:
     Attributes:
         before_wait: Called whenever the line's thread is about to wait.
         changed: Notified of every event, when several threads share the line; on the line's lock.
-        is_ended: The peer has half-closed.
-        is_gone: The peer cancelled, its deadline passed, or the connection broke.
         is_swept: The sweeper looks after what is held.
         seen: What the sweeper saw held at its last beat.
-        settles: Whether the function would see a difference between an end of its input and a cancel.
     """
 
     __slots__ = (
-        "_call", "_frames", "_gate", "_headers_due", "_held", "_high_bytes", "_high_frames", "_is_accepted",
-        "_is_empty", "_is_finished", "_pending", "_poll", "_polling", "_post", "_reading", "_receive", "_sending",
-        "_slept", "_sweeper", "_ticket", "before_wait", "changed", "is_ended", "is_gone", "is_swept", "lock", "queue",
-        "seen", "settles",
+        "_gate", "_high_bytes", "_high_frames", "_slept", "_sweeper", "_ticket", "before_wait", "changed", "is_swept",
+        "seen",
     )  # fmt: skip
 
     def __init__(
         self, call: Any, queue: Any, sweeper: Any, *, high_frames: int = 256, high_bytes: int = 4 << 20
     ) -> None:
-        self.queue = queue
-        self.lock = threading.Lock()
+        super().__init__(call, queue)
         self.changed: threading.Condition | None = None
         self.before_wait: Callable[[], None] | None = None
-        self.is_ended = False
-        self.is_gone = False
         self.is_swept = False
-        self.settles = True
-        self._slept = False
         self.seen: bytes | None = None
-        self._call = call
-        self._poll = queue.poll
-        self._post = call.start_server_batch
-        self._receive = cygrpc.ReceiveMessageOperation(NO_FLAGS)
+        self._slept = False
         self._sweeper = sweeper
         self._gate = sweeper.gate
         self._ticket = Ticket()
         self._high_frames = high_frames
         self._high_bytes = high_bytes
-        self._frames: deque[bytes] = deque()
-        self._held: bytes | None = None
-        self._polling = self._reading = self._sending = False
-        self._headers_due = self._is_accepted = self._is_empty = self._is_finished = False
-        self._pending = 0
 
     # For the thread that runs the function.
 
@@ -123,8 +94,8 @@ class Line:
         self._gate.enter(self._ticket)
         self._pending = 2
         self._reading = True
-        self._post((cygrpc.ReceiveCloseOnServerOperation(NO_FLAGS),), _CLOSE)
-        self._post((self._receive,), _READ)
+        self._post((cygrpc.ReceiveCloseOnServerOperation(NO_FLAGS),), CLOSE)
+        self._post((self._receive,), READ)
 
     def accepted(self) -> None:
         """Send the response headers now, or with what follows at once (R-133)."""
@@ -215,53 +186,6 @@ class Line:
         self._gate.leave(self._ticket)
         return self._pending == 0
 
-    # With the lock held.
-
-    def send_status(self, code: int, detail: str) -> None:
-        """Post the status, behind what is held."""
-        if self._is_finished:
-            return
-        self._is_finished = True
-        status = cygrpc.SendStatusFromServerOperation((), code, clip(detail) if detail else b"", NO_FLAGS)
-        held, self._held = self._held, None
-        operations: tuple[Any, ...] = (status,)
-        if held is not None and not self.is_gone:
-            operations = (cygrpc.SendMessageOperation(held, NO_FLAGS), status)
-        if self._headers_due or not self._is_accepted:
-            self._headers_due = False
-            operations = (cygrpc.SendInitialMetadataOperation((), NO_FLAGS), *operations)
-        self._pending += 1
-        if self._post(operations, _OTHER):
-            self._refused()
-
-    def ask(self) -> None:
-        """Ask for the next frame, unless that is under way."""
-        if not self._reading and not self.is_ended and not self.is_gone and not self._is_finished:
-            self._reading = True
-            self._pending += 1
-            if self._post((self._receive,), _READ):
-                self._refused()
-
-    def flush(self) -> None:
-        """Send what is held, and the headers."""
-        if self._sending:
-            self.glance()  # the one before it may be done, and nobody has looked
-        if self._held is not None:
-            if not self._sending and not self.is_gone:
-                self._send(self._held, NO_FLAGS)
-        elif self._headers_due:
-            self._headers_due = False
-            self._pending += 1
-            self._post((cygrpc.SendInitialMetadataOperation((), NO_FLAGS),), _OTHER)
-
-    def glance(self) -> None:
-        """Take what is on the queue without waiting, unless somebody waits there already."""
-        while not self._polling and self._pending:
-            event = self._poll(0)
-            if event.completion_type != _DONE:
-                return
-            self._handle(event)
-
     # For several threads, each with the lock held.
 
     def share(self) -> threading.Condition:
@@ -310,27 +234,6 @@ class Line:
         """Send one frame now, when there is room."""
         self._send(frame, NO_FLAGS)
 
-    # For others.
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether its thread waits for the peer."""
-        return self._polling
-
-    @property
-    def held(self) -> bytes | None:
-        """What waits for the next read or write."""
-        return self._held or (_HEADERS if self._headers_due else None)
-
-    @property
-    def is_done(self) -> bool:
-        """Whether every operation has ended."""
-        return self._pending == 0
-
-    def cut(self, code: int, detail: str) -> None:
-        """End the call with a status, whatever its thread does."""
-        self._call.cancel(code, clip(detail))
-
     # Inside.
 
     def _receive_ahead(self) -> None:
@@ -342,32 +245,11 @@ class Line:
                 with lock:
                     self.ask()
             event = poll(0)
-            if event.completion_type != _DONE:
+            if event.completion_type != DONE:
                 return
             self._handle(event)
             if frames and len(frames[-1]) > _LARGE:
                 return
-
-    def _send(self, frame: bytes, flags: int) -> None:
-        self._held = None
-        self._sending = True
-        self._pending += 1
-        if self._headers_due:
-            self._headers_due = False
-            headers = cygrpc.SendInitialMetadataOperation((), NO_FLAGS)
-            # No hint: headers beside a hinted message wait for the next one, and the batch is done when they have left.
-            code = self._post((headers, cygrpc.SendMessageOperation(frame, NO_FLAGS)), _SENT)
-        else:
-            code = self._post((cygrpc.SendMessageOperation(frame, flags),), _SENT)
-        if code:
-            self._refused()
-
-    def _refused(self) -> None:
-        """An operation was not taken, so no event will tell of it: the call is broken."""
-        log.error("grpcio refused an operation on a call")
-        self._pending -= 1
-        self._reading = self._sending = False
-        self.is_gone = True
 
     def _settle(self) -> None:
         """Wait until no send is under way; input is received meanwhile, as far as it may be (R-126)."""
@@ -375,7 +257,7 @@ class Line:
             self._polling = True
         while self._sending and not self.is_gone:
             event = self._poll(0)
-            if event.completion_type != _DONE:
+            if event.completion_type != DONE:
                 if self._has_room():
                     with self.lock:
                         self.ask()
@@ -395,29 +277,6 @@ class Line:
         event = self._poll()
         self._gate.enter(self._ticket)
         return event
-
-    def _handle(self, event: Any) -> None:
-        tag = event.tag
-        self._pending -= 1
-        if tag is _READ:
-            self._reading = False
-            frame = event.batch_operations[-1].message()
-            if frame is not None:
-                self._frames.append(frame)
-            elif not event.success:
-                self.is_gone = True
-            elif self._is_empty or not self.settles:
-                self.is_ended = True
-            else:
-                # R-109: a cancel looks the same, but its close event comes before what is asked for now.
-                self._is_empty = True
-                self.ask()
-        elif tag is _SENT:
-            self._sending = False
-            if not event.success:
-                self.is_gone = True
-        elif tag is _CLOSE and event.batch_operations[0].cancelled():
-            self.is_gone = True
 
 
 def _gone() -> Cancelled:

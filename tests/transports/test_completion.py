@@ -95,7 +95,6 @@ def test_R132_calls_beyond_the_threads_are_refused_and_served_once_there_is_room
         assert riff.call(b"y").rest() == [b"y"]
 
 
-@pytest.mark.xfail(reason="a direct call gives its slot back after its status", strict=False)
 def test_a_slot_is_free_before_its_peer_knows():
     """Whoever makes one call after the other never finds its own last one in the way."""
     with Riff("direct", gen, threads=1) as riff:

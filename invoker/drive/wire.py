@@ -1,0 +1,41 @@
+"""`Wire`: what a transport offers to the thread of one conversation."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from invoker.drive.gate import Pace
+
+__all__ = ["Wire"]
+
+
+class Wire(Protocol):
+    """What a transport offers to the thread of one conversation; see `invoker.transports.line.Line`."""
+
+    lock: Any
+    is_gone: bool
+    is_ended: bool
+    settles: bool
+    pace: Pace
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether the thread waits for the peer."""
+
+    def read(self) -> Any | None:
+        """Wait for the next frame; None when the peer has half-closed, Cancelled when it is gone."""
+
+    def write(self, frame: Any, *, hold: bool) -> None:
+        """Send one frame, or hold it for what follows at once; waits while the peer is slow."""
+
+    def accepted(self) -> None:
+        """The invocation was admitted: whatever can be told to the peer now, is (R-133)."""
+
+    def look(self) -> bool:
+        """Whether the peer is gone; does not wait."""
+
+    def finish(self, code: int, detail: str) -> bool:
+        """Send what is held, then the status; the first one counts."""
+
+    def cut(self, code: int, detail: str) -> None:
+        """End the conversation with a status, from any thread."""
