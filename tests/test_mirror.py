@@ -18,6 +18,9 @@ ANYWHERE = {
 TOGETHER = {
     "_pb/**": "generated: `make proto-check`",
     "core/session.py": "an interface without code: the tests of the sessions in protocols/",
+    "drive/wire.py": "an interface without code: tests/drive/wires.py is one",
+    "drive/inputs.py": "pulls from its conversation: tests/drive/test_direct.py",
+    "transports/operations.py": "the base of lines: tests/transports/test_line.py",
     "conformance/scenarios_*.py": "each judges a right and a faulty peer: tests/conformance/test_suite.py",
 }
 

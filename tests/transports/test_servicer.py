@@ -37,6 +37,7 @@ class Odd:
 
     def __init__(self) -> None:
         self.left = threading.Event()
+        self.entered = threading.Event()
 
     async def raises(self, request: bytes, context: Any) -> bytes:
         raise ValueError("a secret")
@@ -46,6 +47,7 @@ class Odd:
         return b""
 
     async def hangs(self, request: bytes, context: Any) -> bytes:
+        self.entered.set()
         try:
             await asyncio.sleep(3600)
         finally:
@@ -129,13 +131,14 @@ def test_other_endings_of_a_servicer(kind):
             "other": (grpc.StatusCode.UNIMPLEMENTED, "Method not found!"),
         }
         call = riff.channel.unary_unary("/odd.Odd/hangs").future(b"x")
-        assert eventually(lambda: _tasks(riff))
+        assert odd.entered.wait(5)
         call.cancel()
         assert odd.left.wait(2)
         assert eventually(lambda: not _tasks(riff))
+        odd.entered.clear()
         odd.left.clear()
         again = riff.channel.unary_unary("/odd.Odd/hangs").future(b"x")
-        assert eventually(lambda: _tasks(riff))
+        assert odd.entered.wait(5)
         riff.run(riff.door.stop(0))
         assert odd.left.is_set()
         assert again.code() in {grpc.StatusCode.CANCELLED, grpc.StatusCode.UNAVAILABLE}
