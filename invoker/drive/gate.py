@@ -4,9 +4,9 @@ Each operation on a completion queue releases the interpreter's lock; with many 
 another one, and the machine is busy with switching. So they take turns, in order of arrival; a turn lasts from news to
 the next wait, or until others have waited for a batch of frames.
 
-A turn that takes a whole beat of the sweeper belongs to a function that blocks: everybody who waits is let in at once,
-and for a second that function passes by without a turn. So user code that blocks stalls nobody for longer than a
-beat, and once a second at most.
+A turn in which nothing moves for two beats of the sweeper belongs to a function that blocks: everybody who waits is let
+in at once, and for a second that function passes by without a turn. So user code that blocks stalls nobody for longer
+than some milliseconds, and once a second at most.
 """
 
 from __future__ import annotations
@@ -14,11 +14,17 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 
 __all__ = ["UNGATED", "Gate", "Pace", "Ticket"]
 
 _SLOW_S = 1.0
+
+_STILL = 2
+"""Beats after which a turn without a movement ends."""
+
+_CROWD = 8
+"""With fewer threads, one that was woken by a single frame is done with it before a turn would pay."""
 
 
 class Pace:
@@ -35,11 +41,17 @@ UNGATED = Pace(float("inf"))
 
 
 class Ticket:
-    """A thread's place at the gate."""
+    """A thread's place at the gate.
 
-    __slots__ = ("bell", "pace", "turns")
+    Args:
+        pace: Of its function.
+        work: What it has to do in a turn; its length tells whether anything moves.
+    """
 
-    def __init__(self, pace: Pace | None = None) -> None:
+    __slots__ = ("bell", "pace", "turns", "work")
+
+    def __init__(self, pace: Pace | None = None, work: Sized = ()) -> None:
+        self.work = work
         self.bell = threading.Lock()
         self.bell.acquire()
         self.pace = pace or Pace()
@@ -49,16 +61,34 @@ class Ticket:
 class Gate:
     """See the module.
 
+    Attributes:
+        is_crowded: Whether there are so many threads that each should come here, not only those with a batch to do.
+
     Args:
         on_enter: Called whenever a thread begins a turn or waits for one, so that somebody sees to long turns.
     """
 
     def __init__(self, on_enter: Callable[[], None]) -> None:
+        self.is_crowded = False
         self._on_enter = on_enter
         self._lock = threading.Lock()
+        self._members = 0
         self._owner: Ticket | None = None
         self._waiting: deque[Ticket] = deque()
-        self._seen: tuple[Ticket | None, int] = (None, 0)
+        self._seen: tuple[Ticket, int, int] | None = None
+        self._still = 0  # beats since anything moved
+
+    def join(self) -> None:
+        """One more thread may come."""
+        with self._lock:
+            self._members += 1
+            self.is_crowded = self._members > _CROWD
+
+    def part(self) -> None:
+        """It will not come any more."""
+        with self._lock:
+            self._members -= 1
+            self.is_crowded = self._members > _CROWD
 
     @property
     def is_waited_for(self) -> bool:
@@ -90,16 +120,17 @@ class Gate:
                     self._pass()
 
     def beat(self) -> bool:
-        """End a turn that has lasted since the last beat; whether anybody is at the gate."""
+        """End a turn in which nothing has moved for two beats; whether anybody is at the gate."""
         with self._lock:
             owner = self._owner
-            now = (owner, owner.turns if owner is not None else 0)
-            if owner is not None and now == self._seen:
+            now = None if owner is None else (owner, owner.turns, len(owner.work))
+            self._still = self._still + 1 if now == self._seen else 0
+            self._seen = now
+            if owner is not None and self._still >= _STILL:
                 owner.pace.slow_until = time.monotonic() + _SLOW_S
                 self._owner = None
                 while self._waiting:
                     self._waiting.popleft().bell.release()
-            self._seen = now
             return self._owner is not None
 
     def _pass(self) -> None:

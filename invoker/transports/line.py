@@ -59,8 +59,8 @@ class Line(Operations):
     """
 
     __slots__ = (
-        "_gate", "_high_bytes", "_high_frames", "_slept", "_sweeper", "_ticket", "before_wait", "changed", "is_swept",
-        "seen",
+        "_gate", "_high_bytes", "_high_frames", "_is_joined", "_slept", "_sweeper", "_ticket", "before_wait", "changed",
+        "is_swept", "seen",
     )  # fmt: skip
 
     def __init__(
@@ -71,10 +71,10 @@ class Line(Operations):
         self.before_wait: Callable[[], None] | None = None
         self.is_swept = False
         self.seen: bytes | None = None
-        self._slept = False
+        self._slept = self._is_joined = False
         self._sweeper = sweeper
         self._gate = sweeper.gate
-        self._ticket = Ticket()
+        self._ticket = Ticket(work=self._frames)
         self._high_frames = high_frames
         self._high_bytes = high_bytes
 
@@ -91,7 +91,10 @@ class Line(Operations):
 
     def open(self) -> None:
         """Watch for the end of the call and ask for the first frame."""
-        self._gate.enter(self._ticket)
+        self._gate.join()
+        if self._gate.is_crowded:
+            self._gate.enter(self._ticket)
+        self._is_joined = True
         self._pending = 2
         self._reading = True
         self._post((cygrpc.ReceiveCloseOnServerOperation(NO_FLAGS),), CLOSE)
@@ -119,8 +122,9 @@ class Line(Operations):
                 if self._slept:  # the peer seems to wait for each reply, so it shall not wait for a look at the queue
                     self.flush()
             self._receive_ahead()
-            if frames and self._gate.is_waited_for:
-                self._gate.leave(self._ticket)
+            if frames:  # there is a batch to do, which is worth a turn
+                if self._gate.is_waited_for:
+                    self._gate.leave(self._ticket)
                 self._gate.enter(self._ticket)
             while not frames and not self.is_ended and not self.is_gone:
                 if self._held is not None or self._headers_due:
@@ -184,6 +188,9 @@ class Line(Operations):
             self.send_status(code, detail)
             self.glance()
         self._gate.leave(self._ticket)
+        if self._is_joined:
+            self._gate.part()
+            self._is_joined = False
         return self._pending == 0
 
     # For several threads, each with the lock held.
@@ -275,7 +282,8 @@ class Line(Operations):
         if self.before_wait is not None:
             self.before_wait()
         event = self._poll()
-        self._gate.enter(self._ticket)
+        if self._gate.is_crowded:
+            self._gate.enter(self._ticket)
         return event
 
 

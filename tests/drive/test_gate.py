@@ -73,11 +73,12 @@ def test_a_free_gate_lets_in_at_once_and_twice():
 
 
 def test_a_long_turn_ends_by_beat():
-    """After a whole beat everybody who waits is let in; the late end of the turn takes nothing away from anybody."""
+    """After two beats everybody who waits is let in; the late end of the turn takes nothing away from anybody."""
     guests, me = Guests(), Ticket()
     guests.enter(me)
     for number in range(3):
         guests.add(number)
+    assert guests.gate.beat()
     assert guests.gate.beat()
     assert guests.order == []
     assert not guests.gate.beat()
@@ -100,6 +101,7 @@ def test_a_function_that_blocks_passes_by_for_a_while(monkeypatch):
     pace, guests, other = Pace(), Guests(), Ticket()
     guests.enter(Ticket(pace))
     guests.gate.beat()
+    guests.gate.beat()
     assert not guests.gate.beat()
     guests.enter(other)
     guests.gate.enter(Ticket(pace))  # does not wait although another one has its turn
@@ -108,6 +110,33 @@ def test_a_function_that_blocks_passes_by_for_a_while(monkeypatch):
     guests.add(1, Ticket(pace))
     guests.gate.leave(other)
     guests.join()
+
+
+def test_a_long_turn_in_which_something_moves_does_not_end():
+    """Work that gets less is work that is done, however long the turn takes."""
+    work = [1] * 9
+    guests, me = Guests(), Ticket(work=work)
+    guests.enter(me)
+    guests.add(1)
+    for _ in range(8):
+        work.pop()
+        assert guests.gate.beat()
+    assert guests.order == []
+    assert me.pace.slow_until == 0
+    guests.gate.leave(me)
+    guests.join()
+
+
+def test_a_crowd_begins_beyond_eight():
+    """Those who have joined count, and those who have parted do not."""
+    gate = Gate(lambda: None)
+    for _ in range(8):
+        gate.join()
+    assert not gate.is_crowded
+    gate.join()
+    assert gate.is_crowded
+    gate.part()
+    assert not gate.is_crowded
 
 
 def test_a_thread_without_a_gate_never_waits():
