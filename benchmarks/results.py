@@ -50,7 +50,7 @@ def environment(rounds: int, notes: Sequence[str]) -> str:
     packages = ", ".join(f"{name} {_version(name)}" for name in _PACKAGES)
     load = " ".join(f"{value:.1f}" for value in os.getloadavg())
     lines = [
-        f"- {now}, {platform.system()} {platform.release()}, {_processor()}, {os.cpu_count()} cores, load {load}",
+        f"- {now}, {platform.system()} on {platform.machine()}, {os.cpu_count()} cores, load {load}",
         f"- Python {platform.python_version()}, {packages}; {_h2load()}",
         f"- {rounds} interleaved round{'s' if rounds > 1 else ''}; median (min-max); ratios of medians",
         f"- server on core 0, driver on core 1: {'yes' if shutil.which('taskset') else 'no, taskset is missing'}",
@@ -99,13 +99,6 @@ def _version(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return "missing"
-
-
-def _processor() -> str:
-    for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return platform.machine()
 
 
 def _h2load() -> str:
