@@ -89,6 +89,14 @@ def _parse(inner: Any) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
     return tree.body[0]
 
 
+def _closure(function: Any) -> dict[str, Any]:
+    """What a function has taken from the functions around it, as far as it is bound already."""
+    try:
+        return dict(inspect.getclosurevars(function).nonlocals)
+    except ValueError:  # a cell is still empty (before Python 3.13)
+        return {}
+
+
 class _Scan:
     """One look through one function."""
 
@@ -100,7 +108,7 @@ class _Scan:
         self._parents = {child: node for node in [tree, *self._nodes] for child in ast.iter_child_nodes(node)}
         self._locals = _assigned(self._nodes)
         self._arguments = {node.arg for node in ast.walk(tree.args) if isinstance(node, ast.arg)}
-        self._closure = inspect.getclosurevars(inner).nonlocals
+        self._closure = _closure(inner)
         self._file = inspect.getsourcefile(inner) or "?"
 
     def findings(self) -> Iterator[Finding]:

@@ -204,3 +204,15 @@ def test_a_finding_reads_as_place_and_text() -> None:
     """``file:line: text``."""
     (finding,) = check(lazily, read(lazily))
     assert str(finding) == f"{finding.where}: {finding.text}"
+
+
+def test_a_function_whose_closure_is_not_bound_yet_is_checked_all_the_same() -> None:
+    """A name that the function around it binds later is no reason to refuse it."""
+
+    async def fetch(x: int) -> int:
+        return later(x)
+
+    assert texts(fetch) == []
+
+    def later(x: int) -> int:
+        return x
