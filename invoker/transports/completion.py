@@ -257,18 +257,17 @@ class CompletionDoor:
         return True
 
     def _converse(self, line: Line, event: Any) -> None:
-        session = _session(event)
-        conversation = DirectConversation(session, line, self.driver, deadline=_deadline(event))
-        self.driver.entered_direct(conversation)
+        """Run one call in a slot that was taken for it."""
         try:
-            line.open()
-            error = conversation.run()
-            self.driver.threads.leave()  # before the peer hears of it: it may call again at once
-        except BaseException:
-            self.driver.threads.leave()
-            raise
+            conversation = DirectConversation(_session(event), line, self.driver, deadline=_deadline(event))
+            self.driver.entered_direct(conversation)
+            try:
+                line.open()
+                error = conversation.run()
+            finally:
+                self.driver.exited_direct(conversation)
         finally:
-            self.driver.exited_direct(conversation)
+            self.driver.threads.leave()  # before the peer hears of the end: it may call again at once
         self._finish(line, error)
 
     def _finish(self, line: Line, error: InvocationError | None) -> None:

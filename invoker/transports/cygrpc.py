@@ -50,6 +50,8 @@ _SERVER_METHODS = (
 _METHOD = "/invoker.Probe/Echo"
 _PROBE_S = 5.0
 
+_abandoned: list[Any] = []
+
 
 def unusable() -> str:
     """Why the fast door cannot serve with the installed grpcio, in a few words; empty when it can."""
@@ -83,11 +85,19 @@ def _probe() -> str:
     try:
         return _serve_one(server, queue, private) or _judge(client, answer)
     finally:
-        server.shutdown(queue, "shutdown")
-        server.cancel_all_calls()
-        while queue.poll().tag != "shutdown":
-            pass
-        server.destroy()
+        _close(server, queue, private)
+
+
+def _close(server: Any, queue: Any, private: Any) -> None:
+    """End the probe's server; one that does not end is kept, since dropping its queues would wait for it."""
+    server.shutdown(queue, "shutdown")
+    server.cancel_all_calls()
+    until = time.time() + _PROBE_S
+    while time.time() < until:
+        if queue.poll(until).tag == "shutdown":
+            server.destroy()
+            return
+    _abandoned.append((server, queue, private))
 
 
 def _call(port: int, answer: list[Any]) -> None:

@@ -8,23 +8,7 @@ import pytest
 
 from invoker import InputCancelled, Status
 from invoker.errors import ProtocolViolation, ShuttingDown, StopInvocation
-from tests.drive.wires import Call, direct_driver
-
-LIMIT_S = 5.0
-
-
-def square(x: int) -> int:
-    return x * x
-
-
-def gen(xs: Iterator[int]) -> Iterator[int]:
-    for x in xs:
-        yield x * x
-
-
-def sink(xs: Iterator[int]) -> None:
-    for _ in xs:
-        pass
+from tests.drive.wires import Call, direct_driver, gen, sink, square
 
 
 @pytest.mark.parametrize("function", [square, gen])

@@ -12,23 +12,7 @@ import pytest
 from invoker import Context, InputCancelled, Status
 from invoker.drive import direct
 from invoker.errors import DeadlineExceeded, ShuttingDown
-from tests.drive.wires import Call, direct_driver
-
-LIMIT_S = 5.0
-
-
-def square(x: int) -> int:
-    return x * x
-
-
-def gen(xs: Iterator[int]) -> Iterator[int]:
-    for x in xs:
-        yield x * x
-
-
-def sink(xs: Iterator[int]) -> None:
-    for _ in xs:
-        pass
+from tests.drive.wires import LIMIT_S, Call, direct_driver, gen, square
 
 
 class Clock:

@@ -11,23 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from invoker import InputCancelled, Status
-from tests.drive.wires import Call, direct_driver
-
-LIMIT_S = 5.0
-
-
-def square(x: int) -> int:
-    return x * x
-
-
-def gen(xs: Iterator[int]) -> Iterator[int]:
-    for x in xs:
-        yield x * x
-
-
-def sink(xs: Iterator[int]) -> None:
-    for _ in xs:
-        pass
+from tests.drive.wires import LIMIT_S, Call, direct_driver, gen
 
 
 async def _end(call: Call):

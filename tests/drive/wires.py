@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -15,11 +15,25 @@ from invoker.errors import Cancelled, InvocationError
 from invoker.protocols.riff.session import RiffSession
 from tests.drive.memory import driver_of
 
-__all__ = ["Call", "MemoryWire", "SweeperByHand", "direct_driver"]
+__all__ = ["LIMIT_S", "Call", "MemoryWire", "SweeperByHand", "direct_driver", "gen", "sink", "square"]
 
 LIMIT_S = 5.0
 
 Event = Callable[[], None]
+
+
+def square(x: int) -> int:
+    return x * x
+
+
+def gen(xs: Iterator[int]) -> Iterator[int]:
+    for x in xs:
+        yield x * x
+
+
+def sink(xs: Iterator[int]) -> None:
+    for _ in xs:
+        pass
 
 
 class SweeperByHand:
