@@ -1,7 +1,9 @@
 """The vocabulary between sessions, invocations and drivers: commands, events, steps.
 
 A session turns wire frames into *commands* on invocations, and the *events* of invocations into frames to `Send`. What
-a session asks its driver to do is a *step*: a command, a `Send` or a `Close`. Nine words, and a new one needs an ADR.
+a session asks its driver to do is a *step*: a command, a `Send` or a `Close`. A new word needs an ADR. Sessions of many
+invocations that store what they are sent (ADR 8) have six more: `CloseOutput`, `Fetch` and `Timer`, answered by
+`OutputEnded`, `Fetched` and `Elapsed`; and `Wants`, by which the driver asks for more.
 
 Values are slotted and frozen; making one costs about 0.1 µs, which the hot path pays once a frame.
 """
@@ -20,16 +22,23 @@ __all__ = [
     "ALL",
     "Cancel",
     "Close",
+    "CloseOutput",
     "Command",
+    "Elapsed",
     "Emitted",
     "EndInput",
     "Event",
     "FailInputs",
     "Feed",
+    "Fetch",
+    "Fetched",
     "Finished",
     "Open",
+    "OutputEnded",
     "Send",
     "Step",
+    "Timer",
+    "Wants",
 ]
 
 ALL = -1
@@ -46,6 +55,12 @@ class Open(msgspec.Struct, frozen=True):
         input_names: As the peer sent them; empty means unnamed.
         output_names: As the peer sent them; empty means unnamed.
         metadata: Of the conversation, for the function's `Context`.
+        bound: Names of the parameters that get an input stream, in the order of their index; None means the function's
+            own inputs. Parameters with defaults may be among them; those that are not named keep their defaults.
+        by_value: Where a peer leaves the media type to us, text is ``text/plain``, bytes are
+            ``application/octet-stream``, and only the rest goes by the server's order.
+        unwanted: Indexes of outputs that nobody reads: their values are drained, neither encoded nor emitted.
+        configs: For the function's `Context`, as the session made them.
     """
 
     id: str
@@ -54,6 +69,10 @@ class Open(msgspec.Struct, frozen=True):
     input_names: tuple[str, ...] = ()
     output_names: tuple[str, ...] = ()
     metadata: Mapping[str, str] = EMPTY
+    bound: tuple[str, ...] | None = None
+    by_value: bool = False
+    unwanted: tuple[int, ...] = ()
+    configs: tuple[Any, ...] = ()
 
 
 class Feed(msgspec.Struct, frozen=True):
@@ -85,12 +104,34 @@ class Cancel(msgspec.Struct, frozen=True):
     error: InvocationError
 
 
+class CloseOutput(msgspec.Struct, frozen=True):
+    """Nobody reads output ``index`` any more: it is closed in the function as soon as it gives another value."""
+
+    id: str
+    index: int
+
+
 class Emitted(msgspec.Struct, frozen=True):
     """Output ``index`` has one more message, with a concrete media type."""
 
     id: str
     index: int
     message: Message[bytes]
+
+
+class OutputEnded(msgspec.Struct, frozen=True):
+    """Output ``index`` of an invocation with several outputs ended normally; the invocation may go on."""
+
+    id: str
+    index: int
+
+
+class Wants(msgspec.Struct, frozen=True):
+    """Input ``index`` has room again: the function took most of what it was fed, or ``waits`` for more."""
+
+    id: str
+    index: int
+    waits: bool = False
 
 
 class Finished(msgspec.Struct, frozen=True):
@@ -112,6 +153,33 @@ class Close(msgspec.Struct, frozen=True):
     error: InvocationError | None = None
 
 
-Command: TypeAlias = Open | Feed | EndInput | FailInputs | Cancel
-Event: TypeAlias = Emitted | Finished
-Step: TypeAlias = Command | Send | Close
+class Fetch(msgspec.Struct, frozen=True):
+    """Get what a URI refers to, at most ``most`` bytes; answered by `Fetched` with the same key."""
+
+    key: str
+    uri: str
+    most: int
+
+
+class Fetched(msgspec.Struct, frozen=True):
+    """The next bytes of what was fetched; ``is_last`` or an ``error`` ends them."""
+
+    key: str
+    data: bytes = b""
+    is_last: bool = False
+    error: InvocationError | None = None
+
+
+class Timer(msgspec.Struct, frozen=True):
+    """Give an `Elapsed` after ``delay_s``; a later Timer replaces this one."""
+
+    delay_s: float
+
+
+class Elapsed(msgspec.Struct, frozen=True):
+    """The time of the last `Timer` is over."""
+
+
+Command: TypeAlias = Open | Feed | EndInput | FailInputs | Cancel | CloseOutput
+Event: TypeAlias = Emitted | OutputEnded | Wants | Finished | Fetched | Elapsed
+Step: TypeAlias = Command | Send | Close | Fetch | Timer

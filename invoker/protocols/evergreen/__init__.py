@@ -1,0 +1,1 @@
+"""Evergreen sessions: nodes, chunks and actions (docs/reference/evergreen.md)."""

@@ -1,0 +1,152 @@
+"""The statuses that an Evergreen session ends with: table 0.1 of docs/reference/evergreen.md, each a function.
+
+A text starts with words of its own for each kind, then says what was met, what was expected and where. Whatever the
+machinery raises is told in these words too (`translated`).
+"""
+
+from __future__ import annotations
+
+from invoker.errors import (
+    Cancelled,
+    DeadlineExceeded,
+    DecodeError,
+    InternalError,
+    InvocationError,
+    LimitExceeded,
+    NotAcceptable,
+    ProtocolViolation,
+    ShuttingDown,
+    Status,
+    StatusError,
+    UnsupportedMediaType,
+)
+
+__all__ = [
+    "EvergreenError",
+    "bad_action",
+    "bad_fragment",
+    "bad_graph",
+    "bad_input",
+    "failed",
+    "incomplete",
+    "limit",
+    "name_of",
+    "not_found",
+    "reference_failed",
+    "reference_refused",
+    "shutting_down",
+    "target_not_found",
+    "translated",
+]
+
+_SHOWN = 64
+
+
+class EvergreenError(InvocationError):
+    """A session ends with this status.
+
+    Args:
+        status: Of the conversation.
+        title: The first words of the text, as the table has them.
+        detail: What was met, what was expected, where.
+    """
+
+    def __init__(self, status: Status, title: str, detail: str) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.title = title
+
+    def __str__(self) -> str:
+        return f"{self.title}: {self.detail}" if self.detail else self.title
+
+
+def name_of(text: str) -> str:
+    """An id or name for a text of an error: quoted, escaped, at most 64 characters of it."""
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
+
+
+def bad_fragment(detail: str) -> EvergreenError:
+    """FRAG: rules of seq, metadata, kind, id or ownership are broken."""
+    return EvergreenError(Status.INVALID_ARGUMENT, "Evergreen: Invalid Node Fragment", detail)
+
+
+def bad_graph(detail: str) -> EvergreenError:
+    """GRAPH: a node includes itself."""
+    return EvergreenError(Status.INVALID_ARGUMENT, "Evergreen: Invalid Node Graph", detail)
+
+
+def bad_action(detail: str) -> EvergreenError:
+    """ACT: names of parameters, duplicates, or output ids in use."""
+    return EvergreenError(Status.INVALID_ARGUMENT, "Evergreen: Invalid Action", detail)
+
+
+def not_found(detail: str) -> EvergreenError:
+    """ANF: no such action."""
+    return EvergreenError(Status.NOT_FOUND, "Evergreen: Action Not Found", detail)
+
+
+def target_not_found(detail: str) -> EvergreenError:
+    """TNF: no such target."""
+    return EvergreenError(Status.NOT_FOUND, "Evergreen: Target Not Found", detail)
+
+
+def bad_input(detail: str) -> EvergreenError:
+    """BAD: a media type that the parameter does not take, or a payload that cannot be decoded."""
+    return EvergreenError(Status.INVALID_ARGUMENT, "Evergreen: Bad Input", detail)
+
+
+def incomplete(detail: str) -> EvergreenError:
+    """MISS: a node that is needed cannot become complete any more."""
+    return EvergreenError(Status.FAILED_PRECONDITION, "Evergreen: Incomplete Input", detail)
+
+
+def reference_refused(detail: str) -> EvergreenError:
+    """REFD: the policy does not allow this URI."""
+    return EvergreenError(Status.PERMISSION_DENIED, "Evergreen: Reference Refused", detail)
+
+
+def reference_failed(detail: str, *, is_missing: bool = False) -> EvergreenError:
+    """REFX: an allowed reference is missing, or cannot be reached."""
+    status = Status.NOT_FOUND if is_missing else Status.UNAVAILABLE
+    return EvergreenError(status, "Evergreen: Reference Failed", detail)
+
+
+def failed(detail: str) -> EvergreenError:
+    """FAIL: the function raised, or gave what cannot be sent."""
+    return EvergreenError(Status.UNKNOWN, "Evergreen: Action Failed", detail)
+
+
+def limit(detail: str) -> EvergreenError:
+    """LIM: a limit of sizes, numbers or depth."""
+    return EvergreenError(Status.RESOURCE_EXHAUSTED, "Evergreen: Limit Exceeded", detail)
+
+
+def shutting_down(detail: str) -> EvergreenError:
+    """SHUT: the process drains."""
+    return EvergreenError(Status.UNAVAILABLE, "Evergreen: Shutting Down", detail)
+
+
+def translated(error: InvocationError, where: str) -> InvocationError:
+    """Say an error of the machinery in the words of this protocol.
+
+    Args:
+        error: As an invocation ended.
+        where: The action, for the text.
+
+    Returns:
+        Errors of this protocol, those that a function chose itself, and ends of the call stay as they are.
+    """
+    if isinstance(error, EvergreenError | StatusError | Cancelled | DeadlineExceeded | InternalError):
+        return error
+    detail = f"{where}: {error.detail}" if error.detail else where
+    if isinstance(error, DecodeError | UnsupportedMediaType):
+        return bad_input(detail)
+    if isinstance(error, NotAcceptable):
+        return EvergreenError(Status.INVALID_ARGUMENT, "Evergreen: Not Acceptable", detail)
+    if isinstance(error, LimitExceeded):
+        return limit(detail)
+    if isinstance(error, ShuttingDown):
+        return shutting_down(detail)
+    if isinstance(error, ProtocolViolation):
+        return bad_action(detail)
+    return failed(detail)
