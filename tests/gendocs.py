@@ -142,15 +142,17 @@ def requirements_page() -> Iterator[str]:
     yield from ("# Requirements", "", MADE, "")
     yield "The index of the catalogue: each requirement's id, level, sentence, and the test files that bear its id."
     yield f"The whole wording, with what can be observed, the sources and our reasons, is in {_catalogues()}."
-    heading = ""
-    for title, ids in _chapters():
+    protocol = heading = ""
+    for name, title, ids in _chapters():
         rows = [
             (row.id, row.level or "-", row.text, " ".join(f"`{one}`" for one in borne.get(row.id, [])) or "-")
             for row in (known[one] for one in ids)
         ]
-        if title != heading:
-            yield from ("", f"## {title}", "")
-            heading = title
+        if name != protocol:
+            yield from ("", f"## {name}")
+        if (name, title) != (protocol, heading):
+            yield from ("", f"### {title}", "")
+            protocol, heading = name, title
         yield from table(("id", "level", "requirement", "tests"), rows)
 
 
@@ -158,15 +160,16 @@ def _catalogues() -> str:
     return ", ".join(f"[{Path(one).name}]({Path(one).name})" for one in trace.CATALOGUES)
 
 
-def _chapters() -> Iterator[tuple[str, list[str]]]:
-    """The headings of the catalogues, with the ids of the requirements below each."""
+def _chapters() -> Iterator[tuple[str, str, list[str]]]:
+    """The protocols of the catalogues and their headings, with the ids of the requirements below each."""
     for name in trace.CATALOGUES:
         text = (trace.ROOT / name).read_text(encoding="utf-8")
+        protocol = text.partition("\n")[0].removeprefix("# ").partition(":")[0]
         for part in re.split(r"^#{2,3} ", text, flags=re.MULTILINE)[1:]:
             title = re.sub(r"^[\d.]+ ", "", part.partition("\n")[0])
-            ids = [row.id for row in trace.catalogue(part) if row.kind in ("R", "RM")]
+            ids = [row.id for row in trace.catalogue(part) if row.kind in ("R", "RM", "E")]
             if ids:
-                yield title, ids
+                yield protocol, title, ids
 
 
 PAGES: dict[str, Callable[[], Iterator[str]]] = {

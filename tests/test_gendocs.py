@@ -56,3 +56,12 @@ def test_each_error_is_on_the_errors_page() -> None:
 def test_a_pipe_does_not_break_a_table() -> None:
     """Text is made fit for a cell."""
     assert gendocs.table(("a",), [["x | y\nz"]])[2] == "| x \\| y z |"
+
+
+def test_the_requirements_of_each_catalogue_have_a_chapter() -> None:
+    """Headings that two catalogues share are told apart, and rows below them carry their level."""
+    page = "\n".join(gendocs.requirements_page())
+    riff, evergreen = page.index("\n## riff streaming protocol\n"), page.index("\n## Evergreen session protocol\n")
+    assert riff < page.index("\n### Process and lifecycle\n") < page.index("| R-001 | MUST") < evergreen
+    assert evergreen < page.index("\n### Session\n") < page.index("| E-001 | MUST") < page.index("| E-119 | EXT |")
+    assert "[riff.md](riff.md), [evergreen.md](evergreen.md)" in page

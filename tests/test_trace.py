@@ -24,6 +24,30 @@ CATALOGUE = """
 | RT-01 | square | S(json) | 4 |
 """
 
+SECOND = """
+### 2.1 Session
+
+| Id | Level | Requirement | Outcome | Source |
+|---|---|---|---|---|
+| E-001 | MUST | Served. | x | PS |
+| E-002 | MAY->yes | A switch. | x | S |
+
+### 2.9 Extensions (all EXT, off unless negotiated)
+
+| Id | Requirement | Outcome | Basis |
+|---|---|---|---|
+| E-003 | MUSTard is no level. | x | D |
+
+### 2.10 Expectations (PEER)
+
+| E-004 | Handlers. | x | AE |
+
+## 3. Ambiguities
+
+| EA-01 | A question | a | b | c |
+| ET-01 | upper | A(upper) | HI |
+"""
+
 
 def sample(source: str) -> str:
     """The source of a test file."""
@@ -34,6 +58,7 @@ def tree(root: Path, tests: str) -> Path:
     """A tree with the catalogue above and one test file."""
     (root / "docs/reference").mkdir(parents=True)
     (root / "docs/reference/riff.md").write_text(CATALOGUE)
+    (root / "docs/reference/evergreen.md").write_text(SECOND.replace("| E-001 | MUST", "| E-001 | SHOULD"))
     (root / "tests").mkdir()
     (root / "tests/test_it.py").write_text(sample(tests))
     return root
@@ -48,20 +73,43 @@ def test_a_row_is_read_with_its_level() -> None:
     assert [row.id for row in rows.values() if row.is_must] == ["R-001", "R-002", "RM-1"]
 
 
-def test_the_catalogue_is_whole() -> None:
-    """The product's own catalogue has all 163 rows and the 6 of the contract, once."""
-    text = (trace.ROOT / trace.CATALOGUES[0]).read_text(encoding="utf-8")
+def test_a_row_without_a_level_has_that_of_its_heading() -> None:
+    """Extensions and what peers expect are marked once, for their table; questions and scenarios have none."""
+    rows = {row.id: row for row in trace.catalogue(SECOND)}
+    assert {id_: (row.level, row.text) for id_, row in rows.items()} == {
+        "E-001": ("MUST", "Served."),
+        "E-002": ("MAY->yes", "A switch."),
+        "E-003": ("EXT", "MUSTard is no level."),
+        "E-004": ("PEER", "Handlers."),
+        "EA-01": ("", "A question"),
+        "ET-01": ("", "upper"),
+    }
+    assert [row.id for row in rows.values() if row.is_must] == ["E-001"]
+
+
+WHOLE = {
+    "docs/reference/riff.md": {f"R-{n:03}" for n in range(1, 164)} | {f"RM-{n}" for n in range(1, 7)},
+    "docs/reference/evergreen.md": {f"E-{n:03}" for n in range(1, 132)} | {f"ET-{n:02}" for n in range(1, 95)},
+}
+
+
+@pytest.mark.parametrize("name", trace.CATALOGUES)
+def test_the_catalogue_is_whole(name: str) -> None:
+    """The product's own catalogues have all their rows, once, each with a level that is known."""
+    text = (trace.ROOT / name).read_text(encoding="utf-8")
     rows = [row.id for row in trace.catalogue(text)]
     assert len(rows) == len(set(rows))
-    expected = {f"R-{n:03}" for n in range(1, 164)} | {f"RM-{n}" for n in range(1, 7)}
-    assert expected <= set(rows)
-    assert {row.level.split()[0] for row in trace.catalogue(text) if row.kind == "R"} <= {
+    assert set(rows) >= WHOLE[name]
+    assert {row.level.split()[0] for row in trace.catalogue(text) if row.kind in trace.LEVELLED} <= {
         "MUST",
         "SHOULD",
         "MAY",
         "MAY->we",
         "MAY->no",
+        "MAY->yes",
+        "MAY->opt-in",
         "PEER",
+        "EXT",
     }
 
 
@@ -78,6 +126,8 @@ def test_the_catalogue_is_whole() -> None:
         ("def helper_R046(): ...", []),
         ("def check_R46_and_R0461(): ...", []),
         ("def check_RATHER100_things(): ...", []),
+        ("def check_E046_ET28_EA19_text(): ...", ["E-046", "ET-28", "EA-19"]),
+        ('def check_it():\n    """UTF-8 and E-46 and TE-046 are none; E-046 is."""', ["E-046"]),
     ],
 )
 def test_what_bears_an_id(source: str, expected: list[str]) -> None:
@@ -91,7 +141,8 @@ def test_a_must_without_a_test_fails(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert trace.main(["--root", str(root)]) == 1
     said = capsys.readouterr()
     assert said.err.splitlines() == ["R-002 (MUST (D)) has no test: Second, with `code` in it."]
-    assert "MUST 1 of 2" in said.out
+    assert "docs/reference/riff.md: MUST 1 of 2" in said.out
+    assert "docs/reference/evergreen.md: SHOULD 0 of 1, MAY 0 of 1, EXT 0 of 1, PEER 0 of 1" in said.out
 
 
 def test_an_unknown_id_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

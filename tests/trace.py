@@ -1,8 +1,9 @@
 """`make trace`: which requirements have a test that bears their id.
 
-A requirement is a row ``| R-046 | MUST | ... |`` of a catalogue in docs/reference. A test bears an id when its name or
-the first line of its docstring holds it: ``test_R046_...``, ``R-046``. Fails when a MUST has no test, or a test names
-an id that is in no catalogue. Writes nothing.
+A requirement is a row ``| R-046 | MUST | ... |`` of a catalogue in docs/reference; below a heading that says EXT or
+PEER, rows have no level of their own. A test bears an id when its name or the first line of its docstring holds it:
+``test_R046_...``, ``R-046``. Fails when a MUST has no test, or a test names an id that is in no catalogue. Writes
+nothing.
 """
 
 from __future__ import annotations
@@ -17,13 +18,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-CATALOGUES = ("docs/reference/riff.md",)
+CATALOGUES = ("docs/reference/riff.md", "docs/reference/evergreen.md")
 
 # Digits with which an id is written. RM rows, the contract of front ends, carry no level and are all binding.
-WIDTHS = {"R": 3, "RM": 1, "RA": 2, "RT": 2}
+WIDTHS = {"R": 3, "RM": 1, "RA": 2, "RT": 2, "E": 3, "EA": 2, "ET": 2}
 BINDING = {"RM"}
+LEVELLED = {"R", "E"}
+LABELS = {"RM": "contract", "RT": "scenario", "ET": "scenario", "RA": "", "EA": ""}
 ID = re.compile(rf"(?<![A-Za-z0-9])({'|'.join(sorted(WIDTHS, key=len, reverse=True))})[-_]?(\d+)(?![0-9])")
-ROW = re.compile(r"^\| ?((?:R|RM|RA|RT)-\d+) ?\| ?(.*?) ?\|$", re.MULTILINE)
+ROW = re.compile(rf"^\| ?((?:{'|'.join(WIDTHS)})-\d+) ?\| ?(.*?) ?\|$", re.MULTILINE)
+LEVEL = re.compile(r"(?:MUST|SHOULD|MAY|PEER)\b")
+HEADING = re.compile(r"^#+ .*?(?:\b(EXT|PEER)\b.*)?$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +37,7 @@ class Requirement:
 
     Attributes:
         id: ``R-046``.
-        level: MUST, SHOULD, MAY or PEER as it is written there, or empty.
+        level: MUST, SHOULD, MAY, PEER or EXT as it is written there, or empty.
         text: What is required, as Markdown.
         catalogue: File that holds the row, relative to the root.
     """
@@ -44,7 +49,7 @@ class Requirement:
 
     @property
     def kind(self) -> str:
-        """``R``, ``RM``, ``RA`` or ``RT``."""
+        """``R``, ``RM``, ``RA`` or ``RT``; ``E``, ``EA`` or ``ET``."""
         return self.id.partition("-")[0]
 
     @property
@@ -55,11 +60,16 @@ class Requirement:
 
 def catalogue(text: str, name: str = "") -> list[Requirement]:
     """The rows of one catalogue, in order."""
-    rows = []
-    for id_, rest in ROW.findall(text):
-        cells = [cell.strip() for cell in rest.split(" | ")]
-        has_level = id_.startswith("R-")
-        rows.append(Requirement(id_, cells[0] if has_level else "", cells[1 if has_level else 0], name))
+    rows, of_heading = [], ""
+    for line in text.splitlines():
+        if heading := HEADING.match(line):
+            of_heading = heading[1] or ""
+        elif row := ROW.match(line):
+            cells = [cell.strip() for cell in row[2].split(" | ")]
+            is_levelled = row[1].partition("-")[0] in LEVELLED
+            has_level = is_levelled and LEVEL.match(cells[0]) is not None
+            level = cells[0] if has_level else of_heading if is_levelled else ""
+            rows.append(Requirement(row[1], level, cells[1 if has_level else 0], name))
     return rows
 
 
@@ -109,14 +119,17 @@ def problems(known: Mapping[str, Requirement], found: Mapping[str, Sequence[str]
     return missing + unknown
 
 
-def summary(known: Mapping[str, Requirement], found: Mapping[str, Sequence[str]]) -> str:
-    """How many rows of each level have a test."""
-    totals: dict[str, list[bool]] = defaultdict(list)
+def summary(known: Mapping[str, Requirement], found: Mapping[str, Sequence[str]]) -> list[str]:
+    """How many rows of each level have a test; one line a catalogue."""
+    totals: dict[str, dict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))
     for row in known.values():
-        label = {"RM": "contract", "RT": "scenario", "RA": ""}.get(row.kind, re.split(r"\W", row.level)[0])
+        label = LABELS.get(row.kind, re.split(r"\W", row.level)[0])
         if label:
-            totals[label].append(row.id in found)
-    return ", ".join(f"{label} {sum(has)} of {len(has)}" for label, has in totals.items())
+            totals[row.catalogue][label].append(row.id in found)
+    return [
+        f"{name}: " + ", ".join(f"{label} {sum(has)} of {len(has)}" for label, has in levels.items())
+        for name, levels in totals.items()
+    ]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -128,7 +141,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     wrong = problems(known, found)
     for sentence in wrong:
         print(sentence, file=sys.stderr)
-    print(f"rows with a test that bears their id: {summary(known, found)}")
+    print("rows with a test that bears their id:", *summary(known, found), sep="\n  ")
     return 1 if wrong else 0
 
 
