@@ -1,0 +1,72 @@
+"""What a reference holds in itself (``data:``, RFC 2397), and which scheme it names. Pure: nothing is fetched here.
+
+The media type inside a ``data:`` URI is ignored; that of the node counts (E-051).
+"""
+
+from __future__ import annotations
+
+import binascii
+import re
+from urllib.parse import unquote_to_bytes
+
+from invoker.protocols.evergreen.errors import bad_input, limit, name_of, reference_refused
+
+__all__ = ["decode", "scheme_of"]
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+_FOREIGN = re.compile(r"[^\x21-\x7e]|#")
+_BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_PREFIX = len("data:")
+
+
+def scheme_of(uri: str) -> str:
+    """The scheme of a URI, in lower case.
+
+    Raises:
+        EvergreenError: REFD; the URI is relative: there is nothing here that it could be relative to (E-058).
+    """
+    found = _SCHEME.match(uri)
+    if found is None:
+        raise reference_refused(f"{name_of(uri)} is not an absolute URI; it must start with a scheme, such as data:")
+    return found[1].lower()
+
+
+def decode(uri: str, most: int) -> bytes:
+    """The bytes that a ``data:`` URI holds, in its base64 or its percent form.
+
+    Both forms are read strictly: visible ASCII only, whole escapes, base64 of the standard alphabet with its padding,
+    which may be escaped itself. A ``+`` is a plus sign; ``#`` would start a fragment and has to be escaped.
+
+    Args:
+        uri: Its scheme is ``data``; any case.
+        most: Bytes that it may hold, after decoding.
+
+    Raises:
+        EvergreenError: BAD, the URI is malformed; LIM, it holds more.
+
+    Source: docs/reference/evergreen.md E-052; RFC 2397.
+    """
+    head, comma, body = uri[_PREFIX:].partition(",")
+    if not comma:
+        raise bad_input("a data: URI needs a comma before what it holds")
+    if met := _FOREIGN.search(uri):
+        raise bad_input(f"a data: URI holds {met[0]!r} at {met.start()}, which must be escaped as %{_hex(met[0])}")
+    if met := _BROKEN_ESCAPE.search(uri):
+        raise bad_input(f"a data: URI holds a % without two hexadecimal digits at {met.start()}")
+    data = unquote_to_bytes(body) if "%" in body else body.encode("ascii")
+    if head.lower().endswith(";base64"):
+        data = _from_base64(data)
+    if len(data) > most:
+        raise limit(f"a data: URI holds {len(data)} bytes; {most} are allowed")
+    return data
+
+
+def _from_base64(text: bytes) -> bytes:
+    try:
+        return binascii.a2b_base64(text, strict_mode=True)
+    except binascii.Error as error:
+        raise bad_input(f"a data: URI says base64, but what it holds is not: {str(error).lower()}") from None
+
+
+def _hex(character: str) -> str:
+    return "%".join(f"{byte:02X}" for byte in character.encode("utf-8", "surrogatepass"))
