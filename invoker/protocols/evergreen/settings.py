@@ -11,7 +11,7 @@ EXTENSIONS = ("drop", "ttl", "partial-failures", "cancel", "accept", "discovery"
 """Beyond the specification; off unless the client names them in the metadata ``evergreen-extensions`` (E-118)."""
 
 METADATA_MODES = ("strict", "identical", "ignore")
-"""What becomes of metadata on a seq other than 0: an error, an error unless it equals that of seq 0, nothing (E-036)."""
+"""Metadata on a seq other than 0 is an error; is one unless it equals that of seq 0; is passed over (E-036)."""
 
 
 @dataclass(frozen=True, slots=True)

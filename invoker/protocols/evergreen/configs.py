@@ -1,0 +1,70 @@
+"""`Config`: one configuration of an action, as its function sees it in ``ctx.configs`` (E-088)."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from google.protobuf import any_pb2, descriptor_pool, json_format, message_factory, struct_pb2
+from google.protobuf.message import DecodeError as WireError
+from google.protobuf.message import Message
+
+__all__ = ["Config"]
+
+M = TypeVar("M", bound=Message)
+
+
+class Config:
+    """A ``google.protobuf.Any``: a message of a type that may or may not be known here.
+
+    Attributes:
+        type_url: As it came, like ``type.googleapis.com/google.protobuf.Struct``.
+        value: The serialised message.
+    """
+
+    __slots__ = ("type_url", "value")
+
+    def __init__(self, packed: any_pb2.Any) -> None:
+        self.type_url = packed.type_url
+        self.value = packed.value
+
+    @property
+    def type_name(self) -> str:
+        """Full name of the message's type."""
+        return self.type_url.rpartition("/")[2]
+
+    def unpack(self, kind: type[M]) -> M | None:
+        """The message, if it is one of ``kind``; else None.
+
+        Raises:
+            ValueError: It says that it is, but cannot be parsed.
+        """
+        if self.type_name != kind.DESCRIPTOR.full_name:
+            return None
+        made = kind()
+        try:
+            made.ParseFromString(self.value)
+        except WireError:
+            raise ValueError(f"{len(self.value)} bytes are not a {self.type_name}") from None
+        return made
+
+    def to_dict(self) -> dict[str, Any] | None:
+        """The message as a dict, if its type is known in this process; a Struct as what it stands for.
+
+        Raises:
+            ValueError: Its type is known, but it cannot be parsed.
+        """
+        if self.type_name == struct_pb2.Struct.DESCRIPTOR.full_name:
+            struct = self.unpack(struct_pb2.Struct)
+            assert struct is not None
+            return json_format.MessageToDict(struct)
+        try:
+            descriptor = descriptor_pool.Default().FindMessageTypeByName(self.type_name)
+        except KeyError:
+            return None
+        message = self.unpack(message_factory.GetMessageClass(descriptor))
+        assert message is not None
+        made: Any = json_format.MessageToDict(message, preserving_proto_field_name=True)
+        return made if isinstance(made, dict) else {"value": made}  # well-known types have forms of their own
+
+    def __repr__(self) -> str:
+        return f"Config({self.type_name!r}, {len(self.value)} bytes)"

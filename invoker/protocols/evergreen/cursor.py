@@ -1,0 +1,234 @@
+"""`Cursor`: reads what one root stands for: its leaves, depth first and left to right, as far as they are here.
+
+It never recurses and never makes a list of what lies below: an exponential number of leaves may be named by a few
+shared nodes (E-066). Where a node is known, its sums tell at once that a limit will be exceeded.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from invoker.protocols.evergreen.errors import limit, name_of
+from invoker.protocols.evergreen.nodes import INTERIOR, LEAF, Node, Reference
+from invoker.protocols.evergreen.settings import EvergreenSettings
+from invoker.protocols.evergreen.wire import is_marker, is_utf8_text
+
+__all__ = ["END", "WAIT", "Cursor", "Found", "whole_characters"]
+
+Found = tuple[Node, bytes]
+"""A leaf and its bytes, or some of them."""
+
+WAIT: Final = "wait"
+"""Nothing is here yet; `Cursor.awaited` or `Cursor.asked` says for what."""
+
+END: Final = "end"
+"""There is nothing more."""
+
+_BOM = b"\xef\xbb\xbf"
+
+
+class Cursor:
+    """Reads one root.
+
+    Args:
+        root: Where to begin.
+        settings: Limits.
+        pieces: ``"bytes"``, ``"text"`` or empty: leaves are handed on piece by piece (text only where it is UTF-8).
+        markers: Whether marks at the end of a turn are handed on.
+
+    Attributes:
+        root: As given.
+        awaited: The node that was waited for when `next` said `WAIT`.
+        asked: The reference that it waits for, if it is one.
+    """
+
+    __slots__ = (
+        "_bytes", "_given", "_inner", "_is_sure", "_leaves", "_markers", "_nodes", "_pieces", "_places", "_settings",
+        "_tail", "asked", "awaited", "root",
+    )  # fmt: skip
+
+    def __init__(self, root: Node, settings: EvergreenSettings, *, pieces: str = "", markers: bool = False) -> None:
+        self.root = root
+        self.awaited: Node | None = None
+        self.asked: Reference | None = None
+        self._settings = settings
+        self._pieces = pieces
+        self._markers = markers
+        self._nodes = [root]
+        self._places = [-1]  # of a leaf: -1 until it is begun
+        self._leaves = self._bytes = self._inner = 0
+        self._tail = b""
+        self._given = self._is_sure = False
+
+    def next(self) -> Found | str:
+        """The next leaf or piece, `WAIT` or `END`.
+
+        Raises:
+            EvergreenError: A limit is exceeded, or a node on the way cannot be read.
+        """
+        self.awaited = self.asked = None
+        if not self._is_sure and self.root.is_known:
+            self._is_sure = True
+            self._check(self.root.leaves, self.root.size)
+        nodes, places = self._nodes, self._places
+        while nodes:
+            node = nodes[-1]
+            if node.fault is not None:
+                raise node.fault
+            if places[-1] == -1:
+                self._enter(node)
+                places[-1] = 0
+            if node.kind == INTERIOR:
+                place = places[-1]
+                if place < len(node.content):
+                    places[-1] = place + 1
+                    self._descend(node.content[place])
+                    continue
+            elif node.kind == LEAF:
+                found = self._leaf(node)
+                if found is not None:
+                    return found
+                continue
+            if not node.is_complete:
+                return self._wait(node)
+            self._leave()
+        return END
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing will be read any more."""
+        return not self._nodes
+
+    def close(self) -> None:
+        """Nobody reads any more."""
+        if self._nodes and self._given and self._nodes[-1].kind == LEAF:
+            self._nodes[-1].readers -= 1
+        self._nodes.clear()
+
+    def _enter(self, node: Node) -> None:
+        """Look ahead as far as sums are known."""
+        settings = self._settings
+        height = node.height if node.is_known else 1
+        if len(self._nodes) - 1 + height > settings.depth:
+            raise limit(
+                f"node {name_of(self.root.id)} is nested deeper than {settings.depth} levels, at {name_of(node.id)}"
+            )
+        if node.is_known:
+            self._check(self._leaves + node.leaves, self._bytes + node.size)
+
+    def _check(self, leaves: int, size: int) -> None:
+        settings = self._settings
+        if leaves > settings.leaves:
+            raise limit(f"node {name_of(self.root.id)} flattens to more than {settings.leaves} leaves")
+        if size > settings.session_bytes:
+            raise limit(f"node {name_of(self.root.id)} flattens to more than {settings.session_bytes} bytes")
+
+    def _descend(self, child: Node) -> None:
+        if child.is_known and not child.leaves and child.fault is None:
+            return  # nothing is below it, however often it is shared
+        self._nodes.append(child)
+        self._places.append(-1)
+
+    def _leave(self) -> None:
+        self._nodes.pop()
+        self._places.pop()
+
+    def _wait(self, node: Node, reference: Reference | None = None) -> str:
+        self.awaited, self.asked = node, reference
+        return WAIT
+
+    # Leaves.
+
+    def _leaf(self, node: Node) -> Found | str | None:
+        """What is there of the leaf; None when it is done with."""
+        if not node.count:
+            return self._wait(node)  # its type is not known yet
+        if not self._markers and is_marker(node.media_type):
+            self._leave()
+            return None
+        if self._pieces and (self._pieces == "bytes" or is_utf8_text(node.media_type)):
+            return self._piece(node)
+        if not node.is_complete:
+            return self._wait(node)
+        payload = node.payload()
+        if payload is None:
+            return self._wait(node, self._missing(node))
+        self._leaves += 1
+        self._bytes += len(payload)
+        self._check(self._leaves, self._bytes)
+        self._leave()
+        return node, payload
+
+    def _missing(self, node: Node) -> Reference:
+        for reference in node.references():
+            if reference.error is not None:
+                raise reference.error
+        return next(one for one in node.references() if not one.is_done)
+
+    def _piece(self, node: Node) -> Found | str | None:
+        places, content = self._places, node.content
+        while (place := places[-1]) < len(content):
+            piece = content[place]
+            if type(piece) is bytes:
+                places[-1] = place + 1
+            else:
+                assert type(piece) is Reference
+                if self._inner >= len(piece.chunks):
+                    if piece.error is not None:
+                        raise piece.error
+                    if not piece.is_done:
+                        return self._wait(node, piece)
+                    self._inner, places[-1] = 0, place + 1
+                    continue
+                piece = piece.chunks[self._inner]
+                self._inner += 1
+            if (given := self._give(node, piece)) is not None:
+                return given
+        if not node.is_complete:
+            return self._wait(node)
+        return self._last(node)
+
+    def _give(self, node: Node, data: bytes) -> Found | None:
+        self._bytes += len(data)
+        self._check(self._leaves, self._bytes)
+        if self._pieces == "text":
+            data, self._tail = whole_characters(self._tail + data if self._tail else data)
+        if not data:
+            return None
+        if self._given:
+            # A mark of the byte order is one only at the start of a leaf; decoders drop one from each message.
+            return node, (_BOM + data if self._pieces == "text" and data.startswith(_BOM) else data)
+        self._begin(node)
+        return node, data
+
+    def _begin(self, node: Node) -> None:
+        self._given = True
+        self._leaves += 1
+        self._check(self._leaves, self._bytes)
+        node.readers += 1
+
+    def _last(self, node: Node) -> Found | None:
+        rest, given = self._tail, self._given
+        if given:
+            node.readers -= 1
+        else:
+            self._leaves += 1
+            self._check(self._leaves, self._bytes)
+        self._tail, self._given = b"", False
+        self._leave()
+        return (node, rest) if rest or not given else None
+
+
+def whole_characters(data: bytes) -> tuple[bytes, bytes]:
+    """Cut UTF-8 before a character that is not complete; what is not UTF-8 is left for the decoder to refuse."""
+    size = len(data)
+    if not size or data[-1] < 0x80:
+        return data, b""
+    for back in range(1, min(4, size + 1)):
+        byte = data[-back]
+        if byte >= 0xC0:
+            wanted = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
+            return (data, b"") if back >= wanted else (data[:-back], data[-back:])
+        if byte < 0x80:
+            break
+    return data, b""

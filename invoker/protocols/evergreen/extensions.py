@@ -1,0 +1,242 @@
+"""`Extensions`: what a client may ask for beyond the specification, by the metadata ``evergreen-extensions`` (E-118).
+
+======================= ===========================================================================================
+``drop``                the action ``DROP`` releases a node (E-119)
+``ttl``                 the action ``SET_TTL`` releases a node, and what only it held, after a time (E-120)
+``partial-failures``    an action's failure no longer ends the session; ``__status__`` tells of it (E-121)
+``cancel``              the action ``CANCEL`` ends another one (E-122)
+``discovery``           the action ``__list_actions`` says what is served (E-123)
+``accept``              a configuration says which media types are wanted (E-124)
+======================= ===========================================================================================
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from google.protobuf import duration_pb2
+
+from invoker._pb.evergreen import evergreen_pb2 as pb
+from invoker.core.steps import Cancel, CloseOutput, Send, Step, Timer
+from invoker.errors import Cancelled, InvocationError, Status
+from invoker.message import Headers, Message
+from invoker.protocols.evergreen.configs import Config
+from invoker.protocols.evergreen.errors import EvergreenError, bad_action, name_of
+from invoker.protocols.evergreen.lifetimes import Lifetimes
+from invoker.protocols.evergreen.listing import describe
+from invoker.protocols.evergreen.nodes import Node
+from invoker.protocols.evergreen.running import RunningAction
+from invoker.protocols.evergreen.settings import EXTENSIONS
+from invoker.protocols.evergreen.wire import leaf_frame, metadata_of, prefix_of
+from invoker.protocols.evergreen.writers import Form, Writer
+
+if TYPE_CHECKING:
+    from invoker.protocols.evergreen.session import EvergreenSession
+
+__all__ = ["Extensions", "accepted"]
+
+_STATUS = "__status__"
+_STATUS_TYPE = "application/x-protobuf; type=google.rpc.Status"
+
+
+def accepted(metadata: Headers) -> tuple[str, ...]:
+    """The extensions that a client asks for and that are known here."""
+    asked = {token.strip().lower() for token in metadata.get("evergreen-extensions", "").split(",")}
+    return tuple(one for one in EXTENSIONS if one in asked)
+
+
+class Extensions:
+    """The extensions of one session.
+
+    Args:
+        session: Whose they are.
+        names: Those that were negotiated.
+        clock: In seconds; never goes back.
+
+    Attributes:
+        is_partial: Whether an action may fail alone.
+    """
+
+    def __init__(
+        self, session: EvergreenSession, names: Sequence[str], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._session = session
+        self._names = frozenset(names)
+        self._takers: dict[str, Callable[[pb.Action, list[Step]], None]] = {}
+        if "drop" in self._names:
+            self._takers["DROP"] = self._drop
+        if "ttl" in self._names:
+            self._takers["SET_TTL"] = self._set_ttl
+        if "cancel" in self._names:
+            self._takers["CANCEL"] = self._cancel
+        if "discovery" in self._names:
+            self._takers["__list_actions"] = self._list
+        self.is_partial = "partial-failures" in self._names
+        self._lifetimes = Lifetimes(session.graph, clock)
+
+    def takes(self, action: pb.Action, steps: list[Step]) -> bool:
+        """Whether the action is one of an extension; then it has been done."""
+        taker = self._takers.get(action.name)
+        if taker is None:
+            return False
+        taker(action, steps)
+        return True
+
+    # Partial failures.
+
+    def without_status(self, message: pb.Action, action: RunningAction) -> pb.Action:
+        """The action without its output ``__status__``, whose node is taken."""
+        if not self.is_partial or all(one.name != _STATUS for one in message.outputs):
+            return message
+        made = pb.Action()
+        made.CopyFrom(message)
+        del made.outputs[:]
+        for one in message.outputs:
+            if one.name != _STATUS:
+                made.outputs.append(one)
+            elif action.status is not None:
+                raise bad_action(f"{action.where} has the output {name_of(_STATUS)} twice")
+            else:
+                action.status = self._session.own(action, one.id)
+        return made
+
+    def contains(self, action: RunningAction, error: InvocationError, steps: list[Step]) -> bool:
+        """Whether an action's failure stays its own; then its outputs have been ended."""
+        is_limit = isinstance(error, EvergreenError) and error.status is Status.RESOURCE_EXHAUSTED
+        if not action.is_cancelled and (not self.is_partial or is_limit):
+            return False
+        if self.is_partial:
+            self._fault(action, error)
+        for writer in action.writers.values():
+            writer.end(steps)
+        self.tell_status(action, error, steps)
+        return True
+
+    def _fault(self, action: RunningAction, error: InvocationError) -> None:
+        graph = self._session.graph
+        for writer in action.writers.values():
+            if not writer.is_ended:
+                node = writer.node
+                node.fault = EvergreenError(
+                    Status.FAILED_PRECONDITION,
+                    "Evergreen: Incomplete Input",
+                    f"node {name_of(node.id)} is an output of {action.where}, which failed with {error.status.name}",
+                )
+                graph.wake(node)
+
+    def tell_status(self, action: RunningAction, error: InvocationError | None, steps: list[Step]) -> None:
+        """Write ``__status__``, if it is listed."""
+        node = action.status
+        if node is None:
+            return
+        from google.rpc import status_pb2  # only for those who ask
+
+        status = status_pb2.Status()
+        if error is not None:
+            status.code, status.message = int(error.status), str(error)
+        data, metadata = status.SerializeToString(), metadata_of(_STATUS_TYPE, {})
+        steps.append(Send(leaf_frame(prefix_of(node.id), 0, data, continued=False, metadata=metadata)))
+        self._session.graph.grow(node, data, _STATUS_TYPE, is_last=True)
+
+    # Actions.
+
+    def _node_id(self, action: pb.Action, name: str) -> str:
+        if action.outputs or [one.name for one in action.inputs] != [name] or not action.inputs[0].id:
+            given = ", ".join(one.name for one in action.inputs) or "no input"
+            raise bad_action(
+                f"action {action.name!r} takes one input {name!r} and has no outputs; it was given {given}"
+            )
+        return action.inputs[0].id
+
+    def _drop(self, action: pb.Action, steps: list[Step]) -> None:
+        node = self._session.graph.nodes.get(self._node_id(action, "node"))
+        if node is not None:
+            self._release([node], steps)
+
+    def _release(self, nodes: Sequence[Node], steps: list[Step]) -> None:
+        for node in nodes:
+            if node.is_dropped:
+                continue
+            owner = node.owner
+            if isinstance(owner, RunningAction):
+                for index, writer in owner.writers.items():
+                    if writer.node is node and not writer.is_ended:
+                        writer.close()
+                        steps.append(CloseOutput(owner.key, index))
+            self._lifetimes.drop(node, [one.cursor for action in self._actions() for one in action.inputs])
+
+    def _actions(self) -> list[RunningAction]:
+        return [*self._session.running.values(), *self._session.waiting]
+
+    def released(self) -> None:
+        """An action has ended: nodes that were kept for it may go."""
+        self._lifetimes.settle([one.cursor for action in self._actions() for one in action.inputs])
+
+    def _set_ttl(self, action: pb.Action, steps: list[Step]) -> None:
+        id = self._node_id(action, "node")  # noqa: A001 - what it is
+        duration = Config(action.configs[0]).unpack(duration_pb2.Duration) if len(action.configs) == 1 else None
+        if duration is None:
+            raise bad_action(
+                f"action 'SET_TTL' on node {name_of(id)} needs one configuration of type google.protobuf.Duration"
+            )
+        node = self._session.graph.nodes.get(id)
+        if node is None or node.is_dropped:
+            return
+        self._lifetimes.set(node, duration.seconds + duration.nanos / 1e9)
+        self.elapsed(steps)
+
+    def elapsed(self, steps: list[Step]) -> None:
+        """Release what has expired, and ask to be woken for the next."""
+        self._release(self._lifetimes.expired(), steps)
+        delay_s = self._lifetimes.next_s()
+        if delay_s is not None:
+            steps.append(Timer(delay_s))
+
+    def _cancel(self, action: pb.Action, steps: list[Step]) -> None:
+        node = self._session.graph.nodes.get(self._node_id(action, "output"))
+        owner = node.owner if node is not None else None
+        if not isinstance(owner, RunningAction) or owner.is_cancelled:
+            return
+        error = Cancelled("the client cancelled the action")
+        if owner.key in self._session.running:
+            owner.is_cancelled = owner.is_failing = True
+            steps.append(Cancel(owner.key, error))
+        elif owner in self._session.waiting:
+            owner.is_cancelled = True
+            self._session.waiting.remove(owner)
+            self.contains(owner, error, steps)
+
+    def _list(self, message: pb.Action, steps: list[Step]) -> None:
+        session = self._session
+        action = RunningAction(0, message.name, session.references)
+        if message.inputs or [one.name for one in message.outputs] != ["actions"]:
+            raise bad_action("action '__list_actions' takes no inputs and has one output, 'actions'")
+        node = session.own(action, message.outputs[0].id)
+        writer = Writer(action, node, Form.ITEMS, session.graph, new_id=session.new_id)
+        for name, spec in session.table.names.items():
+            text = json.dumps(describe(name, spec), ensure_ascii=False)
+            writer.write(Message(text.encode(), media_type="application/json"), steps)
+        writer.end(steps)
+
+    # What a configuration asks for.
+
+    def accepts(self, configs: Sequence[Config], action: RunningAction) -> dict[str, str]:
+        """Media ranges by output, as a configuration asks for them."""
+        if "accept" not in self._names:
+            return {}
+        found: dict[str, str] = {}
+        for config in configs:
+            asked: Any = (
+                (config.to_dict() or {}).get("accept") if config.type_name == "google.protobuf.Struct" else None
+            )
+            if asked is None:
+                continue
+            if not isinstance(asked, dict) or not all(isinstance(one, str) for one in asked.values()):
+                raise bad_action(
+                    f"{action.where}: the configuration 'accept' must map outputs to lists of media ranges"
+                )
+            found.update(asked)
+        return found

@@ -1,0 +1,131 @@
+"""`Input`: one input of a running action: feeds what its root stands for to the invocation, a window ahead of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from invoker.core.steps import EndInput, Feed, Step
+from invoker.message import Message
+from invoker.protocols.evergreen.cursor import END, Cursor
+from invoker.protocols.evergreen.errors import bad_input, name_of
+from invoker.protocols.evergreen.nodes import Node
+from invoker.protocols.evergreen.settings import EvergreenSettings
+from invoker.spec import StreamSpec, Take
+
+if TYPE_CHECKING:
+    from invoker.protocols.evergreen.running import RunningAction
+
+__all__ = ["Input", "pieces_of"]
+
+_BYTES: tuple[Any, ...] = (bytes, bytearray, memoryview)
+
+
+def pieces_of(spec: StreamSpec, *, is_streaming: bool) -> str:
+    """How a parameter takes leaves: ``"text"`` or ``"bytes"`` piece by piece, or whole (empty) (E-095)."""
+    if not is_streaming or spec.single or spec.take is not Take.PAYLOAD:
+        return ""
+    if spec.type is str:
+        return "text"
+    return "bytes" if spec.type in _BYTES else ""
+
+
+class Input:
+    """One input of one action.
+
+    Args:
+        action: Whose it is.
+        index: Of the invocation's input.
+        spec: Of the parameter.
+        root: What it reads.
+        settings: Limits and the window.
+        is_streaming: Whether the function takes streams; else it is mapped over leaves.
+        is_only: Whether it must have exactly one leaf (E-094).
+
+    Attributes:
+        cursor: Where it stands.
+        is_ended: Whether the function knows its end.
+        is_stalled: Whether more may be here than was fed: the function is behind.
+        is_waited_for: The function waits for more, as far as is known.
+    """
+
+    __slots__ = ("_credit", "_fed", "_is_only", "_window", "action", "cursor", "index", "is_ended", "is_stalled",
+                 "is_waited_for", "name")  # fmt: skip
+
+    def __init__(
+        self,
+        action: RunningAction,
+        index: int,
+        spec: StreamSpec,
+        root: Node,
+        settings: EvergreenSettings,
+        *,
+        is_streaming: bool,
+        is_only: bool,
+    ) -> None:
+        self.action = action
+        self.index = index
+        self.name = spec.name
+        self.cursor = Cursor(
+            root,
+            settings,
+            pieces=pieces_of(spec, is_streaming=is_streaming),
+            markers=spec.take is Take.MESSAGE,
+        )
+        self.is_ended = self.is_stalled = self.is_waited_for = False
+        self._window = self._credit = settings.window
+        self._fed = 0
+        self._is_only = is_only
+
+    def refill(self) -> None:
+        """The function has caught up."""
+        self._credit = self._window
+        self.is_stalled = False
+
+    def advance(self, steps: list[Step]) -> None:
+        """Feed what is there, as far as the window goes.
+
+        Raises:
+            InvocationError: The action fails on it.
+        """
+        cursor, key = self.cursor, self.action.key
+        while not self.is_ended:
+            if not self._credit:
+                self.is_stalled = True
+                return
+            found = cursor.next()
+            if isinstance(found, str):
+                if found is END:
+                    self._end(steps)
+                    return
+                if self._must_wait(steps):
+                    return
+                continue
+            self.is_waited_for = False
+            node, data = found
+            self._credit -= 1
+            self._fed += 1
+            if self._is_only and self._fed > 1:
+                raise bad_input(f"{self.action.where}, input {name_of(self.name)}: expected 1 chunk, got 2 or more")
+            steps.append(Feed(key, self.index, Message(data, node.headers, node.media_type)))
+
+    def _must_wait(self, steps: list[Step]) -> bool:
+        node, reference = self.cursor.awaited, self.cursor.asked
+        assert node is not None
+        if reference is not None and self.action.references.ask(reference, steps):
+            return False
+        if node.waiters is None:
+            node.waiters = []
+        node.waiters.append(self)
+        return True
+
+    def _end(self, steps: list[Step]) -> None:
+        if self._is_only and not self._fed:
+            raise bad_input(f"{self.action.where}, input {name_of(self.name)}: expected 1 chunk, got 0")
+        self.is_ended, self.is_waited_for = True, False
+        steps.append(EndInput(self.action.key, self.index))
+
+    def close(self) -> None:
+        """The action is over."""
+        self.is_ended = True
+        self.is_stalled = False
+        self.cursor.close()

@@ -1,0 +1,117 @@
+"""`Lifetimes`: nodes that are released before their session ends, by command or after a time (E-119, E-120).
+
+A dropped node's id is burnt at once; its content stays as long as an action that has begun may still read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from invoker.protocols.evergreen.cursor import Cursor
+from invoker.protocols.evergreen.errors import bad_action, incomplete, name_of
+from invoker.protocols.evergreen.graph import Graph
+from invoker.protocols.evergreen.nodes import INTERIOR, Node
+
+__all__ = ["Lifetimes"]
+
+
+class Lifetimes:
+    """How long the nodes of one session live.
+
+    Args:
+        graph: Their session's.
+        clock: In seconds; never goes back.
+    """
+
+    def __init__(self, graph: Graph, clock: Callable[[], float]) -> None:
+        self._graph = graph
+        self._clock = clock
+        self._expiries: dict[Node, float] = {}
+        self._kept: list[Node] = []
+
+    def set(self, node: Node, seconds: float) -> None:
+        """Let a node expire after this many seconds; the last call counts."""
+        self._expiries[node] = self._clock() + seconds
+
+    def next_s(self) -> float | None:
+        """Seconds until the next node expires, if any will."""
+        return max(0.0, min(self._expiries.values()) - self._clock()) if self._expiries else None
+
+    def expired(self) -> list[Node]:
+        """Nodes whose time is over, with all below them that nothing else holds."""
+        now = self._clock()
+        due = [node for node, at in self._expiries.items() if at <= now]
+        if not due:
+            return []
+        reached = _reach(due)
+        held = [node for node in reached if node not in due and self._is_held(node, reached)]
+        kept = _reach(held)
+        gone = [node for node in reached if node in due or node not in kept]
+        for node in gone:
+            self._expiries.pop(node, None)
+        return gone
+
+    def _is_held(self, node: Node, reached: dict[Node, None]) -> bool:
+        if node in self._expiries:
+            return True  # it is not due, so its own time is later
+        return any(parent not in reached and not parent.is_dropped for parent in node.parents or ())
+
+    def drop(self, node: Node, cursors: Iterable[Cursor]) -> None:
+        """Burn a node's id, and release its content unless somebody may still read it."""
+        node.is_dropped = True
+        self._expiries.pop(node, None)
+        if not _is_read(node, cursors):
+            self._release(node)
+            return
+        self._kept.append(node)
+        if not node.is_complete:
+            node.fault = node.fault or incomplete(f"node {name_of(node.id)} was dropped before it was complete")
+            self._graph.wake(node)
+
+    def settle(self, cursors: Sequence[Cursor]) -> None:
+        """Release what was dropped and is not read any more."""
+        kept = [node for node in self._kept if _is_read(node, cursors)]
+        for node in self._kept:
+            if node not in kept:
+                self._release(node)
+        self._kept = kept
+
+    def _release(self, node: Node) -> None:
+        self._graph.held -= node.charged
+        node.charged = 0
+        node.content = []
+        node.ahead = None
+        node.fault = bad_action(f"node {name_of(node.id)} was dropped")
+        self._graph.wake(node)
+
+
+def _reach(roots: Iterable[Node]) -> dict[Node, None]:
+    """These nodes and all below them, in the order in which they are met."""
+    found = dict.fromkeys(roots)
+    stack = list(found)
+    while stack:
+        node = stack.pop()
+        if node.kind == INTERIOR:
+            for child in node.content:
+                if child not in found:
+                    found[child] = None
+                    stack.append(child)
+    return found
+
+
+def _is_read(node: Node, cursors: Iterable[Cursor]) -> bool:
+    """Whether an action that has begun may still come to a node."""
+    roots = {cursor.root for cursor in cursors if not cursor.is_closed}
+    if not roots:
+        return False
+    seen = {node}
+    stack = [node]
+    while stack:
+        one = stack.pop()
+        if one in roots:
+            return True
+        for parent in one.parents or ():
+            if parent not in seen:
+                seen.add(parent)
+                stack.append(parent)
+    return False

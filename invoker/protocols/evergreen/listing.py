@@ -1,0 +1,42 @@
+"""`describe`: an action as clients may read it: its name, its inputs and outputs with their types (E-123, E-125)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from invoker.spec import CONTEXT, FunctionSpec, StreamSpec, Take
+
+__all__ = ["describe", "type_name"]
+
+
+def type_name(stream: StreamSpec) -> str:
+    """A stream's declared media types, else the name of its Python type."""
+    if stream.media_types:
+        return ", ".join(stream.media_types)
+    kind = stream.type
+    if kind is Any or kind is object or stream.take is Take.HEADERS:
+        return "any"
+    if kind is str:
+        return "text/plain"
+    if kind in (bytes, bytearray, memoryview):
+        return "application/octet-stream"
+    return kind.__name__ if isinstance(kind, type) else str(kind).replace("typing.", "")
+
+
+def describe(name: str, spec: FunctionSpec) -> dict[str, Any]:
+    """Describe one action.
+
+    Args:
+        name: By which it is offered.
+        spec: The function that runs.
+    """
+    takes = spec.inputs if any(slot.index != CONTEXT for slot in spec.call.slots) or spec.open_inputs else ()
+    return {
+        "name": name,
+        "description": spec.doc,
+        "inputs": [
+            *({"name": one.name, "type": type_name(one)} for one in takes),
+            *({"name": one.name, "type": type_name(one), "optional": True} for one in spec.optional),
+        ],
+        "outputs": [{"name": one.name, "type": type_name(one)} for one in spec.outputs],
+    }

@@ -1,0 +1,155 @@
+"""`Node`: one node of a session as far as it was received or produced.
+
+Theory. Fragments of a node come in any order. Those without a gap below them form the *content*, in the order of seq:
+pieces of a leaf, or children of an interior node; the rest waits *ahead*. The node is *complete* once its final seq
+is known and nothing is missing below it, and *known* once all nodes below it are complete as well: then it is known
+how many leaves and bytes a reader will meet there, and how deep it goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from invoker.errors import InvocationError
+from invoker.message import EMPTY
+
+if TYPE_CHECKING:
+    from invoker.protocols.evergreen.inputs import Input
+
+__all__ = ["INTERIOR", "LEAF", "MOST", "UNDECIDED", "Node", "Reference"]
+
+UNDECIDED, LEAF, INTERIOR = 0, 1, 2
+"""Kinds of nodes; one that has neither bytes nor children yet is undecided."""
+
+MOST = 1 << 60
+"""Where sums over shared nodes stop to grow."""
+
+
+class Reference:
+    """A piece of a leaf that lies elsewhere; fetched when it is read first.
+
+    Attributes:
+        uri: Where.
+        chunks: What has been fetched so far.
+        is_asked: Whether the fetch was begun.
+        is_done: Whether all of it is here.
+        error: Why it will never be.
+        node: The leaf it belongs to.
+    """
+
+    __slots__ = ("chunks", "error", "is_asked", "is_done", "node", "uri")
+
+    def __init__(self, uri: str, node: Node) -> None:
+        self.uri = uri
+        self.node = node
+        self.chunks: list[bytes] = []
+        self.is_asked = False
+        self.is_done = False
+        self.error: InvocationError | None = None
+
+
+class Node:
+    """One node.
+
+    Attributes:
+        id: As its producer chose it.
+        kind: `UNDECIDED`, `LEAF` or `INTERIOR`.
+        content: Pieces (bytes or `Reference`) or children, in order, as far as there is no gap.
+        count: The lowest seq that is missing.
+        top: The highest seq met; -1 for none.
+        final: The seq that ends the node; -1 while unknown.
+        ahead: What came above a gap, by seq.
+        media_type: Of a leaf.
+        headers: Of a leaf: its other metadata.
+        metadata: Of a leaf, as it came; kept only where later ones are compared with it.
+        owner: The action whose output this is.
+        fault: Why it cannot be read; None for a node that can.
+        is_received: Whether the client sent any of it.
+        is_dropped: Its id is burnt; later fragments are ignored.
+        is_known: Whether all below it is complete; then these three count:
+        leaves: Leaves below it, itself included.
+        size: Their bytes.
+        height: Levels below it, itself included.
+        order: Place in the order in which parents come before children.
+        parents: Nodes that have it as a child, once for each place.
+        pending: Places below it that are not known yet.
+        sources: Of an output: the inputs of its action.
+        sinks: Outputs of actions that read it.
+        readers: How many read it piece by piece just now.
+        waiters: Inputs to go on with when there is more.
+        charged: What it weighs in the session's sum.
+    """
+
+    __slots__ = (
+        "ahead", "charged", "content", "count", "fault", "final", "headers", "height", "id", "is_dropped", "is_known",
+        "is_received", "kind", "leaves", "media_type", "metadata", "order", "owner", "parents", "pending", "readers",
+        "sinks", "size", "sources", "top", "waiters",
+    )  # fmt: skip
+
+    def __init__(self, id: str, order: int) -> None:  # noqa: A002 - what it is
+        self.id = id
+        self.order = order
+        self.kind = UNDECIDED
+        self.content: list[Any] = []
+        self.count = 0
+        self.top = self.final = -1
+        self.ahead: dict[int, Any] | None = None
+        self.media_type = ""
+        self.headers: Mapping[str, str] = EMPTY
+        self.metadata = b""
+        self.owner: Any = None
+        self.fault: InvocationError | None = None
+        self.is_received = self.is_dropped = self.is_known = False
+        self.leaves = self.size = self.height = 0
+        self.parents: list[Node] | None = None
+        self.pending = 0
+        self.sources: list[Node] | None = None
+        self.sinks: list[Node] | None = None
+        self.readers = 0
+        self.waiters: list[Input] | None = None
+        self.charged = 0
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all of its fragments are here."""
+        return 0 <= self.final < self.count
+
+    def has(self, seq: int) -> bool:
+        """Whether the fragment with this seq is here."""
+        return seq < self.count or (self.ahead is not None and seq in self.ahead)
+
+    def payload(self) -> bytes | None:
+        """The bytes of a complete leaf; None while a reference is not resolved."""
+        content = self.content
+        if len(content) == 1 and type(content[0]) is bytes:
+            return content[0]
+        pieces: list[bytes] = []
+        for piece in content:
+            if type(piece) is bytes:
+                pieces.append(piece)
+            elif piece.is_done:
+                pieces.extend(piece.chunks)
+            else:
+                return None
+        joined = b"".join(pieces)
+        if not self.readers and self.is_complete:
+            self.content = [joined] if joined else []
+        return joined
+
+    def references(self) -> list[Reference]:
+        """The references among the pieces."""
+        return [piece for piece in self.content if type(piece) is Reference]
+
+    def below(self) -> list[Node]:
+        """Children, those above a gap too, and what an output was made of."""
+        if self.kind != INTERIOR:
+            return self.sources or []
+        found: list[Node] = self.content
+        if self.ahead:
+            found = [*found, *(child for children in self.ahead.values() for child in children or ())]
+        return [*found, *self.sources] if self.sources else found
+
+    def above(self) -> list[Node]:
+        """Parents, and outputs that are made of it."""
+        return [*(self.parents or ()), *self.sinks] if self.sinks else self.parents or []

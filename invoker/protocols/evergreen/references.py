@@ -1,0 +1,90 @@
+"""`References`: leaves whose bytes lie elsewhere; resolved when an action reads them first, once a session (E-056)."""
+
+from __future__ import annotations
+
+import itertools
+
+from invoker.core.steps import Fetch, Fetched, Step
+from invoker.errors import InvocationError
+from invoker.protocols.evergreen.data_uri import decode, scheme_of
+from invoker.protocols.evergreen.errors import EvergreenError, name_of, reference_refused
+from invoker.protocols.evergreen.graph import Graph
+from invoker.protocols.evergreen.nodes import Reference
+
+__all__ = ["References"]
+
+_FETCHED = ("file", "http", "https")
+"""Schemes that the driver may fetch, if its policy allows."""
+
+
+class References:
+    """The references of one session.
+
+    Args:
+        graph: Which is charged for what they hold.
+    """
+
+    __slots__ = ("_graph", "_most", "_numbers", "_open")
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._most = graph.settings.reference_bytes
+        self._open: dict[str, Reference] = {}
+        self._numbers = itertools.count(1)
+
+    def ask(self, reference: Reference, steps: list[Step]) -> bool:
+        """Begin to resolve a reference; whether it need not be waited for.
+
+        Raises:
+            EvergreenError: Its scheme is refused, or it is malformed.
+        """
+        if reference.is_asked:
+            return False
+        reference.is_asked = True
+        uri = reference.uri
+        try:
+            scheme = scheme_of(uri)
+            if scheme == "data":
+                data = decode(uri, self._most)
+                self._graph.charge(reference.node, len(data))
+                reference.chunks.append(data)
+                reference.is_done = True
+                return True
+            if scheme not in _FETCHED:
+                raise reference_refused(
+                    f"the scheme {name_of(scheme)} is not served; data is, and file and http where the operator allows"
+                )
+        except EvergreenError as error:
+            reference.error = _named(error, reference)
+            raise reference.error from None
+        key = f"r{next(self._numbers)}"
+        self._open[key] = reference
+        steps.append(Fetch(key, uri, self._most))
+        return False
+
+    def fetched(self, event: Fetched) -> None:
+        """Take in what the driver got.
+
+        Raises:
+            EvergreenError: The session holds too much.
+        """
+        reference = self._open.get(event.key)
+        if reference is None:
+            return
+        if event.data:
+            self._graph.charge(reference.node, len(event.data))
+            reference.chunks.append(event.data)
+        if event.error is not None:
+            reference.error = _named(event.error, reference)
+            reference.chunks.clear()
+        elif event.is_last:
+            reference.is_done = True
+        if event.is_last or event.error is not None:
+            del self._open[event.key]
+        self._graph.wake(reference.node)
+
+
+def _named(error: InvocationError, reference: Reference) -> InvocationError:
+    if not isinstance(error, EvergreenError):
+        return error
+    return EvergreenError(error.status, error.title, f"node {name_of(reference.node.id)}: {error.detail}")

@@ -1,0 +1,112 @@
+"""`RunningAction`: an action that was accepted, until it has finished."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from invoker.core.steps import Open
+from invoker.errors import InvocationError
+from invoker.message import Headers
+from invoker.protocols.evergreen.errors import name_of
+from invoker.protocols.evergreen.inputs import Input
+from invoker.protocols.evergreen.nodes import Node
+from invoker.protocols.evergreen.references import References
+from invoker.protocols.evergreen.table import Binding
+from invoker.protocols.evergreen.writers import Writer
+
+__all__ = ["RunningAction", "open_step"]
+
+
+class RunningAction:
+    """One action: one invocation.
+
+    Args:
+        number: Its ordinal in the session, from 1.
+        name: As the client named it.
+        references: Of the session.
+
+    Attributes:
+        key: Of its invocation, in commands and events.
+        where: For texts of errors.
+        open: The step that starts it; None for one that the session answers itself.
+        inputs: By index.
+        writers: By index of the output.
+        status: Node and prefix of its ``__status__``, if the client listed one.
+        is_started: Whether its invocation was opened.
+        is_failing: Whether it was told to end with an error.
+        is_cancelled: Whether the client cancelled it by the extension.
+    """
+
+    __slots__ = ("inputs", "is_cancelled", "is_failing", "is_started", "key", "name", "number", "open", "references",
+                 "status", "where", "writers")  # fmt: skip
+
+    def __init__(self, number: int, name: str, references: References) -> None:
+        self.number = number
+        self.name = name
+        self.key = f"a{number}"
+        self.where = f"action {name_of(name)} #{number}"
+        self.references = references
+        self.open: Open | None = None
+        self.inputs: Sequence[Input] = ()
+        self.writers: dict[int, Writer] = {}
+        self.status: Node | None = None
+        self.is_started = self.is_failing = self.is_cancelled = False
+
+    @property
+    def nodes(self) -> list[Node]:
+        """Its listed outputs."""
+        return [writer.node for writer in self.writers.values()]
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether somebody waits for one of its outputs."""
+        return any(node.waiters for node in self.nodes)
+
+    @property
+    def awaits(self) -> list[Input] | None:
+        """The inputs that its function waits for, if it can go on by none of them; None if it may go on by itself."""
+        waited = [one for one in self.inputs if one.is_waited_for and not one.is_ended]
+        for one in waited:
+            if one.is_stalled or one.cursor.asked is not None or one.cursor.awaited is None:
+                return None
+        return waited or None
+
+    def close(self) -> None:
+        """It is over."""
+        for one in self.inputs:
+            one.close()
+
+    def fault(self, error: InvocationError) -> None:
+        """Whoever reads its outputs fails with ``error``."""
+        for node in self.nodes:
+            node.fault = node.fault or error
+
+
+def open_step(
+    key: str, binding: Binding, *, metadata: Headers, configs: tuple[Any, ...], accepts: dict[str, str]
+) -> Open:
+    """The step that starts the invocation of a bound action.
+
+    Args:
+        key: Of the invocation.
+        binding: What is bound.
+        metadata: Of the session.
+        configs: For the function's context.
+        accepts: Media ranges by the name of the output (E-124).
+    """
+    spec = binding.spec
+    ranges = {index: accepts.get(one.name, "") for index, one, _ in binding.outputs}
+    count = len(binding.outputs) if spec.open_outputs else len(spec.outputs)
+    return Open(
+        key,
+        spec.name,
+        accepts=tuple(ranges.get(index) or "*/*" for index in range(count)),
+        input_names=binding.names if binding.bound is None else binding.bound,
+        output_names=binding.output_names,
+        metadata=metadata,
+        bound=binding.bound,
+        by_value=True,
+        unwanted=binding.unwanted,
+        configs=configs,
+    )

@@ -1,0 +1,375 @@
+"""The Evergreen session: one gRPC call in which nodes and actions flow both ways, and each action is an invocation.
+
+Theory. Fragments build the graph (`Graph`); an action is bound (`Table`), opened, and fed by one `Input` for each of
+its parameters, which reads its node depth first as far as it is there. What the function gives is written (`Writer`) to
+the client and into the graph, where other actions may read it while both still run. Within one message all fragments
+come before all actions, and nothing depends on which of two messages came first (E-009).
+
+One mistake ends the whole session, with one status: that is the specification's choice. Only what `partial-failures`
+allows is told otherwise.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections import deque
+from collections.abc import Iterable, Sequence
+
+from google.protobuf.message import DecodeError as WireError
+
+from invoker._pb.evergreen import evergreen_pb2 as pb
+from invoker.core.steps import Cancel, Close, Elapsed, Emitted, Event, Fetched, Finished, OutputEnded, Step, Wants
+from invoker.errors import Cancelled, InvocationError, Status
+from invoker.message import EMPTY, Headers
+from invoker.protocols.evergreen.configs import Config
+from invoker.protocols.evergreen.errors import (
+    EvergreenError,
+    bad_action,
+    bad_fragment,
+    incomplete,
+    limit,
+    name_of,
+    translated,
+)
+from invoker.protocols.evergreen.extensions import Extensions, accepted
+from invoker.protocols.evergreen.graph import Graph
+from invoker.protocols.evergreen.inputs import Input
+from invoker.protocols.evergreen.nodes import Node
+from invoker.protocols.evergreen.references import References
+from invoker.protocols.evergreen.running import RunningAction, open_step
+from invoker.protocols.evergreen.settings import EvergreenSettings
+from invoker.protocols.evergreen.table import Binding, Table
+from invoker.protocols.evergreen.writers import Writer, form_of
+from invoker.spec import FunctionSpec
+
+__all__ = ["METHOD", "SERVICE", "EvergreenSession"]
+
+SERVICE = "evergreen.v2.EvergreenService"
+METHOD = "StartSession"
+
+
+class EvergreenSession:
+    """Translates the messages of one session; frames are serialised ``SessionMessage``s.
+
+    Args:
+        catalog: The functions that are served, or their `Table`.
+        metadata: Of the call; names the extensions, and is given to functions' contexts.
+        settings: Limits and names.
+
+    Attributes:
+        headers: Initial metadata to send at once (E-014).
+        stalled: Inputs that were not fed all there is; give `Wants` when their functions have caught up.
+        is_half_closed: Whether the client has half-closed; from then on give `Wants` for inputs that are waited for.
+        is_closed: Whether the session is over.
+        graph: Its nodes.
+        running: Actions whose invocations were opened, by key.
+        waiting: Actions that wait for one of these to end.
+    """
+
+    def __init__(
+        self,
+        catalog: Iterable[FunctionSpec] | Table,
+        metadata: Headers = EMPTY,
+        settings: EvergreenSettings | None = None,
+    ) -> None:
+        self.settings = settings or (catalog.settings if isinstance(catalog, Table) else EvergreenSettings())
+        self.table = catalog if isinstance(catalog, Table) else Table(catalog, self.settings)
+        self.graph = Graph(self.settings)
+        self.references = References(self.graph)
+        self.stalled: set[tuple[str, int]] = set()
+        self.running: dict[str, RunningAction] = {}
+        self.waiting: deque[RunningAction] = deque()
+        self.is_half_closed = False
+        self.is_closed = False
+        self._metadata = metadata
+        self._count = 0
+        self._random = secrets.token_hex(6)
+        self._made = 0
+        asked = accepted(metadata)
+        self.headers: tuple[tuple[str, str], ...] = (("evergreen-extensions", ", ".join(asked)),) if asked else ()
+        self.extensions = Extensions(self, asked)
+
+    # What the client sends.
+
+    def receive(self, frame: bytes) -> Sequence[Step]:
+        """Translate one message; a mistake in it closes the session."""
+        steps: list[Step] = []
+        if self.is_closed:
+            return steps
+        try:
+            try:
+                message = pb.SessionMessage.FromString(frame)
+            except WireError:
+                raise bad_fragment(f"{len(frame)} bytes were received that are not a SessionMessage") from None
+            accept = self.graph.accept
+            for fragment in message.node_fragments:
+                accept(fragment)
+            for action in message.actions:
+                self._act(action, steps)
+            self._go_on(steps)
+        except EvergreenError as error:
+            self.abort(error, steps)
+        return steps
+
+    def half_close(self) -> Sequence[Step]:
+        """The client sends nothing more: actions that run may finish (E-004, E-005)."""
+        steps: list[Step] = []
+        if not self.is_closed:
+            self.is_half_closed = True
+            self._see_to_end(steps)
+        return steps
+
+    # What invocations and the driver tell.
+
+    def deliver(self, event: Event) -> Sequence[Step]:
+        """Translate an event of one of this session's invocations."""
+        steps: list[Step] = []
+        if self.is_closed:
+            return steps
+        kind = type(event)
+        try:
+            if kind is Emitted:
+                self._emitted(event, steps)  # type: ignore[arg-type]
+            elif kind is Wants:
+                self._wants(event, steps)  # type: ignore[arg-type]
+            elif kind is OutputEnded:
+                self._output_ended(event, steps)  # type: ignore[arg-type]
+            elif kind is Finished:
+                self._finished(event, steps)  # type: ignore[arg-type]
+            elif kind is Fetched:
+                self.references.fetched(event)  # type: ignore[arg-type]
+            elif kind is Elapsed:
+                self.extensions.elapsed(steps)
+            if self.graph.woken:
+                self._go_on(steps)
+        except EvergreenError as error:
+            self.abort(error, steps)
+        return steps
+
+    def _emitted(self, event: Emitted, steps: list[Step]) -> None:
+        action = self.running.get(event.id)
+        if action is None or action.is_failing:
+            return
+        writer = action.writers.get(event.index)
+        if writer is None:
+            return
+        try:
+            writer.write(event.message, steps)
+        except EvergreenError:
+            raise
+        except InvocationError as error:
+            self.fail(action, error, steps)
+
+    def _output_ended(self, event: OutputEnded, steps: list[Step]) -> None:
+        action = self.running.get(event.id)
+        if action is not None and event.index in action.writers:
+            action.writers[event.index].end(steps)
+
+    def _wants(self, event: Wants, steps: list[Step]) -> None:
+        action = self.running.get(event.id)
+        if action is None or event.index >= len(action.inputs):
+            return
+        one = action.inputs[event.index]
+        one.is_waited_for = event.waits
+        if one.is_stalled:
+            one.refill()
+            self.stalled.discard((event.id, event.index))
+            self._advance(one, steps)
+        if event.waits:
+            self._see_to_end(steps)
+
+    def _finished(self, event: Finished, steps: list[Step]) -> None:
+        action = self.running.pop(event.id, None)
+        if action is None:
+            return
+        action.close()
+        self.stalled -= {(action.key, index) for index in range(len(action.inputs))}
+        if event.error is None:
+            for writer in action.writers.values():
+                writer.end(steps)
+            self.extensions.tell_status(action, None, steps)
+        else:
+            error = translated(event.error, action.where)
+            if not self.extensions.contains(action, error, steps):
+                for writer in action.writers.values():
+                    writer.flush(steps)
+                self.abort(error, steps)
+                return
+        self.extensions.released()
+        self._go_on(steps)
+        while self.waiting and len(self.running) < self.settings.actions_running:
+            self._start(self.waiting.popleft(), steps)
+        self._see_to_end(steps)
+
+    # Actions.
+
+    def _act(self, message: pb.Action, steps: list[Step]) -> None:
+        if self.extensions.takes(message, steps):
+            return
+        self._count += 1
+        action = RunningAction(self._count, message.name, self.references)
+        message = self.extensions.without_status(message, action)
+        binding = self.table.bind(message, action.where)
+        self._claim(action, binding)
+        configs = tuple(Config(one) for one in message.configs)
+        accepts = self.extensions.accepts(configs, action)
+        action.open = open_step(action.key, binding, metadata=self._metadata, configs=configs, accepts=accepts)
+        if len(self.running) < self.settings.actions_running or action.is_awaited:
+            self._start(action, steps)
+        elif len(self.waiting) < self.settings.actions_waiting:
+            self.waiting.append(action)
+        else:
+            raise limit(
+                f"{action.where}: {len(self.running)} actions run and {len(self.waiting)} wait, and no more are allowed"
+            )
+
+    def _claim(self, action: RunningAction, binding: Binding) -> None:
+        """Take the action's nodes: inputs may be anything that is not dropped, outputs must be new (E-081)."""
+        graph, spec = self.graph, binding.spec
+        roots = [self._input_node(action, one.name, node_id) for one, node_id in binding.inputs]
+        is_mapped = not binding.is_streaming
+        is_only = is_mapped and len(roots) > 1
+        action.inputs = [
+            Input(action, index, one, root, self.settings, is_streaming=not is_mapped, is_only=is_only)
+            for index, ((one, _), root) in enumerate(zip(binding.inputs, roots, strict=True))
+        ]
+        for index, output, node_id in binding.outputs:
+            node = self.own(action, node_id, roots)
+            form = form_of(spec, output, is_one=is_mapped and len(roots) != 1)
+            root = roots[0] if is_mapped and len(roots) == 1 else None
+            action.writers[index] = Writer(
+                action, node, form, graph, new_id=self.new_id, retain=output.retain, root=root
+            )
+
+    def _input_node(self, action: RunningAction, name: str, id: str) -> Node:  # noqa: A002 - what it is
+        node = self.graph.find(id)
+        if node.is_dropped:
+            raise bad_action(f"{action.where}, input {name_of(name)}: node {name_of(id)} was dropped")
+        return node
+
+    def own(self, action: RunningAction, id: str, roots: Sequence[Node] = ()) -> Node:  # noqa: A002 - what it is
+        """Make a node an output of an action.
+
+        Raises:
+            EvergreenError: Its id is in use, or it would be made of itself.
+        """
+        node = self.graph.nodes.get(id)
+        if node is None:
+            node = self.graph.new_output(id)
+        elif node in roots:
+            raise bad_action(f"{action.where}: node {name_of(id)} is an input and an output")
+        elif node.is_received or node.owner is not None or node.is_dropped:
+            raise bad_action(f"{action.where}: output id already in use: {name_of(id)}")
+        node.owner = action
+        for root in roots:
+            self.graph.produces(root, node)
+        return node
+
+    def _start(self, action: RunningAction, steps: list[Step]) -> None:
+        assert action.open is not None
+        action.is_started = True
+        self.running[action.key] = action
+        steps.append(action.open)
+        for one in action.inputs:
+            self._advance(one, steps)
+
+    def _advance(self, one: Input, steps: list[Step]) -> None:
+        action = one.action
+        if one.is_ended or action.is_failing or not action.is_started:
+            return
+        try:
+            one.advance(steps)
+        except InvocationError as error:
+            self.fail(action, error, steps)
+            return
+        if one.is_stalled:
+            self.stalled.add((action.key, one.index))
+        elif not one.is_ended and self.waiting:
+            self._start_producer(one, steps)
+
+    def _start_producer(self, one: Input, steps: list[Step]) -> None:
+        """What is waited for must not itself wait for its turn, or nothing would ever go on."""
+        node = one.cursor.awaited
+        producer = node.owner if node is not None else None
+        if producer is not None and not producer.is_started and producer in self.waiting:
+            self.waiting.remove(producer)
+            self._start(producer, steps)
+
+    def _go_on(self, steps: list[Step]) -> None:
+        """Go on with the inputs for which there may be more."""
+        graph = self.graph
+        while graph.woken:
+            woken, graph.woken = graph.woken, []
+            for one in woken:
+                self._advance(one, steps)
+
+    def new_id(self) -> str:
+        """An id that nobody has used (E-100)."""
+        while True:
+            self._made += 1
+            id = f"{self._random}-{self._made}"  # noqa: A001 - what it is
+            if id not in self.graph.nodes:
+                return id
+
+    # Endings.
+
+    def fail(self, action: RunningAction, error: InvocationError, steps: list[Step]) -> None:
+        """End one action with an error of ours; its `Finished` tells the rest.
+
+        Raises:
+            EvergreenError: The error is one that ends the session whatever was negotiated.
+        """
+        if isinstance(error, EvergreenError) and error.status is Status.RESOURCE_EXHAUSTED:
+            raise error
+        if not action.is_failing:
+            action.is_failing = True
+            steps.append(Cancel(action.key, error))
+
+    def abort(self, error: InvocationError, steps: list[Step]) -> None:
+        """End the session with one status; nothing follows it (E-011)."""
+        self.is_closed = True
+        for action in self.running.values():
+            action.close()
+            steps.append(Cancel(action.key, Cancelled("the session was aborted")))
+        self.running.clear()
+        self.waiting.clear()
+        self.stalled.clear()
+        steps.append(Close(error))
+        self.graph.clear()
+
+    def _see_to_end(self, steps: list[Step]) -> None:
+        """After the half-close: end when nothing is left to do, or nothing can go on (E-114)."""
+        if not self.is_half_closed or self.is_closed:
+            return
+        if not self.running and not self.waiting:
+            self.is_closed = True
+            steps.append(Close(None))
+            self.graph.clear()
+            return
+        awaited: list[Input] = []
+        for action in self.running.values():
+            inputs = action.awaits
+            if inputs is None or action.is_failing:
+                return
+            awaited += inputs
+        if self.waiting:
+            self._start(self.waiting.popleft(), steps)
+            return
+        self._give_up(awaited, steps)
+
+    def _give_up(self, awaited: list[Input], steps: list[Step]) -> None:
+        without_producer = [one for one in awaited if getattr(one.cursor.awaited, "owner", None) is None]
+        hopeless = without_producer or awaited
+        errors = {}
+        for one in hopeless:
+            node = one.cursor.awaited
+            assert node is not None
+            missing = f"lacks seq {node.count}" if node.is_received else "never came"
+            errors[one.action.key] = incomplete(
+                f"node {name_of(node.id)} {missing}, and {one.action.where} needs it for its input {name_of(one.name)}"
+            )
+        if not self.extensions.is_partial:
+            self.abort(next(iter(errors.values())), steps)
+            return
+        for key, error in errors.items():
+            self.fail(self.running[key], error, steps)

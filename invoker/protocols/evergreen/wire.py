@@ -1,0 +1,181 @@
+"""What crosses the wire besides structure: metadata of leaves as headers, and fragments as bytes.
+
+Fragments that carry bytes are the hot path, so they are written by hand, byte for byte as protobuf would write them.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from google.protobuf.message import DecodeError as WireError
+
+from invoker._pb.evergreen import evergreen_pb2 as pb
+from invoker.errors import EncodeError
+from invoker.mediatypes import MediaType, parse
+from invoker.message import EMPTY
+
+__all__ = [
+    "CAPTURE_TIME",
+    "EXPERIMENTAL",
+    "FILE_NAME",
+    "REFERENCE",
+    "ROLE",
+    "children_frame",
+    "headers_of",
+    "is_marker",
+    "is_utf8_text",
+    "leaf_frame",
+    "metadata_of",
+    "prefix_of",
+]
+
+ROLE, FILE_NAME, CAPTURE_TIME, EXPERIMENTAL = "role", "original-file-name", "capture-time", "experimental"
+"""Names of the headers that carry a leaf's metadata."""
+
+REFERENCE = "evergreen-reference"
+"""The header of an output that is a reference instead of bytes (E-059)."""
+
+_MARKUP = frozenset({"application/x-latex", "application/x-tex", "application/xml", "application/javascript"})
+
+
+def headers_of(metadata: pb.ChunkMetadata) -> Mapping[str, str]:
+    """Metadata but the media type, as headers of a message (E-044)."""
+    found = {}
+    if metadata.role:
+        found[ROLE] = metadata.role
+    if metadata.original_file_name:
+        found[FILE_NAME] = metadata.original_file_name
+    if metadata.HasField("capture_time"):
+        try:
+            found[CAPTURE_TIME] = metadata.capture_time.ToJsonString()
+        except ValueError:
+            found[CAPTURE_TIME] = f"{metadata.capture_time.seconds}.{metadata.capture_time.nanos}"
+    if metadata.experimental:
+        packed = (base64.b64encode(one.SerializeToString()).decode() for one in metadata.experimental)
+        found[EXPERIMENTAL] = ",".join(packed)
+    return found or EMPTY
+
+
+def metadata_of(media_type: str, headers: Mapping[str, str]) -> bytes:
+    """Serialised metadata of a leaf.
+
+    Raises:
+        EncodeError: A header has a value that its field cannot have.
+    """
+    made = pb.ChunkMetadata(mimetype=media_type)
+    for name, value in headers.items():
+        known = name.lower()
+        if known == ROLE:
+            made.role = value
+        elif known == FILE_NAME:
+            made.original_file_name = value
+        elif known == CAPTURE_TIME:
+            try:
+                made.capture_time.FromJsonString(value)
+            except ValueError:
+                raise EncodeError(
+                    f"the header '{CAPTURE_TIME}' is {value!r}; a time like 2026-01-31T12:00:00Z is expected"
+                ) from None
+        elif known == EXPERIMENTAL:
+            _add_experimental(made, value)
+    return made.SerializeToString()
+
+
+def _add_experimental(made: pb.ChunkMetadata, value: str) -> None:
+    for part in filter(None, value.split(",")):
+        try:
+            made.experimental.add().ParseFromString(base64.b64decode(part, validate=True))
+        except (binascii.Error, ValueError, WireError):
+            raise EncodeError(
+                f"the header '{EXPERIMENTAL}' must be base64 of google.protobuf.Any messages, joined by commas"
+            ) from None
+
+
+@functools.lru_cache(maxsize=512)
+def _parsed(media_type: str) -> MediaType | None:
+    try:
+        return parse(media_type)
+    except ValueError:
+        return None
+
+
+def is_marker(media_type: str) -> bool:
+    """Whether a leaf is the mark at the end of a turn (E-049)."""
+    if not media_type.startswith("application/x-protobuf"):
+        return False
+    one = _parsed(media_type)
+    return one is not None and one.param("type") == "EndOfTurn"
+
+
+@functools.lru_cache(maxsize=512)
+def is_utf8_text(media_type: str) -> bool:
+    """Whether bytes of this type may be read as UTF-8 text piece by piece."""
+    one = _parsed(media_type)
+    if one is None or (one.type != "text" and one.essence not in _MARKUP) or one.param("encoding") is not None:
+        return False
+    return (one.charset or "utf-8").lower().replace("_", "-") in ("utf-8", "utf8", "us-ascii", "ascii")
+
+
+def prefix_of(id: str) -> bytes:  # noqa: A002 - what it is
+    """The field that starts each fragment of a node."""
+    name = id.encode()
+    return b"\n" + _varint(len(name)) + name
+
+
+def leaf_frame(
+    prefix: bytes, seq: int, data: bytes, *, continued: bool, metadata: bytes | None = None, ref: str = ""
+) -> bytes:
+    """A serialised SessionMessage with one fragment of a leaf.
+
+    Args:
+        prefix: Of the node, by `prefix_of`.
+        seq: Of the fragment.
+        data: Its bytes; may be empty.
+        continued: Whether more follow.
+        metadata: Serialised; for seq 0 only.
+        ref: A URI instead of the bytes.
+    """
+    chunk = b"" if metadata is None else b"\n" + _varint(len(metadata)) + metadata
+    if ref:
+        uri = ref.encode()
+        chunk += b"\x1a" + _varint(len(uri)) + uri
+    else:
+        chunk += b"\x52" + _varint(len(data)) + data
+    body = b"".join((prefix, _seq(seq), b"\x18\x01" if continued else b"", b"\x2a", _varint(len(chunk)), chunk))
+    return b"\n" + _varint(len(body)) + body
+
+
+def children_frame(prefix: bytes, seq: int, children: Sequence[str], *, continued: bool) -> bytes:
+    """A serialised SessionMessage with one fragment of an interior node; without children it only ends the node."""
+    names = [one.encode() for one in children]
+    body = b"".join(
+        (
+            prefix,
+            _seq(seq),
+            b"\x18\x01" if continued else b"",
+            *(b"\x22" + _varint(len(name)) + name for name in names),
+        )
+    )
+    return b"\n" + _varint(len(body)) + body
+
+
+def _seq(seq: int) -> bytes:
+    return b"\x10" + _varint(seq) if seq else b""
+
+
+def _varint(number: int) -> bytes:
+    if number < len(_SMALL):
+        return _SMALL[number]
+    made = bytearray()
+    while number > 0x7F:
+        made.append(number & 0x7F | 0x80)
+        number >>= 7
+    made.append(number)
+    return bytes(made)
+
+
+_SMALL: tuple[bytes, ...] = tuple(bytes((number,)) for number in range(0x80))

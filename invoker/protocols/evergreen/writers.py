@@ -1,0 +1,265 @@
+"""`Writer`: gives the values of one output the shape of a node.
+
+======== ============================================ =====================================================
+form     of                                           on the wire
+======== ============================================ =====================================================
+ONE      one value                                    one leaf, ended by its last fragment
+LEAF     a stream of text or of bytes                 one leaf; a fragment a value, then one that only ends it
+ITEMS    a stream of other values, or of items        an interior node; a child a value, named before it comes
+HELD     results of a function mapped over an input   the first is held until it is sure that it is the only
+         of unknown length                            one (ONE), or is not (ITEMS)
+======== ============================================ =====================================================
+
+Whatever is sent is stored as well, since later actions may read it (E-107), unless the function says ``retain=False``.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from invoker.core.steps import Send, Step
+from invoker.errors import EncodeError
+from invoker.message import EMPTY, Message
+from invoker.protocols.evergreen.cursor import whole_characters
+from invoker.protocols.evergreen.errors import incomplete, name_of
+from invoker.protocols.evergreen.graph import Graph
+from invoker.protocols.evergreen.nodes import LEAF, Node
+from invoker.protocols.evergreen.wire import (
+    REFERENCE,
+    children_frame,
+    is_utf8_text,
+    leaf_frame,
+    metadata_of,
+    prefix_of,
+)
+from invoker.spec import FunctionSpec, Result, StreamSpec, Style, Take
+
+if TYPE_CHECKING:
+    from invoker.protocols.evergreen.running import RunningAction
+
+__all__ = ["Form", "Writer", "form_of"]
+
+_PIECES: tuple[Any, ...] = (str, bytes, bytearray, memoryview)
+_OPEN: tuple[Any, ...] = (Any, object)
+
+
+class Form(enum.Enum):
+    """What an output looks like as a node."""
+
+    ONE = "one leaf"
+    LEAF = "one leaf that grows"
+    ITEMS = "an interior node with an item a value"
+    HELD = "one leaf, or items"
+    BY_VALUE = "as the first value says"
+
+
+def form_of(spec: FunctionSpec, output: StreamSpec, *, is_one: bool) -> Form:
+    """The form of an output.
+
+    Args:
+        spec: The function.
+        output: One of its outputs.
+        is_one: Whether a request/reply function will be called exactly once.
+    """
+    if output.sequence:
+        return Form.ITEMS
+    if spec.style is Style.REQUEST_REPLY:
+        return Form.ONE if is_one else Form.HELD
+    if spec.call.result is Result.VALUE:
+        return Form.ONE
+    if output.type in _OPEN or output.take is Take.MESSAGE:
+        return Form.BY_VALUE
+    return Form.LEAF if output.type in _PIECES else Form.ITEMS
+
+
+class Writer:
+    """One listed output of one action.
+
+    Args:
+        action: Whose it is.
+        node: That stands for it.
+        form: What it becomes.
+        root: Of the function's only input, where results of a mapped function are written.
+        retain: Whether later actions may read it.
+        graph: Where it is stored.
+        new_id: Gives ids that nobody has used.
+    """
+
+    __slots__ = ("_form", "_graph", "_held", "_metadata", "_new_id", "_prefix", "_retain", "_root", "_seq", "action",
+                 "is_ended", "node")  # fmt: skip
+
+    def __init__(
+        self,
+        action: RunningAction,
+        node: Node,
+        form: Form,
+        graph: Graph,
+        *,
+        new_id: Callable[[], str],
+        retain: bool = True,
+        root: Node | None = None,
+    ) -> None:
+        self.action = action
+        self.node = node
+        self.is_ended = False
+        self._form = form
+        self._graph = graph
+        self._retain = retain
+        self._root = root
+        self._new_id = new_id
+        self._prefix = prefix_of(node.id)
+        self._seq = 0
+        self._held: Message[bytes] | None = None
+        self._metadata: tuple[str, Mapping[str, str]] | None = None
+        if not retain:
+            node.fault = incomplete(f"node {name_of(node.id)} is an output of {action.where}, which does not retain it")
+            graph.wake(node)
+
+    def write(self, message: Message[bytes], steps: list[Step]) -> None:
+        """One more value.
+
+        Raises:
+            EncodeError: It does not fit what was written before.
+            EvergreenError: The session holds too much.
+        """
+        if self.is_ended:
+            return
+        if self._form is Form.BY_VALUE:
+            self._form = _form_by(message)
+        form = self._form
+        if form is Form.LEAF:
+            self._piece(message, steps)
+        elif form is Form.ITEMS:
+            self._item(message, steps)
+        elif form is Form.ONE or (self._root is not None and self._root.kind == LEAF):
+            self._leaf(self.node, self._prefix, message, steps)
+            self.is_ended = True
+        elif self._held is None:
+            metadata_of(message.media_type, message.headers)  # what is wrong with them is wrong now
+            self._held = message
+        else:
+            self._form = Form.ITEMS
+            self.flush(steps)
+            self._item(message, steps)
+
+    def flush(self, steps: list[Step]) -> None:
+        """Send what is held, as an item: the action fails, or more values follow."""
+        held, self._held = self._held, None
+        if held is not None:
+            self._item(held, steps)
+
+    def end(self, steps: list[Step]) -> None:
+        """No more values come."""
+        if self.is_ended:
+            return
+        self.is_ended = True
+        if self._held is not None:
+            held, self._held = self._held, None
+            self._leaf(self.node, self._prefix, held, steps)
+            return
+        if self._metadata is not None:
+            frame = leaf_frame(self._prefix, self._seq, b"", continued=False)
+        else:
+            frame = children_frame(self._prefix, self._seq, (), continued=False)
+        steps.append(Send(frame))
+        if self._retain:
+            self._graph.end(self.node)
+
+    def close(self) -> None:
+        """Nothing of it is sent or stored any more."""
+        self.is_ended = True
+        self._held = None
+
+    # Shapes.
+
+    def _piece(self, message: Message[bytes], steps: list[Step]) -> None:
+        metadata = None
+        if self._metadata is None:
+            if REFERENCE in message.headers:
+                raise EncodeError(f"{self._where()}: a reference cannot be a piece of a leaf; declare sequence=True")
+            metadata = metadata_of(message.media_type, message.headers)
+            self._metadata = (message.media_type, message.headers)
+        else:
+            self._check_piece(message)
+        for part in self._parts(message):
+            steps.append(Send(leaf_frame(self._prefix, self._seq, part, continued=True, metadata=metadata)))
+            self._seq += 1
+            metadata = None
+            if self._retain:
+                self._graph.grow(self.node, part, message.media_type, message.headers)
+
+    def _check_piece(self, message: Message[bytes]) -> None:
+        assert self._metadata is not None
+        media_type, headers = self._metadata
+        if message.media_type != media_type:
+            raise EncodeError(
+                f"{self._where()}: a value is {message.media_type}, but the leaf began as {media_type}; give values of "
+                "one kind, or declare sequence=True"
+            )
+        if message.headers and dict(message.headers) != dict(headers):
+            raise EncodeError(
+                f"{self._where()}: headers {dict(message.headers)} differ from those of its first value; a leaf has "
+                "one role and name, so declare sequence=True"
+            )
+
+    def _item(self, message: Message[bytes], steps: list[Step]) -> None:
+        id = self._new_id()  # noqa: A001 - what it is
+        steps.append(Send(children_frame(self._prefix, self._seq, (id,), continued=True)))
+        self._seq += 1
+        if not self._retain:
+            self._leaf(None, prefix_of(id), message, steps)
+            return
+        child = self._graph.new(id)
+        child.owner = self.action
+        self._graph.adopt(self.node, child)
+        self._leaf(child, prefix_of(id), message, steps)
+
+    def _leaf(self, node: Node | None, prefix: bytes, message: Message[bytes], steps: list[Step]) -> None:
+        """A leaf, all of it."""
+        graph, headers, retain = self._graph, message.headers, self._retain and node is not None
+        uri = headers.get(REFERENCE, "") if headers else ""
+        if uri:
+            headers = {name: value for name, value in headers.items() if name != REFERENCE} or EMPTY
+        metadata: bytes | None = metadata_of(message.media_type, headers)
+        if uri:
+            steps.append(Send(leaf_frame(prefix, 0, b"", continued=False, metadata=metadata, ref=uri)))
+            if retain:
+                assert node is not None
+                graph.refer(node, uri, message.media_type, headers)
+            return
+        parts = list(self._parts(message))
+        for seq, part in enumerate(parts):
+            is_last = seq == len(parts) - 1
+            steps.append(Send(leaf_frame(prefix, seq, part, continued=not is_last, metadata=metadata)))
+            metadata = None
+            if retain:
+                assert node is not None
+                graph.grow(node, part, message.media_type, headers, is_last=is_last)
+
+    def _parts(self, message: Message[bytes]) -> Iterator[bytes]:
+        """The payload in fragments of the allowed size, text cut between characters; one for an empty payload."""
+        payload, most = message.payload, self._graph.settings.fragment_bytes
+        if len(payload) <= most:
+            yield payload
+            return
+        is_text = is_utf8_text(message.media_type)
+        start = 0
+        while start < len(payload):
+            part = payload[start : start + most]
+            if is_text and start + most < len(payload):
+                part = whole_characters(part)[0] or part
+            yield part
+            start += len(part)
+
+    def _where(self) -> str:
+        return f"{self.action.where}, output node {name_of(self.node.id)}"
+
+
+def _form_by(message: Message[bytes]) -> Form:
+    """Text and plain bytes grow one leaf; a media type of its own makes a value an item."""
+    essence = message.media_type.partition(";")[0].strip()
+    if essence in ("text/plain", "application/octet-stream") and REFERENCE not in message.headers:
+        return Form.LEAF
+    return Form.ITEMS
