@@ -339,7 +339,7 @@ class EvergreenSession:
 
     def _see_to_end(self, steps: list[Step]) -> None:
         """After the half-close: end when nothing is left to do, or nothing can go on (E-114)."""
-        if not self.is_half_closed or self.is_closed:
+        if self.is_closed or not self.is_half_closed:
             return
         if not self.running and not self.waiting:
             self.is_closed = True

@@ -172,7 +172,7 @@ def _bound(
     missing = [name for name in required if name not in given]
     if missing:
         raise bad_action(
-            f"{where} needs the input {name_of(missing[0])}, which has no default; given are {', '.join(given) or 'none'}"
+            f"{where} needs the input {name_of(missing[0])}, which has no default; given: {', '.join(given) or 'none'}"
         )
     ordered = [name for name in takes if name in given] + sorted(name for name in given if name not in takes)
     inputs = tuple(

@@ -9,7 +9,6 @@ import base64
 import binascii
 import functools
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from google.protobuf.message import DecodeError as WireError
 
