@@ -1,7 +1,7 @@
-"""`Exchange` is one ``Invoke`` call on the wire: it feeds the inputs, hands over the outputs and knows one ending.
+"""`Exchange` is one streaming call on the wire: it feeds the inputs, hands over what comes and knows one ending.
 
-Theory. Two parties work on the gRPC call: the *reader* is whoever awaits `receive`; the *feeder* is a task that writes
-the StartFrame, then the values of all inputs as they become available, then half-closes::
+Theory. Two parties work on the gRPC call: the *reader* is whoever awaits `receive` or `read`; the *feeder* is a task
+that writes the first message, then those of all inputs as they become available, then half-closes::
 
     state  ends by                                 then
     -----  --------------------------------------  --------------------------------------------------
@@ -40,7 +40,7 @@ from invoker.errors import Status
 __all__ = ["Exchange", "Feed"]
 
 Feed: TypeAlias = AsyncGenerator[bytes, None]
-"""The serialised signals of one or more inputs."""
+"""The serialised messages of one or more inputs."""
 
 CLOSE_GRACE_S = 2.0
 """How long the iterators of inputs may take to close once the call is over."""
@@ -52,7 +52,7 @@ class Exchange:
     Args:
         channel: That the call goes over; asked for its state only.
         start: Makes the gRPC call.
-        first: The serialised start signal.
+        first: The serialised message that opens the conversation; empty: there is none.
         feeds: Written concurrently, each in its own order.
         target: Where to, for error texts.
         connect_timeout_s: How long to wait for a connection.
@@ -122,12 +122,33 @@ class Exchange:
             CallFailed: The call ended with another status.
             Exception: Whatever an input raised; the call was cancelled for it.
         """
-        while not self._over:
-            signal = await self._read()
-            if signal is not None and signal.WhichOneof("frame") == "data":
+        while (raw := await self.read()) is not None:
+            try:
+                signal = pb.OutputSignal.FromString(raw)
+            except WireError:
+                raise await self.refuse("bytes that are not an OutputSignal") from None
+            if signal.WhichOneof("frame") == "data":
                 return signal.data
             # A signal without data is a case that newer peers have (R-160): nothing for us.
         return None
+
+    async def read(self) -> bytes | None:
+        """Wait for the next message, as it came; None: the call ended with OK. Raises what `receive` raises."""
+        return None if self._over else await self._read()
+
+    async def refuse(self, what: str) -> CallFailed:
+        """Cancel the call for what the peer sent, and make the error that says so."""
+        self.cancel()
+        await self._end()
+        return CallFailed(Status.INTERNAL, f"{self._target} sent {what}")
+
+    async def headers(self) -> tuple[tuple[str, str | bytes], ...]:
+        """The peer's initial metadata, once they have come; nothing when the call ends without any."""
+        assert self._rpc is not None, "open() comes first"
+        try:
+            return tuple((key, value) for key, value in await self._rpc.initial_metadata() or ())
+        except grpc.aio.AioRpcError:
+            return ()
 
     def cancel(self) -> None:
         """Cancel the call, at any time and any number of times; wakes who reads and stops who feeds."""
@@ -158,15 +179,14 @@ class Exchange:
     def _is_connected(self) -> bool:
         return self._channel.get_state() is grpc.ChannelConnectivity.READY
 
-    async def _read(self) -> pb.OutputSignal | None:
-        """Read one signal; None when there is no more."""
+    async def _read(self) -> bytes | None:
+        """Read one message; None when there is no more."""
         assert self._responses is not None, "open() comes first"
         task = asyncio.current_task()
         cancels = task.cancelling() if task is not None else 0
         self._reading = True
         try:
-            raw = await anext(self._responses)
-            return pb.OutputSignal.FromString(raw)
+            return await anext(self._responses)
         except (StopAsyncIteration, grpc.aio.AioRpcError):
             status, detail = await self._ending.status()
             await self._end()
@@ -181,10 +201,6 @@ class Exchange:
                 raise  # the reader's own task is cancelled
             await self._end()
             raise (self._input_error or CallFailed(Status.CANCELLED, "the caller cancelled")) from None
-        except WireError:
-            self.cancel()
-            await self._end()
-            raise CallFailed(Status.INTERNAL, f"{self._target} sent bytes that are not an OutputSignal") from None
         finally:
             self._reading = False
 
@@ -201,7 +217,7 @@ class Exchange:
                 await feed.aclose()  # never begun: closes nothing but itself
 
     async def _feed(self, rpc: grpc.aio.StreamStreamCall[bytes, bytes]) -> None:
-        if not await self._write(rpc, self._first):
+        if self._first and not await self._write(rpc, self._first):
             return
         try:
             async with asyncio.TaskGroup() as group:
