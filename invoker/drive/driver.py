@@ -7,6 +7,7 @@ import contextlib
 import logging
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -54,6 +55,9 @@ class Driver:
     Args:
         engine: Who admits invocations.
         settings: How bodies are treated.
+
+    Attributes:
+        drains: Called when the drain begins; conversations that could go on for ever without work put themselves here.
     """
 
     def __init__(self, engine: Engine, settings: DriverSettings | None = None) -> None:
@@ -66,6 +70,7 @@ class Driver:
         self.conversations: set[Conversation | Reactor] = set()
         self.direct: set[DirectConversation] = set()
         self.leaving: set[asyncio.Future[None]] = set()
+        self.drains: set[Callable[[], None]] = set()
         self._quiet = asyncio.Event()
         self._quiet.set()
         engine.lock = threading.Lock()  # direct conversations open and close invocations in their own threads
@@ -114,8 +119,12 @@ class Driver:
 
     def started(self, runner: Runner) -> None:
         """A body runs; it is remembered until it has left user code, which may be after its conversation."""
-        self.leaving.add(runner.left)
-        runner.left.add_done_callback(self.leaving.discard)
+        self.watch(runner.left)
+
+    def watch(self, future: asyncio.Future[None]) -> None:
+        """Something ends by itself, which the end of the process waits for."""
+        self.leaving.add(future)
+        future.add_done_callback(self.leaving.discard)
 
     async def drain(self, timeout_s: float) -> bool:
         """Take no new invocations, let the running ones end, cut what is left; True when nothing had to be cut.
@@ -125,6 +134,8 @@ class Driver:
         """
         self.loop = asyncio.get_running_loop()
         self.engine.is_draining = True
+        for drained in list(self.drains):
+            drained()
         if self.direct:
             self._quiet.clear()
         self._look_quiet()

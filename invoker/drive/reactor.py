@@ -174,7 +174,7 @@ class Reactor:
 
     def _open(self, step: Open) -> None:
         try:
-            invocation = self.driver.engine.open(step, deadline=self.deadline)
+            invocation = self._admit(step)
         except InvocationError as error:
             log.info(
                 "invocation refused",
@@ -188,6 +188,9 @@ class Reactor:
         self.runners[step.id] = runner
         self._opened.append(runner)
         self.wire.accepted()
+
+    def _admit(self, step: Open) -> Invocation:
+        return self.driver.engine.open(step, deadline=self.deadline)
 
     def _start(self) -> None:
         """Start the bodies that a frame opened, once all of its steps are done: what it fed is checked by then."""

@@ -1,10 +1,11 @@
-"""The fast door: riff calls on grpcio's own completion queues, without a hop for each message.
+"""The fast door: calls on grpcio's own completion queues, without a hop for each message.
 
-**Direct.** When every function is sync, a call gets a completion queue and a thread of its own (`Line`,
-`DirectConversation`). A few threads of the pool *lead*: they wait on the server's queue, hand events of all other
-methods (health, reflection) to the loop, and serve a riff call themselves. When the last of them has taken a call,
-another one takes its place as soon as it is about to wait, or has been in user code for a beat of the sweeper: while
-calls are short, a hand-over would cost more than they do.
+**Direct.** When every function is sync, a call of one invocation (riff) gets a completion queue and a thread of its own
+(`Line`, `DirectConversation`). A few threads of the pool *lead*: they wait on the server's queue, hand events of all
+other methods (sessions, health, reflection) to the loop, and serve a riff call themselves. When the last of them has
+taken a call, another one takes its place as soon as it is about to wait, or has been in user code for a beat of the
+sweeper: while calls are short, a hand-over would cost more than they do. Sessions of many invocations share one more
+queue, at its *side*; nothing waits there before the first of them.
 
 **On the loop.** When any function is async, all calls share the server's queue, which the loop drains itself (`Lender`,
 `LoopLine`, `Reactor`); a sync function beside async ones runs in a thread of the pool, a hop away from its call.
@@ -21,6 +22,7 @@ import logging
 import threading
 import time
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 import grpc
@@ -29,21 +31,19 @@ from invoker.drive.direct import DirectConversation
 from invoker.drive.driver import Driver
 from invoker.drive.reactor import Reactor
 from invoker.errors import InternalError, InvocationError, StartupError
-from invoker.message import EMPTY, Headers
-from invoker.protocols.riff.session import METHOD, SERVICE, RiffSession
 from invoker.transports.cygrpc import cygrpc
 from invoker.transports.lending import Lender
 from invoker.transports.line import Line
-from invoker.transports.loopline import LoopLine
+from invoker.transports.loopline import JoiningLine, LoopLine
+from invoker.transports.methods import CallMethod, Method, OnClose, SessionMethod, metadata_of, riff_method
 from invoker.transports.servicer import Handlers, ServicerCall
 
 __all__ = ["CompletionDoor"]
 
 log = logging.getLogger(__name__)
 
-_PATH = f"/{SERVICE}/{METHOD}"
 _AHEAD = 16
-"""Calls that may arrive before the acceptor has looked."""
+"""Calls of a method that may arrive before the acceptor has looked."""
 
 _LEADERS = 2
 """Threads that wait for calls when there are none."""
@@ -56,10 +56,11 @@ _NEVER_S = 1e12  # a deadline beyond this many seconds is none
 
 
 class CompletionDoor:
-    """A gRPC server with the riff method on completion queues.
+    """A gRPC server on completion queues.
 
     Args:
         driver: Runs the conversations.
+        methods: What is served; None: the riff method.
         max_message_bytes: Largest inbound message; a larger one fails its call with RESOURCE_EXHAUSTED (R-121).
         credentials: For TLS; None serves plain text.
         share_port: Whether other processes may bind the same port.
@@ -73,6 +74,7 @@ class CompletionDoor:
         self,
         driver: Driver,
         *,
+        methods: Sequence[Method] | None = None,
         max_message_bytes: int = 4 * 1024 * 1024,
         credentials: grpc.ServerCredentials | None = None,
         share_port: bool = False,
@@ -91,7 +93,10 @@ class CompletionDoor:
         self._server = cygrpc.Server(options, False)
         self._queue = cygrpc.CompletionQueue()
         self._server.register_completion_queue(self._queue)
-        self._server.register_method(_PATH)
+        self._methods = (riff_method(),) if methods is None else tuple(methods)
+        for method in self._methods:
+            self._server.register_method(method.path)
+        self._side: Any = None
         self._free: deque[Any] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_direct = all(not function.spec.is_async for function in driver.engine.catalog)
@@ -125,23 +130,27 @@ class CompletionDoor:
         self._server.start()
         self._is_started = True
         if self._is_direct:
-            for _ in range(_AHEAD):
-                self._request()
+            self._side = cygrpc.CompletionQueue()
+            for method in self._methods * _AHEAD:
+                if isinstance(method, CallMethod):
+                    self._request(method)
+                else:
+                    self._request_on_loop(method)
             self._request_other()
             self._see_to_leaders()
         else:
-            self._lender = Lender(self._queue, self._loop)
-            self._lender.start()
-            for _ in range(_AHEAD):
-                self._request_on_loop(_PATH)
-            self._request_on_loop("")
+            self._side = self._queue
+            self._lend()
+            for method in self._methods * _AHEAD:
+                self._request_on_loop(method)
+            self._request_other_on_loop()
 
     async def stop(self, grace_s: float) -> None:
         """Take no more calls; those that run have ``grace_s`` before they are cut."""
         if not self._is_started or self._is_stopping:
             return
         self._is_stopping = True
-        self._server.shutdown(self._queue, _SHUTDOWN if self._lender is None else lambda _: self._stopped.set())
+        self._server.shutdown(self._queue, _SHUTDOWN if self._is_direct else lambda _: self._stopped.set())
         try:
             async with asyncio.timeout(grace_s):
                 await self._stopped.wait()
@@ -155,6 +164,8 @@ class CompletionDoor:
                 return
         self._queue.shutdown()
         if self._lender is not None:
+            if self._is_direct:
+                self._side.shutdown()
             self._lender.close()
         self._server.destroy()
 
@@ -168,8 +179,8 @@ class CompletionDoor:
             tag = event.tag
             if type(tag) is _Accept:
                 if event.success:
-                    self._request()
-                    if not self._accept(event, tag.queue):
+                    self._request(tag.method)
+                    if not self._accept(event, tag):
                         return
             elif tag is _SHUTDOWN:
                 self._call_loop(self._stopped.set)
@@ -201,13 +212,13 @@ class CompletionDoor:
             with self._baton:
                 self._leaders -= 1  # then this one does, when it is back
 
-    def _request(self) -> None:
-        """Ask for one more riff call, with a queue of its own."""
+    def _request(self, method: CallMethod) -> None:
+        """Ask for one more call, with a queue of its own."""
         if self._is_stopping:
             return
         queue = self._free.pop() if self._free else cygrpc.CompletionQueue()
         try:
-            self._server.request_registered_call(queue, self._queue, _PATH, _Accept(queue))
+            self._server.request_registered_call(queue, self._queue, method.path, _Accept(method, queue))
         except ValueError:  # it began to stop meanwhile
             return
 
@@ -219,11 +230,11 @@ class CompletionDoor:
         except ValueError:
             return
 
-    def _accept(self, event: Any, queue: Any) -> bool:
+    def _accept(self, event: Any, accept: _Accept) -> bool:
         """Serve one call; whether the thread shall wait for more."""
         limits, threads = self.driver.engine.limits, self.driver.threads
         line = Line(
-            event.call, queue, self.driver.sweeper, high_frames=limits.high_frames, high_bytes=limits.high_bytes
+            event.call, accept.queue, self.driver.sweeper, high_frames=limits.high_frames, high_bytes=limits.high_bytes
         )
         try:
             threads.enter()
@@ -241,7 +252,7 @@ class CompletionDoor:
             elif is_last:
                 self.driver.sweeper.lead(see_to)
             line.before_wait = see_to
-            self._converse(line, event)
+            self._converse(line, event, accept.method)
         except BaseException:
             # Nothing that we know of gets here. A queue dropped with operations under way would freeze the process.
             log.exception("a call failed inside the invoker")
@@ -256,10 +267,11 @@ class CompletionDoor:
             self._leaders += 1
         return True
 
-    def _converse(self, line: Line, event: Any) -> None:
+    def _converse(self, line: Line, event: Any, method: CallMethod) -> None:
         """Run one call in a slot that was taken for it."""
         try:
-            conversation = DirectConversation(_session(event), line, self.driver, deadline=_deadline(event))
+            session = method.session(metadata_of(event.invocation_metadata))
+            conversation = DirectConversation(session, line, self.driver, deadline=_deadline(event))
             self.driver.entered_direct(conversation)
             try:
                 line.open()
@@ -285,44 +297,52 @@ class CompletionDoor:
         handler = self.server.find(path, event.invocation_metadata)
         ServicerCall(event).start(handler)
 
-    def _request_on_loop(self, path: str) -> None:
-        """Ask for one more call, of the riff method or of any other (an empty path)."""
+    def _lend(self) -> Lender:
+        """What brings the events of calls to the loop; at the side of direct calls it begins with the first session."""
+        if self._lender is None:
+            assert self._loop is not None
+            self._lender = Lender(self._side, self._loop)
+            self._lender.start()
+        return self._lender
+
+    def _request_on_loop(self, method: Method) -> None:
+        """Ask for one more call whose events the loop gets."""
         if self._is_stopping:
             return
-        queue, server = self._queue, self._server
-        if path:
-            server.request_registered_call(queue, queue, path, self._accept_on_loop)
-        else:
-            server.request_call(queue, queue, self._other_on_loop)
+        accept = functools.partial(self._accept_on_loop, method)
+        self._server.request_registered_call(self._side, self._queue, method.path, accept)
+
+    def _request_other_on_loop(self) -> None:
+        if not self._is_stopping:
+            self._server.request_call(self._queue, self._queue, self._other_on_loop)
 
     def _other_on_loop(self, event: Any) -> None:
         if event.success:
-            self._request_on_loop("")
+            self._request_other_on_loop()
             self._serve_other(event)
 
-    def _accept_on_loop(self, event: Any) -> None:
+    def _accept_on_loop(self, method: Method, event: Any) -> None:
         if not event.success:
             return
-        assert self._lender is not None
-        self._request_on_loop(_PATH)
-        line = LoopLine(event.call, self._lender)
-        session = _session(event)
-
-        def close(error: InvocationError | None) -> None:
-            if error is None:
-                line.finish(0, "")
-            else:
-                line.finish(int(error.status), str(error))
-
-        line.open(Reactor(session, line, self.driver, close, deadline=_deadline(event)))
+        self._request_on_loop(method)
+        lender, metadata = self._lend(), metadata_of(event.invocation_metadata)
+        line: LoopLine
+        if isinstance(method, SessionMethod):
+            line = joining = JoiningLine(event.call, lender)
+            line.open(method.begin(joining, metadata, _closing(line), _deadline(event)))
+        else:
+            line = LoopLine(event.call, lender)
+            session = method.session(metadata)
+            line.open(Reactor(session, line, self.driver, _closing(line), deadline=_deadline(event)))
 
 
 class _Accept:
     """The tag of a call that was asked for."""
 
-    __slots__ = ("queue",)
+    __slots__ = ("method", "queue")
 
-    def __init__(self, queue: Any) -> None:
+    def __init__(self, method: CallMethod, queue: Any) -> None:
+        self.method = method
         self.queue = queue
 
 
@@ -350,8 +370,11 @@ def _deadline(event: Any) -> float | None:
     return time.monotonic() + left_s if left_s < _NEVER_S else None
 
 
-def _session(event: Any) -> RiffSession:
-    pairs = event.invocation_metadata
-    texts = [(name, value) for name, value in pairs if isinstance(value, str)]
-    chosen = [value for name, value in texts if name == "invoker-function"]  # names of metadata are in lower case
-    return RiffSession(Headers(texts) if texts else EMPTY, function=chosen[0] if chosen else "")
+def _closing(line: LoopLine) -> OnClose:
+    def close(error: InvocationError | None) -> None:
+        if error is None:
+            line.finish(0, "")
+        else:
+            line.finish(int(error.status), str(error))
+
+    return close

@@ -1,4 +1,4 @@
-"""The public grpc.aio door: riff calls over HTTP/2.
+"""The public grpc.aio door: calls over HTTP/2.
 
 Frames go through as serialised bytes, so a message that is not protobuf fails its own call with our words (R-120).
 Two facts of grpc.aio shape this file: a cancel, a lost connection, a passed deadline and an oversize frame first
@@ -11,17 +11,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Any, TypeAlias
 
 import grpc
 import grpc.aio
 
 from invoker.drive.driver import Driver
 from invoker.drive.pump import pump
-from invoker.errors import Cancelled, InternalError, StartupError
-from invoker.message import EMPTY, Headers
-from invoker.protocols.riff.session import METHOD, SERVICE, RiffSession
+from invoker.errors import Cancelled, InternalError, InvocationError, StartupError
+from invoker.transports.aioline import AioLine
 from invoker.transports.details import clip
+from invoker.transports.methods import CallMethod, Method, SessionMethod, metadata_of, riff_method
 
 __all__ = ["GrpcDoor"]
 
@@ -29,12 +31,16 @@ log = logging.getLogger(__name__)
 
 _CODES = {code.value[0]: code for code in grpc.StatusCode}
 
+_Context: TypeAlias = grpc.aio.ServicerContext[Any, Any]
+_Run: TypeAlias = Callable[[Any, _Context, float | None], Awaitable[InvocationError | None]]
+
 
 class GrpcDoor:
-    """A grpc.aio server with the riff method.
+    """A grpc.aio server.
 
     Args:
         driver: Runs the conversations.
+        methods: What is served; None: the riff method.
         max_message_bytes: Largest inbound message; a larger one fails its call with RESOURCE_EXHAUSTED (R-121).
         settle_s: Wait between the end of the request stream and the end of the inputs (R-109).
         credentials: For TLS; None serves plain text.
@@ -46,6 +52,7 @@ class GrpcDoor:
         self,
         driver: Driver,
         *,
+        methods: Sequence[Method] | None = None,
         max_message_bytes: int = 4 * 1024 * 1024,
         settle_s: float = 0.01,
         credentials: grpc.ServerCredentials | None = None,
@@ -64,8 +71,11 @@ class GrpcDoor:
                 ("grpc.max_connection_age_ms", int(connection_age_s * 1000) or 2**31 - 1),
             ]
         )
-        handler: grpc.RpcMethodHandler[bytes, bytes] = grpc.stream_stream_rpc_method_handler(self._invoke)
-        self.server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, {METHOD: handler}),))
+        for method in (riff_method(),) if methods is None else methods:
+            serve = partial(self._serve, self._call if isinstance(method, CallMethod) else self._session, method)
+            handler: Any = grpc.stream_stream_rpc_method_handler(serve)
+            handlers = grpc.method_handlers_generic_handler(method.service, {method.name: handler})
+            self.server.add_generic_rpc_handlers((handlers,))
 
     def bind(self, address: str) -> int:
         """Bind ``host:port``; port 0 takes a free one.
@@ -97,19 +107,27 @@ class GrpcDoor:
         """Take no more calls; those that run have ``grace_s`` before they are cut."""
         await self.server.stop(grace_s)
 
-    async def _invoke(self, _: object, context: grpc.aio.ServicerContext[Any, Any]) -> None:
+    async def _serve(self, run: _Run, method: Any, _: object, context: _Context) -> None:
         remaining = context.time_remaining()
         deadline = None if remaining is None else time.monotonic() + remaining  # type: ignore[redundant-expr]  # the stubs forget that there may be none
-        metadata = _metadata(context)
-        session = RiffSession(metadata, function=metadata.get("invoker-function", ""))
         try:
-            error = await pump(session, _GrpcChannel(context, self.settle_s), self.driver, deadline=deadline)
+            error = await run(method, context, deadline)
         except Exception:  # a session or driver of ours is at fault; nothing of it may reach the peer (R-117)
             log.exception("a call failed inside the invoker")
             error = InternalError()
         if error is not None:
             context.set_code(_CODES[error.status])
             context.set_details(clip(str(error)))
+
+    async def _call(self, method: CallMethod, context: _Context, deadline: float | None) -> InvocationError | None:
+        session = method.session(metadata_of(context.invocation_metadata()))
+        return await pump(session, _GrpcChannel(context, self.settle_s), self.driver, deadline=deadline)
+
+    async def _session(
+        self, method: SessionMethod, context: _Context, deadline: float | None
+    ) -> InvocationError | None:
+        line = AioLine(context, self.settle_s)
+        return await line.run(method.begin(line, metadata_of(context.invocation_metadata()), line.close, deadline))
 
 
 class _GrpcChannel:
@@ -141,9 +159,3 @@ class _GrpcChannel:
             await self._context.write(frame)
         except grpc.aio.InternalError:  # as above
             raise Cancelled("the peer cancelled, or is gone") from None
-
-
-def _metadata(context: grpc.aio.ServicerContext[Any, Any]) -> Headers:
-    pairs = context.invocation_metadata() or ()
-    texts = [(name, value) for name, value in pairs if isinstance(value, str)]
-    return Headers(texts) if texts else EMPTY

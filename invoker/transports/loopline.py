@@ -17,8 +17,9 @@ from typing import Any, Protocol
 from invoker.transports.cygrpc import BUFFER_HINT, NO_FLAGS, cygrpc
 from invoker.transports.details import clip
 from invoker.transports.lending import Lender
+from invoker.transports.outbox import Outbox
 
-__all__ = ["LoopLine"]
+__all__ = ["JoiningLine", "Listener", "LoopLine"]
 
 
 _ROOM = 2
@@ -46,6 +47,7 @@ class LoopLine:
         lender: Brings the call's events.
 
     Attributes:
+        headers: Of the response.
         is_ended: The peer has half-closed.
         is_gone: The peer will get nothing any more.
     """
@@ -54,12 +56,13 @@ class LoopLine:
         "_call", "_closed", "_headers_due", "_is_accepted", "_is_due", "_is_empty", "_is_finished", "_is_listed",
         "_lender", "_listener", "_out", "_post", "_read", "_reading", "_receive", "_room", "_sending", "_sent",
         "_status",
-        "is_ended", "is_gone",
+        "headers", "is_ended", "is_gone",
     )  # fmt: skip
 
     def __init__(self, call: Any, lender: Lender) -> None:
         self.is_ended = False
         self.is_gone = False
+        self.headers: tuple[tuple[str, str], ...] = ()
         self._call = call
         self._lender = lender
         self._post = call.start_server_batch
@@ -112,7 +115,7 @@ class LoopLine:
         """Wait until a frame may be written; of a peer that is gone, let the loop take the close event."""
         if self.is_gone:
             await asyncio.sleep(0)
-        while len(self._out) > 1 and not self.is_gone:
+        while not self._has_room() and not self.is_gone:
             if self._room is None or self._room.done():
                 self._room = asyncio.get_running_loop().create_future()
             await asyncio.shield(self._room)  # several outputs may wait for it
@@ -127,6 +130,12 @@ class LoopLine:
 
     # Inside.
 
+    def _has_room(self) -> bool:
+        return len(self._out) < _ROOM
+
+    def _drop(self) -> None:
+        self._out.clear()
+
     def _list(self) -> None:
         if not self._is_listed:
             self._is_listed = True
@@ -137,7 +146,7 @@ class LoopLine:
         self._advance()
         if self._headers_due:
             self._headers_due = False
-            self._post((cygrpc.SendInitialMetadataOperation((), NO_FLAGS),), self._on_other)
+            self._post((cygrpc.SendInitialMetadataOperation(self.headers, NO_FLAGS),), self._on_other)
 
     def _advance(self) -> None:
         """Send what waits, as far as it may leave now."""
@@ -164,7 +173,7 @@ class LoopLine:
         operations: list[Any] = []
         if self._headers_due or not self._is_accepted:
             self._is_accepted, self._headers_due = True, False
-            operations.append(cygrpc.SendInitialMetadataOperation((), NO_FLAGS))
+            operations.append(cygrpc.SendInitialMetadataOperation(self.headers, NO_FLAGS))
         if last is not None:
             operations.append(cygrpc.SendMessageOperation(last, NO_FLAGS))
         detail_bytes = clip(detail) if detail else b""
@@ -175,7 +184,8 @@ class LoopLine:
         self._sending = True
         if self._headers_due:
             self._headers_due = False
-            headers = cygrpc.SendInitialMetadataOperation((), NO_FLAGS)  # which must not go with a hint; see `Line`
+            # Headers must not go with a hint; see `Operations`.
+            headers = cygrpc.SendInitialMetadataOperation(self.headers, NO_FLAGS)
             self._post((headers, cygrpc.SendMessageOperation(frame, NO_FLAGS)), self._sent)
         else:
             self._post((cygrpc.SendMessageOperation(frame, flags),), self._sent)
@@ -186,7 +196,7 @@ class LoopLine:
             self.is_gone = True
         if self._is_due or self.is_gone:
             self._advance()
-        if self._room is not None and len(self._out) < _ROOM and not self._room.done():
+        if self._room is not None and self._has_room() and not self._room.done():
             self._room.set_result(None)
 
     def _on_read(self, event: Any) -> None:
@@ -212,7 +222,7 @@ class LoopLine:
     def _on_close(self, event: Any) -> None:
         if event.batch_operations[0].cancelled():
             self.is_gone = True
-            self._out.clear()
+            self._drop()
             if self._room is not None and not self._room.done():
                 self._room.set_result(None)
             assert self._listener is not None
@@ -220,3 +230,46 @@ class LoopLine:
 
     def _on_other(self, _: Any) -> None:
         """Nothing waits for these."""
+
+
+class JoiningLine(LoopLine):
+    """A call whose frames may be joined (see `Outbox`): all that a turn of the loop wrote leaves at its end, at once.
+
+    Args:
+        call: As grpcio's private layer gives it.
+        lender: Brings the call's events.
+    """
+
+    __slots__ = ("_outbox",)
+
+    def __init__(self, call: Any, lender: Lender) -> None:
+        super().__init__(call, lender)
+        self._outbox = Outbox()
+
+    def write(self, frame: bytes) -> bool:
+        """Send one frame; False when the next one should wait for `room`."""
+        if self.is_gone:
+            return False
+        self._outbox.put(frame)
+        self._list()
+        return self._outbox.has_room
+
+    def _has_room(self) -> bool:
+        return self._outbox.has_room
+
+    def _drop(self) -> None:
+        self._outbox.clear()
+
+    def _advance(self) -> None:
+        """Send what waits, as far as it may leave now."""
+        if self._sending:
+            self._is_due = True
+            return
+        if self.is_gone:
+            self._drop()
+        last = self._outbox.take() if self._outbox else None
+        if self._status is not None and not self._outbox:
+            self._end(last)
+        elif last is not None:
+            self._is_due = bool(self._outbox)
+            self._send(last, NO_FLAGS)

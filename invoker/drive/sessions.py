@@ -1,0 +1,307 @@
+"""`SessionReactor`: one session of many invocations on the loop, which stores what it is sent.
+
+A `Reactor` whose session bounds its own memory (ADR 8). What differs:
+
+* Reading never pauses: a frame that no function wants yet is the session's to keep. Instead the session *stalls* an
+  input that was fed enough, and is given `Wants` when the function has taken most of it.
+* Once the peer has half-closed, the session hears which inputs are waited for, since it alone can know that nothing
+  will come for them any more.
+* What a session answers to one event may cause others at once (a refused Open is Finished, an output of one invocation
+  feeds another). Their steps are put behind those that are there already, which is the order in which the session gave
+  them; so nothing is called from within itself, however long the chain.
+* A session may fetch and may ask for the time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, Protocol, TypeAlias
+
+from invoker.core.invocation import Invocation
+from invoker.core.steps import (
+    Close,
+    CloseOutput,
+    Elapsed,
+    Emitted,
+    Event,
+    Fetch,
+    Fetched,
+    Finished,
+    Open,
+    OutputEnded,
+    Send,
+    Step,
+    Timer,
+    Wants,
+)
+from invoker.core.streams import Limits
+from invoker.drive.driver import Driver
+from invoker.drive.reactor import Reactor, Wire
+from invoker.drive.runner import Runner
+from invoker.errors import InternalError, InvocationError, ShuttingDown, StopInvocation
+from invoker.message import Message
+
+__all__ = ["Fetching", "SessionReactor", "SessionWire", "StoringSession"]
+
+log = logging.getLogger(__name__)
+
+Fetching: TypeAlias = Callable[[str, int, Callable[[bytes], None]], Awaitable[None]]
+"""Get what a URI refers to, at most so many bytes, and hand over each piece; raises InvocationError."""
+
+_MANY_FRAMES = 2**31
+_TURN = 32
+"""Outputs after which a body that never waits lets others have a turn."""
+
+
+class StoringSession(Protocol):
+    """A session that stores what it is sent; see `invoker.core.session` for what is as for others."""
+
+    headers: tuple[tuple[str, str], ...]
+    """Of the response, sent when the session starts."""
+
+    stalled: set[tuple[str, int]]
+    """Inputs, by invocation and index, that were not fed all there is."""
+
+    is_half_closed: bool
+    """Whether the peer has half-closed, so that waiting inputs are of interest."""
+
+    def receive(self, frame: Any) -> Iterable[Step]:
+        """Translate one frame of the peer."""
+
+    def half_close(self) -> Iterable[Step]:
+        """Translate the normal end of the peer's frames."""
+
+    def deliver(self, event: Event) -> Iterable[Step]:
+        """Translate an event."""
+
+
+class SessionWire(Wire, Protocol):
+    """A wire with headers of the response, which ``accepted`` sends."""
+
+    headers: tuple[tuple[str, str], ...]
+
+
+class SessionReactor(Reactor):
+    """One session on one wire, with the invocations that it opened.
+
+    Args:
+        session: Translates, and keeps.
+        wire: Carries.
+        driver: Runs bodies.
+        on_close: Called once with the error to tell the peer as the conversation's status; None for OK.
+        deadline: On the clock of ``time.monotonic``, or None; enforced by the wire.
+        hard_bytes: Unread payload at which an invocation fails; the session keeps to less.
+        window: Messages that the session feeds an input ahead of its function.
+        fetch: Gets what references refer to.
+    """
+
+    def __init__(
+        self,
+        session: StoringSession,
+        wire: SessionWire,
+        driver: Driver,
+        on_close: Callable[[InvocationError | None], None],
+        *,
+        deadline: float | None = None,
+        hard_bytes: int = 512 * 1024 * 1024,
+        window: int = 64,
+        fetch: Fetching,
+    ) -> None:
+        super().__init__(session, wire, driver, on_close, deadline=deadline)
+        self.settles = True  # E-010: a broken end is never taken for a half-close
+        self.hears_waits = False
+        self._storing = session
+        self._low = window // 2
+        self._limits = Limits(window, hard_bytes, _MANY_FRAMES, hard_bytes)
+        self._fetch = fetch
+        self._fetches: set[asyncio.Task[None]] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._loop = asyncio.get_running_loop()
+        self._work: deque[Step] = deque()
+        self._is_working = self._is_looking = False
+        self._has_room = True
+        driver.drains.add(self._drained)
+        wire.headers = session.headers
+        wire.accepted()  # E-014
+
+    # What the peer sends; the line's listener.
+
+    def arrived(self, frame: Any | None) -> bool:
+        """Apply one frame, or the half-close (None); more is always wanted."""
+        if self._is_closed:
+            return True
+        try:
+            self._take(self._storing.half_close() if frame is None else self._storing.receive(frame))
+        except InvocationError as error:
+            self._fail(error)
+        except Exception:
+            log.exception("a session failed")
+            self._fail(InternalError())
+        else:
+            if frame is None and not self._is_closed:
+                self._lingering = self._loop.call_later(self.driver.settings.lingering_s, self._lingers)
+            if self.is_paused or self.hears_waits:
+                self.resume()  # who waits already will not say so again
+        return True
+
+    def resume(self) -> None:
+        """Some input may have room again, or is waited for: look at all of them once this turn is over."""
+        if not self._is_looking and not self._is_closed and (self.is_paused or self.hears_waits):
+            self._is_looking = True
+            self._loop.call_soon(self._look)
+
+    def _look(self) -> None:
+        self._is_looking = False
+        did_feed = False
+        for key, index in list(self._storing.stalled):
+            runner = self.runners.get(key)
+            if runner is not None and len(runner.invocation.inputs[index].queue) <= self._low:
+                did_feed = True
+                self._deliver(Wants(key, index))
+        if self.hears_waits:
+            for runner in list(self.runners.values()):
+                for stream in runner.invocation.inputs:
+                    if stream.waiters and not stream.queue and not stream.is_ended:
+                        self._deliver(Wants(runner.invocation.key, stream.index, waits=True))
+        if did_feed and self.is_paused:
+            self._look_again()
+
+    def _look_again(self) -> None:
+        """A thread may have taken all that was fed before it could see that there is more."""
+        for key, index in self._storing.stalled:
+            runner = self.runners.get(key)
+            if runner is not None and len(runner.invocation.inputs[index].queue) <= self._low:
+                self.resume()
+                return
+
+    # Steps.
+
+    def _take(self, steps: Iterable[Step]) -> None:
+        """Do the session's steps, behind those that are there, and start what they opened."""
+        self._work.extend(steps)
+        self.is_paused = bool(self._storing.stalled)  # before any step is done: a body's thread looks the other way
+        self.hears_waits = self._storing.is_half_closed
+        if self._is_working:
+            return
+        self._is_working = True
+        try:
+            while (self._work or self._opened) and not self._is_closed:
+                if self._work:
+                    self._perform(self._work.popleft())
+                else:
+                    self._start()
+        finally:
+            self._is_working = False
+        if self.driver.engine.is_draining:
+            self._drained()
+
+    def _deliver(self, event: Event) -> None:
+        if self._is_closed:
+            return
+        try:
+            self._take(self._storing.deliver(event))
+        except InvocationError as error:
+            self._fail(error)
+        except Exception:
+            log.exception("a session failed")
+            self._fail(InternalError())
+
+    def _perform(self, step: Step) -> None:
+        kind = type(step)
+        if kind is Send:
+            self._has_room = self.wire.write(step.frame)  # type: ignore[union-attr]
+        elif kind is CloseOutput:
+            runner = self.runners.get(step.id)  # type: ignore[union-attr]
+            if runner is not None:
+                runner.close_output(step.index)  # type: ignore[union-attr]
+        elif kind is Fetch:
+            self._begin(step)  # type: ignore[arg-type]
+        elif kind is Timer:
+            self._wind(step)  # type: ignore[arg-type]
+        elif kind is Close:
+            self._close(step.error)  # type: ignore[union-attr]
+        else:
+            super()._perform(step)
+
+    def _admit(self, step: Open) -> Invocation:
+        return self.driver.engine.open(step, deadline=self.deadline, limits=self._limits)
+
+    # What bodies report; `Host`.
+
+    async def emitted(self, invocation: Invocation, index: int, message: Message[bytes]) -> None:
+        """Send one output; returns when the peer has room for it (E-110)."""
+        if invocation.is_finished:
+            raise StopInvocation("the invocation is over")
+        invocation.emit(index, message)
+        self._has_room = True
+        self._deliver(Emitted(invocation.key, index, message))
+        if not self._has_room:
+            await self.wire.room()
+        else:
+            self._emitted += 1
+            if self._emitted % _TURN == 0:
+                await asyncio.sleep(0)
+
+    async def ended(self, invocation: Invocation, index: int) -> None:
+        """One of several outputs has ended normally."""
+        if not invocation.is_finished:
+            self._deliver(OutputEnded(invocation.key, index))
+            self.resume()
+
+    # Fetching and time.
+
+    def _begin(self, step: Fetch) -> None:
+        task = self._loop.create_task(self._get(step), name="fetch")
+        self._fetches.add(task)
+        task.add_done_callback(self._fetches.discard)
+        self.driver.watch(task)
+
+    async def _get(self, step: Fetch) -> None:
+        key = step.key
+        try:
+            await self._fetch(step.uri, step.most, lambda data: self._deliver(Fetched(key, data)))
+        except InvocationError as error:
+            self._deliver(Fetched(key, is_last=True, error=error))
+        except Exception:
+            log.exception("a reference could not be fetched")
+            self._deliver(Fetched(key, is_last=True, error=InternalError()))
+        else:
+            self._deliver(Fetched(key, is_last=True))
+
+    def _wind(self, step: Timer) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_later(max(0.0, step.delay_s), self._deliver, Elapsed())
+
+    # Endings.
+
+    def _fail(self, error: InvocationError) -> None:
+        """The session ends with ``error``, which it need not hear; so do its invocations."""
+        for runner in list(self.runners.values()):
+            self._end(runner, error)
+        self._close(error)
+
+    def _finish(self, runner: Runner, error: InvocationError | None) -> None:
+        if self._end(runner, error):
+            self._deliver(Finished(runner.invocation.key, error))
+            self.resume()
+
+    def _drained(self) -> None:
+        """While the process drains, a session without invocations can only end: it may open no more (ET-93)."""
+        if not self.runners and not self._is_working and not self._is_closed:
+            self._fail(ShuttingDown("this invoker is draining and takes no new actions"))
+
+    def _close(self, error: InvocationError | None) -> None:
+        if self._is_closed:
+            return
+        self._work.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+        for task in list(self._fetches):
+            if task is not asyncio.current_task():
+                task.cancel()
+        self.driver.drains.discard(self._drained)
+        super()._close(error)

@@ -1,0 +1,96 @@
+"""Evergreen sessions for the gRPC doors: makes each, counts them, and says its ending in Evergreen's words."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from invoker.drive.driver import Driver
+from invoker.drive.sessions import Fetching, SessionReactor, SessionWire
+from invoker.errors import InvocationError
+from invoker.message import Headers
+from invoker.protocols.evergreen.errors import limit, shutting_down, translated
+from invoker.protocols.evergreen.session import METHOD, SERVICE, EvergreenSession
+from invoker.protocols.evergreen.settings import EvergreenSettings
+from invoker.protocols.evergreen.table import Table
+from invoker.transports.loopline import Listener
+from invoker.transports.methods import OnClose, SessionMethod
+
+__all__ = ["Evergreen", "evergreen_method"]
+
+log = logging.getLogger(__name__)
+
+
+def evergreen_method(
+    driver: Driver, settings: EvergreenSettings, *, fetch: Fetching, sessions: int = 1000
+) -> SessionMethod:
+    """The method that starts sessions; see `Evergreen`."""
+    return SessionMethod(SERVICE, METHOD, Evergreen(driver, settings, fetch=fetch, sessions=sessions).begin)
+
+
+class Evergreen:
+    """Begins sessions.
+
+    Args:
+        driver: Runs their actions.
+        settings: Knobs and limits of each.
+        fetch: Gets what references refer to.
+        sessions: That may run at once; one more is refused.
+
+    Attributes:
+        running: Sessions right now.
+    """
+
+    def __init__(self, driver: Driver, settings: EvergreenSettings, *, fetch: Fetching, sessions: int = 1000) -> None:
+        self.running = 0
+        self._driver = driver
+        self._settings = settings
+        self._fetch = fetch
+        self._most = sessions
+        self._table = Table((function.spec for function in driver.engine.catalog), settings)
+
+    def begin(self, wire: SessionWire, metadata: Headers, on_close: OnClose, deadline: float | None) -> Listener:
+        """Begin one session, or refuse it at once while the process drains (ET-93), or when too many run."""
+        refusal = self._refusal()
+        if refusal is not None:
+            log.info("a session was refused", extra={"status": refusal.status.name, "detail": str(refusal)})
+            on_close(refusal)
+            return _Refused()
+        self.running += 1
+        session = EvergreenSession(self._table, metadata)
+        return SessionReactor(
+            session,
+            wire,
+            self._driver,
+            self._closing(on_close),
+            deadline=deadline,
+            hard_bytes=self._settings.session_bytes * 2,
+            window=self._settings.window,
+            fetch=self._fetch,
+        )
+
+    def _refusal(self) -> InvocationError | None:
+        if self._driver.engine.is_draining:
+            return shutting_down("this invoker is draining and takes no new sessions")
+        if self.running >= self._most:
+            return limit(f"{self.running} sessions are running, and no more are allowed at once")
+        return None
+
+    def _closing(self, on_close: OnClose) -> Callable[[InvocationError | None], None]:
+        def close(error: InvocationError | None) -> None:
+            self.running -= 1
+            on_close(None if error is None else translated(error, "the session"))
+
+        return close
+
+
+class _Refused:
+    """The conversation of a session that was refused: nothing of it matters."""
+
+    settles = False
+
+    def arrived(self, frame: bytes | None) -> bool:  # noqa: ARG002 - the listener's interface
+        return True
+
+    def gone(self) -> None:
+        """Its end has been told."""

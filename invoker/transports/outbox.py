@@ -1,0 +1,65 @@
+"""`Outbox`: frames of a session that wait to be sent, joined to few messages.
+
+Serialised messages whose fields are all repeated may be joined by putting their bytes one after the other. So what
+waits leaves in one piece, however many small frames it is.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+__all__ = ["JOINED_BYTES", "ROOM_BYTES", "Outbox"]
+
+JOINED_BYTES = 1024 * 1024
+"""Largest message that is made of several frames; a longer frame leaves alone."""
+
+ROOM_BYTES = 256 * 1024
+"""Bytes that may wait; whoever writes more waits until fewer do (E-110)."""
+
+
+class Outbox:
+    """Frames in order.
+
+    Attributes:
+        size: Bytes that wait.
+    """
+
+    __slots__ = ("_frames", "size")
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._frames: deque[bytes] = deque()
+
+    def __bool__(self) -> bool:
+        return bool(self._frames)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether one more frame may be written."""
+        return self.size < ROOM_BYTES
+
+    def put(self, frame: bytes) -> None:
+        """Add a frame."""
+        self._frames.append(frame)
+        self.size += len(frame)
+
+    def take(self) -> bytes:
+        """The next message: as many frames as fit into one."""
+        frames = self._frames
+        if self.size <= JOINED_BYTES:
+            joined = frames[0] if len(frames) == 1 else b"".join(frames)
+            frames.clear()
+            self.size = 0
+            return joined
+        taken = [frames.popleft()]
+        size = len(taken[0])
+        while frames and size + len(frames[0]) <= JOINED_BYTES:
+            size += len(frames[0])
+            taken.append(frames.popleft())
+        self.size -= size
+        return b"".join(taken)
+
+    def clear(self) -> None:
+        """Drop everything: nobody is left to get it."""
+        self._frames.clear()
+        self.size = 0
