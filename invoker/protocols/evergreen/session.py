@@ -284,7 +284,7 @@ class EvergreenSession:
             return
         if one.is_stalled:
             self.stalled.add((action.key, one.index))
-        elif not one.is_ended and self.waiting:
+        elif self.waiting and one.cursor.awaited is not None:
             self._start_producer(one, steps)
 
     def _start_producer(self, one: Input, steps: list[Step]) -> None:

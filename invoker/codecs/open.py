@@ -1,0 +1,50 @@
+"""What becomes of media types without a codec where any type may be sent: text is text, the rest is raw bytes.
+
+Evergreen's list of media types is open (E-046, E-047, E-039): a function that takes bytes, or says nothing, gets what
+came; one that wants something else is told that its caller sent a type that cannot be made into it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from invoker.codecs.interface import Decode, payload_of
+from invoker.codecs.text import TextCodec
+from invoker.codecs.typed import bytes_like, is_any
+from invoker.errors import UnsupportedMediaType
+from invoker.mediatypes import parse
+
+__all__ = ["open_decoder"]
+
+_TEXTUAL = frozenset({"application/x-latex", "application/x-tex", "application/javascript", "application/xml"})
+"""Markup whose type does not say that it is text."""
+
+
+def open_decoder(media_type: str, type_: Any, *, index: int, error: UnsupportedMediaType) -> Decode:
+    """A closure that decodes messages of a media type that no codec claims.
+
+    Args:
+        media_type: As it came; may be malformed.
+        type_: The annotation; ``Any`` takes bytes.
+        index: Of the input, for texts of errors.
+        error: What the registry says, to be raised again where nothing fits.
+
+    Raises:
+        UnsupportedMediaType: The bytes of this type cannot be made into ``type_``.
+
+    Source: Evergreen, "Mime type"; docs/reference/evergreen.md 2.3.
+    """
+    try:
+        one = parse(media_type)
+    except ValueError:
+        one = None
+    if one is not None and not one.is_wildcard and (one.type == "text" or one.essence in _TEXTUAL):
+        codec = TextCodec((one.essence,))
+        if codec.can_decode(type_):
+            return codec.decoder(one, type_, f"input #{index}")
+    kind = bytes_like(type_)
+    if is_any(type_) or kind is bytes:
+        return payload_of
+    if kind is None:
+        raise error
+    return lambda message: kind(message.payload)
