@@ -1,0 +1,168 @@
+"""`Fetcher`: gets what references outside of a session refer to, by the policy of the operator (E-050 to E-058).
+
+`FetchPolicy` allows nothing by itself. `file:` is opened below roots, `http:` and `https:` to hosts; see
+`invoker.transports.filerefs` and `invoker.transports.webrefs` for what each refuses. ``data:`` holds its content itself
+and is no business of this module.
+
+Each fetch has a daemon thread, for files and resolvers block; the loop only takes what it gives. A fetch that is
+cancelled or late shuts its connection down, so that the thread ends at once; a thread that is stuck in the system's
+resolver or file system cannot be ended: it is left behind, but keeps its slot until it comes back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from invoker.errors import ConfigError
+from invoker.protocols.evergreen.data_uri import scheme_of
+from invoker.protocols.evergreen.errors import name_of, reference_failed, reference_refused
+from invoker.transports.addresses import Address, Hosts, Resolver, is_public, resolve
+from invoker.transports.filerefs import path_of, read_file
+from invoker.transports.transfer import Transfer
+from invoker.transports.webrefs import WebReader
+
+__all__ = ["FetchPolicy", "Fetcher"]
+
+_SLOTS = 32
+_CLOSE_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class FetchPolicy:
+    """What references may lead to; nothing, unless it is said here.
+
+    Attributes:
+        roots: Directories below which ``file:`` may read.
+        http: Hosts of ``http:`` and ``https:``: ``off``; ``public``, any whose addresses all are public; or a comma
+            list of names. ``*.example.org`` in it means all names below, with public addresses. A host in the list by
+            its own name may have private addresses too: that is what it is listed for. Loopback takes ``localhost``
+            or the loopback address itself in the list; link-local addresses, where clouds keep the secrets of their
+            machines, are never connected to.
+        timeout_s: From the start of a fetch, its wait for a thread included, to its last byte.
+        redirects: That are followed.
+        ports: That may be connected to.
+    """
+
+    roots: tuple[Path, ...] = ()
+    http: str = "off"
+    timeout_s: float = 10
+    redirects: int = 3
+    ports: tuple[int, ...] = (80, 443)
+
+
+class Fetcher:
+    """Fetches references on one loop. Whoever makes it closes it.
+
+    Args:
+        policy: What is allowed.
+        resolve: Gives the addresses of a host; may block.
+        is_public: Judges an address.
+        tls: Verifies servers; None for the authorities of the system.
+        slots: Fetches at once; more wait.
+
+    Raises:
+        ConfigError: The policy names no host where it should, or a root that is not absolute.
+    """
+
+    def __init__(
+        self,
+        policy: FetchPolicy,
+        *,
+        resolve: Resolver = resolve,
+        is_public: Callable[[Address], bool] = is_public,
+        tls: ssl.SSLContext | None = None,
+        slots: int = _SLOTS,
+    ) -> None:
+        for root in policy.roots:
+            if not root.is_absolute():
+                raise ConfigError(f"roots of references: {root} is not absolute")
+        self._policy = policy
+        self._hosts = Hosts(policy.http, is_public)
+        self._web = WebReader(
+            self._hosts,
+            ports=policy.ports,
+            redirects=policy.redirects,
+            timeout_s=policy.timeout_s,
+            resolve=resolve,
+            tls=tls,
+        )
+        self._slots = asyncio.Semaphore(slots)
+        self._transfers: set[Transfer] = set()
+        self._is_idle = asyncio.Event()
+        self._is_idle.set()
+
+    async def fetch(self, uri: str, most: int, deliver: Callable[[bytes], None]) -> None:
+        """Give what a URI refers to, piece by piece as it comes; return at its end.
+
+        When it is cancelled, or ``deliver`` raises, nothing more is given and the transfer is ended.
+
+        Args:
+            uri: Absolute; of any scheme, for what is not allowed is refused here.
+            most: Bytes that it may hold.
+            deliver: Gets pieces of up to about 64 KiB, on the loop.
+
+        Raises:
+            EvergreenError: REFD, REFX or LIM, before or after some pieces.
+            InternalError: Our own fault.
+        """
+        work = self._work(uri, most)
+        timeout_s = self._policy.timeout_s
+        timeout = asyncio.timeout(timeout_s)
+        try:
+            async with timeout:
+                await self._slots.acquire()
+                transfer = self._start(work, most)
+                try:
+                    while piece := await transfer.take():
+                        deliver(piece)
+                finally:
+                    transfer.stop()
+        except TimeoutError:
+            if not timeout.expired():
+                raise
+            raise reference_failed(f"{name_of(uri)} took longer than {timeout_s:g} s") from None
+
+    async def close(self) -> None:
+        """End what is under way, and wait a moment for its threads."""
+        for transfer in self._transfers:
+            transfer.stop()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._is_idle.wait(), _CLOSE_S)
+
+    def _work(self, uri: str, most: int) -> Callable[[Transfer], None]:
+        """What the thread shall do; all that can be checked without waiting has been checked.
+
+        Raises:
+            EvergreenError: REFD.
+        """
+        scheme = scheme_of(uri)
+        if scheme == "file" and self._policy.roots:
+            path_of(uri)
+            return lambda transfer: read_file(uri, self._policy.roots, most, transfer.give)
+        if scheme in {"http", "https"} and not self._hosts.is_off:
+            return partial(self._web.read, self._web.check(uri))
+        raise reference_refused(f"references of the scheme {name_of(scheme)} are not allowed here")
+
+    def _start(self, work: Callable[[Transfer], None], most: int) -> Transfer:
+        """Start a thread, which owns a slot until it ends."""
+        transfer = Transfer(work, most, lambda: self._ended(transfer))
+        self._transfers.add(transfer)
+        self._is_idle.clear()
+        try:
+            transfer.start()
+        except RuntimeError:
+            self._ended(transfer)
+            raise reference_failed("there is no thread to fetch a reference with") from None
+        return transfer
+
+    def _ended(self, transfer: Transfer) -> None:
+        self._transfers.discard(transfer)
+        self._slots.release()
+        if not self._transfers:
+            self._is_idle.set()

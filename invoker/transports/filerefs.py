@@ -1,0 +1,160 @@
+"""``file:`` references: regular files below the roots that an operator allows (E-053, E-054, E-058).
+
+Two steps. The path is resolved, links and all, and must then stand below a resolved root: whatever is elsewhere is
+refused, whether it exists or not. Then the resolved path is opened part by part, each relative to the directory before
+and none through a link: if somebody puts a link there between the two steps, opening fails; nothing is checked by a
+name that could mean something else a moment later. What a name leads to is looked at before it is opened, so that no
+device is touched, and once more after.
+
+A file is read as long as it was when it was opened: one that grows for ever ends, and files of ``/proc``, which say
+that they are empty, give nothing even where the check for them does not see them.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from urllib.parse import unquote_to_bytes
+
+from invoker.protocols.evergreen.errors import limit, name_of, reference_failed, reference_refused
+
+__all__ = ["open_below", "path_of", "read_file"]
+
+_URI = re.compile(r"(?i:file):(?://([^/?#]*))?(/[^?#]*)")
+_PATH = re.compile(r"(?:[A-Za-z0-9._~!$&'()*+,;=:@/-]|%[0-9A-Fa-f]{2})*")
+_PIECE_BYTES = 64 * 1024
+_DIRECTORY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_PSEUDO = ("/proc", "/sys")
+_GONE = (errno.ENOENT, errno.ENOTDIR)
+
+
+def path_of(uri: str) -> str:
+    """The absolute path that a ``file:`` URI names, percent-decoded once.
+
+    Raises:
+        EvergreenError: REFD; it names another machine, is relative, climbs with ``..``, or is malformed.
+    """
+    found = _URI.fullmatch(uri)
+    if found is None:
+        raise reference_refused(f"{name_of(uri)} is no file URI; expected file:///path, other signs percent-encoded")
+    authority, path = found[1] or "", found[2]
+    if authority.lower() not in {"", "localhost"}:
+        hint = f"the authority of {name_of(uri)} is {name_of(authority)}, which is not this machine"
+        raise reference_refused(f"{hint}; a path needs three slashes: file:///path")
+    if not _PATH.fullmatch(path):
+        raise reference_refused(f"{name_of(uri)} holds a sign that must be percent-encoded")
+    parts = [unquote_to_bytes(part) for part in path[1:].split("/")]
+    if any(part in {b"", b".", b".."} or b"\0" in part or b"/" in part for part in parts):
+        raise reference_refused(f"{name_of(uri)}: each part of the path must be a name; no '..', nothing empty")
+    return "/" + os.fsdecode(b"/".join(parts))
+
+
+def read_file(uri: str, roots: Sequence[Path], most: int, give: Callable[[bytes], None]) -> None:
+    """Give the content of a file, in pieces. Blocks.
+
+    Args:
+        uri: Of the scheme ``file``.
+        roots: Absolute; the file must be below one of them.
+        most: Bytes that it may have.
+        give: Gets each piece.
+
+    Raises:
+        EvergreenError: REFD, REFX or LIM. No text names a path but the one that the client sent.
+    """
+    path = path_of(uri)
+    try:
+        with open_below(roots, path, shown=name_of(uri)) as (descriptor, size):
+            if size > most:
+                raise limit(f"{name_of(uri)} holds {size} bytes; {most} are allowed")
+            left = size
+            while left:
+                piece = os.read(descriptor, min(left, _PIECE_BYTES))
+                if not piece:  # it was cut meanwhile
+                    raise reference_failed(f"{name_of(uri)} changed while it was read")
+                left -= len(piece)
+                give(piece)
+    except OSError as error:
+        is_missing = error.errno in _GONE
+        why = "does not exist" if is_missing else "cannot be read"
+        raise reference_failed(f"{name_of(uri)} {why}", is_missing=is_missing) from None
+
+
+@contextmanager
+def open_below(roots: Sequence[Path], path: str, *, shown: str) -> Iterator[tuple[int, int]]:
+    """Open a regular file, if it is below a root.
+
+    Args:
+        roots: Absolute.
+        path: Absolute; links in it are followed as long as they end below a root.
+        shown: The reference, for texts.
+
+    Yields:
+        Its descriptor, and its size in bytes.
+
+    Raises:
+        EvergreenError: REFD; it is elsewhere, or no regular file.
+        OSError: It is not there, or cannot be opened.
+    """
+    root, parts = _below(roots, path, shown)
+    directory = os.open(root, _DIRECTORY)
+    try:
+        for part in parts[:-1]:
+            inner = _open(part, _DIRECTORY, directory, shown)
+            os.close(directory)
+            directory = inner
+        _check(os.stat(parts[-1], dir_fd=directory, follow_symlinks=False), shown)
+        descriptor = _open(parts[-1], _FILE, directory, shown)
+    finally:
+        os.close(directory)
+    try:
+        status = os.fstat(descriptor)
+        _check(status, shown)
+        yield descriptor, status.st_size
+    finally:
+        os.close(descriptor)
+
+
+def _below(roots: Sequence[Path], path: str, shown: str) -> tuple[str, list[str]]:
+    """The resolved root that the resolved path is below, and the parts from there."""
+    real = os.path.realpath(path)
+    if not real.startswith(tuple(f"{pseudo}/" for pseudo in _PSEUDO)):
+        for root in map(os.path.realpath, roots):
+            prefix = root.rstrip("/") + "/"
+            if real.startswith(prefix):
+                return root, real[len(prefix) :].split("/")
+    raise reference_refused(f"{shown} is not below a root that is allowed")
+
+
+def _open(name: str, flags: int, directory: int, shown: str) -> int:
+    try:
+        return os.open(name, flags, dir_fd=directory)
+    except OSError as error:
+        if error.errno == errno.ELOOP or _is_link(name, directory):
+            raise reference_refused(f"{shown} became a link while it was opened") from None
+        raise
+
+
+def _is_link(name: str, directory: int) -> bool:
+    with suppress(OSError):
+        return stat.S_ISLNK(os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode)
+    return False
+
+
+def _check(status: os.stat_result, shown: str) -> None:
+    if not stat.S_ISREG(status.st_mode) or status.st_dev in _pseudo_devices():
+        raise reference_refused(f"{shown} is no regular file")
+
+
+def _pseudo_devices() -> set[int]:
+    """Of file systems whose files are not stored anywhere."""
+    devices = set()
+    for folder in _PSEUDO:
+        with suppress(OSError):
+            devices.add(Path(folder).stat().st_dev)
+    return devices - {Path("/").stat().st_dev}  # a plain folder of that name says nothing

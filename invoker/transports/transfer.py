@@ -1,0 +1,164 @@
+"""`Transfer`: bytes on their way from a thread, which may block, to the loop.
+
+The thread gives; the loop takes what came since it took last. What was given and not taken is bounded: the thread waits
+when there is `HIGH_BYTES` of it. The loop may stop the transfer at any time: the thread then gets `Stopped` from its
+next step, and the socket it may be blocked in is shut down.
+
+States: running -> over, moved by the thread alone, with an error or without. ``is_stopped`` is a wish of the loop
+beside them: it makes the thread end soon, but only the thread's own end is the end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+
+from invoker.errors import InternalError, InvocationError
+from invoker.protocols.evergreen.errors import limit
+
+__all__ = ["HIGH_BYTES", "Stopped", "Transfer"]
+
+log = logging.getLogger(__name__)
+
+HIGH_BYTES = 64 * 1024
+"""The thread waits while so much has not been taken; the largest piece is less than twice that."""
+
+
+class Stopped(Exception):
+    """The loop wants no more of this transfer; the thread shall end."""
+
+
+class Transfer:
+    """One reference that a thread reads and the loop takes. Made on the loop that takes.
+
+    Args:
+        work: Runs in the thread; gives what it reads, raises `InvocationError` when it cannot.
+        most: Bytes that may be given in all.
+        on_end: Called on the loop when the thread is done.
+    """
+
+    def __init__(self, work: Callable[[Transfer], None], most: int, on_end: Callable[[], None]) -> None:
+        self.most = most
+        self._work = work
+        self._on_end = on_end
+        self._loop = asyncio.get_running_loop()
+        self._came = asyncio.Event()
+        self._changed = threading.Condition()
+        self._piece = bytearray()
+        self._given = 0
+        self._handle: socket.socket | None = None
+        self._error: InvocationError | None = None
+        self._is_over = False
+        self._is_stopped = False
+
+    # On the loop.
+
+    def start(self) -> None:
+        """Start the thread.
+
+        Raises:
+            RuntimeError: The system gives no more threads.
+        """
+        threading.Thread(target=self._run, name="invoker-fetch", daemon=True).start()
+
+    async def take(self) -> bytes:
+        """What came since the last time; empty when the thread is done.
+
+        Raises:
+            InvocationError: The thread ended with it, after all it gave was taken.
+        """
+        while True:
+            await self._came.wait()
+            with self._changed:
+                piece, self._piece = self._piece, bytearray()
+                is_over = self._is_over
+                self._changed.notify()
+            if not is_over:
+                self._came.clear()
+            if piece:
+                return bytes(piece)
+            if is_over:
+                if self._error is not None:
+                    raise self._error
+                return b""
+
+    def stop(self) -> None:
+        """Make the thread end soon, even when it waits for the network. Idempotent."""
+        with self._changed:
+            self._is_stopped = True
+            self._changed.notify()
+            if self._handle is not None:
+                with suppress(OSError):  # it is not connected any more
+                    self._handle.shutdown(socket.SHUT_RDWR)
+
+    # In the thread.
+
+    def give(self, data: bytes) -> None:
+        """Hand bytes to the loop; waits while too many have not been taken.
+
+        Raises:
+            Stopped: They are not wanted any more.
+            EvergreenError: LIM, more came than was allowed; the surplus is not handed on.
+        """
+        self._given += len(data)
+        if self._given > self.most:
+            raise limit(f"a reference holds more than {self.most} bytes")
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_stopped or len(self._piece) < HIGH_BYTES)
+            self._check()
+            is_first = not self._piece
+            self._piece += data
+        if is_first:
+            self._tell(self._came.set)
+
+    def watch(self, connection: socket.socket) -> None:
+        """From now on this is what `stop` shuts down, until `unwatch`.
+
+        Raises:
+            Stopped: It comes too late.
+        """
+        with self._changed:
+            self._check()
+            # A descriptor of our own: shutting it down ends the connection, and no close elsewhere can make it mean
+            # another one meanwhile.
+            self._handle = connection.dup()
+
+    def unwatch(self) -> None:
+        """The connection is not used any more."""
+        with self._changed:
+            handle, self._handle = self._handle, None
+        if handle is not None:
+            handle.close()
+
+    def _check(self) -> None:
+        if self._is_stopped:
+            raise Stopped
+
+    def _run(self) -> None:
+        error: InvocationError | None = None
+        try:
+            self._work(self)
+        except Stopped:
+            pass
+        except InvocationError as failure:
+            error = failure
+        except Exception:
+            log.exception("a reference could not be fetched")
+            error = InternalError("a reference could not be fetched")
+        self.unwatch()
+        self._tell(lambda: self._end(error))
+
+    def _end(self, error: InvocationError | None) -> None:
+        with self._changed:
+            self._is_over = True
+        self._error = error
+        self._came.set()
+        self._on_end()
+
+    def _tell(self, what: Callable[[], None]) -> None:
+        with suppress(RuntimeError):  # the loop is closed: nobody takes any more
+            self._loop.call_soon_threadsafe(what)

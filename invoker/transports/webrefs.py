@@ -1,0 +1,278 @@
+"""``http:`` and ``https:`` references: one GET, its redirects, and nothing else that a URI could make us do (E-055).
+
+The host is resolved once, each of its addresses is checked, and the connection goes to an address that was checked:
+what the name means a moment later does not matter. A redirect is a new URI and starts from the beginning. Nothing of
+the environment counts (no proxies), nothing is kept (no cookies, no connections), nothing is unpacked.
+
+Time is not watched here: whoever runs this in a thread shuts the connection down when it has taken too long.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import ssl
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException, HTTPResponse
+from urllib.parse import urljoin
+
+from invoker.protocols.evergreen.errors import EvergreenError, limit, name_of, reference_failed, reference_refused
+from invoker.transports.addresses import Address, Hosts, Resolver, host_of
+from invoker.transports.transfer import Transfer
+
+__all__ = ["Target", "WebReader", "target_of"]
+
+_URI = re.compile(r"(?i:(https?)):/{2}([^/?#]*)([^#]*)(?:#.*)?")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_AUTHORITY = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::([1-9][0-9]{0,4}))?")
+_SIGNS = re.compile(r"(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*")
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_REDIRECTS = (301, 302, 303, 307, 308)
+_MISSING = (404, 410)
+_PIECE_BYTES = 64 * 1024
+_ATTEMPTS = 4
+"""Addresses of one host that are tried: the first that answers is taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What an ``http:`` or ``https:`` URI leads to, checked as far as its text goes.
+
+    Attributes:
+        uri: As it was written.
+        scheme: ``http`` or ``https``.
+        host: As `host_of` spells it.
+        port: Given, or that of the scheme.
+        path: With the query; never empty.
+    """
+
+    uri: str
+    scheme: str
+    host: str
+    port: int
+    path: str
+
+    @property
+    def shown(self) -> str:
+        """For texts of errors."""
+        return name_of(self.uri)
+
+    @property
+    def authority(self) -> str:
+        """For the header ``Host``."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == _DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
+
+
+def target_of(uri: str) -> Target:
+    """Take a URI apart, strictly: what two programs could read in two ways is refused.
+
+    Raises:
+        EvergreenError: REFD.
+    """
+    found = _URI.fullmatch(uri)
+    if found is None or not _SIGNS.fullmatch(uri):
+        raise reference_refused(
+            f"{name_of(uri)} is no http URI; expected http://host/path, other signs percent-encoded"
+        )
+    scheme, authority, rest = found[1].lower(), found[2], found[3]
+    if "@" in authority:
+        raise reference_refused("a reference with a user name or password in it")
+    parts = _AUTHORITY.fullmatch(authority)
+    host = host_of(parts[1]) if parts else None
+    if parts is None or host is None:
+        raise reference_refused(f"{name_of(authority)} is no host in its plain spelling, of {name_of(uri)}")
+    path = rest if rest.startswith("/") else f"/{rest}"
+    return Target(uri, scheme, host, int(parts[2] or _DEFAULT_PORTS[scheme]), path)
+
+
+class WebReader:
+    """Reads what ``http:`` and ``https:`` URIs refer to, by a policy. Holds no state between reads.
+
+    Args:
+        hosts: That may be named, and what may stand behind them.
+        ports: That may be connected to.
+        redirects: That are followed.
+        timeout_s: Of one wait for the peer.
+        resolve: Gives the addresses of a host.
+        tls: Verifies servers; None for the authorities of the system.
+    """
+
+    def __init__(
+        self,
+        hosts: Hosts,
+        *,
+        ports: Sequence[int],
+        redirects: int,
+        timeout_s: float,
+        resolve: Resolver,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self._hosts = hosts
+        self._ports = tuple(ports)
+        self._redirects = redirects
+        self._timeout_s = timeout_s
+        self._resolve = resolve
+        self._tls = tls
+
+    def check(self, uri: str) -> Target:
+        """Take a URI apart and check what needs no resolver.
+
+        Raises:
+            EvergreenError: REFD.
+        """
+        target = target_of(uri)
+        if not self._hosts.allows(target.host):
+            raise reference_refused(f"the host {name_of(target.host)} is not allowed")
+        if target.port not in self._ports:
+            raise reference_refused(f"the port {target.port} is not allowed; {_listed(self._ports)} may be used")
+        return target
+
+    def read(self, target: Target, transfer: Transfer) -> None:
+        """Give the content to ``transfer``, in pieces. Blocks.
+
+        Raises:
+            EvergreenError: REFD, REFX or LIM.
+            Stopped: The transfer is not wanted any more.
+        """
+        for _ in range(self._redirects + 1):
+            location = self._read_once(target, transfer)
+            if location is None:
+                return
+            target = self._redirected(target, location)
+        raise reference_failed(f"there are more than {self._redirects} redirects; the last leads to {target.shown}")
+
+    def _redirected(self, origin: Target, location: str) -> Target:
+        try:
+            # urljoin takes `http:x` for a path; what has a scheme is checked as it stands.
+            uri = location if _SCHEME.match(location) else urljoin(origin.uri, location)
+        except ValueError:
+            raise reference_refused(f"{origin.shown} redirects to {name_of(location)}, which is no URI") from None
+        if not uri.lower().startswith(("http:", "https:")):
+            raise reference_refused(f"{origin.shown} redirects to {name_of(uri)}, which is not http or https")
+        target = self.check(uri)
+        if origin.scheme == "https" and target.scheme == "http":
+            raise reference_refused(f"{origin.shown} redirects to {target.shown}, which is not encrypted")
+        return target
+
+    def _read_once(self, target: Target, transfer: Transfer) -> str | None:
+        """Give the content of this one; or return where it redirects to."""
+        try:
+            with closing(self._connection(target, transfer)) as connection, closing(_ask(connection, target)) as answer:
+                if answer.status in _REDIRECTS:
+                    return _location(answer, target)
+                _check_answer(answer, target, transfer.most)
+                _give(answer, target, transfer)
+        except (OSError, HTTPException) as error:
+            # Both are told in our own words: those of the system may name addresses.
+            raise reference_failed(f"{target.shown}: {_why(error)}") from None
+        finally:
+            transfer.unwatch()
+        return None
+
+    def _connection(self, target: Target, transfer: Transfer) -> HTTPConnection:
+        addresses = self._addresses(target)[:_ATTEMPTS]
+        for address in addresses[:-1]:
+            try:
+                return self._connect(target, address, transfer, self._timeout_s / len(addresses))
+            except OSError:
+                transfer.unwatch()
+        return self._connect(target, addresses[-1], transfer, self._timeout_s)
+
+    def _addresses(self, target: Target) -> Sequence[Address]:
+        """All that the host has; each was checked."""
+        try:
+            addresses = self._resolve(target.host, target.port)
+        except OSError:
+            raise reference_failed(f"the host {name_of(target.host)} has no address") from None
+        if not addresses:
+            raise reference_failed(f"the host {name_of(target.host)} has no address")
+        if not all(self._hosts.allows_address(target.host, address) for address in addresses):
+            raise reference_refused(f"the host {name_of(target.host)} has an address that is not allowed")
+        return addresses
+
+    def _connect(self, target: Target, address: Address, transfer: Transfer, timeout_s: float) -> HTTPConnection:
+        family = socket.AF_INET if address.version == 4 else socket.AF_INET6
+        raw = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            raw.settimeout(timeout_s)
+            transfer.watch(raw)
+            raw.connect((str(address), target.port))
+            raw.settimeout(self._timeout_s)
+            if target.scheme == "https":
+                self._tls = self._tls or ssl.create_default_context()
+                raw = self._tls.wrap_socket(raw, server_hostname=target.host)
+        except BaseException:
+            raw.close()
+            raise
+        connection = HTTPConnection(target.host, target.port)
+        connection.auto_open = 0  # it must never connect on its own, to an address of its own
+        connection.sock = raw
+        return connection
+
+
+def _ask(connection: HTTPConnection, target: Target) -> HTTPResponse:
+    connection.putrequest("GET", target.path, skip_host=True, skip_accept_encoding=True)
+    for name, value in (
+        ("Host", target.authority),
+        ("User-Agent", "invoker"),
+        ("Accept", "*/*"),
+        ("Accept-Encoding", "identity"),
+        ("Connection", "close"),
+    ):
+        connection.putheader(name, value)
+    connection.endheaders()
+    return connection.getresponse()
+
+
+def _location(answer: HTTPResponse, target: Target) -> str:
+    location = answer.headers.get("Location")
+    if not location:
+        raise reference_failed(f"{target.shown} redirects to nowhere")
+    return location
+
+
+def _check_answer(answer: HTTPResponse, target: Target, most: int) -> None:
+    if answer.status != 200:
+        is_missing = answer.status in _MISSING
+        raise reference_failed(f"{target.shown} answers with status {answer.status}", is_missing=is_missing)
+    encodings = [text.strip().lower() for text in answer.headers.get_all("Content-Encoding", [])]
+    if any(encoding not in {"", "identity"} for encoding in encodings):
+        raise reference_failed(f"{target.shown} is encoded as {name_of(', '.join(encodings))}; identity was asked for")
+    transfers = [text.strip().lower() for text in answer.headers.get_all("Transfer-Encoding", [])]
+    if transfers not in ([], ["chunked"]):
+        raise reference_failed(f"{target.shown} comes in a transfer encoding that is not chunked")
+    lengths = {text.strip() for text in answer.headers.get_all("Content-Length", [])}
+    if len(lengths) > 1 or not all(text.isascii() and text.isdigit() for text in lengths):
+        raise reference_failed(f"{target.shown} says different things about its length, or none that is a number")
+    if answer.length is not None and answer.length > most:
+        raise _too_large(target, most)
+
+
+def _give(answer: HTTPResponse, target: Target, transfer: Transfer) -> None:
+    while piece := answer.read1(_PIECE_BYTES):
+        transfer.give(piece)
+    if answer.length:
+        raise reference_failed(f"{target.shown} ended {answer.length} bytes too early")
+
+
+def _too_large(target: Target, most: int) -> EvergreenError:
+    return limit(f"{target.shown} holds more than {most} bytes")
+
+
+def _why(error: OSError | HTTPException) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is not accepted: {error.verify_message}"
+    if isinstance(error, ssl.SSLError):
+        return "TLS cannot be spoken with it"
+    if isinstance(error, TimeoutError):
+        return "it does not answer in time"
+    if not isinstance(error, OSError):
+        return "it does not speak HTTP as it should"
+    return "it cannot be reached"
+
+
+def _listed(ports: Sequence[int]) -> str:
+    return ", ".join(map(str, ports))
