@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from benchmarks import results
+from benchmarks.evergreen import evergreen
 from benchmarks.measure import rounds, say
 from benchmarks.memory import flooded, idle_async, idle_sync, slow_readers
 from benchmarks.report import tables
@@ -30,6 +31,7 @@ EXTRAS: dict[str, Extra] = {
     "idle-sync": idle_sync,
     "idle-async": idle_async,
     "startup": startup,
+    "evergreen": evergreen,
 }
 _QUICK_SCALE = 0.25
 

@@ -57,10 +57,12 @@ def literal(name: str, value: str) -> bytes:
 class Connection:
     """A connection whose streams are driven by ``turn``.
 
-    ``stream_window`` and ``window`` are the bytes that the server may send before ``grant``.
+    ``stream_window`` and ``window`` are the bytes that the server may send before ``grant``; ``path`` is the method.
     """
 
-    def __init__(self, address: str, *, stream_window: int = MOST, window: int = MOST) -> None:
+    def __init__(
+        self, address: str, *, stream_window: int = MOST, window: int = MOST, path: str = "/streaming.Riff/Invoke"
+    ) -> None:
         host, _, port = address.rpartition(":")
         self._socket = socket.create_connection((host, int(port)), 10)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -78,7 +80,7 @@ class Connection:
         self._block = b""
         self._decoder = Decoder()
         self._statuses: dict[bytes, str] = {}
-        self._headers = _request_headers(address)
+        self._headers = _request_headers(address, path)
         settings = ((_TABLE_SIZE, 0), (_PUSH, 0), (_INITIAL_WINDOW, stream_window))
         self._out = bytearray(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
         self._out += frame(_SETTINGS, 0, 0, b"".join(_SETTING.pack(*one) for one in settings))
@@ -256,7 +258,7 @@ class Connection:
                 self._sending.append(stream)
 
 
-def _request_headers(address: str) -> bytes:
-    fields = ((":method", "POST"), (":scheme", "http"), (":path", "/streaming.Riff/Invoke"), (":authority", address))
+def _request_headers(address: str, path: str) -> bytes:
+    fields = ((":method", "POST"), (":scheme", "http"), (":path", path), (":authority", address))
     more = (("content-type", "application/grpc"), ("te", "trailers"), ("user-agent", "grpc-bench"))
     return b"".join(literal(*one) for one in (*fields, *more))

@@ -39,16 +39,23 @@ def h2load(address: str, row: Row, *, connections: int = 1, core: int | None = D
     Raises:
         WrongReplyError: The reply bytes are not calls x frames x (5 + frame length).
     """
-    with tempfile.NamedTemporaryFile() as body:
-        body.write(row.body.data)
-        body.flush()
-        command = ["h2load", "-c", str(connections), "-m", str(row.streams), "-n", str(row.calls), "-d", body.name]
-        command += ["-H", "content-type: application/grpc", "-H", "te: trailers"]
-        command += [f"http://{address}/streaming.Riff/Invoke"]
-        text = subprocess.run(pinned(core, command), capture_output=True, text=True, check=True, timeout=120).stdout
-    seconds, data = parse(text)
+    url = f"http://{address}/streaming.Riff/Invoke"
+    seconds, data = loaded(url, row.body.data, streams=row.streams, calls=row.calls, connections=connections, core=core)
     check(row, data)
     return seconds
+
+
+def loaded(
+    url: str, body: bytes, *, streams: int, calls: int, connections: int = 1, core: int | None = DRIVER_CORE
+) -> tuple[float, int]:
+    """Run h2load: seconds, and bytes of DATA payload."""
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(body)
+        file.flush()
+        command = ["h2load", "-c", str(connections), "-m", str(streams), "-n", str(calls), "-d", file.name]
+        command += ["-H", "content-type: application/grpc", "-H", "te: trailers", url]
+        text = subprocess.run(pinned(core, command), capture_output=True, text=True, check=True, timeout=120).stdout
+    return parse(text)
 
 
 def parse(text: str) -> tuple[float, int]:
