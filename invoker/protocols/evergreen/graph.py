@@ -69,8 +69,10 @@ class Graph:
         if seq < 0:
             raise bad_fragment(f"node {name_of(id)}: seq {seq} is below 0")
         node = self.nodes.get(id)
+        is_new = node is None
         if node is None:
-            node = self.new(id, self._order.before_all())
+            self._check_id(id)
+            node = Node(id, self._order.before_all())
         elif node.is_dropped:
             return
         elif node.owner is not None:
@@ -84,7 +86,11 @@ class Graph:
         has_chunk = fragment.HasField("chunk_fragment")
         self._decide_kind(node, seq, has_chunk=has_chunk, has_children=len(fragment.child_ids) > 0)
         if has_chunk:
-            item = self._chunk(node, seq, fragment.chunk_fragment)
+            self._check_metadata(node, seq, fragment.chunk_fragment)
+        if is_new:
+            self._register(node)
+        if has_chunk:
+            item = self._chunk(node, fragment.chunk_fragment)
         else:
             item = self._children(node, seq, fragment.child_ids) if fragment.child_ids else None
         self._store(node, seq, item)
@@ -125,11 +131,13 @@ class Graph:
                 f"node {name_of(node.id)}: seq 0 has no chunk and so no metadata, but later fragments have chunks"
             )
 
-    def _chunk(self, node: Node, seq: int, chunk: pb.Chunk) -> Any:
+    def _check_metadata(self, node: Node, seq: int, chunk: pb.Chunk) -> None:
         if chunk.HasField("metadata"):
             self._metadata(node, seq, chunk.metadata)
         elif seq == 0:
             raise bad_fragment(f"node {name_of(node.id)}: the chunk at seq 0 has no metadata")
+
+    def _chunk(self, node: Node, chunk: pb.Chunk) -> Any:
         if chunk.WhichOneof("payload") == "ref":
             reference = Reference(chunk.ref, node)
             self.charge(node, len(chunk.ref) + _WEIGHT)
@@ -202,16 +210,20 @@ class Graph:
         Raises:
             EvergreenError: The id is too long, or there are too many nodes.
         """
-        settings = self.settings
-        if len(id) * 4 > settings.name_bytes and len(id.encode()) > settings.name_bytes:
-            raise limit(
-                f"node {name_of(id)}: its id has {len(id.encode())} bytes; at most {settings.name_bytes} are allowed"
-            )
-        if len(self.nodes) >= settings.nodes:
-            raise limit(f"node {name_of(id)} would be one more than the {settings.nodes} that a session may have")
+        self._check_id(id)
         node = Node(id, self._order.after_all() if order is None else order)
-        self.nodes[id] = node
+        self._register(node)
         return node
+
+    def _check_id(self, id: str) -> None:  # noqa: A002 - what it is
+        most = self.settings.name_bytes
+        if len(id) * 4 > most and len(id.encode()) > most:
+            raise limit(f"node {name_of(id)}: its id has {len(id.encode())} bytes; at most {most} are allowed")
+
+    def _register(self, node: Node) -> None:
+        if len(self.nodes) >= self.settings.nodes:
+            raise limit(f"node {name_of(node.id)} is one more than the {self.settings.nodes} that a session may have")
+        self.nodes[node.id] = node
 
     def new_output(self, id: str) -> Node:  # noqa: A002 - what it is
         """Room for an output that was not met before."""
