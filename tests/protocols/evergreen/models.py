@@ -1,4 +1,4 @@
-"""Model functions: bodies that need no driver. See `tests.protocols.evergreen.notation`."""
+"""Model functions: bodies that need no driver. See `tests.protocols.evergreen.conversation`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from invoker.spec import FunctionSpec, StreamSpec, Style
 from invoker.spec import Take as Takes
 
 if TYPE_CHECKING:
-    from tests.protocols.evergreen.notation import Invocation
+    from tests.protocols.evergreen.conversation import Invocation
 
 
 @dataclass(frozen=True, slots=True)
