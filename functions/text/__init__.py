@@ -1,0 +1,1 @@
+"""What the samples about text share."""
