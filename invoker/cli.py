@@ -86,13 +86,15 @@ def parser() -> argparse.ArgumentParser:
     )
     for one in knobs.knobs():
         knob, flag = knobs.knob_of(one), knobs.flag_of(one)
-        note = f" [{knob.env}; default {_shown(one.default)}{' ' + knob.unit if knob.unit else ''}]"
+        unit, many = " " + knob.unit if knob.unit else "", "; repeatable" if knob.many else ""
+        note = f" [{knob.env}; default {_shown(one.default)}{unit}{many}]"
         text = (knob.help + note).replace("%", "%%")
         if isinstance(one.default, bool):
             action = "store_false" if flag.startswith("--no-") else "store_true"
             made.add_argument(flag, dest=one.name, action=action, default=None, help=text)
         else:
-            made.add_argument(flag, dest=one.name, default=None, metavar=_metavar(knob), help=text)
+            action = "append" if knob.many else "store"
+            made.add_argument(flag, dest=one.name, action=action, default=None, metavar=_metavar(knob), help=text)
     return made
 
 
@@ -138,16 +140,19 @@ def build(config: knobs.Config, entrypoint: str) -> Server:
     """
     from invoker.codecs import builtin
     from invoker.core.catalog import Catalog
-    from invoker.prepare import prepare
+    from invoker.prepare import prepare, with_actions
     from invoker.server import Server
 
     found = prepare(entrypoint, allow_pickle=config.allow_pickle, hook_timeout_s=config.hook_timeout_s)
+    found, actions = with_actions(
+        found, config.actions, allow_pickle=config.allow_pickle, hook_timeout_s=config.hook_timeout_s
+    )
     for prepared in found:
         for warning in prepared.warnings:
             log.warning("%s", warning)
     renew = _renewer(entrypoint, config) if config.reload_per_invocation else None
     catalog = Catalog([prepared.function for prepared in found], renew=renew)
-    return Server(config, catalog, builtin(pickle=config.pickle_codec))
+    return Server(config, catalog, builtin(pickle=config.pickle_codec), actions=actions)
 
 
 def _renewer(entrypoint: str, config: knobs.Config) -> Callable[[Any], Any]:
@@ -215,4 +220,6 @@ def _metavar(knob: knobs.Knob) -> str:
 def _shown(default: object) -> str:
     if isinstance(default, bool):
         return "on" if default else "off"
+    if isinstance(default, tuple):
+        return ",".join(default) or "unset"
     return f"{default:g}" if isinstance(default, float) else str(default) or "unset"

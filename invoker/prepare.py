@@ -6,17 +6,18 @@ port opens.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from invoker.checks import Finding, check
-from invoker.errors import SpecError
+from invoker.errors import ConfigError, SpecError
 from invoker.lift import Function, lift
 from invoker.loader import Catalogue, load
 from invoker.shape import HOOK_TIMEOUT_S, IGNORED, FunctionSpec
 from invoker.spec import read
 
-__all__ = ["Prepared", "prepare", "prepare_function"]
+__all__ = ["Prepared", "prepare", "prepare_function", "with_actions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ def prepare(
     """
     found = load(entrypoint, allow_pickle=allow_pickle, fresh=fresh)
     if not isinstance(found, Catalogue):
-        name = entrypoint.strip().rpartition(":")[2].rpartition(".")[2] if _names_attribute(entrypoint) else ""
+        name = _name(entrypoint)
         return (prepare_function(found, entrypoint=entrypoint.strip(), name=name, hook_timeout_s=hook_timeout_s),)
     prepared: dict[str, Prepared] = {}
     for attribute, function in found.functions.items():
@@ -66,6 +67,58 @@ def prepare(
             )
         prepared[one.spec.name] = one
     return tuple(prepared.values())
+
+
+def with_actions(
+    found: Iterable[Prepared],
+    actions: Iterable[tuple[str, str]],
+    *,
+    allow_pickle: bool = False,
+    hook_timeout_s: float = HOOK_TIMEOUT_S,
+) -> tuple[tuple[Prepared, ...], dict[str, str]]:
+    """Find the functions that actions name, and load those that are not served yet (E-071).
+
+    Args:
+        found: What is served in any case.
+        actions: Names of actions, each with the name of a function that is served, or an entrypoint.
+        allow_pickle: As for `prepare`.
+        hook_timeout_s: As for `prepare`.
+
+    Returns:
+        All functions, and the name of each action's function by that of the action. A function whose name is taken is
+        named by its whole entrypoint.
+
+    Raises:
+        StartupError: One cannot be loaded, understood or served, or an action has two functions.
+    """
+    served = {one.spec.name: one for one in found}
+    by_action: dict[str, str] = {}
+    for action, target in actions:
+        known = [one for one in served.values() if target in (one.spec.name, one.spec.entrypoint)]
+        if not known:
+            if ":" not in target:
+                raise ConfigError(
+                    f"the action '{action}' is to be '{target}', which is neither module:function nor one of the "
+                    f"functions that are served: {', '.join(served)}"
+                )
+            known = [_action(target, served, allow_pickle=allow_pickle, hook_timeout_s=hook_timeout_s)]
+            served[known[0].spec.name] = known[0]
+        if by_action.setdefault(action, known[0].spec.name) != known[0].spec.name:
+            raise ConfigError(f"the action '{action}' is to be both '{by_action[action]}' and '{known[0].spec.name}'")
+    return tuple(served.values()), by_action
+
+
+def _action(target: str, served: dict[str, Prepared], *, allow_pickle: bool, hook_timeout_s: float) -> Prepared:
+    found = load(target, allow_pickle=allow_pickle)
+    if isinstance(found, Catalogue):
+        raise SpecError(f"'{target}' names several functions; an action needs one, as in module:function")
+    made = prepare_function(found, entrypoint=target, name=_name(target), hook_timeout_s=hook_timeout_s)
+    if made.spec.name in served:
+        made = prepare_function(found, entrypoint=target, name=target, hook_timeout_s=hook_timeout_s)
+    if made.spec.name not in served:
+        return made
+    other = served[made.spec.name].spec.entrypoint
+    raise SpecError(f"'{target}' and '{other}' are both named '{made.spec.name}'; give one another @function(name=...)")
 
 
 def prepare_function(
@@ -85,8 +138,11 @@ def prepare_function(
     return Prepared(lift(function, spec, hook_timeout_s=hook_timeout_s), findings)
 
 
-def _names_attribute(entrypoint: str) -> bool:
-    return ":" in entrypoint and entrypoint.strip().rpartition(":")[2].replace(".", "").isidentifier()
+def _name(entrypoint: str) -> str:
+    """The attribute that an entrypoint names, if it names one."""
+    attribute = entrypoint.strip().rpartition(":")[2]
+    is_one = ":" in entrypoint and attribute.replace(".", "").isidentifier()
+    return attribute.rpartition(".")[2] if is_one else ""
 
 
 def _check_types(spec: FunctionSpec) -> None:

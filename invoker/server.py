@@ -14,11 +14,12 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from invoker.codecs import Registry
-from invoker.config import Config
+from invoker.config import PROTOCOLS, Config
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
 from invoker.core.streams import Limits
@@ -35,8 +36,10 @@ from invoker.transports.tls import TlsFiles
 if TYPE_CHECKING:
     from invoker.ops.health import Health
     from invoker.transports.completion import CompletionDoor
+    from invoker.transports.fetch import Fetcher
     from invoker.transports.grpc import GrpcDoor
     from invoker.transports.http import HttpDoor
+    from invoker.transports.methods import Method
 
 __all__ = ["Server"]
 
@@ -56,16 +59,20 @@ class Server:
         config: Every knob.
         catalog: What to serve.
         registry: Codecs.
+        actions: Names of functions by those of Evergreen actions, besides the functions' own.
 
     Attributes:
-        grpc_address: ``host:port`` once started.
+        grpc_address: ``host:port`` once started; empty when neither riff nor Evergreen is served.
         http_address: ``host:port`` once started; empty without the HTTP door.
         share_ports: Whether other processes may bind the same ports.
         numbers: What `/metrics` tells.
     """
 
-    def __init__(self, config: Config, catalog: Catalog, registry: Registry) -> None:
+    def __init__(
+        self, config: Config, catalog: Catalog, registry: Registry, *, actions: Mapping[str, str] | None = None
+    ) -> None:
         self.config = config
+        self._actions = dict(actions or {})
         self.grpc_address = ""
         self.http_address = ""
         limits = Limits(config.high_frames, config.high_bytes, config.hard_frames, config.hard_bytes)
@@ -79,6 +86,7 @@ class Server:
         self._functions: Sequence[Function] = tuple(catalog)
         self._fast: bool | None = None
         self._grpc: GrpcDoor | CompletionDoor | None = None
+        self._fetcher: Fetcher | None = None
         self._http: HttpDoor | None = None
         self._health: Health | None = None
         self._watchdog: Watchdog | None = None
@@ -87,7 +95,12 @@ class Server:
     @property
     def lends(self) -> bool:
         """Whether async functions will be served by the fast door, which wants a `LendingLoop`."""
-        return self._is_fast() and any(function.spec.is_async for function in self._functions)
+        has_async = any(function.spec.is_async for function in self._functions)
+        return has_async and self._has_grpc and self._is_fast()
+
+    @property
+    def _has_grpc(self) -> bool:
+        return self.config.serves("riff") or self.config.serves("evergreen")
 
     async def run(self) -> int:
         """Serve until SIGTERM or SIGINT; the process's exit code (R-016, R-024)."""
@@ -119,8 +132,9 @@ class Server:
         for function in self._functions:
             await function.start()
         tls = TlsFiles.of(self.config.tls_cert, self.config.tls_key, self.config.tls_client_ca)
-        await self._open_grpc(tls)
-        if self.config.http:
+        if self._has_grpc:
+            await self._open_grpc(tls)
+        if self.config.serves("http"):
             await self._open_http(tls)
         if self.config.blocked_s and any(function.spec.is_async for function in self._functions):
             self._watchdog = Watchdog(self.config.blocked_s)
@@ -183,24 +197,29 @@ class Server:
         """What is served, where, and a call to copy (R-005)."""
         names = ", ".join(function.spec.name for function in self._functions)
         _, why = self.config.bind_host()
-        doors = f"grpc={self.grpc_address}" + (f" http={self.http_address}" if self.http_address else "")
+        addresses = (("grpc", self.grpc_address), ("http", self.http_address))
+        doors = " ".join(f"{door}={address}" for door, address in addresses if address)
+        many = f"; {self.config.workers} workers" if self.share_ports else ""
+        spoken = "+".join(one for one in PROTOCOLS if self.config.serves(one))
+        line = f"ready: {names} on {doors} ({why}{many}), {spoken}"
+        if not self.config.serves("riff"):
+            return line
         port = self.grpc_address.rpartition(":")[2]
         first = self._functions[0].spec
         which = f" --function {first.name}" if len(self._functions) > 1 else ""
-        call = f"python -m invoker call localhost:{port}{which} {sample_arguments(first)}"
-        many = f"; {self.config.workers} workers" if self.share_ports else ""
-        return f"ready: {names} on {doors} ({why}{many}); try: {call}"
+        return f"{line}; try: python -m invoker call localhost:{port}{which} {sample_arguments(first)}"
 
     async def _open_grpc(self, tls: TlsFiles | None) -> None:
         from invoker.ops.health import Health, add_reflection
-        from invoker.protocols.riff.session import SERVICE
 
         config = self.config
-        self._grpc = self._make_grpc(tls)
-        self._health = Health((SERVICE,), self.is_ready)
+        methods = self._methods()
+        services = tuple(method.service for method in methods)
+        self._grpc = self._make_grpc(tls, methods)
+        self._health = Health(services, self.is_ready)
         self._health.add_to(self._grpc.server)
         if config.reflection:
-            add_reflection((SERVICE,), self._grpc.server)
+            add_reflection(services, self._grpc.server)
         host, _ = config.bind_host()
         port = self._grpc.bind(_address(host, config.grpc_port))
         await self._grpc.start()
@@ -227,7 +246,35 @@ class Server:
                     log.warning("grpc.aio serves; the fast door cannot with the installed grpcio: %s", why)
         return self._fast
 
-    def _make_grpc(self, tls: TlsFiles | None) -> GrpcDoor | CompletionDoor:
+    def _methods(self) -> tuple[Method, ...]:
+        """What the gRPC door serves; the modules of a protocol are loaded only if it is served."""
+        methods: list[Method] = []
+        if self.config.serves("riff"):
+            from invoker.transports.methods import riff_method
+
+            methods.append(riff_method())
+        if self.config.serves("evergreen"):
+            methods.append(self._evergreen())
+        return tuple(methods)
+
+    def _evergreen(self) -> Method:
+        from invoker.protocols.evergreen.settings import EvergreenSettings
+        from invoker.transports.evergreen import evergreen_method
+        from invoker.transports.fetch import Fetcher, FetchPolicy
+
+        config = self.config
+        settings = EvergreenSettings(
+            metadata=config.evergreen_metadata,
+            actions=self._actions,
+            inputs=dict(config.inputs),
+            targets=config.targets,
+            session_bytes=config.session_bytes,
+            nodes=config.session_nodes,
+        )
+        self._fetcher = Fetcher(FetchPolicy(tuple(Path(one) for one in config.ref_roots), config.ref_http))
+        return evergreen_method(self.driver, settings, fetch=self._fetcher.fetch, sessions=config.sessions)
+
+    def _make_grpc(self, tls: TlsFiles | None, methods: tuple[Method, ...]) -> GrpcDoor | CompletionDoor:
         """The fast door, or the public one where that is asked for or the fast one does not work."""
         config = self.config
         age_s = config.connection_age_s if self.share_ports else 0.0
@@ -237,6 +284,7 @@ class Server:
 
             return CompletionDoor(
                 self.driver,
+                methods=methods,
                 max_message_bytes=config.max_message_bytes,
                 credentials=credentials,
                 share_port=self.share_ports,
@@ -246,6 +294,7 @@ class Server:
 
         return GrpcDoor(
             self.driver,
+            methods=methods,
             max_message_bytes=config.max_message_bytes,
             settle_s=config.settle_s,
             credentials=credentials,
@@ -276,6 +325,8 @@ class Server:
             await self._http.stop(_STOP_GRACE_S)
         if self._grpc is not None:
             await self._grpc.stop(_STOP_GRACE_S)
+        if self._fetcher is not None:
+            await self._fetcher.close()
 
     async def _keep_health(self) -> None:
         """Watchers of grpc.health.v1 hear of a change within a second."""

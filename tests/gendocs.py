@@ -50,6 +50,7 @@ def config_page() -> Iterator[str]:
     for one in knobs():
         knob = knob_of(one)
         about = f"{knob.help} One of: {', '.join(knob.choices)}." if knob.choices else knob.help
+        about += " Several: repeat the flag, or separate by commas." if knob.many else ""
         rows.append((f"`{knob.env}`", f"`{flag_of(one)}`", _shown(one.default), knob.unit or "-", about))
     yield from table(("variable", "flag", "default", "unit", "what it does"), rows)
 
@@ -57,6 +58,8 @@ def config_page() -> Iterator[str]:
 def _shown(default: Any) -> str:
     if isinstance(default, bool):
         return f"`{str(default).lower()}`"
+    if isinstance(default, tuple):
+        default = ",".join(default)
     return "(empty)" if default == "" else f"`{default:g}`" if isinstance(default, float) else f"`{default}`"
 
 
@@ -69,6 +72,8 @@ def env_example() -> Iterator[str]:
     for one in knobs():
         knob = knob_of(one)
         yield from ("", *textwrap.wrap(knob.help, 110, initial_indent="# ", subsequent_indent="# "))
+        if knob.many:
+            yield "# Several are separated by commas."
         if knob.unit:
             yield f"# Unit: {knob.unit}."
         if knob.choices:

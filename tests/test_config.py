@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from invoker import config
+from invoker import knobs as parsers
 from invoker.config import Config, flag_of, knob_of, knobs
 from invoker.errors import ConfigError
 
@@ -60,7 +61,7 @@ def test_values_that_a_knob_cannot_have_are_refused(env, text):
 
 def test_workers_are_a_number_or_one_for_each_core(monkeypatch):
     """One unless told otherwise."""
-    monkeypatch.setattr(config, "usable_cores", lambda: 6)
+    monkeypatch.setattr(parsers, "usable_cores", lambda: 6)
     assert [Config.read(env).workers for env in ({}, {"INVOKER_WORKERS": "3"}, {"INVOKER_WORKERS": "Auto"})] == [
         1,
         3,

@@ -23,7 +23,6 @@ from typing import Any, Protocol, TypeAlias
 from invoker.core.invocation import Invocation
 from invoker.core.steps import (
     Close,
-    CloseOutput,
     Elapsed,
     Emitted,
     Event,
@@ -213,10 +212,6 @@ class SessionReactor(Reactor):
         kind = type(step)
         if kind is Send:
             self._has_room = self.wire.write(step.frame)  # type: ignore[union-attr]
-        elif kind is CloseOutput:
-            runner = self.runners.get(step.id)  # type: ignore[union-attr]
-            if runner is not None:
-                runner.close_output(step.index)  # type: ignore[union-attr]
         elif kind is Fetch:
             self._begin(step)  # type: ignore[arg-type]
         elif kind is Timer:

@@ -1,0 +1,199 @@
+"""`Knob`: what is known about one setting, and the parsers that turn its text into a value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import Field, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from invoker.cores import usable_cores
+from invoker.errors import ConfigError
+
+__all__ = [
+    "Knob",
+    "directories",
+    "flag_of",
+    "host",
+    "hosts",
+    "knob",
+    "knob_of",
+    "names",
+    "one_of",
+    "pairs",
+    "parsed",
+    "port",
+    "seconds",
+    "some_of",
+    "switch",
+    "whole",
+    "workers",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Knob:
+    """What is known about one knob besides its name and default.
+
+    Attributes:
+        env: Environment variable.
+        help: One sentence.
+        unit: Of the value; empty for names and switches.
+        parse: Text to value; raises ValueError with what was expected.
+        flag: On the command line; empty: made from the name.
+        choices: The only values, if they are few.
+        many: Whether the flag may be repeated; the variable separates by commas, and the value is a tuple.
+    """
+
+    env: str
+    help: str
+    unit: str
+    parse: Callable[[str], Any]
+    flag: str = ""
+    choices: tuple[str, ...] = ()
+    many: bool = False
+
+
+def knob(default: Any, env: str, parse: Callable[[str], Any], help: str, *, unit: str = "", flag: str = "",
+         choices: tuple[str, ...] = (), many: bool = False) -> Any:  # fmt: skip
+    """A field that is a knob."""
+    return field(default=default, metadata={"knob": Knob(env, help, unit, parse, flag, choices, many)})
+
+
+def knob_of(one: Field[Any]) -> Knob:
+    """The knob that a field carries."""
+    found = one.metadata["knob"]
+    assert isinstance(found, Knob)
+    return found
+
+
+def flag_of(one: Field[Any]) -> str:
+    """The knob's flag on the command line."""
+    return knob_of(one).flag or "--" + one.name.replace("_", "-")
+
+
+def parsed(one: Knob, text: str, origin: str) -> Any:
+    """The value that a text means.
+
+    Raises:
+        ConfigError: None; names where the text comes from.
+    """
+    try:
+        return one.parse(text.strip())
+    except ValueError as error:
+        raise ConfigError(f"{origin} is {text!r}; expected {error}") from None
+
+
+def port(text: str) -> int:
+    """A port number; 0 takes a free one."""
+    if not text.isascii() or not text.isdigit() or int(text) > 65535:
+        raise ValueError("a port number from 0 to 65535, where 0 takes a free one")
+    return int(text)
+
+
+def whole(least: int) -> Callable[[str], int]:
+    """A whole number that is not below another."""
+
+    def parse(text: str) -> int:
+        if not text.isascii() or not text.isdigit() or int(text) < least:
+            raise ValueError(f"a whole number of at least {least}")
+        return int(text)
+
+    return parse
+
+
+def workers(text: str) -> int:
+    """A number of processes."""
+    if text.lower() == "auto":
+        return usable_cores()
+    try:
+        return whole(1)(text)
+    except ValueError:
+        raise ValueError("auto, or a whole number of at least 1") from None
+
+
+def seconds(text: str) -> float:
+    """A time that is finite and not negative."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise ValueError("seconds, 0 or more")
+    return value
+
+
+def switch(text: str) -> bool:
+    """On or off, in the usual words."""
+    if text.lower() in ("1", "true", "yes", "on"):
+        return True
+    if text.lower() in ("0", "false", "no", "off"):
+        return False
+    raise ValueError("1, true, yes, on, 0, false, no or off")
+
+
+def one_of(*choices: str) -> Callable[[str], str]:
+    """One of a few words."""
+
+    def parse(text: str) -> str:
+        if text.lower() not in choices:
+            raise ValueError(" or ".join(choices))
+        return text.lower()
+
+    return parse
+
+
+def some_of(*choices: str) -> Callable[[str], tuple[str, ...]]:
+    """At least one of a few words, in their own order."""
+
+    def parse(text: str) -> tuple[str, ...]:
+        given = {one.lower() for one in names(text)}
+        if not given or not given <= set(choices):
+            raise ValueError(f"some of {', '.join(choices)}, separated by commas")
+        return tuple(one for one in choices if one in given)
+
+    return parse
+
+
+def host(text: str) -> str:
+    """A host name or an address."""
+    if any(sign.isspace() for sign in text):
+        raise ValueError("auto, a host name or an address")
+    return text
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Texts between commas."""
+    return tuple(one.strip() for one in text.split(",") if one.strip())
+
+
+def pairs(shape: str) -> Callable[[str], tuple[tuple[str, str], ...]]:
+    """``name=value`` between commas; ``shape`` says how they are written."""
+
+    def parse(text: str) -> tuple[tuple[str, str], ...]:
+        found = []
+        for one in names(text):
+            name, sign, value = (part.strip() for part in one.partition("="))
+            if not (name and sign and value):
+                raise ValueError(f"{shape}, several separated by commas")
+            found.append((name, value))
+        return tuple(found)
+
+    return parse
+
+
+def directories(text: str) -> tuple[str, ...]:
+    """Absolute paths of directories that are there."""
+    for one in names(text):
+        if not Path(one).is_absolute() or not Path(one).is_dir():
+            raise ValueError(f"absolute paths of directories; {one!r} is none")
+    return names(text)
+
+
+def hosts(text: str) -> str:
+    """``off``, ``public``, or host names between commas."""
+    found = names(text)
+    special = {one.lower() for one in found} & {"off", "public"}
+    if not found or (special and len(found) > 1) or any(sign.isspace() for one in found for sign in one):
+        raise ValueError("off, public, or host names separated by commas")
+    return text.lower() if special else ",".join(found)

@@ -1,0 +1,72 @@
+"""The parsers of knobs: what they take, and what they say of the rest."""
+
+from __future__ import annotations
+
+import pytest
+
+from invoker.config import Config
+from invoker.errors import ConfigError
+from invoker.knobs import directories, hosts, names, pairs, some_of
+
+
+def test_names_stand_between_commas():
+    """Blanks and empty places do not count."""
+    assert names(" a, b ,,c ") == ("a", "b", "c")
+    assert names("") == ()
+
+
+def test_pairs_have_a_name_and_a_value():
+    """The value may hold an equals sign, as nothing in a name may."""
+    parse = pairs("NAME=module:function")
+    assert parse("A=m:f, B=./x.py:g=h") == (("A", "m:f"), ("B", "./x.py:g=h"))
+    for text in ("A", "A=", "=m:f", "A=m:f,B"):
+        with pytest.raises(ValueError, match="NAME=module:function"):
+            parse(text)
+
+
+def test_some_of_a_few_words_keep_their_own_order():
+    """However they were given."""
+    parse = some_of("riff", "evergreen", "http")
+    assert parse("http,RIFF") == ("riff", "http")
+    for text in ("", "grpc", "riff,grpc"):
+        with pytest.raises(ValueError, match="riff, evergreen, http"):
+            parse(text)
+
+
+def test_directories_are_absolute_and_there(tmp_path):
+    """A root that is missing would refuse everything without a word."""
+    assert directories(f"{tmp_path}, /") == (str(tmp_path), "/")
+    for text in ("relative", str(tmp_path / "missing")):
+        with pytest.raises(ValueError, match="absolute paths of directories"):
+            directories(text)
+
+
+@pytest.mark.parametrize(("text", "value"), [("OFF", "off"), ("public", "public"), ("a.org, *.b.org", "a.org,*.b.org")])
+def test_hosts_are_off_public_or_named(text, value):
+    """One of the two words, or names."""
+    assert hosts(text) == value
+
+
+@pytest.mark.parametrize("text", ["off,a.org", "public, off", "a b", ","])
+def test_hosts_are_not_both(text):
+    """A word beside names would be read in two ways."""
+    with pytest.raises(ValueError, match="off, public, or host names"):
+        hosts(text)
+
+
+def test_a_repeated_flag_adds_up_and_wins_over_the_variable():
+    """Each may hold several, too."""
+    env = {"INVOKER_TARGETS": "x", "INVOKER_ACTIONS": "A=m:f"}
+    read = Config.read(env, {"targets": ["a,b", "c"]})
+    assert read.targets == ("a", "b", "c")
+    assert read.actions == (("A", "m:f"),)
+    with pytest.raises(ConfigError, match=r"--action is 'A'.*NAME=module:function"):
+        Config.read({}, {"actions": ["A"]})
+
+
+def test_something_is_served():
+    """`--no-http` takes the HTTP door away from what INVOKER_PROTOCOLS says."""
+    read = Config.read({"INVOKER_PROTOCOLS": "http,evergreen"}, {"http": False})
+    assert [one for one in ("riff", "evergreen", "http") if read.serves(one)] == ["evergreen"]
+    with pytest.raises(ConfigError, match="nothing would be served"):
+        Config.read({"INVOKER_PROTOCOLS": "http"}, {"http": False})
