@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from invoker.spec import CONTEXT, FunctionSpec, StreamSpec, Take
+from invoker.spec import FunctionSpec, StreamSpec, Take
 
 __all__ = ["describe", "type_name"]
 
@@ -30,7 +30,8 @@ def describe(name: str, spec: FunctionSpec) -> dict[str, Any]:
         name: By which it is offered.
         spec: The function that runs.
     """
-    takes = spec.inputs if any(slot.index != CONTEXT for slot in spec.call.slots) or spec.open_inputs else ()
+    spare = {one.name for one in spec.optional}
+    takes = [one for one in spec.inputs if not one.is_ignored and one.name not in spare]
     return {
         "name": name,
         "description": spec.doc,

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from invoker._pb.evergreen import evergreen_pb2 as pb
 from invoker.protocols.evergreen.errors import bad_action, limit, name_of, not_found, target_not_found
 from invoker.protocols.evergreen.settings import EvergreenSettings
-from invoker.spec import CONTEXT, FunctionSpec, StreamSpec, Style
+from invoker.spec import FunctionSpec, StreamSpec, Style
 
 __all__ = ["Binding", "Table"]
 
@@ -160,16 +160,13 @@ def _bound(
     """The inputs in the order of the function's parameters."""
     if spec.open_inputs:
         return _variadic(spec, given), None
-    takes = {one.name: one for one in (*spec.inputs, *spec.optional)}
-    if all(slot.index == CONTEXT for slot in spec.call.slots) and not spec.optional:
-        takes = {}  # a function without parameters; its one input is only there to be counted
-    required = [] if not takes else [one.name for one in spec.inputs]
+    takes = {one.name: one for one in (*spec.inputs, *spec.optional) if not one.is_ignored}
     for name in given:
         if name not in takes and not spec.open_names:
             near = get_close_matches(name, list(takes), n=1)
             hint = f"did you mean {name_of(near[0])}?" if near else f"it has {', '.join(takes) or 'none'}"
             raise bad_action(f"{where} has no input {name_of(name)}; {hint}")
-    missing = [name for name in required if name not in given]
+    missing = [one.name for one in spec.required if one.name not in given]
     if missing:
         raise bad_action(
             f"{where} needs the input {name_of(missing[0])}, which has no default; given: {', '.join(given) or 'none'}"
