@@ -12,7 +12,7 @@ from invoker.function import Options
 from invoker.shape import IGNORED, StreamSpec, Style, Take
 from invoker.signature import Facts
 
-__all__ = ["Argument", "fixes_inputs", "input_order", "input_specs", "read_arguments", "wrong_names"]
+__all__ = ["Argument", "fixes_inputs", "input_order", "input_spec", "input_specs", "read_arguments", "wrong_names"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def input_specs(facts: Facts, inputs: list[Argument], style: Style) -> tuple[Str
     order = input_order(facts, inputs)
     fallback = len(inputs) - 1  # a variadic parameter comes last whatever the names say
     ordered = sorted(inputs, key=lambda one: order.get(one.name, fallback))
-    specs = [_input_spec(facts, one, style) for one in ordered]
+    specs = [input_spec(facts, one, style) for one in ordered]
     if not specs and style is Style.REQUEST_REPLY:
         specs = [StreamSpec("in", IGNORED)]
     if wanted is None or _names_parameters(facts, wanted):
@@ -110,7 +110,8 @@ def wrong_names(option: str, wanted: Sequence[str], function: str, own: list[str
     return f"{text} ({', '.join(own) or 'none'}); give one name for each"
 
 
-def _input_spec(facts: Facts, one: Argument, style: Style) -> StreamSpec:
+def input_spec(facts: Facts, one: Argument, style: Style) -> StreamSpec:
+    """Describe what one parameter takes."""
     reading = one.reading
     streams = bool(reading.stream) or (style is Style.STREAMING and not reading.said)
     item, take = reading.type, reading.take

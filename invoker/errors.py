@@ -23,7 +23,8 @@
         |-- SpecError               the signature was not understood
         `-- HookError               a start or stop hook failed or took too long
     StopInvocation (BaseException)  raised *into* sync user code whose invocation is over
-    `-- InputCancelled              raised by an input whose stream ended with an error
+    |-- InputCancelled              raised by an input whose stream ended with an error
+    `-- Discarded                   a value for an output that nobody reads; its driver goes on
 
 Sorted by whose fault it is, so that a log reader knows whom to ask. A peer sees ``str(error)`` and never a traceback.
 """
@@ -39,6 +40,7 @@ __all__ = [
     "ConfigError",
     "DeadlineExceeded",
     "DecodeError",
+    "Discarded",
     "EncodeError",
     "FunctionError",
     "HookError",
@@ -237,6 +239,10 @@ class StopInvocation(BaseException):
 
     It derives from BaseException so that ``except Exception`` in a function cannot swallow it.
     """
+
+
+class Discarded(StopInvocation):
+    """Raised where a value is encoded for an output that nobody reads; no function ever sees it."""
 
 
 class InputCancelled(StopInvocation):

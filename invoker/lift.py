@@ -13,6 +13,7 @@ import functools
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Any, Final
 
+from invoker.binding import bind
 from invoker.context import Context, Inputs
 from invoker.errors import DecodeError
 from invoker.hooks import Hooks
@@ -24,25 +25,44 @@ __all__ = ["Function", "lift"]
 
 _END: Final = object()
 
+_MOST_BINDINGS: Final = 256
+
 Bind = Callable[[Callable[..., Any], Context], Callable[..., Any]]
 
 
 class Function:
-    """A function, ready to run; made by `lift`, shared by all invocations.
+    """A function, ready to run; made by `lift` or `binding`, shared by all invocations.
 
     Attributes:
         spec: As its signature was understood.
         hooks: Its life in this process.
     """
 
-    def __init__(self, function: Any, spec: FunctionSpec, *, hook_timeout_s: float = HOOK_TIMEOUT_S) -> None:
+    def __init__(self, hooks: Hooks, spec: FunctionSpec) -> None:
         self.spec = spec
-        self.hooks = Hooks(function, spec, timeout_s=hook_timeout_s)
+        self.hooks = hooks
         self._takes_context = any(slot.index == CONTEXT for slot in spec.call.slots)
         self._names = tuple(stream.name for stream in spec.inputs)
         self._ignores = all(slot.index == CONTEXT for slot in spec.call.slots) and not spec.call.variadic
         self._bind = _binder(spec)
         self._maps = spec.style is Style.REQUEST_REPLY
+        self._bindings: dict[tuple[str, ...], Function] = {}
+
+    def binding(self, names: tuple[str, ...]) -> Function:
+        """The same function with just these inputs, in this order; see `invoker.binding`.
+
+        Raises:
+            ProtocolViolation: A name is unknown, given twice or missing.
+        """
+        if names == self._names and len(self.spec.required) == len(names):
+            return self
+        found = self._bindings.get(names)
+        if found is None:
+            found = Function(self.hooks, bind(self.spec, names))
+            if len(self._bindings) >= _MOST_BINDINGS:  # peers choose names, so a cache that is full starts anew
+                self._bindings.clear()
+            self._bindings[names] = found
+        return found
 
     async def start(self) -> None:
         """Make, enter and initialise the function; before the first invocation.
@@ -81,6 +101,7 @@ class Function:
         call = self._begin(inputs, context)
         wait = context._wait  # noqa: SLF001 - the driver's door, closed to authors
         if self._maps:
+            inputs = inputs or (iter((None,)),)  # nothing decides how often it is called, so once
             return (map_sync(call, inputs, wait, ignores=self._ignores),)
         return sync_results(self.spec, call(*self._first_values(inputs)), wait)
 
@@ -88,6 +109,7 @@ class Function:
         """Begin one run of an async function; the twin of `open`."""
         call = self._begin(inputs, context)
         if self._maps:
+            inputs = inputs or (_once(),)
             if self.spec.concurrency > 1:
                 return (gather_map(call, inputs, self.spec.concurrency, ignores=self._ignores),)
             return (map_async(call, inputs, ignores=self._ignores),)
@@ -129,6 +151,10 @@ class Function:
         return DecodeError(f"input #{index} '{name}' ended without a value, and '{self.spec.name}' needs one")
 
 
+async def _once() -> AsyncIterator[None]:
+    yield None
+
+
 def lift(function: Any, spec: FunctionSpec, *, hook_timeout_s: float = HOOK_TIMEOUT_S) -> Function:
     """Make a function of any shape ready to run.
 
@@ -137,7 +163,7 @@ def lift(function: Any, spec: FunctionSpec, *, hook_timeout_s: float = HOOK_TIME
         spec: What `invoker.spec.read` made of it.
         hook_timeout_s: For each hook, where the author says nothing else.
     """
-    return Function(function, spec, hook_timeout_s=hook_timeout_s)
+    return Function(Hooks(function, spec, timeout_s=hook_timeout_s), spec)
 
 
 def _binder(spec: FunctionSpec) -> Bind | None:

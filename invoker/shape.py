@@ -19,6 +19,7 @@ __all__ = [
     "FunctionSpec",
     "HookSpec",
     "Ignored",
+    "Parameter",
     "Result",
     "Slot",
     "StreamSpec",
@@ -81,6 +82,8 @@ class StreamSpec:
         take: What an input hands to the function. `MESSAGE`: ``Message(payload: type, headers, media_type)``.
         single: Only the first value of this input is read; the rest of it may be discarded.
         media_types: As the decorator lists them; empty means whatever the codecs offer.
+        sequence: Each value of this output is an item of its own, never a piece of one text.
+        retain: What this output has given may be used again later, where a protocol stores it.
     """
 
     name: str
@@ -88,6 +91,13 @@ class StreamSpec:
     take: Take = Take.PAYLOAD
     single: bool = False
     media_types: tuple[str, ...] = ()
+    sequence: bool = False
+    retain: bool = True
+
+    @property
+    def is_ignored(self) -> bool:
+        """Whether this is the input of a function without parameters: it only says how often that is called."""
+        return self.type is IGNORED and self.take is Take.PAYLOAD
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +126,31 @@ class Slot:
 
 
 @dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter, for those who bind inputs to parameters by name.
+
+    Attributes:
+        name: Its own; ``stream.name`` is what it is called as an input.
+        stream: What it takes as an input, or the pattern of that if it is variadic; None: it is no input.
+        is_context: It receives the invocation's context.
+        is_optional: It may be left to its default.
+        by_position: It can be passed so.
+        by_keyword: It can be passed so.
+        is_variadic: ``*args`` if by position, ``**kwargs`` if by keyword.
+        streams: It is annotated as an iterator.
+    """
+
+    name: str
+    stream: StreamSpec | None = None
+    is_context: bool = False
+    is_optional: bool = False
+    by_position: bool = True
+    by_keyword: bool = True
+    is_variadic: bool = False
+    streams: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class CallPlan:
     """How `invoker.lift` calls the function.
 
@@ -124,12 +159,14 @@ class CallPlan:
         variadic: The inputs beyond those of the slots go to ``*args``.
         result: What a streaming function hands back.
         make: The function is a class to be instantiated at start.
+        parameters: All of them, in the order of the signature; for `invoker.binding`.
     """
 
     slots: tuple[Slot, ...] = ()
     variadic: bool = False
     result: Result = Result.VALUE
     make: bool = False
+    parameters: tuple[Parameter, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +185,8 @@ class FunctionSpec:
         open_outputs: The number of outputs is what the caller says.
         concurrency: How many calls of an async request/reply function may overlap within one invocation.
         hooks: Start, stop and ready hooks.
+        optional: Parameters with a default that may be inputs if a caller names them; some may be among ``inputs``.
+        open_names: Any name may be an input; those that are no parameter's go to ``**kwargs``.
         call: For `invoker.lift` only.
     """
 
@@ -162,4 +201,13 @@ class FunctionSpec:
     open_outputs: bool = False
     concurrency: int = 1
     hooks: HookSpec = HookSpec()
+    optional: tuple[StreamSpec, ...] = ()
+    open_names: bool = False
     call: CallPlan = field(default=CallPlan(), repr=False)
+
+    @property
+    def required(self) -> tuple[StreamSpec, ...]:
+        """The inputs that a caller who names its inputs must name."""
+        fixed = self.inputs[:-1] if self.open_inputs else self.inputs
+        spare = {one.name for one in self.optional}
+        return tuple(one for one in fixed if one.name not in spare and not one.is_ignored)

@@ -14,6 +14,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from invoker.arguments import Argument, fixes_inputs, input_order, input_specs, read_arguments, wrong_names
+from invoker.binding import parameters as every_parameter
 from invoker.errors import HookError, SpecError
 from invoker.function import MediaTypes
 from invoker.shape import (
@@ -24,6 +25,7 @@ from invoker.shape import (
     FunctionSpec,
     HookSpec,
     Ignored,
+    Parameter,
     Result,
     Slot,
     StreamSpec,
@@ -40,6 +42,7 @@ __all__ = [
     "FunctionSpec",
     "HookSpec",
     "Ignored",
+    "Parameter",
     "Result",
     "Slot",
     "StreamSpec",
@@ -70,6 +73,14 @@ def read(function: Any, *, entrypoint: str = "", name: str = "") -> FunctionSpec
     inputs = [one for one in parameters if not one.reading.context]
     specs = input_specs(facts, inputs, style)
     order = input_order(facts, inputs)
+    known = every_parameter(facts, inputs, specs, order, style=style, is_async=is_async)
+    streams = {one.name: one for one in specs} | {
+        one.stream.name: one.stream for one in known if one.stream is not None
+    }
+    typed = dict(
+        zip(streams, _with_media_types(facts, tuple(streams.values()), options.input_types, "input_types"), strict=True)
+    )
+    known = tuple(one if one.stream is None else replace(one, stream=typed[one.stream.name]) for one in known)
     is_open = any(one.variadic for one in inputs) and not fixes_inputs(options, inputs)
     result, outputs, open_outputs = _outputs(facts, style)
     slots = tuple(
@@ -81,13 +92,15 @@ def read(function: Any, *, entrypoint: str = "", name: str = "") -> FunctionSpec
         doc=facts.doc,
         style=style,
         is_async=is_async,
-        inputs=_with_media_types(facts, specs, options.input_types, "input_types"),
+        inputs=tuple(typed[one.name] for one in specs),
         outputs=_with_media_types(facts, outputs, options.output_types, "output_types"),
         open_inputs=is_open,
         open_outputs=open_outputs,
         concurrency=_concurrency(facts, style, is_async=is_async),
         hooks=_hooks(facts, function),
-        call=CallPlan(slots, any(one.variadic for one in inputs), result, facts.is_class),
+        optional=tuple(one.stream for one in known if one.stream and one.is_optional and not one.is_variadic),
+        open_names=any(one.is_variadic and one.by_keyword for one in known),
+        call=CallPlan(slots, any(one.variadic for one in inputs), result, facts.is_class, known),
     )
 
 

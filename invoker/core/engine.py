@@ -18,6 +18,7 @@ from invoker.codecs import Registry
 from invoker.context import Context
 from invoker.core.catalog import Catalog
 from invoker.core.invocation import Invocation
+from invoker.core.outputs import UnwantedOutput
 from invoker.core.steps import Open
 from invoker.core.streams import Budget, InputStream, Limits, OutputStream
 from invoker.errors import InvocationError, LimitExceeded, ProtocolViolation, ShuttingDown, Status
@@ -70,23 +71,25 @@ class Engine:
         self._numbers = itertools.count(1)
         self._registries: dict[str, Registry] = {}
 
-    def open(self, command: Open, *, deadline: float | None = None) -> Invocation:
+    def open(self, command: Open, *, deadline: float | None = None, limits: Limits | None = None) -> Invocation:
         """Admit and negotiate one invocation; the caller runs it and must `close` it.
 
         Args:
             command: What the session asks for.
             deadline: On the clock of ``time.monotonic``, or None.
+            limits: Unread input that this one may hold, instead of the engine's.
 
         Raises:
             ShuttingDown: The process drains (R-025).
             LimitExceeded: ``max_invocations`` run already (R-132).
-            ProtocolViolation: Unknown function, or an arity that is not the function's (R-052, R-055).
+            ProtocolViolation: Unknown function, an arity that is not the function's (R-052, R-055), or inputs bound by
+                names that it does not have (E-076, E-077).
             NotAcceptable: An output has no codec for what is accepted (R-100).
         """
         try:
             self._admit()
             function = self.catalog.find(command.function)
-            invocation = self._negotiate(function, command, deadline)
+            invocation = self._negotiate(function, command, deadline, limits or self.limits)
             with self.lock:
                 self._admit()
                 self.counters.opened += 1
@@ -119,17 +122,25 @@ class Engine:
         if self.max_invocations and len(self.running) >= self.max_invocations:
             raise LimitExceeded(f"{len(self.running)} invocations are running, and no more are allowed at once")
 
-    def _negotiate(self, function: Function, command: Open, deadline: float | None) -> Invocation:
+    def _negotiate(self, function: Function, command: Open, deadline: float | None, limits: Limits) -> Invocation:
+        registry = self._registry_for(function)
+        if command.bound is not None:
+            function = function.binding(command.bound)
         spec = function.spec
         input_specs = _input_specs(spec, command)
         output_specs, accepts = _output_specs(spec, command)
-        registry = self._registry_for(function)
-        budget = Budget(self.limits)
+        budget = Budget(limits)
         inputs = [InputStream(index, one, registry, budget) for index, one in enumerate(input_specs)]
-        outputs = []
+        outputs: list[OutputStream | UnwantedOutput] = []
         for index, one in enumerate(output_specs):
             name = command.output_names[index] if command.output_names else one.name
-            outputs.append(OutputStream(index, name, accepts[index], registry))
+            if index in command.unwanted:
+                outputs.append(UnwantedOutput(index, name))
+            else:
+                accept = accepts[index]
+                by_value = command.by_value and not one.media_types and accept.strip() in ("", "*/*")
+                known = self.registry if by_value else registry  # what another output declares is not for this one
+                outputs.append(OutputStream(index, name, accept, known, by_value=by_value))
         number = f"i{next(self._numbers)}"
         context = Context(
             invocation_id=number,
@@ -139,6 +150,7 @@ class Engine:
             accepts=accepts,
             metadata=as_headers(command.metadata),
             deadline=deadline,
+            configs=command.configs,
         )
         return Invocation(number, command.id, function, context, inputs=inputs, outputs=outputs, budget=budget)
 
@@ -146,7 +158,8 @@ class Engine:
         """The shared codecs, plus raw bytes for media types that only this function declares."""
         found = self._registries.get(function.spec.name)
         if found is None:
-            inputs = [one for stream in function.spec.inputs for one in stream.media_types]
+            streams = (*function.spec.inputs, *function.spec.optional)
+            inputs = [one for stream in streams for one in stream.media_types]
             outputs = [one for stream in function.spec.outputs for one in stream.media_types]
             found = self.registry.declaring(inputs, outputs) if inputs or outputs else self.registry
             self._registries[function.spec.name] = found

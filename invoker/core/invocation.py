@@ -13,13 +13,14 @@ may be under way while the function returns.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import MutableSequence, Sequence
 from typing import Any
 
 from invoker.context import Context
+from invoker.core.outputs import ClosedOutput, EndedOutput, UnwantedOutput
 from invoker.core.steps import ALL, EndInput, FailInputs, Feed
 from invoker.core.streams import Budget, InputStream, OutputStream
-from invoker.errors import EncodeError, InvocationError, ProtocolViolation
+from invoker.errors import Discarded, EncodeError, InvocationError, ProtocolViolation, StopInvocation
 from invoker.lift import Function
 from invoker.message import Message, Output
 
@@ -36,6 +37,7 @@ class Invocation:
         context: What the function sees of its invocation.
         error: Why it finished; None while open and after a normal end.
         is_finished: Whether the ending has come.
+        generators: How many iterators the body gave; 0 until it has given them.
         bytes_in: Payload bytes fed so far.
         bytes_out: Payload bytes emitted so far.
     """
@@ -47,6 +49,7 @@ class Invocation:
         "context",
         "error",
         "function",
+        "generators",
         "id",
         "inputs",
         "is_finished",
@@ -63,7 +66,7 @@ class Invocation:
         context: Context,
         *,
         inputs: Sequence[InputStream],
-        outputs: Sequence[OutputStream],
+        outputs: MutableSequence[OutputStream | UnwantedOutput],
         budget: Budget,
     ) -> None:
         self.id = id
@@ -75,10 +78,12 @@ class Invocation:
         self.budget = budget
         self.error: InvocationError | None = None
         self.is_finished = False
+        self.generators = 0
         self.bytes_in = 0
         self.bytes_out = 0
         self.started_s = time.monotonic()
         context._is_cancelled = self._is_over  # noqa: SLF001 - the context is this invocation's window
+        context._invocation = self  # noqa: SLF001
 
     def _is_over(self) -> bool:
         return self.is_finished
@@ -140,15 +145,43 @@ class Invocation:
             The output's number and the message, ready for `emit` and `Emitted`.
 
         Raises:
-            EncodeError: Unknown output, or a value that no accepted codec takes.
+            EncodeError: Unknown output, one that has ended, or a value that no accepted codec takes.
+            Discarded: Nobody reads this output; the body goes on.
+            StopInvocation: Nobody reads what this generator gives any more.
         """
         if type(value) is Output:
-            index = self._target(value.target)
-            value = value.value
+            return self._encode_addressed(index, value)
         if index >= len(self.outputs):
             # R-136: callers index a list with it, so it must never leave the house.
             raise EncodeError(f"the function produced for output #{index}, but has {len(self.outputs)} output(s)")
         return index, self.outputs[index].encode(value)
+
+    def _encode_addressed(self, index: int, value: Output) -> tuple[int, Message[bytes]]:
+        target = self.find_output(value.target)
+        try:
+            return target, self.outputs[target].encode(value.value)
+        except StopInvocation:
+            if target == index or not self._is_read:
+                raise
+            raise Discarded from None  # only this value was for an output that is closed
+
+    def encode_sent(self, index: int, value: Any) -> Message[bytes] | None:
+        """Serialise a value that the body sends by its context; None when nobody reads it.
+
+        Raises:
+            EncodeError: As `encode`.
+            StopInvocation: Nobody reads anything any more.
+        """
+        try:
+            return self.outputs[index].encode(value)
+        except StopInvocation as stop:
+            if isinstance(stop, Discarded) or self._is_read:
+                return None
+            raise
+
+    @property
+    def _is_read(self) -> bool:
+        return any(one.is_wanted and not one.is_ended for one in self.outputs)
 
     def emit(self, index: int, message: Message[bytes]) -> None:
         """Count one message that leaves on output ``index``."""
@@ -172,12 +205,42 @@ class Invocation:
         return True
 
     def end_output(self, index: int) -> bool:
-        """Output ``index`` ended normally; True when it was the last one (R-111)."""
-        if index < len(self.outputs):
-            self.outputs[index].is_ended = True
-        return all(output.is_ended for output in self.outputs)
+        """Generator ``index`` ended normally; True when the reader of its own output is to be told."""
+        if self.generators < 2 or index >= len(self.outputs):
+            return False
+        output = self.outputs[index]
+        is_news = output.is_wanted and not output.is_ended
+        output.is_ended = True
+        return is_news
 
-    def _target(self, target: int | str) -> int:
+    def end_sent(self, index: int) -> bool:
+        """The body ended output ``index`` by its context; True when its reader is to be told (E-126)."""
+        output = self.outputs[index]
+        if output.is_ended or not output.is_wanted:
+            return False
+        self.outputs[index] = EndedOutput(index, output.name, emitted=output.emitted, is_ended=True)
+        return len(self.outputs) > 1
+
+    def close_output(self, index: int) -> None:
+        """Nobody reads output ``index`` any more; its generator is closed when it gives another value.
+
+        Where one generator gives the values of several outputs, only those for this one are dropped until no output is
+        read any more.
+        """
+        if self.is_finished or not 0 <= index < len(self.outputs):
+            return
+        output = self.outputs[index]
+        has_own = self.generators == len(self.outputs)
+        self.outputs[index] = UnwantedOutput(index, output.name, emitted=output.emitted, is_ended=output.is_ended)
+        for one in (self.outputs[index],) if has_own else () if self._is_read else tuple(self.outputs):
+            self.outputs[one.index] = ClosedOutput(one.index, one.name, emitted=one.emitted, is_ended=one.is_ended)
+
+    def find_output(self, target: int | str) -> int:
+        """The index of an output by index or name; of equal names the first (R-057).
+
+        Raises:
+            EncodeError: No such output.
+        """
         if not isinstance(target, str):
             if 0 <= target < len(self.outputs):
                 return int(target)

@@ -197,10 +197,19 @@ class InputStream:
 class OutputStream:
     """One output: encodes values as its peer accepts them, and knows whether it has ended."""
 
-    __slots__ = ("_accept", "_encoders", "_offers", "_registry", "emitted", "index", "is_ended", "name")
+    __slots__ = ("_accept", "_by_value", "_encoders", "_offers", "_registry", "emitted", "index", "is_ended", "name")
 
-    def __init__(self, index: int, name: str, accept: str, registry: Registry) -> None:
+    is_wanted = True
+
+    def __init__(self, index: int, name: str, accept: str, registry: Registry, *, by_value: bool = False) -> None:
         """Negotiate.
+
+        Args:
+            index: Of the output.
+            name: For texts of errors.
+            accept: What its peer accepts.
+            registry: Codecs.
+            by_value: Text and bytes get the media types of their kind (E-104), since the peer has no preference.
 
         Raises:
             NotAcceptable: No codec satisfies ``accept`` (R-100).
@@ -211,6 +220,7 @@ class OutputStream:
         self.emitted = 0
         self._accept = accept
         self._registry = registry
+        self._by_value = by_value
         self._offers: tuple[Offer, ...] = registry.offers(accept, index=index, name=name)
         self._encoders: dict[type, Encode] = {}
 
@@ -229,9 +239,16 @@ class OutputStream:
             return self._encode_message(value)
         encode = self._encoders.get(type(value))
         if encode is None:
-            encode = self._registry.encoder(self._offers, value, index=self.index)
+            offers = self._offers_by_value(value) if self._by_value else self._offers
+            encode = self._registry.encoder(offers, value, index=self.index)
             self._encoders[type(value)] = encode
         return encode(value)
+
+    def _offers_by_value(self, value: Any) -> tuple[Offer, ...]:
+        kind = "text/plain" if isinstance(value, str) else "application/octet-stream"
+        if not isinstance(value, (str, bytes, bytearray, memoryview)):
+            return self._offers
+        return tuple(sorted(self._offers, key=lambda one: one.media_type.essence != kind))
 
     def _encode_message(self, message: Message[Any]) -> Message[bytes]:
         headers = wire_headers(message.headers, self.index) if message.headers else EMPTY

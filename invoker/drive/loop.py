@@ -14,10 +14,10 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from invoker.core.invocation import Invocation
-from invoker.core.steps import EndInput, FailInputs, Feed
+from invoker.core.steps import CloseOutput, EndInput, FailInputs, Feed
 from invoker.core.streams import InputStream
 from invoker.drive.runner import Host, call_failed, production_failed, shape
-from invoker.errors import DecodeError, InputCancelled, InvocationError, StopInvocation
+from invoker.errors import DecodeError, Discarded, InputCancelled, InvocationError, StopInvocation
 from invoker.spec import Take
 
 __all__ = ["LoopRunner"]
@@ -46,6 +46,7 @@ class LoopRunner:
         self.inputs = tuple(LoopInput(self, stream) for stream in invocation.inputs)
         self._tasks: set[asyncio.Task[None]] = set()
         self._main: asyncio.Task[None] | None = None
+        invocation.context._outlet = self  # noqa: SLF001 - the context's door to its driver
 
     def start(self) -> None:
         """Start the body's task."""
@@ -68,6 +69,29 @@ class LoopRunner:
         self.invocation.fail_inputs(command)
         for one in self.inputs:
             one.wake()
+
+    def close_output(self, command: CloseOutput) -> None:
+        """Nobody reads an output any more: its generator is closed when it gives another value."""
+        self.invocation.close_output(command.index)
+
+    async def send_output(self, index: int, value: Any) -> None:
+        """Emit a value that the function sends by its context; returns when the peer has room for it."""
+        message = self.invocation.encode_sent(index, value)
+        if message is not None:
+            await self.host.emitted(self.invocation, index, message)
+        else:
+            await self._discarded()
+
+    async def end_output(self, index: int) -> None:
+        """End an output as the function asks by its context."""
+        if self.invocation.end_sent(index):
+            await self.host.ended(self.invocation, index)
+
+    async def _discarded(self) -> None:
+        """A value was dropped, so nothing has made the function wait for anybody."""
+        await asyncio.sleep(0)
+        if self.invocation.is_finished:
+            raise StopInvocation("the invocation is over")
 
     def finish(self, error: InvocationError | None) -> bool:
         """End the invocation; True for the first ending only."""
@@ -112,7 +136,8 @@ class LoopRunner:
             outputs = await invocation.function.open_async(self.inputs, invocation.context)
         except BaseException as error:  # noqa: BLE001 - user code may raise anything (R-123)
             await self._raised(error, call_failed)
-            return
+            outputs = ()
+        invocation.generators = len(outputs)
         if len(outputs) == 1:
             await self._drain(0, outputs[0])
         elif outputs:
@@ -144,9 +169,14 @@ class LoopRunner:
             async for value in values:
                 if invocation.is_finished:
                     return
-                number, message = invocation.encode(index, value)
+                try:
+                    number, message = invocation.encode(index, value)
+                except Discarded:
+                    await self._discarded()
+                    continue
                 await emitted(invocation, number, message)
-            invocation.end_output(index)
+            if invocation.end_output(index):
+                await self.host.ended(invocation, index)
         except BaseException as error:  # noqa: BLE001 - user code may raise anything (R-123)
             await self._raised(error, production_failed)
         finally:

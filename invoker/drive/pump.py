@@ -15,7 +15,20 @@ from typing import Any, Protocol
 
 from invoker.core.invocation import Invocation
 from invoker.core.session import Session
-from invoker.core.steps import Cancel, Close, Emitted, EndInput, FailInputs, Feed, Finished, Open, Send, Step
+from invoker.core.steps import (
+    Cancel,
+    Close,
+    CloseOutput,
+    Emitted,
+    EndInput,
+    FailInputs,
+    Feed,
+    Finished,
+    Open,
+    OutputEnded,
+    Send,
+    Step,
+)
 from invoker.drive.driver import Driver
 from invoker.drive.runner import Runner
 from invoker.errors import Cancelled, DeadlineExceeded, InternalError, InvocationError, StopInvocation
@@ -65,6 +78,8 @@ async def pump(
 
 class Conversation:
     """One session on one channel, with the invocations that it opened."""
+
+    hears_waits = False
 
     def __init__(self, session: Session, channel: Channel, driver: Driver, *, deadline: float | None = None) -> None:
         self.session = session
@@ -180,7 +195,7 @@ class Conversation:
             await self._finish(runner, error)
 
     async def _command(self, step: Step) -> None:
-        assert isinstance(step, (EndInput, FailInputs, Cancel))
+        assert isinstance(step, (EndInput, FailInputs, Cancel, CloseOutput))
         runner = self.runners.get(step.id)
         if runner is None:
             return
@@ -189,6 +204,8 @@ class Conversation:
                 runner.end_inputs(step)
             elif isinstance(step, FailInputs):
                 runner.fail_inputs(step)
+            elif isinstance(step, CloseOutput):
+                runner.close_output(step)
             else:
                 await self._finish(runner, step.error)
         except InvocationError as error:
@@ -238,6 +255,11 @@ class Conversation:
         if self._opened:
             await self._start()
 
+    async def ended(self, invocation: Invocation, index: int) -> None:
+        """One of several outputs ended normally."""
+        if not invocation.is_finished:
+            await self._deliver(OutputEnded(invocation.key, index))
+
     async def finished(self, invocation: Invocation, error: InvocationError | None) -> None:
         """The invocation's ending; later ones are ignored."""
         runner = self.runners.get(invocation.key)
@@ -262,7 +284,7 @@ class Conversation:
         self.resume()
         return True
 
-    async def _deliver(self, event: Finished) -> None:
+    async def _deliver(self, event: Finished | OutputEnded) -> None:
         for step in self.session.deliver(event):
             await self._perform(step)
 

@@ -14,7 +14,20 @@ from typing import Any, Protocol
 
 from invoker.core.invocation import Invocation
 from invoker.core.session import Session
-from invoker.core.steps import Cancel, Close, Emitted, EndInput, FailInputs, Feed, Finished, Open, Send, Step
+from invoker.core.steps import (
+    Cancel,
+    Close,
+    CloseOutput,
+    Emitted,
+    EndInput,
+    FailInputs,
+    Feed,
+    Finished,
+    Open,
+    OutputEnded,
+    Send,
+    Step,
+)
 from invoker.drive.driver import Driver
 from invoker.drive.runner import Runner
 from invoker.errors import Cancelled, DeadlineExceeded, InternalError, InvocationError, StopInvocation
@@ -60,6 +73,8 @@ class Reactor:
         on_close: Called once with the error to tell the peer as the conversation's status; None for OK.
         deadline: On the clock of ``time.monotonic``, or None; enforced by the wire.
     """
+
+    hears_waits = False
 
     def __init__(
         self,
@@ -158,7 +173,7 @@ class Reactor:
             self._finish(runner, error)
 
     def _command(self, step: Step) -> None:
-        assert isinstance(step, (EndInput, FailInputs, Cancel))
+        assert isinstance(step, (EndInput, FailInputs, Cancel, CloseOutput))
         runner = self.runners.get(step.id)
         if runner is None:
             return
@@ -167,6 +182,8 @@ class Reactor:
                 runner.end_inputs(step)
             elif isinstance(step, FailInputs):
                 runner.fail_inputs(step)
+            elif isinstance(step, CloseOutput):
+                runner.close_output(step)
             else:
                 self._finish(runner, step.error)
         except InvocationError as error:
@@ -228,6 +245,11 @@ class Reactor:
             if self._emitted % _TURN == 0:
                 await asyncio.sleep(0)
 
+    async def ended(self, invocation: Invocation, index: int) -> None:
+        """One of several outputs ended normally."""
+        if not invocation.is_finished:
+            self._deliver(OutputEnded(invocation.key, index))
+
     async def finished(self, invocation: Invocation, error: InvocationError | None) -> None:
         """The invocation's ending; later ones are ignored."""
         runner = self.runners.get(invocation.key)
@@ -261,7 +283,7 @@ class Reactor:
         self.resume()
         return True
 
-    def _deliver(self, event: Finished) -> None:
+    def _deliver(self, event: Finished | OutputEnded) -> None:
         for step in self.session.deliver(event):
             self._perform(step)
 

@@ -13,8 +13,10 @@ import traceback
 from typing import Any, Protocol
 
 from invoker.core.invocation import Invocation
+from invoker.core.steps import CloseOutput
 from invoker.errors import (
     CallError,
+    EncodeError,
     FunctionError,
     InputCancelled,
     InvocationError,
@@ -25,7 +27,7 @@ from invoker.errors import (
 from invoker.message import Message, as_headers
 from invoker.spec import StreamSpec, Take
 
-__all__ = ["Host", "Runner", "call_failed", "production_failed", "shape"]
+__all__ = ["Host", "Runner", "call_failed", "check_thread", "production_failed", "shape"]
 
 log = logging.getLogger(__name__)
 
@@ -36,8 +38,14 @@ class Host(Protocol):
     is_paused: bool
     """Whether reading has paused, or is about to."""
 
+    hears_waits: bool
+    """Whether it is to be told by `resume` of every reader that waits, also while reading has not paused."""
+
     async def emitted(self, invocation: Invocation, index: int, message: Message[bytes]) -> None:
         """Send one output; returns when the peer has room for it."""
+
+    async def ended(self, invocation: Invocation, index: int) -> None:
+        """One of several outputs ended normally, after its last message."""
 
     async def finished(self, invocation: Invocation, error: InvocationError | None) -> None:
         """The invocation's first ending."""
@@ -64,11 +72,30 @@ class Runner(Protocol):
     def fail_inputs(self, command: Any) -> None:
         """Apply a FailInputs to the invocation and wake who waits for it."""
 
+    def close_output(self, command: CloseOutput) -> None:
+        """Nobody reads an output any more: its generator is closed when it gives another value."""
+
+    def send_output(self, index: int, value: Any) -> Any:
+        """Emit a value that the function sends by its context; to be awaited by an async function."""
+
+    def end_output(self, index: int) -> Any:
+        """End an output as the function asks by its context; to be awaited by an async function."""
+
     def finish(self, error: InvocationError | None) -> bool:
         """End the invocation; True for the first ending only."""
 
     def stop(self) -> None:
         """The invocation has finished: make the body leave, if it has not."""
+
+
+def check_thread() -> None:
+    """Refuse to block the loop: what a sync function sends waits for the loop to write it.
+
+    Raises:
+        EncodeError: This is the loop's thread.
+    """
+    if asyncio._get_running_loop() is not None:  # noqa: SLF001 - asks what get_running_loop answers by raising
+        raise EncodeError("a sync function sends from its own thread; write `async def` to send from the event loop")
 
 
 def shape(spec: StreamSpec, message: Message[bytes], value: Any) -> Any:

@@ -13,10 +13,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from invoker.core.invocation import Invocation
-from invoker.core.steps import Emitted, Feed
+from invoker.core.steps import Emitted, Feed, OutputEnded
 from invoker.core.streams import InputStream
-from invoker.drive.runner import production_failed
-from invoker.errors import Cancelled, DecodeError, InputCancelled, InvocationError, StopInvocation
+from invoker.drive.runner import check_thread, production_failed
+from invoker.errors import Cancelled, DecodeError, Discarded, InputCancelled, InvocationError, StopInvocation
 
 if TYPE_CHECKING:
     from invoker.drive.direct import DirectConversation
@@ -46,6 +46,7 @@ class Several:
         for one in inputs:
             one.pull = self.pull
             one.failed = self.decode_failed
+        invocation.context._outlet = self  # noqa: SLF001 - the context's door to its driver
 
     def run(self, outputs: Sequence[Iterator[Any]]) -> None:
         """Drain them all; returns once no thread is in user code any more."""
@@ -125,16 +126,22 @@ class Several:
         invocation = self.invocation
         try:
             for value in values:
-                number, message = invocation.encode(index, value)
+                try:
+                    number, message = invocation.encode(index, value)
+                except Discarded:
+                    self._check_over()
+                    continue
                 with self.changed:
                     self._put(number, message)
+            if invocation.end_output(index):
+                with self.changed:
+                    self._tell(OutputEnded(invocation.key, index))
         except BaseException as error:  # noqa: BLE001 - user code may raise anything (R-123)
             self._raised(error)
         finally:
             self.conversation.close(values)
             with self.changed:
                 self._running -= 1
-                invocation.end_output(index)
                 self.changed.notify_all()
 
     def _put(self, index: int, message: Any) -> None:
@@ -143,8 +150,36 @@ class Several:
         if invocation.is_finished:
             raise StopInvocation("the invocation is over")
         invocation.emit(index, message)
-        for step in self.conversation.session.deliver(Emitted(invocation.key, index, message)):
-            wire.put(step.frame)  # type: ignore[union-attr]  # an output is only ever sent
+        self._tell(Emitted(invocation.key, index, message))
+
+    def _tell(self, event: Emitted | OutputEnded) -> None:
+        for step in self.conversation.session.deliver(event):
+            self.wire.put(step.frame)  # type: ignore[union-attr]  # an output is only ever sent
+
+    def _check_over(self) -> None:
+        """A value was dropped, so nothing has told the function that nobody is there any more."""
+        if self.invocation.is_finished or self.wire.is_gone:
+            raise StopInvocation("the invocation is over")
+
+    def send_output(self, index: int, value: Any) -> None:
+        """Emit a value that the function sends by its context; waits while the peer is slow."""
+        check_thread()
+        message = self.invocation.encode_sent(index, value)
+        self._check_over()
+        if message is None:
+            return
+        try:
+            with self.changed:
+                self._put(index, message)
+        except InvocationError as error:  # the peer is gone; no function may make light of that
+            self._raised(error)
+            raise StopInvocation("the invocation is over") from None
+
+    def end_output(self, index: int) -> None:
+        """End an output as the function asks by its context."""
+        with self.changed:
+            if self.invocation.end_sent(index) and not self.invocation.is_finished:
+                self._tell(OutputEnded(self.invocation.key, index))
 
     def _raised(self, error: BaseException) -> None:
         if isinstance(error, StopInvocation) and not isinstance(error, InputCancelled):

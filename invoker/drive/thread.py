@@ -17,11 +17,11 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
 from invoker.core.invocation import Invocation
-from invoker.core.steps import EndInput, FailInputs, Feed
+from invoker.core.steps import CloseOutput, EndInput, FailInputs, Feed
 from invoker.core.streams import InputStream
-from invoker.drive.runner import Host, call_failed, production_failed, shape
+from invoker.drive.runner import Host, call_failed, check_thread, production_failed, shape
 from invoker.drive.threads import Threads
-from invoker.errors import DecodeError, InputCancelled, InvocationError, StopInvocation
+from invoker.errors import DecodeError, Discarded, InputCancelled, InvocationError, StopInvocation
 from invoker.message import Message
 from invoker.spec import Take
 
@@ -59,13 +59,15 @@ class ThreadRunner:
         self.is_stopped = False
         self.inputs = tuple(ThreadInput(self, stream) for stream in invocation.inputs)
         self._queues: tuple[deque[Message[bytes]], ...] = tuple(deque() for _ in invocation.outputs)
+        self._ended: list[int] = []  # outputs whose end is to be told
         self._running = 1  # threads that have not left user code yet
         self._failure: InvocationError | None = None
         self._is_awake = False  # whether the forwarder knows that there is something to do
         self._wakeup: asyncio.Future[None] | None = None
         self._forwarder: asyncio.Task[None] | None = None
         self._awaited: set[Any] = set()
-        invocation.context._wait = self._wait_for  # noqa: SLF001 - the context's door to its driver
+        invocation.context._wait = self._wait_for  # noqa: SLF001 - the context's doors to its driver
+        invocation.context._outlet = self  # noqa: SLF001
 
     def start(self) -> None:
         """Start the body in a thread.
@@ -94,6 +96,14 @@ class ThreadRunner:
         with self.lock:
             self.invocation.fail_inputs(command)
             self.changed.notify_all()
+
+    def close_output(self, command: CloseOutput) -> None:
+        """Nobody reads an output any more: what waits is dropped, its generator is closed when it gives more."""
+        with self.lock:
+            self.invocation.close_output(command.index)
+            if 0 <= command.index < len(self._queues):
+                self._queues[command.index].clear()
+                self.changed.notify_all()
 
     def finish(self, error: InvocationError | None) -> bool:
         """End the invocation; True for the first ending only."""
@@ -131,10 +141,11 @@ class ThreadRunner:
     async def _forward(self) -> None:
         emitted = self.host.emitted
         while True:
-            batch = self._batch()
-            if batch is None:
+            work = self._batch()
+            if work is None:
                 break
-            if not batch:
+            batch, ended = work
+            if not batch and not ended:
                 self._wakeup = self.loop.create_future()
                 if not self._is_awake:
                     await self._wakeup
@@ -148,21 +159,29 @@ class ThreadRunner:
                 except InvocationError as error:  # the peer is gone
                     await self.host.finished(self.invocation, error)
                     return
+            for index in ended:
+                await self.host.ended(self.invocation, index)
         await self.host.finished(self.invocation, self._failure)
 
-    def _batch(self) -> list[tuple[int, Message[bytes]]] | None:
-        """What waits for the wire, one of each output in turn (R-131); None when the body is over and all is sent."""
+    def _batch(self) -> tuple[list[tuple[int, Message[bytes]]], list[int]] | None:
+        """What waits for the wire, one of each output in turn (R-131), and which outputs end with it.
+
+        None when the body is over and all is sent.
+        """
         with self.lock:
             batch: list[tuple[int, Message[bytes]]] = []
             while any(self._queues):
                 batch.extend((index, queue.popleft()) for index, queue in enumerate(self._queues) if queue)
+            ended, self._ended = self._ended, []
             if batch:
                 self.changed.notify_all()
+            elif ended:
+                pass
             elif self._running == 0 or self._failure is not None:
                 return None
             else:
                 self._is_awake = False
-            return batch
+            return batch, ended
 
     def _wake(self) -> None:
         if self._wakeup is not None and not self._wakeup.done():
@@ -188,6 +207,7 @@ class ThreadRunner:
         try:
             try:
                 outputs = invocation.function.open(self.inputs, invocation.context)
+                invocation.generators = len(outputs)
                 self._start_others(outputs)
             except BaseException as error:  # noqa: BLE001 - user code may raise anything (R-123)
                 self._raised(error, call_failed)
@@ -218,11 +238,43 @@ class ThreadRunner:
         invocation, put = self.invocation, self._put
         try:
             for value in values:
-                put(*invocation.encode(index, value))
+                try:
+                    number, message = invocation.encode(index, value)
+                except Discarded:
+                    self._check_over()
+                    continue
+                put(number, message)
+            with self.lock:
+                if invocation.end_output(index):
+                    self._tell_end(index)
         except BaseException as error:  # noqa: BLE001 - user code may raise anything (R-123)
             self._raised(error, production_failed)
         finally:
             self._close(values)
+
+    def send_output(self, index: int, value: Any) -> None:
+        """Emit a value that the function sends by its context; waits while the peer is slow."""
+        check_thread()
+        message = self.invocation.encode_sent(index, value)
+        if message is None:
+            self._check_over()
+        else:
+            self._put(index, message)
+
+    def end_output(self, index: int) -> None:
+        """End an output as the function asks by its context."""
+        with self.lock:
+            if self.invocation.end_sent(index):
+                self._tell_end(index)
+
+    def _tell_end(self, index: int) -> None:
+        self._ended.append(index)
+        self._wake_forwarder()
+
+    def _check_over(self) -> None:
+        """A value was dropped, so nothing has told the function that nobody is there any more."""
+        if self.is_stopped or self._failure is not None:
+            raise StopInvocation("the invocation is over")
 
     def _put(self, index: int, message: Message[bytes]) -> None:
         queue = self._queues[index]
@@ -322,7 +374,7 @@ class ThreadInput:
             while True:
                 if stream.is_ended:
                     raise StopIteration
-                if runner.host.is_paused:
+                if runner.host.is_paused or runner.host.hears_waits:
                     runner.call_on_loop(runner.host.resume)  # the starvation rule (R-129)
                 runner.changed.wait()
                 item = stream.take()

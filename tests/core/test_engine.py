@@ -1,6 +1,8 @@
 """Admission, negotiation and counting."""
 
 from collections.abc import Iterator
+from enum import StrEnum
+from typing import Any
 
 import pytest
 
@@ -9,6 +11,7 @@ from invoker.codecs import builtin
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
 from invoker.core.steps import Feed, Open
+from invoker.core.streams import Limits
 from invoker.errors import LimitExceeded, NotAcceptable, ProtocolViolation, ShuttingDown, Status, UnsupportedMediaType
 from invoker.message import Message, Output
 from invoker.prepare import prepare_function
@@ -169,3 +172,51 @@ def test_observers_hear_of_each_ending_once():
     engine.close(invocation)
     engine.close(invocation)
     assert heard == [invocation]
+
+
+def fill(text: str, count: int = 2) -> str:
+    return text * count
+
+
+def test_E075_a_session_may_bind_inputs_by_name():
+    """Those that it names are the inputs, in its order; wrong names are a violation."""
+    engine = Engine(Catalog([prepare_function(fill).function]), builtin(entry_points=False))
+    invocation = engine.open(Open("a", bound=("count", "text")))
+    assert [stream.spec.name for stream in invocation.inputs] == ["count", "text"]
+    assert [stream.spec.name for stream in engine.open(Open("b")).inputs] == ["text"]
+    with pytest.raises(ProtocolViolation, match="'fill' needs its input 'text'"):
+        engine.open(Open("c", bound=()))
+    assert engine.counters.refused == 1
+
+
+@function(outputs=("a", "b"), output_types={"b": "text/html"})
+def two(xs: Iterator[str]) -> tuple[Iterator[Any], Iterator[Any]]:
+    return xs, xs
+
+
+def test_E104_a_media_type_goes_by_value_where_nobody_says_it():
+    """Text is text and bytes are bytes, unless the function or the peer says otherwise."""
+    engine = Engine(Catalog([prepare_function(two).function]), builtin(entry_points=False))
+
+    def types(accept, *, by_value=True):
+        invocation = engine.open(Open("a", accepts=(accept, accept), by_value=by_value))
+        values = ("x", b"x", bytearray(b"x"), StrEnum("E", ["X"]).X, 5, Message("x"))
+        return [invocation.encode(0, value)[1].media_type for value in values], invocation
+
+    by_value = ["text/plain", *["application/octet-stream"] * 2, "text/plain", "application/json", "text/plain"]
+    assert types("")[0] == types("*/*")[0] == by_value
+    assert types("application/json;q=0.1, */*")[0] != by_value
+    invocation = types("*/*")[1]
+    assert invocation.encode(1, "x")[1].media_type == "text/html"
+    assert invocation.encode(0, Message("x", media_type="application/json"))[1].media_type == "application/json"
+    json_first = types("*/*", by_value=False)[1].encode(0, "x")[1].media_type
+    assert json_first == "text/html"  # a declared one comes first, as it always did
+
+
+def test_an_invocation_may_have_limits_and_configs_of_its_own():
+    """The session that opens it says so."""
+    engine = Engine(Catalog([prepare_function(fill).function]), builtin(entry_points=False))
+    invocation = engine.open(Open("a", configs=({"k": 1},)), limits=Limits(high_frames=1))
+    assert invocation.budget.limits.high_frames == 1
+    assert invocation.context.configs == ({"k": 1},)
+    assert engine.open(Open("b")).budget.limits is engine.limits

@@ -11,10 +11,12 @@ from invoker.core.steps import ALL, EndInput, FailInputs, Feed, Open
 from invoker.core.streams import Limits
 from invoker.errors import (
     Cancelled,
+    Discarded,
     EncodeError,
     FunctionError,
     InputCancelled,
     ProtocolViolation,
+    StopInvocation,
     UnsupportedMediaType,
 )
 from invoker.message import Message, Output
@@ -26,10 +28,14 @@ def repeat(words: Iterator[str], counts: Iterator[int]) -> Iterator[Output]:
 
 
 @pytest.fixture
-def invocation():
-    engine = Engine(
+def engine():
+    return Engine(
         Catalog([prepare_function(repeat).function]), builtin(entry_points=False), limits=Limits(high_frames=4)
     )
+
+
+@pytest.fixture
+def invocation(engine):
     return engine.open(Open("a", accepts=("text/plain", "application/json"), output_names=("x", "y")))
 
 
@@ -125,10 +131,64 @@ def test_R128_R129_reading_pauses_at_the_mark_unless_a_reader_starves(invocation
     assert not invocation.wants_input
 
 
-def test_R111_only_the_last_output_to_end_ends_the_invocation(invocation):
-    """The end of one output of several is not the end."""
+def test_R111_the_end_of_one_output_is_not_the_end(invocation):
+    """Where each output has a generator, each end is told once; a lone generator ends with the invocation."""
+    assert not invocation.end_output(0)
+    invocation.generators = 2
+    assert [invocation.end_output(index) for index in (1, 1, 0, 7)] == [True, False, True, False]
+    assert not invocation.is_finished
+
+
+def test_E086_values_for_an_unwanted_output_are_dropped(engine):
+    """Nothing is negotiated or encoded for it, however it is addressed, and its end is no news."""
+    invocation = engine.open(Open("a", accepts=("text/plain", "application/none"), unwanted=(1,)))
+    for value in (Output(1, object()), Output("out1", 5)):
+        with pytest.raises(Discarded):
+            invocation.encode(0, value)
+    assert invocation.encode(0, "x") == (0, Message(b"x", media_type="text/plain"))
+    assert invocation.encode_sent(1, object()) is None
+    assert not invocation.context.wants(1)
+    assert invocation.context.wants(0)
+    invocation.generators = 2
     assert not invocation.end_output(1)
-    assert invocation.end_output(0)
+
+
+def test_E119_a_closed_output_stops_the_generator_that_gives_it_alone(invocation):
+    """The next value on it raises into its own generator; another's values for it are only dropped."""
+    invocation.generators = 2
+    invocation.close_output(1)
+    with pytest.raises(StopInvocation) as stopped:
+        invocation.encode(1, "late")
+    assert type(stopped.value) is StopInvocation
+    with pytest.raises(Discarded):
+        invocation.encode(0, Output(1, "late"))
+    assert invocation.encode(0, "x")[0] == 0
+    assert invocation.encode_sent(1, "late") is None
+
+
+def test_E119_a_lone_generator_stops_once_none_of_its_outputs_is_read(invocation):
+    """While another output is read, values for the closed one are dropped."""
+    invocation.generators = 1
+    invocation.close_output(0)
+    with pytest.raises(Discarded):
+        invocation.encode(0, "dropped")
+    assert invocation.encode(0, Output(1, 5))[0] == 1
+    invocation.close_output(1)
+    for value in ("x", Output(1, 5)):
+        with pytest.raises(StopInvocation) as stopped:
+            invocation.encode(0, value)
+        assert type(stopped.value) is StopInvocation
+    with pytest.raises(StopInvocation):
+        invocation.encode_sent(1, 5)
+    invocation.close_output(7)  # there is none, so there is nothing to do
+
+
+def test_E130_an_output_that_the_function_ended_takes_nothing_more(invocation):
+    """Its end is told once; a value after it is the author's error, yielded or sent."""
+    assert [invocation.end_sent(1), invocation.end_sent(1)] == [True, False]
+    for give in (lambda: invocation.encode(0, Output(1, 5)), lambda: invocation.encode_sent(1, 5)):
+        with pytest.raises(EncodeError, match="output #1 'y' was given a value after its end"):
+            give()
 
 
 def test_R039_tagged_values_go_to_their_output_by_index_or_name(invocation):

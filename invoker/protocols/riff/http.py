@@ -27,7 +27,7 @@ from typing import TypeAlias
 import msgspec
 
 from invoker.codecs import Part, PartReader
-from invoker.core.steps import Cancel, Close, Emitted, EndInput, Event, Feed, Finished, Open, Send, Step
+from invoker.core.steps import Cancel, Close, Emitted, EndInput, Event, Feed, Finished, Open, OutputEnded, Send, Step
 from invoker.errors import (
     DecodeError,
     EncodeError,
@@ -172,7 +172,9 @@ class HttpSession:
                 return ()
             # a second value makes it an error; the function need not run any further.
             return (Cancel(_ID, FunctionError("the function gave a second value; an HTTP response is exactly one")),)
-        assert type(event) is Finished  # the union has no third member
+        if type(event) is OutputEnded:
+            return ()
+        assert type(event) is Finished
         if event.error is not None:
             return self._refuse(event.error)
         if self._output is None:

@@ -26,7 +26,7 @@ from collections.abc import Mapping, Sequence
 from google.protobuf.message import DecodeError as WireError
 
 from invoker._pb.riff import riff_rpc_pb2 as pb
-from invoker.core.steps import Close, Emitted, EndInput, Event, Feed, Finished, Open, Send, Step
+from invoker.core.steps import Close, Emitted, EndInput, Event, Feed, Finished, Open, OutputEnded, Send, Step
 from invoker.errors import ProtocolViolation
 from invoker.message import EMPTY, Message
 
@@ -123,6 +123,8 @@ class RiffSession:
             if tail is None:
                 tail = self._tail(message.media_type, event.index)
             return (Send(_serialised(message.payload, tail)),)
+        if type(event) is OutputEnded:
+            return ()  # the peer is told of the end of all outputs only
         assert type(event) is Finished
         self.state = State.CLOSED
         return (Close(event.error),)

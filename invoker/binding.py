@@ -1,0 +1,154 @@
+"""Binds inputs to parameters by name, for callers who say which parameters get an input stream.
+
+Most callers do not: they feed a function's own inputs by index. Where names decide, a parameter with a default may be
+an input, or be left to its default, and ``**kwargs`` takes names that are no parameter's. `parameters` reads a signature
+for that, once; `bind` makes the spec of a function with just the inputs that were named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+
+from invoker.annotations import Reading, read_annotation
+from invoker.arguments import Argument, input_spec
+from invoker.errors import ProtocolViolation
+from invoker.shape import CONTEXT, FunctionSpec, Parameter, Result, Slot, StreamSpec, Style
+from invoker.signature import Facts
+
+__all__ = ["bind", "parameters"]
+
+
+def parameters(
+    facts: Facts,
+    inputs: Sequence[Argument],
+    specs: Sequence[StreamSpec],
+    order: dict[str, int],
+    *,
+    style: Style,
+    is_async: bool,
+) -> tuple[Parameter, ...]:
+    """Every parameter with what it takes if it becomes an input.
+
+    Args:
+        facts: Of the function.
+        inputs: The parameters that are inputs in any case.
+        specs: What those take, in the order of their index.
+        order: Their indexes by name.
+        style: Of the function.
+        is_async: Whether it runs on the loop.
+    """
+    known = {one.name: one for one in inputs}
+    found: list[Parameter] = []
+    for one in facts.parameters:
+        reading = read_annotation(one.annotation)
+        made = Parameter(
+            one.name,
+            is_context=reading.context,
+            is_optional=one.default is not one.empty or one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD),
+            by_position=one.kind not in (one.KEYWORD_ONLY, one.VAR_KEYWORD),
+            by_keyword=one.kind not in (one.POSITIONAL_ONLY, one.VAR_POSITIONAL),
+            is_variadic=one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD),
+            streams=bool(reading.stream),
+        )
+        argument = known.get(one.name)
+        if reading.context:
+            found.append(made)
+        elif argument is None:
+            found.append(replace(made, stream=_spare(facts, one.name, reading, style=style, is_async=is_async)))
+        elif argument.variadic and len(specs) >= len(inputs) and facts.options.inputs is not None:
+            several = specs[len(inputs) - 1 :]  # the decorator says how many there are
+            found += [replace(made, stream=spec, is_optional=False) for spec in several]
+        else:
+            index = len(specs) - 1 if argument.variadic else order[one.name]
+            found.append(replace(made, stream=specs[index]))
+    return tuple(found)
+
+
+def _spare(facts: Facts, name: str, reading: Reading, *, style: Style, is_async: bool) -> StreamSpec | None:
+    """What a parameter takes that is an input only when it is named; None if it cannot be one."""
+    if reading.stream and ((reading.stream == "async") is not is_async or facts.options.style is Style.REQUEST_REPLY):
+        return None
+    spec = input_spec(facts, Argument(name, reading, name), style)
+    return replace(spec, single=style is Style.STREAMING and not reading.stream)
+
+
+def bind(spec: FunctionSpec, names: tuple[str, ...]) -> FunctionSpec:
+    """The spec of the same function with exactly these inputs, in this order.
+
+    Args:
+        spec: As it was read.
+        names: Of the inputs; parameters that are not named keep their defaults.
+
+    Raises:
+        ProtocolViolation: A name is unknown, given twice or missing, or cannot be given without another.
+    """
+    indexes = {name: index for index, name in enumerate(names)}
+    if len(indexes) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ProtocolViolation(f"input {twice!a} of '{spec.name}' is given twice")
+    if spec.inputs and spec.inputs[0].is_ignored and names == (spec.inputs[0].name,) and not spec.open_names:
+        return spec
+    slots, taken = _slots(spec, indexes)
+    for name in names:
+        if name not in taken:
+            raise ProtocolViolation(_unknown(spec, name))
+    inputs = tuple(taken[name].stream or StreamSpec(name) for name in names)
+    style, result = spec.style, spec.call.result
+    if style is Style.REQUEST_REPLY and any(taken[name].streams for name in names):
+        # Handed a stream, it is called once an invocation; its other inputs are values still.
+        style, result = Style.STREAMING, Result.VALUE if result is not Result.NOTHING else result
+        inputs = tuple(replace(one, single=not taken[one.name].streams) for one in inputs)
+    call = replace(spec.call, slots=slots, variadic=False, result=result)
+    return replace(spec, style=style, inputs=inputs, open_inputs=False, call=call)
+
+
+def _slots(spec: FunctionSpec, indexes: dict[str, int]) -> tuple[tuple[Slot, ...], dict[str, Parameter]]:
+    """The arguments of the call, and which parameter takes each input."""
+    slots: list[Slot] = []
+    taken: dict[str, Parameter] = {}
+    skipped = ""  # a parameter that is not passed by position, so that no later one can be
+    for one in spec.call.parameters:
+        if one.is_variadic and one.by_keyword:
+            continue
+        name = one.stream.name if one.stream is not None else ""
+        index = CONTEXT if one.is_context else indexes.get(name) if one.stream is not None else None
+        if index is None:
+            if not one.is_optional:
+                raise ProtocolViolation(f"'{spec.name}' needs its input '{name}', which is not given; {_there(spec)}")
+            skipped = skipped or (one.name if one.by_position and not one.is_variadic else "")
+            continue
+        if one.by_position and not skipped and not (one.is_optional and one.by_keyword):
+            slots.append(Slot(index))
+        elif one.by_keyword:
+            slots.append(Slot(index, one.name))
+            skipped = skipped or (one.name if one.by_position else "")
+        else:
+            raise ProtocolViolation(f"input '{name}' of '{spec.name}' cannot be given without '{skipped}'")
+        if not one.is_context:
+            taken[name] = one
+    more = _rest(spec, [name for name in indexes if name not in taken])
+    slots += (Slot(indexes[name], name) for name in more)
+    return tuple(slots), taken | more
+
+
+def _rest(spec: FunctionSpec, names: list[str]) -> dict[str, Parameter]:
+    """What ``**kwargs`` takes: names that no parameter has."""
+    if not spec.open_names:
+        return {}
+    pattern = spec.call.parameters[-1]  # the last one in any signature
+    own = {one.name for one in spec.call.parameters if one.by_keyword and not one.is_variadic}
+    stream = pattern.stream or StreamSpec(pattern.name)
+    return {name: replace(pattern, stream=replace(stream, name=name)) for name in names if name not in own}
+
+
+def _unknown(spec: FunctionSpec, name: str) -> str:
+    near = get_close_matches(name, [one.name for one in (*spec.inputs, *spec.optional)], n=1)
+    hint = f"did you mean '{near[0]}'?" if near else _there(spec)
+    return f"'{spec.name}' has no input {name!a}; {hint}"
+
+
+def _there(spec: FunctionSpec) -> str:
+    known = dict.fromkeys(one.name for one in (*spec.inputs, *spec.optional))
+    return f"there are {', '.join(known)}" if known else "there are none"

@@ -1,0 +1,64 @@
+"""Outputs that take no values any more, or never did: each stands where an `OutputStream` was or would have been.
+
+What an invocation encodes meets them only by what they raise, so that outputs which are read pay nothing for them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from invoker.errors import Discarded, EncodeError, StopInvocation
+
+__all__ = ["ClosedOutput", "EndedOutput", "UnwantedOutput"]
+
+
+class UnwantedOutput:
+    """An output that nobody reads: its values are dropped before they are looked at."""
+
+    __slots__ = ("emitted", "index", "is_ended", "name")
+
+    is_wanted = False
+
+    def __init__(self, index: int, name: str, *, emitted: int = 0, is_ended: bool = False) -> None:
+        self.index = index
+        self.name = name
+        self.emitted = emitted
+        self.is_ended = is_ended
+
+    def encode(self, _: Any) -> NoReturn:
+        """Refuse one value.
+
+        Raises:
+            Discarded: Always; who asked goes on with the next value.
+        """
+        raise Discarded
+
+
+class ClosedOutput(UnwantedOutput):
+    """An output that has lost its reader: who iterates for it alone stops."""
+
+    __slots__ = ()
+
+    def encode(self, _: Any) -> NoReturn:
+        """Refuse one value.
+
+        Raises:
+            StopInvocation: Always; it closes the generator of this output.
+        """
+        raise StopInvocation("nobody reads this output any more")
+
+
+class EndedOutput(UnwantedOutput):
+    """An output that the function has ended itself, by its context."""
+
+    __slots__ = ()
+
+    is_wanted = True
+
+    def encode(self, _: Any) -> NoReturn:
+        """Refuse one value.
+
+        Raises:
+            EncodeError: Always (E-130).
+        """
+        raise EncodeError(f"output #{self.index} '{self.name}' was given a value after its end")
