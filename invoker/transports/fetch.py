@@ -23,7 +23,7 @@ from invoker.errors import ConfigError
 from invoker.protocols.evergreen.data_uri import scheme_of
 from invoker.protocols.evergreen.errors import name_of, reference_failed, reference_refused
 from invoker.transports.addresses import Address, Hosts, Resolver, is_public, resolve
-from invoker.transports.filerefs import path_of, read_file
+from invoker.transports.filerefs import read_file
 from invoker.transports.transfer import Transfer
 from invoker.transports.webrefs import WebReader
 
@@ -136,14 +136,13 @@ class Fetcher:
             await asyncio.wait_for(self._is_idle.wait(), _CLOSE_S)
 
     def _work(self, uri: str, most: int) -> Callable[[Transfer], None]:
-        """What the thread shall do; all that can be checked without waiting has been checked.
+        """What the thread shall do; scheme and host have been checked.
 
         Raises:
             EvergreenError: REFD.
         """
         scheme = scheme_of(uri)
         if scheme == "file" and self._policy.roots:
-            path_of(uri)
             return lambda transfer: read_file(uri, self._policy.roots, most, transfer.give)
         if scheme in {"http", "https"} and not self._hosts.is_off:
             return partial(self._web.read, self._web.check(uri))

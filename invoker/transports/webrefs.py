@@ -150,8 +150,6 @@ class WebReader:
             uri = location if _SCHEME.match(location) else urljoin(origin.uri, location)
         except ValueError:
             raise reference_refused(f"{origin.shown} redirects to {name_of(location)}, which is no URI") from None
-        if not uri.lower().startswith(("http:", "https:")):
-            raise reference_refused(f"{origin.shown} redirects to {name_of(uri)}, which is not http or https")
         target = self.check(uri)
         if origin.scheme == "https" and target.scheme == "http":
             raise reference_refused(f"{origin.shown} redirects to {target.shown}, which is not encrypted")

@@ -276,6 +276,26 @@ def test_E053_a_link_put_there_after_the_check_is_not_followed(
         refused(f"file://{root}/sub/x", root)
 
 
+def test_E053_proc_is_refused_by_its_name_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """File systems inside it have devices of their own."""
+    monkeypatch.setattr(filerefs, "_pseudo_devices", set)
+    assert "is not below a root" in refused("file:///proc/version", Path("/"))
+
+
+def test_E053_a_fifo_put_there_after_the_look_is_not_read(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was opened is looked at once more; opening it does not wait for a writer."""
+    opened = os.open
+
+    def late(path: str, flags: int, *rest: int, **options: int) -> int:
+        if path == "a.txt":
+            (root / "a.txt").unlink()
+            os.mkfifo(root / "a.txt")
+        return opened(path, flags, *rest, **options)
+
+    monkeypatch.setattr(os, "open", late)
+    assert "is no regular file" in refused(f"file://{root}/a.txt", root)
+
+
 def test_no_descriptor_is_left_open(root: Path) -> None:
     """Neither after reading nor after any refusal."""
     os.mkfifo(root / "fifo")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 from ipaddress import ip_address
 
@@ -122,6 +123,13 @@ def test_E055_what_could_be_read_in_two_ways_is_refused(uri: str) -> None:
     with pytest.raises(EvergreenError) as caught:
         target_of(uri)
     assert caught.value.status is Status.PERMISSION_DENIED
+
+
+def test_E055_a_user_name_is_named_as_the_reason() -> None:
+    """Without repeating the password."""
+    with pytest.raises(EvergreenError) as caught:
+        target_of("http://user:secret@example.org/")
+    assert str(caught.value) == "Evergreen: Reference Refused: a reference with a user name or password in it"
 
 
 # Addresses.
@@ -245,6 +253,22 @@ async def test_the_next_address_is_tried_when_one_is_dead() -> None:
         await fetching.close()
 
 
+async def test_an_address_that_does_not_answer_leaves_time_for_the_next() -> None:
+    """Each has its part of the time."""
+    dead = ip_address("127.0.0.3")
+    async with peer(ok(b"alive")) as served:
+        with contextlib.ExitStack() as stack:
+            full = stack.enter_context(socket.create_server((str(dead), served.port), backlog=0))
+            for _ in range(4):  # the queue of connections overflows, and the next are not answered
+                waiting = stack.enter_context(socket.socket())
+                waiting.setblocking(False)
+                waiting.connect_ex(full.getsockname())
+            policy = FetchPolicy(http="public", ports=(served.port,), timeout_s=1)
+            fetching = Fetcher(policy, resolve=lambda *_: [dead, LOOPBACK], is_public=lambda address: True)
+            assert await get(fetching, f"http://example.org:{served.port}/") == b"alive"
+            await fetching.close()
+
+
 # Redirects.
 
 
@@ -284,6 +308,7 @@ async def test_E055_the_number_of_redirects_is_limited() -> None:
         "data:,x",
         "http:x",
         "http://[::1",
+        "//[::1",
         "/a b",
     ],
 )
