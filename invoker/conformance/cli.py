@@ -11,7 +11,7 @@ from pathlib import Path
 from invoker.conformance.report import Report
 from invoker.conformance.runner import Outcome, Verdict
 from invoker.conformance.runner import run as run_scenarios
-from invoker.conformance.scenario import SCENARIOS, Scenario
+from invoker.conformance.scenario import PROTOCOLS, SCENARIOS, Scenario
 from invoker.conformance.target import Addresses, Target, Unreachable, parse_addresses
 
 __all__ = ["add_arguments", "main", "run", "select"]
@@ -35,6 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar=f"[NAME=]{address}",
         help="HTTP address of every named function, or with NAME= of this one; repeatable",
+    )
+    parser.add_argument(
+        "--protocol", choices=(*PROTOCOLS, "all"), default="riff", help="judge this protocol (default: riff)"
     )
     parser.add_argument(
         "--only", default="", metavar="ID,ID", help="run only these: ids of requirements or scenarios, or names"
@@ -66,7 +69,7 @@ def _seconds(text: str) -> float:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the suite as a program and give its exit code."""
     parser = argparse.ArgumentParser(
-        prog="python -m invoker.conformance", description="Judge a riff invoker, in any language, from outside."
+        prog="python -m invoker.conformance", description="Judge an invoker, in any language, from outside."
     )
     add_arguments(parser)
     return run(parser.parse_args(argv))
@@ -75,7 +78,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def run(args: argparse.Namespace) -> int:
     """Run what the arguments ask for and give the exit code."""
     try:
-        scenarios = select(only=args.only, chapters=args.chapter)
+        scenarios = select(only=args.only, chapters=args.chapter, protocol=args.protocol)
         grpc_at, http_at = parse_addresses(args.target), parse_addresses(args.http)
     except ValueError as error:
         return _unusable(str(error))
@@ -89,7 +92,12 @@ def run(args: argparse.Namespace) -> int:
     except Unreachable as error:
         return _unusable(str(error))
     places = [str(grpc_at)] * bool(grpc_at) + [f"http {http_at}"] * bool(http_at)
-    report = Report(outcomes, target=", ".join(places), is_whole=len(scenarios) == len(SCENARIOS))
+    report = Report(
+        outcomes,
+        target=", ".join(places),
+        is_whole=scenarios == select(protocol=args.protocol),
+        protocols=PROTOCOLS if args.protocol == "all" else (args.protocol,),
+    )
     try:
         _publish(report, args)
     except OSError as error:
@@ -97,13 +105,13 @@ def run(args: argparse.Namespace) -> int:
     return _FAILED if report.has_failed else 0
 
 
-def select(*, only: str = "", chapters: str = "") -> list[Scenario]:
-    """The scenarios that a user asks for.
+def select(*, only: str = "", chapters: str = "", protocol: str = "riff") -> list[Scenario]:
+    """The scenarios that a user asks for; ``protocol`` may be ``all``.
 
     Raises:
         ValueError: An id, a name or a chapter is unknown.
     """
-    chosen = list(SCENARIOS.values())
+    chosen = [scenario for scenario in SCENARIOS.values() if protocol in {scenario.protocol, "all"}]
     known = {scenario.chapter for scenario in chosen}
     if chapters:
         wanted = [chapter.strip().lower() for chapter in chapters.split(",")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import Protocol
 
 import grpc
 import grpc.aio
@@ -15,9 +16,17 @@ from invoker.conformance.relay import relay
 from invoker.conformance.scenario import Failure, NotProvided
 from invoker.conformance.target import Target
 
-__all__ = ["Probe", "Watch"]
+__all__ = ["Probe", "Talk", "Watch"]
 
 _POLL_S = 0.02
+
+
+class Talk(Protocol):
+    """A conversation with the target."""
+
+    @property
+    def sent(self) -> str:
+        """What it was sent."""
 
 
 class Probe:
@@ -32,7 +41,7 @@ class Probe:
         self.target = target
         self.function = function
         self.timeout_s = target.timeout_s
-        self.last_call: Call | None = None
+        self.last_call: Talk | None = None
 
     @asynccontextmanager
     async def call(
@@ -55,6 +64,10 @@ class Probe:
             yield call
         finally:
             await call.close()
+
+    async def provides(self, function: str) -> bool:
+        """Whether the target serves a function."""
+        return await self.target.provides(function)
 
     async def survives(self) -> None:
         """The next call of the same function works: a StartFrame and a half-close end with OK."""

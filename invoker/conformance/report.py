@@ -8,12 +8,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree as ET
 
-from invoker.conformance.requirements import REQUIREMENTS, Requirement
+from invoker.conformance.evergreen.requirements import REQUIREMENTS as EVERGREEN
+from invoker.conformance.requirements import REQUIREMENTS as RIFF
+from invoker.conformance.requirements import Requirement
 from invoker.conformance.runner import Outcome, Verdict
 
 __all__ = ["Report", "Row"]
 
 _UNNAMED = "no scenario"
+_BY_PROTOCOL = {"riff": RIFF, "evergreen": EVERGREEN}
+_ALL = RIFF | EVERGREEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +44,22 @@ class Report:
         outcomes: Of the run.
         target: Addresses, as the user gave them.
         is_whole: Every scenario was run, so that requirements without scenario are listed, too.
+        protocols: That are judged.
     """
 
-    def __init__(self, outcomes: Sequence[Outcome], *, target: str, is_whole: bool = True) -> None:
+    def __init__(
+        self,
+        outcomes: Sequence[Outcome],
+        *,
+        target: str,
+        is_whole: bool = True,
+        protocols: Sequence[str] = ("riff",),
+    ) -> None:
         self.outcomes = outcomes
         self.target = target
-        self.rows = [row for row in map(self._row, REQUIREMENTS.values()) if is_whole or row.scenarios]
+        self.title = f"{' and '.join(protocols)} conformance of {target}"
+        needs = [need for protocol in protocols for need in _BY_PROTOCOL[protocol].values()]
+        self.rows = [row for row in map(self._row, needs) if is_whole or row.scenarios]
 
     @property
     def has_failed(self) -> bool:
@@ -77,7 +91,7 @@ class Report:
 
     def text(self) -> str:
         """The table, what failed and how, the summary."""
-        lines = [f"riff conformance of {self.target}", ""]
+        lines = [self.title, ""]
         for row in self.rows:
             reason = f"  [{row.reason}]" if row.reason else ""
             need = row.requirement
@@ -116,7 +130,7 @@ class Report:
         verdicts = Counter(outcome.verdict for outcome in self.outcomes)
         suite = ET.Element(
             "testsuite",
-            name=f"riff conformance of {self.target}",
+            name=self.title,
             tests=str(len(self.outcomes)),
             failures=str(verdicts[Verdict.FAIL]),
             errors="0",
@@ -127,7 +141,7 @@ class Report:
             case = ET.SubElement(
                 suite,
                 "testcase",
-                classname=f"riff.{outcome.scenario.chapter}",
+                classname=f"{outcome.scenario.protocol}.{outcome.scenario.chapter}",
                 name=_title(outcome),
                 time=f"{outcome.seconds:.3f}",
             )
@@ -155,7 +169,7 @@ def _told(outcome: Outcome) -> list[str]:
         f"  sent:     {failure.sent}",
         f"  met:      {failure.met}",
         f"  expected: {failure.expected}",
-        *(f"  breaks:   {id_} {REQUIREMENTS[id_].text}" for id_ in outcome.scenario.requirements),
+        *(f"  breaks:   {id_} {_ALL[id_].text}" for id_ in outcome.scenario.requirements),
     ]
 
 
@@ -164,6 +178,7 @@ def _as_json(outcome: Outcome) -> dict[str, object]:
     told = {"sent": failure.sent, "met": failure.met, "expected": failure.expected} if failure else {}
     return {
         "name": scenario.name,
+        "protocol": scenario.protocol,
         "chapter": scenario.chapter,
         "numbers": list(scenario.numbers),
         "requirements": list(scenario.requirements),

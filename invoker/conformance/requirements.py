@@ -5,9 +5,10 @@ The full wording, with sources and reasons, is in ``docs/reference/requirements.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-__all__ = ["REQUIREMENTS", "Requirement"]
+__all__ = ["REQUIREMENTS", "Requirement", "read_table"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,13 +216,19 @@ R-163 SHOULD HTTP: the parameter annotation steers decoding as on gRPC.
 """
 
 
-def _rows() -> dict[str, Requirement]:
+def read_table(table: str, unjudged: Mapping[str, str]) -> dict[str, Requirement]:
+    """Read lines of id, level and text.
+
+    Args:
+        table: One requirement a line.
+        unjudged: Reasons, by id.
+    """
     rows: dict[str, Requirement] = {}
-    for line in _TABLE.strip().splitlines():
+    for line in table.strip().splitlines():
         id_, level, text = line.split(maxsplit=2)
-        rows[id_] = Requirement(id_, level, text, _UNJUDGED.get(id_, ""))
+        rows[id_] = Requirement(id_, level, text, unjudged.get(id_, ""))
     return rows
 
 
-REQUIREMENTS: dict[str, Requirement] = _rows()
+REQUIREMENTS: dict[str, Requirement] = read_table(_TABLE, _UNJUDGED)
 """Every requirement of the catalogue by its id, in its order."""

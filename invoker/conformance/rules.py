@@ -10,7 +10,20 @@ import grpc
 from invoker._pb.riff import riff_rpc_pb2 as pb
 from invoker.conformance import frames
 
-__all__ = ["BIS", "LIM", "NAC", "PV", "UE", "UIE", "UMT", "Fault", "check_detail", "check_frame", "shown_frame"]
+__all__ = [
+    "BIS",
+    "LIM",
+    "NAC",
+    "PV",
+    "UE",
+    "UIE",
+    "UMT",
+    "Fault",
+    "check_detail",
+    "check_frame",
+    "encoded_size",
+    "shown_frame",
+]
 
 _CONCRETE = re.compile(r"[\w!#$%&'+.^`|~-]+/[\w!#$%&'+.^`|~-]+(\s*;.*)?", re.ASCII)
 _LEAKS = re.compile(r"Traceback|Unexpected <class|File \"|\.py\b|site-packages")
@@ -63,7 +76,7 @@ def check_detail(code: grpc.StatusCode, detail: str) -> tuple[str, str] | None:
         return f"{code.name} {detail!r}", f"a detail without traceback and paths, not {leak.group()!r} (R-117)"
     if not detail.startswith("Invoker: "):
         return f"{code.name} {detail!r}", "a detail that starts with 'Invoker: ' (R-117)"
-    if (size := _encoded_size(detail)) > _DETAIL_BYTES:
+    if (size := encoded_size(detail)) > _DETAIL_BYTES:
         return f"{code.name} with {size} percent-encoded bytes of detail", f"at most {_DETAIL_BYTES} (R-118)"
     return None
 
@@ -73,6 +86,6 @@ def shown_frame(frame: pb.OutputFrame) -> str:
     return f"({frame.resultIndex}, {frame.contentType!r}, {frames.preview(frame.payload)})"
 
 
-def _encoded_size(detail: str) -> int:
+def encoded_size(detail: str) -> int:
     """Bytes of a status message on the wire, where gRPC percent-encodes all but printable ASCII."""
     return sum(1 if 0x20 <= byte <= 0x7E and byte != 0x25 else 3 for byte in detail.encode())

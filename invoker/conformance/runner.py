@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import grpc
 
+from invoker.conformance.evergreen.stage import Stage
 from invoker.conformance.probe import Probe
 from invoker.conformance.scenario import Failure, NotProvided, Scenario
 from invoker.conformance.target import Target
@@ -17,6 +18,8 @@ from invoker.conformance.target import Target
 __all__ = ["Outcome", "Verdict", "run"]
 
 _SCENARIO_S = 180.0
+_PROBES: dict[str, type[Probe]] = {"riff": Probe, "evergreen": Stage}
+_NOUNS = {"riff": "function", "evergreen": "action"}
 
 
 class Verdict(enum.Enum):
@@ -71,9 +74,9 @@ async def run(
 
 
 async def _judge(target: Target, scenario: Scenario) -> tuple[Verdict, Failure | None, str]:
-    if missing := await _missing(target, scenario):
+    probe = _PROBES[scenario.protocol](target, scenario.functions[0])
+    if missing := await _missing(probe, scenario):
         return Verdict.NOT_PROVIDED, None, missing
-    probe = Probe(target, scenario.functions[0])
     try:
         async with asyncio.timeout(_SCENARIO_S):
             await scenario.body(probe)
@@ -109,13 +112,14 @@ def _leaves(group: ExceptionGroup[Failure]) -> Iterator[Failure]:
             yield from _leaves(error)
 
 
-async def _missing(target: Target, scenario: Scenario) -> str:
+async def _missing(probe: Probe, scenario: Scenario) -> str:
     """Why the target cannot be judged by a scenario; empty when it can."""
+    target = probe.target
     if scenario.over_http and target.http_at.of(scenario.functions[0]) is None:
         return f"no --http address for function {scenario.functions[0]}"
     for name in scenario.functions:
         if scenario.over_http and name == scenario.functions[0] and target.grpc_at.of(name) is None:
             continue  # served over HTTP alone: its answer will tell
-        if not await target.provides(name):
-            return f"function {name}"
+        if not await probe.provides(name):
+            return f"{_NOUNS[scenario.protocol]} {name}"
     return ""

@@ -1,19 +1,19 @@
 """Scenarios and their registry: what is sent, what is expected, which requirements it judges.
 
-A scenario is an async function that takes a `Probe` and raises `Failure` when the target behaves otherwise, or
-`NotProvided` when the target does not offer what is judged. Its docstring says what is expected; the report prints it.
+A scenario is an async function that takes a `Probe` (in an Evergreen chapter a `Stage`) and raises `Failure` when the
+target behaves otherwise, or `NotProvided` when the target does not offer what is judged. Its docstring says what is
+expected; the report prints it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Any, TypeAlias
 
-if TYPE_CHECKING:
-    from invoker.conformance.probe import Probe
+__all__ = ["PROTOCOLS", "SCENARIOS", "Failure", "NotProvided", "Scenario", "scenario"]
 
-__all__ = ["SCENARIOS", "Failure", "NotProvided", "Scenario", "scenario"]
+PROTOCOLS = ("riff", "evergreen")
 
 
 class Failure(Exception):
@@ -36,7 +36,8 @@ class NotProvided(Exception):
     """The target does not offer the function or the optional feature that is judged."""
 
 
-Body: TypeAlias = "Callable[[Probe], Awaitable[None]]"
+Body: TypeAlias = Callable[[Any], Awaitable[None]]
+"""Takes the `Probe` of its protocol."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +46,10 @@ class Scenario:
 
     Attributes:
         name: Unique.
-        chapter: Of the catalogue: grammar, input, accept, output, shapes, endings, cancel, flow or http.
-        requirements: ``R-`` ids that it judges.
-        numbers: ``RT-`` ids of the catalogue's scenarios that it carries out.
+        protocol: One of `PROTOCOLS`.
+        chapter: Of the catalogue, the name of its module without ``scenarios_``.
+        requirements: ``R-`` or ``E-`` ids that it judges.
+        numbers: ``RT-`` or ``ET-`` ids of the catalogue's scenarios that it carries out.
         functions: Named functions that the target must provide, the one under test first.
         over_http: Whether it speaks HTTP, else gRPC.
         expects: First line of the docstring.
@@ -55,6 +57,7 @@ class Scenario:
     """
 
     name: str
+    protocol: str
     chapter: str
     requirements: tuple[str, ...]
     numbers: tuple[str, ...]
@@ -77,7 +80,7 @@ def scenario(*ids: str, function: str | tuple[str, ...] = ()) -> Callable[[Body]
     """Register an async function as a scenario.
 
     Args:
-        ids: ``R-`` ids that it judges and ``RT-`` ids that it carries out.
+        ids: ``R-`` or ``E-`` ids that it judges and ``RT-`` or ``ET-`` ids that it carries out.
         function: Named functions it needs; the first one is called when no other is named.
     """
 
@@ -85,12 +88,13 @@ def scenario(*ids: str, function: str | tuple[str, ...] = ()) -> Callable[[Body]
         name = body.__name__
         if name in SCENARIOS:
             raise ValueError(f"two scenarios are named {name}")
-        chapter = body.__module__.rpartition("scenarios_")[2]
+        package, _, chapter = body.__module__.rpartition("scenarios_")
         SCENARIOS[name] = Scenario(
             name=name,
+            protocol="evergreen" if ".evergreen." in package else "riff",
             chapter=chapter.partition("_")[0],
-            requirements=tuple(id_ for id_ in ids if id_.startswith("R-")),
-            numbers=tuple(id_ for id_ in ids if id_.startswith("RT-")),
+            requirements=tuple(id_ for id_ in ids if id_.startswith(("R-", "E-"))),
+            numbers=tuple(id_ for id_ in ids if id_.startswith(("RT-", "ET-"))),
             functions=(function,) if isinstance(function, str) else function,
             over_http=chapter.startswith("http"),
             expects=(body.__doc__ or "").strip().splitlines()[0],

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 import grpc
@@ -23,6 +23,8 @@ _OPTIONS = (
     ("grpc.enable_http_proxy", 0),
 )
 _UNACCEPTABLE = "application/x-invoker-conformance-probe"
+Ask: TypeAlias = Callable[[str], Awaitable[grpc.StatusCode]]
+
 _ABSENT = (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.UNIMPLEMENTED)
 
 
@@ -106,7 +108,7 @@ class Target:
         self.timeout_s = timeout_s
         self.message_bytes = message_bytes
         self._channels: dict[Address, grpc.aio.Channel] = {}
-        self._provided: dict[str, bool] = {}
+        self._provided: dict[tuple[str, str], bool] = {}
 
     def channel(self, function: str) -> grpc.aio.Channel:
         """The shared channel to where a function is served."""
@@ -127,8 +129,13 @@ class Target:
         address = self.grpc_at.of(function)
         return (("invoker-function", function),) if address is not None and address.is_shared else ()
 
-    async def provides(self, function: str) -> bool:
-        """Whether the target serves a function: a StartFrame that no function accepts is sent once, to see.
+    async def provides(self, function: str, *, protocol: str = "riff", ask: Ask | None = None) -> bool:
+        """Whether the target serves a function: what no function accepts is sent once, to see.
+
+        Args:
+            function: In question.
+            protocol: That it is asked for in.
+            ask: Sends it and gives the code of the answer; by default a StartFrame of riff.
 
         Raises:
             Unreachable: Nothing answers at its address.
@@ -136,20 +143,23 @@ class Target:
         address = self.grpc_at.of(function)
         if address is None:
             return False
-        if function not in self._provided:
-            self._provided[function] = await self._answers(function, address)
-        return self._provided[function]
+        key = (protocol, function)
+        if key not in self._provided:
+            await self._connect(address)
+            code = await (ask or self._ask)(function)
+            if code is grpc.StatusCode.UNAVAILABLE:
+                raise Unreachable(f"no gRPC server answers at {address}")
+            # One that hangs until the deadline does provide it: a scenario's business.
+            self._provided[key] = code not in _ABSENT
+        return self._provided[key]
 
-    async def _answers(self, function: str, address: Address) -> bool:
-        await self._connect(address)
+    async def _ask(self, function: str) -> grpc.StatusCode:
         method: Any = self.channel(function).stream_stream(frames.PATH)
         call = method(metadata=self.metadata(function) or None, timeout=self.timeout_s)
         await send(call, frames.start([_UNACCEPTABLE], (), ()).SerializeToString())
         await end_sending(call)
-        code = await call.code()
-        if code is grpc.StatusCode.UNAVAILABLE:
-            raise Unreachable(f"no gRPC server answers at {address}: {await call.details()}")
-        return code not in _ABSENT  # one that hangs until the deadline does provide it: a scenario's business
+        code: grpc.StatusCode = await call.code()
+        return code
 
     async def _connect(self, address: Address) -> None:
         """See that somebody listens: gRPC itself would go on trying."""

@@ -78,7 +78,10 @@ def test_exit_code_2_when_it_cannot_judge(arguments: list[str], text: str, capsy
 
 def test_the_list_names_every_scenario(capsys: pytest.CaptureFixture[str]) -> None:
     """No target is needed for it."""
-    assert main(["--list"]) == 0
+    for protocol in ("riff", "evergreen"):
+        assert main(["--list", "--protocol", protocol]) == 0
+        assert len(capsys.readouterr().out.splitlines()) == len(select(protocol=protocol))
+    assert main(["--list", "--protocol", "all"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == len(SCENARIOS)
 
 

@@ -1,0 +1,1 @@
+"""Tests of the Evergreen chapters of the conformance suite."""
