@@ -1,0 +1,198 @@
+"""MessagePack in nested boxes: each structure is one ``bin`` value with its fields one after another inside.
+
+`Box` reads one, field by field, and takes every form that MessagePack has for a value. What is written are the forms
+that the peers write themselves, since their readers do not take all others: they read integers as signed ones only.
+Text may hold bytes that are no UTF-8, which come and go as surrogates.
+
+Source: docs/reference/action-engine-wire.md, "Layout".
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+
+__all__ = ["FALSE", "NIL", "TRUE", "Box", "WireError", "boxed", "listed", "mapped", "number", "text"]
+
+NIL, FALSE, TRUE = b"\xc0", b"\xc2", b"\xc3"
+
+_LENGTHS = {0xC4: 1, 0xC5: 2, 0xC6: 4, 0xD9: 1, 0xDA: 2, 0xDB: 4, 0xDC: 2, 0xDD: 4}
+_NUMBERS = {
+    0xCC: (1, False), 0xCD: (2, False), 0xCE: (4, False), 0xCF: (8, False),
+    0xD0: (1, True), 0xD1: (2, True), 0xD2: (4, True), 0xD3: (8, True),
+}  # fmt: skip
+_BINS = frozenset({0xC4, 0xC5, 0xC6})
+_TEXTS = frozenset({0xD9, 0xDA, 0xDB})
+_ARRAYS = frozenset({0xDC, 0xDD})
+
+
+class WireError(ValueError):
+    """Bytes that are not what the layout says."""
+
+
+class Box:
+    """Reads the fields of one box, in order.
+
+    Args:
+        data: What is in it.
+    """
+
+    __slots__ = ("_at", "_data", "_end")
+
+    def __init__(self, data: bytes | memoryview) -> None:
+        self._data = memoryview(data)
+        self._at = 0
+        self._end = len(data)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether all of it was read."""
+        return self._at >= self._end
+
+    def box(self) -> Box:
+        """A structure."""
+        return Box(self.binary())
+
+    def box_or_nil(self) -> Box | None:
+        """An optional structure."""
+        return None if self._takes_nil() else self.box()
+
+    def binary(self) -> memoryview:
+        """Bytes; not a copy."""
+        head = self._byte()
+        if head not in _BINS:
+            raise self._unlike("bin", head)
+        return self._slice(self._big(_LENGTHS[head]))
+
+    def text(self) -> str:
+        """Text."""
+        head = self._byte()
+        if 0xA0 <= head <= 0xBF:
+            size = head & 0x1F
+        elif head in _TEXTS:
+            size = self._big(_LENGTHS[head])
+        else:
+            raise self._unlike("str", head)
+        return str(self._slice(size), "utf-8", "surrogateescape")
+
+    def number(self) -> int:
+        """An integer."""
+        head = self._byte()
+        if head <= 0x7F:
+            return head
+        if head >= 0xE0:
+            return head - 0x100
+        form = _NUMBERS.get(head)
+        if form is None:
+            raise self._unlike("integer", head)
+        size, signed = form
+        return int.from_bytes(self._slice(size), "big", signed=signed)
+
+    def number_or_nil(self) -> int | None:
+        """An optional integer."""
+        return None if self._takes_nil() else self.number()
+
+    def flag(self) -> bool:
+        """A truth value."""
+        head = self._byte()
+        if head not in (0xC2, 0xC3):
+            raise self._unlike("bool", head)
+        return head == 0xC3
+
+    def boxes(self) -> Iterable[Box]:
+        """A list of structures."""
+        head = self._byte()
+        if 0x90 <= head <= 0x9F:
+            size = head & 0x0F
+        elif head in _ARRAYS:
+            size = self._big(_LENGTHS[head])
+        else:
+            raise self._unlike("array", head)
+        for _ in range(size):
+            yield self.box()
+
+    def pairs(self) -> Iterable[tuple[str, str]]:
+        """A map: how many pairs, and their texts."""
+        for _ in range(self.number()):
+            yield self.text(), self.text()
+
+    def _takes_nil(self) -> bool:
+        if self._at < self._end and self._data[self._at] == 0xC0:
+            self._at += 1
+            return True
+        return False
+
+    def _byte(self) -> int:
+        at = self._at
+        if at >= self._end:
+            raise WireError(f"the box ends after {self._end} bytes; another field was expected")
+        self._at = at + 1
+        return self._data[at]
+
+    def _big(self, size: int) -> int:
+        return int.from_bytes(self._slice(size), "big")
+
+    def _slice(self, size: int) -> memoryview:
+        at = self._at
+        if size > self._end - at:
+            raise WireError(f"{size} bytes were announced at {at}; the box has {self._end - at} more")
+        self._at = at + size
+        return self._data[at : at + size]
+
+    def _unlike(self, wanted: str, head: int) -> WireError:
+        return WireError(f"byte 0x{head:02x} was met at {self._at - 1}; {wanted} was expected")
+
+
+def boxed(data: bytes) -> bytes:
+    """Bytes or a structure, as ``bin``."""
+    size = len(data)
+    if size < 0xFF:
+        return b"\xc4%c%b" % (size, data)
+    if size < 0xFFFF:
+        return b"\xc5" + struct.pack(">H", size) + data
+    return b"\xc6" + struct.pack(">I", size) + data
+
+
+def text(value: str) -> bytes:
+    """Text, as ``str``."""
+    data = value.encode("utf-8", "surrogateescape")
+    size = len(data)
+    if size < 0x20:
+        return b"%c%b" % (0xA0 | size, data)
+    if size < 0xFF:
+        return b"\xd9%c%b" % (size, data)
+    if size < 0xFFFF:
+        return b"\xda" + struct.pack(">H", size) + data
+    return b"\xdb" + struct.pack(">I", size) + data
+
+
+def number(value: int | None) -> bytes:
+    """An integer in its shortest signed form, or nil."""
+    if value is None:
+        return NIL
+    if -0x20 <= value < 0x20:
+        return struct.pack(">b", value)
+    if -0x80 < value < 0x80:
+        return b"\xd0" + struct.pack(">b", value)
+    if -0x8000 < value < 0x8000:
+        return b"\xd1" + struct.pack(">h", value)
+    if -0x80000000 < value < 0x80000000:
+        return b"\xd2" + struct.pack(">i", value)
+    return b"\xd3" + struct.pack(">q", value)
+
+
+def listed(parts: list[bytes]) -> bytes:
+    """A list of boxes that are packed already."""
+    size = len(parts)
+    if size < 0x10:
+        head = bytes((0x90 | size,))
+    elif size < 0xFFFF:
+        head = b"\xdc" + struct.pack(">H", size)
+    else:
+        head = b"\xdd" + struct.pack(">I", size)
+    return head + b"".join(parts)
+
+
+def mapped(pairs: dict[str, str]) -> bytes:
+    """A map of texts."""
+    return number(len(pairs)) + b"".join(text(name) + text(value) for name, value in pairs.items())

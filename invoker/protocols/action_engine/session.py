@@ -1,0 +1,326 @@
+"""`ActionEngineSession`: one connection of an action-engine peer; each of its actions is an invocation.
+
+Theory. What the peer may say, in any order and any number:
+
+==================  ==================================================================================
+fragment            its chunk is kept in the node; actions that read the node are fed
+fragment __abort__  the session ends at once, without an answer
+action              Open; unknown or malformed ones are told by statuses, and nothing else happens
+empty message       half-close: what runs goes on; an input whose node is not there will never be
+==================  ==================================================================================
+
+and what it is told of each action: items of its outputs, each at the next place of its node; then, in one message, the
+ends of the outputs and the status. An error ends outputs with the status instead. The session closes after the
+half-close, once nothing runs; a message that is none, or an id that is in use, ends it with `farewell`.
+
+Memory: an input is fed a *window* ahead of its function; the rest stays in the nodes until the driver says, by `Wants`,
+that the function has taken most of it. While many bytes wait for functions that are behind, `is_full` asks the door to
+read no more, unless a function waits for an input that is empty: all nodes share one connection, and what it waits for
+may stand behind what nobody takes (the starvation rule, R-129). `resumed` tells the door that it may read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from invoker.core.steps import (
+    Cancel,
+    Close,
+    Emitted,
+    EndInput,
+    Event,
+    Feed,
+    Finished,
+    Open,
+    OutputEnded,
+    Send,
+    Step,
+    Wants,
+)
+from invoker.errors import Cancelled, InvocationError, ProtocolViolation, Status, StatusError
+from invoker.message import EMPTY
+from invoker.protocols.action_engine.box import WireError
+from invoker.protocols.action_engine.items import chunk_of, message_of, texts
+from invoker.protocols.action_engine.nodes import Node, Reader
+from invoker.protocols.action_engine.running import Running
+from invoker.protocols.action_engine.settings import ActionEngineSettings
+from invoker.protocols.action_engine.statuses import status_chunk
+from invoker.protocols.action_engine.store import Store
+from invoker.protocols.action_engine.table import Table, node_id
+from invoker.protocols.action_engine.wire import (
+    ABORT,
+    DISPATCH,
+    HALF_CLOSE,
+    STATUS,
+    Action,
+    Chunk,
+    Fragment,
+    Metadata,
+    WireMessage,
+    decode,
+    encode,
+)
+
+__all__ = ["ActionEngineSession"]
+
+_JSON = Metadata("application/json")
+
+
+class ActionEngineSession:
+    """Translates the messages of one connection.
+
+    Args:
+        table: The actions that there are.
+        metadata: Of the handshake, given to the functions' contexts.
+        settings: Limits.
+
+    Attributes:
+        headers: None are sent.
+        stalled: Inputs that were not fed all there is.
+        is_half_closed: Whether the driver should tell which inputs are waited for.
+        is_full: Whether the door should read no more.
+        resumed: Sent to the door, and not to the peer: it may read again.
+        last_frame: What is said before a normal end: our own half-close.
+    """
+
+    def __init__(self, table: Table, metadata: Mapping[str, str], settings: ActionEngineSettings) -> None:
+        self.headers: tuple[tuple[str, str], ...] = ()
+        self.stalled: set[tuple[str, int]] = set()
+        self.is_full = self.is_half_closed = False
+        self.resumed = object()
+        self.last_frame = HALF_CLOSE
+        self._table = table
+        self._metadata = dict(metadata)
+        self._settings = settings
+        self._store = Store(settings)
+        self._running: dict[str, Running] = {}
+        self._readers: dict[tuple[str, int], Reader] = {}
+        self._starving: set[tuple[str, int]] = set()
+        self._opened = 0
+        self._has_ended = False
+
+    # What the peer says.
+
+    def receive(self, frame: bytes | InvocationError) -> Iterable[Step]:
+        """Translate one message.
+
+        Args:
+            frame: The message, or the error that the door met in its place.
+
+        Raises:
+            ProtocolViolation: It is none, or gives an id that is in use.
+            LimitExceeded: The session would hold too much.
+        """
+        if isinstance(frame, InvocationError):
+            raise frame
+        try:
+            message = decode(frame)
+        except WireError as error:
+            raise ProtocolViolation(f"a message of {len(frame)} bytes is no WireMessage: {error}") from None
+        if not message.fragments and not message.actions:
+            return self.half_close()
+        steps: list[Step] = []
+        for fragment in message.fragments:
+            if fragment.id == ABORT:
+                return self._aborted()
+            self._take(fragment, steps)
+        for action in message.actions:
+            self._accept(action, message, steps)
+        return self._settled(steps)
+
+    def half_close(self) -> Iterable[Step]:
+        """The peer will say no more; what runs goes on."""
+        self._has_ended = self.is_half_closed = True
+        return () if self._running else (Close(),)
+
+    def _aborted(self) -> Iterable[Step]:
+        error = Cancelled("the peer aborted the session")
+        return (*(Cancel(key, error) for key in self._running), Close(error))
+
+    def _take(self, fragment: Fragment, steps: list[Step]) -> None:
+        node = self._store.put(fragment)
+        if node is not None:
+            self._feed_readers(node, steps)
+
+    # Actions.
+
+    def _accept(self, action: Action, message: WireMessage, steps: list[Step]) -> None:
+        if any(one.id == action.id for one in self._running.values()):
+            # Its outputs and its status would have the ids of the one that runs.
+            raise ProtocolViolation(f"an action with the id {action.id!a} is running; give each its own")
+        self._store.check_names(action)
+        if self._table.lists(action.name):
+            steps.append(Send(self._listed(action)))
+            return
+        try:
+            self._open(action, message, steps)
+        except StatusError as error:
+            self._store.abandon(port[1] for port in action.inputs)
+            steps.append(Send(_refused(action, error)))
+
+    def _open(self, action: Action, message: WireMessage, steps: list[Step]) -> None:
+        if len(self._running) >= self._settings.actions_running:
+            raise StatusError(Status.RESOURCE_EXHAUSTED, f"{len(self._running)} actions run in this session already")
+        binding = self._table.bind(action)
+        self._opened += 1
+        key = f"{self._opened}"
+        readers = self._store.attach(key, binding.inputs, set(binding.outputs.values()))
+        metadata = self._metadata | texts(message.headers) | texts(action.headers)
+        steps.append(
+            Open(
+                key,
+                binding.function,
+                ("*/*",) * len(binding.output_names) if binding.output_names else None,
+                binding.input_names,
+                binding.output_names,
+                metadata or EMPTY,
+                bound=binding.bound,
+                by_value=True,
+                unwanted=binding.unwanted,
+            )
+        )
+        steps.append(Send(encode((Fragment(node_id(action.id, DISPATCH), status_chunk(None)),))))
+        self._running[key] = Running(action.id, binding.outputs, readers)
+        for reader in readers:
+            self._readers[key, reader.index] = reader
+            self._feed(reader, steps)
+
+    def _listed(self, action: Action) -> bytes:
+        id = next(iter(action.outputs), ("", node_id(action.id, "actions")))[1]  # noqa: A001 - what it is
+        items = [Chunk(one, metadata=_JSON) for one in self._table.listing()]
+        fragments = [Fragment(id, item, seq, continued=True) for seq, item in enumerate(items)]
+        listing = Running(action.id, {0: id}, [], {0: len(items)})
+        ok = Fragment(node_id(action.id, DISPATCH), status_chunk(None))
+        return encode((ok, *fragments, *listing.ending(None)))
+
+    # Inputs.
+
+    def _feed_readers(self, node: Node, steps: list[Step]) -> None:
+        for reader in list(node.readers):
+            self._feed(reader, steps)
+
+    def _feed(self, reader: Reader, steps: list[Step]) -> bool:
+        """Give the function what is here, as far as the window goes; whether that was anything."""
+        node, place, before = reader.node, (reader.key, reader.index), reader.seq
+        while not reader.is_ended:
+            if node.has_ended_at(reader.seq):
+                reader.is_ended = True
+                steps.append(EndInput(reader.key, reader.index))
+                break
+            item = node.at(reader.seq)
+            if item is None:
+                break
+            if not reader.credit:
+                self.stalled.add(place)
+                break
+            try:
+                message = message_of(item)
+            except StatusError as error:
+                reader.is_ended = True
+                steps.append(Cancel(reader.key, error))
+                break
+            steps.append(Feed(reader.key, reader.index, message))
+            reader.seq += 1
+            reader.credit -= 1
+            self._starving.discard(place)
+        if reader.is_ended:
+            self.stalled.discard(place)
+            self._starving.discard(place)
+        self._store.trim(node)
+        return reader.is_ended or reader.seq > before
+
+    def _wanted(self, event: Wants, steps: list[Step]) -> None:
+        place = (event.id, event.index)
+        reader = self._readers.get(place)
+        if reader is None or reader.is_ended:
+            return
+        reader.credit = self._settings.window
+        self.stalled.discard(place)
+        if self._feed(reader, steps) or not event.waits:
+            return
+        if self._has_ended and not reader.node.is_made_here:
+            reader.is_ended = True
+            text = f"node {reader.node.id!a} is not complete, and the peer has half-closed"
+            steps.append(Cancel(event.id, StatusError(Status.FAILED_PRECONDITION, f"Incomplete Input: {text}")))
+        else:
+            self._starving.add(place)
+
+    # What happens to actions.
+
+    def deliver(self, event: Event) -> Iterable[Step]:
+        """Translate an event of an invocation."""
+        steps: list[Step] = []
+        kind = type(event)
+        if kind is Emitted:
+            self._emitted(event, steps)  # type: ignore[arg-type]
+        elif kind is Wants:
+            self._wanted(event, steps)  # type: ignore[arg-type]
+        elif kind is OutputEnded:
+            self._output_ended(event, steps)  # type: ignore[arg-type]
+        elif kind is Finished:
+            self._finished(event, steps)  # type: ignore[arg-type]
+        return self._settled(steps)
+
+    def _emitted(self, event: Emitted, steps: list[Step]) -> None:
+        running = self._running.get(event.id)
+        fragment = None if running is None else running.item(event.index, chunk_of(event.message))
+        if fragment is not None:
+            self._tell((fragment,), steps)
+
+    def _output_ended(self, event: OutputEnded, steps: list[Step]) -> None:
+        running = self._running.get(event.id)
+        fragment = None if running is None else running.end(event.index)
+        if fragment is not None:
+            self._tell((fragment,), steps)
+
+    def _finished(self, event: Finished, steps: list[Step]) -> None:
+        running = self._running.pop(event.id, None)
+        if running is None:
+            return
+        for reader in running.readers:
+            place = (event.id, reader.index)
+            del self._readers[place]
+            self.stalled.discard(place)
+            self._starving.discard(place)
+        self._tell(running.ending(event.error), steps)
+        self._store.release(running)
+        if self._has_ended and not self._running:
+            steps.append(Close())
+
+    def _tell(self, fragments: tuple[Fragment, ...], steps: list[Step]) -> None:
+        """Send fragments of outputs, and give them to the actions here that read them."""
+        steps.append(Send(encode(fragments)))
+        for fragment in fragments:
+            node = self._store.made_here(fragment)
+            if node is not None:
+                self._feed_readers(node, steps)
+
+    def _settled(self, steps: list[Step]) -> list[Step]:
+        """See whether the door should stop reading, or go on."""
+        high_bytes = self._settings.high_bytes
+        waiting = {self._readers[place].node for place in self.stalled} if self.stalled else ()
+        size = sum(node.size for node in waiting)
+        is_full = not self._starving and size > (high_bytes // 2 if self.is_full else high_bytes)
+        if self.is_full and not is_full:
+            steps.append(Send(self.resumed))
+        self.is_full = is_full
+        self.is_half_closed = self._has_ended or is_full
+        return steps
+
+    def farewell(self, error: InvocationError) -> list[bytes]:
+        """What is left to say when the session ends with an error: a status for each action, and the abort.
+
+        Peers do not show an abort to who waits for an action, so each action gets its status first.
+        """
+        if isinstance(error, Cancelled):
+            return []
+        endings = [encode(running.ending(error)) for running in self._running.values()]
+        self._running.clear()
+        return [*endings, encode((Fragment(ABORT, status_chunk(error)),))]
+
+
+def _refused(action: Action, error: StatusError) -> bytes:
+    """Statuses of an action that was not accepted; whoever reads its outputs sees it, too."""
+    chunk = status_chunk(error)
+    outputs = [Fragment(port[1], chunk) for port in action.outputs]
+    return encode((*outputs, *(Fragment(node_id(action.id, name), chunk) for name in (DISPATCH, STATUS))))

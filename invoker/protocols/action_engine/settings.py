@@ -1,0 +1,33 @@
+"""`ActionEngineSettings`: names, and limits of a session."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+__all__ = ["ActionEngineSettings"]
+
+
+@dataclass(frozen=True, slots=True)
+class ActionEngineSettings:
+    """What an operator may set about sessions; sizes in bytes.
+
+    Attributes:
+        actions: Action name -> name of the function in the catalogue, besides the functions' own names.
+        inputs: Alias of an input -> name of the parameter.
+        session_bytes: That a session may hold of what no function has taken yet; one more ends it.
+        high_bytes: Held for functions that are behind, from which on nothing more is read of the peer.
+        nodes: That a session may know at once.
+        actions_running: At once in one session; one more is refused.
+        name_bytes: Longest id or name, in UTF-8.
+        window: Messages that an input is fed ahead of its function.
+    """
+
+    actions: Mapping[str, str] = field(default_factory=dict)
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    session_bytes: int = 256 * 1024 * 1024
+    high_bytes: int = 4 * 1024 * 1024
+    nodes: int = 10_000
+    actions_running: int = 64
+    name_bytes: int = 1024
+    window: int = 16

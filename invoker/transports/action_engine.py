@@ -1,0 +1,26 @@
+"""Makes the sessions of action-engine peers for the HTTP door."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from invoker.drive.driver import Driver
+from invoker.protocols.action_engine.session import ActionEngineSession
+from invoker.protocols.action_engine.settings import ActionEngineSettings
+from invoker.protocols.action_engine.table import Table
+from invoker.transports.websocket import SocketApp, SocketSettings
+
+__all__ = ["action_engine_app"]
+
+
+def action_engine_app(
+    driver: Driver, settings: ActionEngineSettings | None = None, sockets: SocketSettings | None = None
+) -> SocketApp:
+    """The application that serves the driver's functions as actions."""
+    known = settings or ActionEngineSettings()
+    table = Table((function.spec for function in driver.engine.catalog), known)
+
+    def begin(metadata: Mapping[str, str]) -> ActionEngineSession:
+        return ActionEngineSession(table, metadata, known)
+
+    return SocketApp(driver, begin, sockets or SocketSettings(window=known.window, hard_bytes=known.session_bytes * 2))
