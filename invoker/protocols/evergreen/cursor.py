@@ -43,7 +43,7 @@ class Cursor:
     """
 
     __slots__ = (
-        "_bytes", "_given", "_inner", "_is_sure", "_leaves", "_markers", "_nodes", "_pieces", "_places", "_settings",
+        "_bytes", "_given", "_inner", "_is_reading", "_is_sure", "_leaves", "_markers", "_nodes", "_pieces", "_places", "_settings",
         "_tail", "asked", "awaited", "root",
     )  # fmt: skip
 
@@ -58,7 +58,7 @@ class Cursor:
         self._places = [-1]  # of a leaf: -1 until it is begun
         self._leaves = self._bytes = self._inner = 0
         self._tail = b""
-        self._given = self._is_sure = False
+        self._given = self._is_reading = self._is_sure = False
 
     def next(self) -> Found | str:
         """The next leaf or piece, `WAIT` or `END`.
@@ -101,7 +101,7 @@ class Cursor:
 
     def close(self) -> None:
         """Nobody reads any more."""
-        if self._nodes and self._given and self._nodes[-1].kind == LEAF:
+        if self._nodes and self._is_reading:
             self._nodes[-1].readers -= 1
         self._nodes.clear()
 
@@ -166,6 +166,9 @@ class Cursor:
         return next(one for one in node.references() if not one.is_done)
 
     def _piece(self, node: Node) -> Found | str | None:
+        if not self._is_reading:
+            self._is_reading = True
+            node.readers += 1  # so that its pieces stay as they are
         places, content = self._places, node.content
         while (place := places[-1]) < len(content):
             piece = content[place]
@@ -198,23 +201,20 @@ class Cursor:
         if self._given:
             # A mark of the byte order is one only at the start of a leaf; decoders drop one from each message.
             return node, (_BOM + data if self._pieces == "text" and data.startswith(_BOM) else data)
-        self._begin(node)
+        self._begin()
         return node, data
 
-    def _begin(self, node: Node) -> None:
+    def _begin(self) -> None:
         self._given = True
         self._leaves += 1
         self._check(self._leaves, self._bytes)
-        node.readers += 1
 
     def _last(self, node: Node) -> Found | None:
         rest, given = self._tail, self._given
-        if given:
-            node.readers -= 1
-        else:
-            self._leaves += 1
-            self._check(self._leaves, self._bytes)
-        self._tail, self._given = b"", False
+        node.readers -= 1
+        if not given:
+            self._begin()
+        self._tail, self._given, self._is_reading = b"", False, False
         self._leave()
         return (node, rest) if rest or not given else None
 
