@@ -33,7 +33,7 @@ _SHUTDOWN = cygrpc.CompletionType.queue_shutdown if cygrpc is not None else None
 _SKIPS = 8
 """Turns for which an empty queue is left alone while there is other work."""
 
-_MOST = 128
+_MOST = 512
 """Events of one turn, so that tasks and sockets get theirs."""
 
 
@@ -216,6 +216,7 @@ class Lender:
                 self.is_shut_down = True
                 return
             self._events.append(event)
+            del event  # an ended session must not live on in a variable of a thread that waits (E-003)
             if is_lending:
                 self._is_lent = False
                 if self.is_asleep:
