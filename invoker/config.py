@@ -20,7 +20,9 @@ from invoker.knobs import Knob, flag_of, knob, knob_of, parsed
 __all__ = ["PROTOCOLS", "Config", "Knob", "flag_of", "knob_of", "knobs"]
 
 
-PROTOCOLS = ("riff", "evergreen", "http")
+PROTOCOLS = ("riff", "evergreen", "http", "action-engine")
+
+_SERVED = ("riff", "evergreen", "http")
 
 _BAD_INPUT = ("unknown", "invalid-argument")
 _LOG_FORMATS = ("auto", "text", "json")
@@ -46,8 +48,9 @@ class Config:
         "works with the installed grpcio.", choices=_GRPC_DRIVERS,
     )  # fmt: skip
     protocols: tuple[str, ...] = knob(
-        PROTOCOLS, "INVOKER_PROTOCOLS", parse.some_of(*PROTOCOLS),
-        "What is served, of riff, evergreen and http; the first two share the gRPC door.",
+        _SERVED, "INVOKER_PROTOCOLS", parse.some_of(*PROTOCOLS),
+        "What is served, of riff and evergreen, which share the gRPC door, and http and action-engine, which share the "
+        "HTTP door.",
     )  # fmt: skip
     http: bool = knob(True, "INVOKER_HTTP", parse.switch, "Whether the HTTP door opens.", flag="--no-http")
     reflection: bool = knob(
@@ -156,6 +159,14 @@ class Config:
         "off", "INVOKER_REF_HTTP", parse.hosts,
         "Hosts to which http: and https: references may lead: off, public (public addresses only), or HOST,HOST.",
     )  # fmt: skip
+    socket_path: str = knob(
+        "/", "INVOKER_SOCKET_PATH", parse.path, "Path of the HTTP door under which action-engine clients connect."
+    )
+    socket_origins: tuple[str, ...] = knob(
+        (), "INVOKER_SOCKET_ORIGINS", parse.names,
+        "An origin of web pages that may connect besides those of this host, as https://example.org; * is any.",
+        flag="--socket-origin", many=True,
+    )  # fmt: skip
     http_timeout_s: float = knob(
         0.0, "INVOKER_HTTP_TIMEOUT_S", parse.seconds, "Deadline of an HTTP request (504); 0 means none.", unit="seconds"
     )
@@ -231,6 +242,8 @@ class Config:
             raise ConfigError(
                 "INVOKER_TLS_CLIENT_CA is set without INVOKER_TLS_CERT; mTLS needs a server certificate too"
             )
+        if "action-engine" in self.protocols and not self.serves("http"):
+            raise ConfigError("INVOKER_PROTOCOLS has action-engine without http, whose door it shares")
         if not any(self.serves(one) for one in PROTOCOLS):
             raise ConfigError("INVOKER_PROTOCOLS is http and INVOKER_HTTP is off, so nothing would be served")
         for low, high in (("high_frames", "hard_frames"), ("high_bytes", "hard_bytes")):

@@ -162,6 +162,13 @@ def host(text: str) -> str:
     return text
 
 
+def path(text: str) -> str:
+    """The path of a URL."""
+    if not text.startswith("/") or any(sign in text for sign in "?# "):
+        raise ValueError("a path that starts with /, such as /sessions")
+    return text
+
+
 def names(text: str) -> tuple[str, ...]:
     """Texts between commas."""
     return tuple(one.strip() for one in text.split(",") if one.strip())

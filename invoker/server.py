@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from invoker.transports.grpc import GrpcDoor
     from invoker.transports.http import HttpDoor
     from invoker.transports.methods import Method
+    from invoker.transports.websocket import SocketApp
 
 __all__ = ["Server"]
 
@@ -317,8 +318,26 @@ class Server:
             is_ready=self.is_ready,
             metrics=Metrics(self.numbers).render,
             share_port=self.share_ports,
+            sockets=self._sockets() if config.serves("action-engine") else None,
         )
         self.http_address = await self._http.start()
+
+    def _sockets(self) -> SocketApp:
+        from invoker.protocols.action_engine.settings import ActionEngineSettings
+        from invoker.transports.action_engine import action_engine_app
+        from invoker.transports.websocket import SocketSettings
+
+        config = self.config
+        settings = ActionEngineSettings(self._actions, dict(config.inputs), config.session_bytes, config.high_bytes)
+        sockets = SocketSettings(
+            config.socket_path,
+            config.socket_origins,
+            config.max_message_bytes,
+            config.sessions,
+            hard_bytes=config.session_bytes * 2,
+            window=settings.window,
+        )
+        return action_engine_app(self.driver, settings, sockets)
 
     async def _close_doors(self) -> None:
         if self._http is not None:

@@ -18,7 +18,7 @@ from invoker.drive.pump import pump
 from invoker.errors import Cancelled, DeadlineExceeded, InternalError, Status, StatusError
 from invoker.protocols.riff.http import BodyChunk, Frame, HttpSession, RequestHead, Response, Signature
 
-__all__ = ["HttpApp", "HttpSettings", "IsReady", "Metrics"]
+__all__ = ["Application", "HttpApp", "HttpSettings", "IsReady", "Metrics"]
 
 log = logging.getLogger(__name__)
 
@@ -27,6 +27,7 @@ Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 IsReady: TypeAlias = Callable[[], Awaitable[bool]]
 Metrics: TypeAlias = Callable[[], tuple[str, bytes]]
+Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _READY_S = 5.0
 _BODILESS = frozenset({204, 304})  # these must not say a length (RFC 9110, 8.6)
@@ -63,25 +64,35 @@ class HttpApp:
         settings: Limits in bytes and time.
         is_ready: Whether this process should get traffic.
         metrics: Gives the media type and body of ``/metrics``; None: there is no such path.
+        sockets: Serves WebSocket connections; None: they are refused.
 
     Attributes:
         is_leaving: Whether clients of HTTP/1 are told to connect anew.
     """
 
     def __init__(
-        self, driver: Driver, settings: HttpSettings, *, is_ready: IsReady | None = None, metrics: Metrics | None = None
+        self,
+        driver: Driver,
+        settings: HttpSettings,
+        *,
+        is_ready: IsReady | None = None,
+        metrics: Metrics | None = None,
+        sockets: Application | None = None,
     ) -> None:
         self._driver = driver
         self._settings = settings
         self._is_ready = is_ready
         self._metrics = metrics
+        self._sockets = sockets
         self._signatures = _signatures(driver)
         self.is_leaving = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; ASGI 3."""
         if scope["type"] != "http":
-            if scope["type"] == "websocket":
+            if scope["type"] == "websocket" and self._sockets is not None:
+                await self._sockets(scope, receive, send)
+            elif scope["type"] == "websocket":
                 await send({"type": "websocket.close"})
             return
         exchange = _Exchange(scope, receive, send, self._settings)
