@@ -1,6 +1,10 @@
-"""Call functions of any riff invoker: `RiffClient` for asyncio, `SyncRiffClient` for code without a loop."""
+"""Call functions of others: `RiffClient` any riff invoker, `EvergreenSession` any Evergreen server.
+
+`SyncRiffClient` and `SyncEvergreenSession` are for code without a loop.
+"""
 
 from invoker.client.call import Call, Outputs
+from invoker.client.evergreen import Answer, EvergreenSession, LeafNode, Node, OutputNode, Ref, TreeNode
 from invoker.client.failure import CallFailed, ConnectFailed
 from invoker.client.frames import Received
 from invoker.client.request import Options
@@ -9,14 +13,21 @@ from invoker.client.sync import SyncCall, SyncRiffClient
 from invoker.client.tls import Tls
 
 __all__ = [
+    "Answer",
     "Call",
     "CallFailed",
     "ConnectFailed",
+    "EvergreenSession",
+    "LeafNode",
+    "Node",
     "Options",
+    "OutputNode",
     "Outputs",
     "Received",
+    "Ref",
     "RiffClient",
     "SyncCall",
     "SyncRiffClient",
     "Tls",
+    "TreeNode",
 ]

@@ -91,6 +91,11 @@ class Exchange:
         """Whether the call has ended or was cancelled."""
         return self._over or self._cancelled
 
+    @property
+    def is_connected(self) -> bool:
+        """Whether there was a connection when the call was opened; if not, reading tells why."""
+        return self._connected
+
     async def open(self) -> None:
         """Start the call and wait for the connection, or until it is clear that there will be none.
 

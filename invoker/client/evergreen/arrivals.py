@@ -1,0 +1,277 @@
+"""`Arrivals`: the nodes that a server sends, put together from fragments in any order; `Cursor` reads one of them.
+
+Theory. Nothing here waits: fragments go in, parts come out. A node is a leaf (parts are payloads) or interior (parts
+are ids of children); its parts are those below the first gap in its seqs. What a node is for decides what is kept::
+
+    node       becomes so by                             its parts
+    ---------  ----------------------------------------  ---------------------------------------------------------
+    orphan     a fragment, before anybody lists the id   held
+    listed     being an output, or a child of such       held until they were read once, then released
+    kept       being listed twice, or below such a node  held until the session ends, to be read any number of times
+    dropped    its reader went away                      released, now and when more come; so are its children's
+
+What the peer must not do (E-103 and "Fragments" of docs/reference/evergreen.md) is `BadNode`, in words for its author.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Final
+
+from invoker._pb.evergreen import evergreen_pb2 as pb
+
+__all__ = ["END", "Arrivals", "BadNode", "Cursor", "End", "Part", "Reference"]
+
+COST_BYTES = 128
+"""What a fragment or a child counts besides its payload, so that empty ones are not free."""
+
+_SHOWN = 64
+
+
+class BadNode(Exception):
+    """The peer sent nodes that no peer may send; the text says which rule it broke."""
+
+
+class Reference(str):
+    """A URI in the place of bytes."""
+
+    __slots__ = ()
+
+
+class End:
+    """What a cursor gives when the whole node was read."""
+
+
+END: Final = End()
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A piece of a leaf.
+
+    Attributes:
+        metadata: Of the leaf.
+        payload: Bytes or a reference; None: the leaf ends here.
+    """
+
+    metadata: pb.ChunkMetadata
+    payload: bytes | Reference | None
+
+
+@dataclass(slots=True, eq=False)
+class _Node:
+    id: str
+    is_leaf: bool | None = None
+    metadata: pb.ChunkMetadata | None = None
+    parts: deque[bytes | Reference | str] = field(default_factory=deque)
+    released: int = 0  # parts that were read and are not there any more
+    next_seq: int = 0
+    early: dict[int, pb.NodeFragment] = field(default_factory=dict)
+    final_seq: int | None = None
+    is_listed: bool = False
+    is_kept: bool = False
+    is_dropped: bool = False
+
+    @property
+    def is_complete(self) -> bool:
+        return self.final_seq is not None and self.next_seq > self.final_seq
+
+
+class Arrivals:
+    """All nodes of a session that came from the peer.
+
+    Attributes:
+        held_bytes: What is held of them, bookkeeping included.
+    """
+
+    def __init__(self) -> None:
+        self.held_bytes = 0
+        self._nodes: dict[str, _Node] = {}
+
+    def list(self, id_: str) -> None:
+        """Say that a node will be read once: an output, or a child of a node that is read."""
+        node = self._node(id_)
+        if node.is_listed:
+            self._keep(node)
+        node.is_listed = True
+
+    def drop(self, id_: str) -> None:
+        """Release a node, and what is below it, for good; whoever is kept stays."""
+        waiting = [id_]
+        while waiting:
+            node = self._node(waiting.pop())
+            if node.is_kept or node.is_dropped:
+                continue
+            node.is_listed = node.is_dropped = True
+            self.held_bytes -= sum(_size(part) for part in node.parts)
+            if not node.is_leaf:
+                waiting.extend(str(part) for part in node.parts)
+            node.released += len(node.parts)
+            node.parts.clear()
+
+    def is_complete(self, id_: str) -> bool:
+        """Whether all fragments of a node are here; its children are another matter."""
+        return id_ in self._nodes and self._nodes[id_].is_complete
+
+    def missing(self, id_: str) -> str:
+        """Say what a node lacks."""
+        node = self._nodes.get(id_)
+        if node is None or not (node.next_seq or node.early):
+            return "never came"
+        if node.early:
+            return f"has no seq {node.next_seq}, though later ones came"
+        return f"never ended after seq {node.next_seq - 1}"
+
+    def receive(self, fragment: pb.NodeFragment) -> None:
+        """Take one fragment.
+
+        Raises:
+            BadNode: No peer may send it.
+        """
+        seq = fragment.seq
+        if not fragment.id:
+            raise BadNode("a fragment without an id")
+        node = self._node(fragment.id)
+        if seq < 0:
+            raise BadNode(f"{_called(node)} with the negative seq {seq}")
+        if seq < node.next_seq or seq in node.early:
+            return  # E-019: the first one counts
+        self._check(node, fragment)
+        node.early[seq] = fragment
+        self.held_bytes += _weight(fragment)
+        while (ready := node.early.pop(node.next_seq, None)) is not None:
+            self.held_bytes -= _weight(ready)
+            self._append(node, ready)
+            node.next_seq += 1
+
+    def _check(self, node: _Node, fragment: pb.NodeFragment) -> None:
+        seq, called = fragment.seq, _called(node)
+        if node.final_seq is not None and seq > node.final_seq:
+            raise BadNode(f"{called} with seq {seq} beyond its final seq {node.final_seq}")
+        if not fragment.continued:
+            highest = max(node.early, default=node.next_seq - 1)
+            if highest > seq:
+                raise BadNode(f"{called} with final seq {seq}, but seq {highest} has come before")
+            node.final_seq = seq
+        has_chunk = fragment.HasField("chunk_fragment")
+        if has_chunk and fragment.child_ids:
+            raise BadNode(f"{called} with children and a chunk in seq {seq}")
+        if (has_chunk and node.is_leaf is False) or (fragment.child_ids and node.is_leaf):
+            raise BadNode(f"{called} as a leaf and as an interior node")
+        if has_chunk or fragment.child_ids:
+            node.is_leaf = has_chunk
+        if has_chunk and seq > 0 and fragment.chunk_fragment.HasField("metadata"):
+            raise BadNode(f"{called} with metadata in seq {seq}; they stand at seq 0 only")
+        if not all(fragment.child_ids):
+            raise BadNode(f"{called} with a child that has no id")
+
+    def _append(self, node: _Node, fragment: pb.NodeFragment) -> None:
+        chunk = fragment.chunk_fragment
+        if chunk.HasField("metadata"):
+            node.metadata = chunk.metadata
+        parts: list[bytes | Reference | str] = list(fragment.child_ids)
+        if chunk.WhichOneof("payload") == "ref":
+            parts.append(Reference(chunk.ref))
+        elif chunk.data:
+            parts.append(chunk.data)
+        if node.is_leaf and parts and node.metadata is None:
+            raise BadNode(f"{_called(node)} with bytes, but without metadata at seq 0")
+        for child in fragment.child_ids:
+            if node.is_dropped:
+                self.drop(child)
+                continue
+            self.list(child)
+            if node.is_kept:
+                self._keep(self._node(child))
+        if node.is_dropped:
+            node.released += len(parts)
+        else:
+            node.parts.extend(parts)
+            self.held_bytes += sum(_size(part) for part in parts)
+
+    def _keep(self, node: _Node) -> None:
+        waiting = [node]
+        while waiting:
+            node = waiting.pop()
+            if not node.is_kept:
+                node.is_kept = True
+                if node.is_leaf is False:
+                    waiting.extend(self._node(str(part)) for part in node.parts)
+
+    def _node(self, id_: str) -> _Node:
+        node = self._nodes.get(id_)
+        if node is None:
+            node = self._nodes[id_] = _Node(id_)
+        return node
+
+    def _take(self, node: _Node, position: int) -> bytes | Reference | str | None:
+        """The part at a position, released unless the node is kept; None when it has not come."""
+        if position < node.released:
+            raise BadNode(f"{_called(node)} listed again after it was read, when it is not held any more")
+        if position - node.released >= len(node.parts):
+            return None
+        part = node.parts[position - node.released]
+        if not node.is_kept:
+            node.parts.popleft()
+            node.released += 1
+            self.held_bytes -= _size(part)
+        return part
+
+
+class Cursor:
+    """Reads a node depth first, from left to right, as far as it has come (E-062).
+
+    Attributes:
+        waits_for: The id of the node that `step` needs more of.
+    """
+
+    def __init__(self, arrivals: Arrivals, root: str) -> None:
+        self._arrivals = arrivals
+        self._path: dict[str, int] = {root: 0}  # of ids to positions: a dict keeps their order, and finds cycles
+        self.waits_for = root
+
+    def step(self) -> Part | End | None:
+        """The next part; None when it has not come yet.
+
+        Raises:
+            BadNode: A node includes itself, or was released.
+        """
+        nodes = self._arrivals
+        while self._path:
+            id_ = next(reversed(self._path))
+            node = nodes._node(id_)  # noqa: SLF001 - a cursor is the reading half of the arrivals
+            part = nodes._take(node, self._path[id_])  # noqa: SLF001 - as above
+            if part is not None:
+                self._path[id_] += 1
+                if node.is_leaf:
+                    assert node.metadata is not None, "_append() checked it"
+                    return Part(node.metadata, part if isinstance(part, bytes) else Reference(part))
+                if part in self._path:
+                    raise BadNode(f"{_called(node)} which includes itself")
+                self._path[str(part)] = 0
+            elif node.is_complete:
+                del self._path[id_]
+                if node.metadata is not None:
+                    return Part(node.metadata, None)
+            else:
+                self.waits_for = id_
+                return None
+        return END
+
+    def drop(self) -> None:
+        """Release what was not read."""
+        while self._path:
+            self._arrivals.drop(self._path.popitem()[0])
+
+
+def _weight(fragment: pb.NodeFragment) -> int:
+    return COST_BYTES * (1 + len(fragment.child_ids)) + len(fragment.chunk_fragment.data)
+
+
+def _size(part: bytes | str) -> int:
+    return COST_BYTES + len(part)
+
+
+def _called(node: _Node) -> str:
+    return f"node {node.id[:_SHOWN]!r}"

@@ -1,0 +1,182 @@
+"""Media types at the client's end: values to bytes and back, and what travels beside them as metadata of a chunk."""
+
+from __future__ import annotations
+
+import base64
+import codecs
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from google.protobuf.any_pb2 import Any as PackedAny
+from google.protobuf.message import DecodeError as WireError
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from invoker._pb.evergreen import evergreen_pb2 as pb
+from invoker.codecs import Registry
+from invoker.errors import NotAcceptable, UnsupportedMediaType
+from invoker.mediatypes import parse
+from invoker.message import EMPTY, Headers, Message
+
+__all__ = [
+    "STATUS_TYPE",
+    "Ref",
+    "charset_of",
+    "decode",
+    "encode",
+    "headers_of",
+    "is_bytes",
+    "is_marker",
+    "is_text",
+    "metadata_of",
+]
+
+OCTETS = "application/octet-stream"
+JSON = "application/json"
+TEXT = "text/plain"
+STATUS_TYPE = "google.rpc.Status"
+
+# E-046: markup that is text without being called so.
+_MARKUP = {"application/x-latex", "application/x-tex", "application/javascript", "application/xml", "application/yaml"}
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """Content that lies elsewhere; the server fetches it as its policy allows.
+
+    Attributes:
+        uri: Such as ``data:text/plain;base64,...`` or ``https://...``.
+        media_type: Of the content, whatever the place says it is.
+        headers: As for a `Message`: role, original-file-name, capture-time, experimental.
+    """
+
+    uri: str
+    media_type: str = OCTETS
+    headers: Mapping[str, str] = field(default_factory=Headers)
+
+
+def encode(value: object, media_type: str, registry: Registry) -> tuple[bytes, str]:
+    """Bytes and media type of a value: ``str`` is text, bytes-like are bytes, all else is JSON unless a type is given.
+
+    Raises:
+        NotAcceptable: There is no codec for the media type.
+        EncodeError: The value cannot be what its media type says.
+    """
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value), media_type or OCTETS
+    wanted = media_type or (TEXT if isinstance(value, str) else JSON)
+    if isinstance(value, str) and is_text(wanted):
+        return value.encode(charset_of(wanted)), wanted
+    try:
+        offers = registry.offers(wanted)
+    except NotAcceptable:
+        raise NotAcceptable(f"no codec makes {wanted!r} of {type(value).__name__}; give bytes") from None
+    return registry.encoder(offers, value)(value).payload, wanted
+
+
+def decode(payload: bytes, media_type: str, registry: Registry) -> Any:
+    """The value of a whole leaf: text is ``str``, a type without a codec stays bytes.
+
+    Raises:
+        DecodeError: The type has a codec, which refused the payload.
+        UnicodeDecodeError: Text is not in its charset.
+    """
+    if is_text(media_type):
+        return payload.decode(charset_of(media_type))
+    try:
+        decoder = registry.decoder(media_type, Any)
+    except UnsupportedMediaType:
+        return payload
+    return decoder(Message(payload, EMPTY, media_type))
+
+
+def is_text(media_type: str) -> bool:
+    """Whether bytes of a type are text that may be read piece by piece (E-046)."""
+    try:
+        parsed = parse(media_type)
+    except ValueError:
+        return False
+    return parsed.type == "text" or parsed.essence in _MARKUP
+
+
+def is_bytes(media_type: str, registry: Registry) -> bool:
+    """Whether bytes of a type are handed on as they are, so that they may be read piece by piece."""
+    try:
+        registry.decoder(media_type, Any)
+    except UnsupportedMediaType:
+        return not is_text(media_type)
+    return parse(media_type or OCTETS).essence == OCTETS
+
+
+def is_marker(media_type: str) -> bool:
+    """Whether a leaf says something about the conversation and has no content, as EndOfTurn (E-049)."""
+    try:
+        parsed = parse(media_type)
+    except ValueError:
+        return False
+    return parsed.essence == "application/x-protobuf" and parsed.param("type") == "EndOfTurn"
+
+
+def charset_of(media_type: str) -> str:
+    """The charset of a text type; UTF-8 where there is none that Python knows."""
+    try:
+        return codecs.lookup(parse(media_type).charset or "utf-8").name
+    except (LookupError, ValueError):
+        return "utf-8"
+
+
+def metadata_of(media_type: str, headers: Mapping[str, str]) -> pb.ChunkMetadata:
+    """The metadata that carry a media type and the headers of a message.
+
+    Raises:
+        ValueError: A header has no place in the metadata of a chunk, or not the form that it needs.
+    """
+    made = pb.ChunkMetadata(mimetype=media_type)
+    for name, value in headers.items():
+        match name.lower():
+            case "role":
+                made.role = value
+            case "original-file-name":
+                made.original_file_name = value
+            case "capture-time":
+                made.capture_time.CopyFrom(_time(value))
+            case "experimental":
+                made.experimental.extend(_anys(value))
+            case _:
+                known = "role, original-file-name, capture-time and experimental"
+                raise ValueError(f"header {name!r} cannot travel with a chunk, which carries {known}")
+    return made
+
+
+def headers_of(metadata: pb.ChunkMetadata) -> Headers:
+    """What metadata say besides the media type."""
+    found = {}
+    if metadata.role:
+        found["role"] = metadata.role
+    if metadata.original_file_name:
+        found["original-file-name"] = metadata.original_file_name
+    if metadata.HasField("capture_time"):
+        with contextlib.suppress(ValueError):  # out of the range of dates: as good as none
+            found["capture-time"] = metadata.capture_time.ToJsonString()
+    if metadata.experimental:
+        found["experimental"] = ",".join(
+            base64.b64encode(one.SerializeToString()).decode() for one in metadata.experimental
+        )
+    return Headers(found)
+
+
+def _time(text: str) -> Timestamp:
+    made = Timestamp()
+    try:
+        made.FromJsonString(text)
+    except ValueError:
+        raise ValueError(f"capture-time {text!r} is not as in 2026-01-31T12:00:00Z (RFC 3339)") from None
+    return made
+
+
+def _anys(text: str) -> list[PackedAny]:
+    try:
+        return [PackedAny.FromString(base64.b64decode(one, validate=True)) for one in text.split(",")]
+    except (ValueError, WireError):
+        raise ValueError("experimental is the base64 of serialised google.protobuf.Any, with commas between") from None

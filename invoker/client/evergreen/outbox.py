@@ -1,0 +1,86 @@
+"""`Outbox`: what a session still has to send, in order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, Callable
+
+__all__ = ["HIGH_BYTES", "Outbox"]
+
+HIGH_BYTES = 1 << 20
+"""Whoever streams into a node waits while so much is unsent. What an action was given whole its caller holds anyway."""
+
+JOIN_BYTES = 1 << 16
+"""Small messages travel as one up to this size: joined bytes are a message that has the fragments of both."""
+
+
+class Outbox:
+    """Serialised SessionMessages between those who have something to send and the one who sends it.
+
+    Args:
+        on_close: Told when nothing is sent any more.
+    """
+
+    def __init__(self, on_close: Callable[[], None]) -> None:
+        self._on_close = on_close
+        self._messages: deque[bytes] = deque()
+        self._bytes = 0
+        self._is_ended = False
+        self.is_closed = False
+        self._filled = asyncio.Event()
+        self._room = asyncio.Event()
+
+    def put(self, message: bytes) -> None:
+        """Add a message; nothing is sent once the call is over."""
+        if not self.is_closed:
+            self._messages.append(message)
+            self._bytes += len(message)
+            self._filled.set()
+
+    async def room(self) -> None:
+        """Wait while too much is unsent; comes back at once when nothing is sent any more."""
+        while self._bytes >= HIGH_BYTES and not self.is_closed:
+            self._room.clear()
+            await self._room.wait()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether `room` would wait."""
+        return self._bytes >= HIGH_BYTES and not self.is_closed
+
+    def end(self) -> None:
+        """Say that nothing more will be added."""
+        self._is_ended = True
+        self._filled.set()
+
+    def close(self) -> None:
+        """Drop what is unsent and let everybody go on who waits."""
+        self.is_closed = True
+        self._messages.clear()
+        self._bytes = 0
+        self._room.set()
+        self._on_close()
+
+    async def feed(self) -> AsyncGenerator[bytes, None]:
+        """The messages, until the end was said."""
+        try:
+            while self._messages or not self._is_ended:
+                if self._messages:
+                    yield self._joined()
+                else:
+                    self._filled.clear()
+                    await self._filled.wait()
+        finally:
+            self.close()
+
+    def _joined(self) -> bytes:
+        first = self._messages.popleft()
+        size = len(first)
+        found = [first]
+        while self._messages and size + len(self._messages[0]) <= JOIN_BYTES:
+            found.append(self._messages.popleft())
+            size += len(found[-1])
+        self._bytes -= size
+        self._room.set()
+        return b"".join(found)
