@@ -1,7 +1,7 @@
 """The functions that the Evergreen chapters of the conformance suite call.
 
-``python -m invoker functions.conformance_evergreen`` serves them all. Their contract, so that others can provide them in
-any language, is ``docs/reference/conformance.md``.
+``python -m invoker functions.conformance_evergreen`` serves them all. Their contract, so that others can provide them
+in any language, is ``docs/reference/conformance.md``.
 """
 
 from __future__ import annotations

@@ -101,3 +101,12 @@ def test_junit_has_a_case_a_scenario() -> None:
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("3", "1", "1")
     assert [case.get("classname") for case in suite] == ["riff.grammar", "riff.grammar", "riff.shapes"]
     assert [[child.tag for child in case] for case in suite] == [["failure"], ["skipped"], []]
+
+
+def test_both_protocols_have_their_rows() -> None:
+    """The title names them, and each scenario its own."""
+    both = Report([outcome("single_text", Verdict.FAIL)], target="here", protocols=["riff", "evergreen"])
+    assert len(both.rows) == 163 + 131
+    assert both.title == "riff and evergreen conformance of here"
+    assert "breaks:   E-001 One StartSession call is one session" in both.text()
+    assert 'classname="evergreen.session"' in both.junit()

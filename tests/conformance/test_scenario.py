@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 import invoker.conformance
+from invoker.conformance import select
+from invoker.conformance.evergreen.requirements import REQUIREMENTS as EVERGREEN
 from invoker.conformance.probe import Probe
-from invoker.conformance.requirements import REQUIREMENTS
-from invoker.conformance.scenario import SCENARIOS, scenario
+from invoker.conformance.requirements import REQUIREMENTS as RIFF
+from invoker.conformance.scenario import PROTOCOLS, SCENARIOS, scenario
 
 DOCUMENT = Path(invoker.conformance.__file__).parents[2] / "docs" / "reference" / "conformance.md"
 
@@ -21,8 +23,9 @@ def test_every_scenario_says_what_it_expects_and_judges() -> None:
         assert each.expects.endswith("."), each.name
         assert each.requirements, each.name
         assert each.functions, each.name
-        assert set(each.requirements) <= REQUIREMENTS.keys(), each.name
-        assert all(re.fullmatch(r"RT-\d\d", number) for number in each.numbers), each.name
+        known, number = (RIFF, r"RT-\d\d") if each.protocol == "riff" else (EVERGREEN, r"ET-\d\d")
+        assert set(each.requirements) <= known.keys(), each.name
+        assert all(re.fullmatch(number, one) for one in each.numbers), each.name
 
 
 def test_every_scenario_of_the_catalogue_is_carried_out() -> None:
@@ -33,8 +36,9 @@ def test_every_scenario_of_the_catalogue_is_carried_out() -> None:
 
 def test_every_named_function_is_documented() -> None:
     """Others provide them from the document alone."""
-    documented = set(re.findall(r"^\| `(\w+)` \|", DOCUMENT.read_text(), flags=re.MULTILINE))
-    assert documented == {name for each in SCENARIOS.values() for name in each.functions}
+    for protocol, text in zip(PROTOCOLS, DOCUMENT.read_text().split("\n## The named actions"), strict=True):
+        documented = set(re.findall(r"^\| `(\w+)` \|", text, flags=re.MULTILINE))
+        assert documented == {name for each in select(protocol=protocol) for name in each.functions}
 
 
 def test_a_name_can_be_taken_only_once() -> None:

@@ -75,7 +75,6 @@ class Outputs:
         self._declared: set[str] = set()
         self._ours: set[str] = set()
         self._children: set[str] = set()
-        self.extensions: set[str] = set()
         self.fragments = 0
 
     def sent(self, message: pb.SessionMessage) -> None:
@@ -87,18 +86,12 @@ class Outputs:
             self._ours.update(one.id for one in action.inputs)
             self._declared.update(one.id for one in action.outputs)
 
-    def take(self, message: pb.SessionMessage) -> None:
-        """Judge a message of the server and keep its fragments.
+    def take(self, fragment: pb.NodeFragment) -> None:
+        """Judge a fragment of the server and keep it.
 
         Raises:
             Broken: It breaks a rule.
         """
-        if message.actions:
-            raise Broken(f"the action {shown(message.actions[0])}", "no action from the server (E-015)")
-        for fragment in message.node_fragments:
-            self._take(fragment)
-
-    def _take(self, fragment: pb.NodeFragment) -> None:
         text = f"the fragment {shown(fragment)}"
         node = self._nodes.setdefault(fragment.id, _Node())
         if fragment.id not in self._declared and fragment.id not in self._children:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -221,20 +221,23 @@ class Session:
                 data = grpc.aio.EOF
             if data is grpc.aio.EOF:
                 raise await self._ending()
-            self._take(data)
-        return self._ready.popleft()
+            self._ready.extend(self._parsed(data))
+        fragment = self._ready.popleft()
+        try:
+            self.outputs.take(fragment)
+        except Broken as broken:
+            raise self.failure(broken.met, broken.expected) from None
+        return fragment
 
-    def _take(self, data: bytes) -> None:
+    def _parsed(self, data: bytes) -> Iterable[pb.NodeFragment]:
         try:
             whole = pb.SessionMessage.FromString(data)
         except DecodeError as error:
             met = f"the bytes {bytes_text.preview(data)}: {error}"
             raise self.failure(met, "a SessionMessage") from None
-        try:
-            self.outputs.take(whole)
-        except Broken as broken:
-            raise self.failure(broken.met, broken.expected) from None
-        self._ready.extend(whole.node_fragments)
+        if whole.actions:
+            raise self.failure(f"the action {shown(whole.actions[0])}", "no action from the server (E-015)")
+        return whole.node_fragments
 
     async def _ending(self) -> Ending:
         code = await self._call.code()
