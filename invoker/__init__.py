@@ -7,7 +7,7 @@ from invoker.codecs import Codec, codec
 from invoker.context import Context
 from invoker.errors import InputCancelled, Status, StatusError, StopInvocation
 from invoker.function import function
-from invoker.message import Headers, Message, Output
+from invoker.message import Headers, Message, Output, Ref
 from invoker.tee import tee
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "InputCancelled",
     "Message",
     "Output",
+    "Ref",
     "Status",
     "StatusError",
     "StopInvocation",

@@ -11,7 +11,10 @@ from typing import Any, Generic, TypeVar, overload
 
 import msgspec
 
-__all__ = ["EMPTY", "Headers", "Message", "Output", "as_headers"]
+__all__ = ["EMPTY", "REFERENCE", "Headers", "Message", "Output", "Ref", "as_headers"]
+
+REFERENCE = "reference"
+"""The header of a message whose content lies elsewhere; its value is the URI."""
 
 T = TypeVar("T")
 
@@ -92,6 +95,21 @@ class Message(msgspec.Struct, Generic[T], frozen=True):
     payload: T
     headers: Mapping[str, str] = EMPTY
     media_type: str = ""
+
+
+class Ref(msgspec.Struct, frozen=True):
+    """A value that lies elsewhere: given instead of its bytes, for peers that fetch it themselves.
+
+    In an Evergreen session it is sent as a chunk with ``ref``; riff peers get an empty payload with the header
+    ``reference``.
+
+    Attributes:
+        uri: Where it lies; absolute.
+        media_type: Of what lies there.
+    """
+
+    uri: str
+    media_type: str = "application/octet-stream"
 
 
 class Output(msgspec.Struct, frozen=True):

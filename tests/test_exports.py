@@ -17,6 +17,7 @@ TOP = {
     "Message",
     "Output",
     "Status",
+    "Ref",
     "StatusError",
     "StopInvocation",
     "codec",

@@ -130,7 +130,9 @@ class Engine:
         input_specs = _input_specs(spec, command)
         output_specs, accepts = _output_specs(spec, command)
         budget = Budget(limits)
-        inputs = [InputStream(index, one, registry, budget) for index, one in enumerate(input_specs)]
+        inputs = [
+            InputStream(index, one, registry, budget, is_open=command.by_value) for index, one in enumerate(input_specs)
+        ]
         outputs: list[OutputStream | UnwantedOutput] = []
         for index, one in enumerate(output_specs):
             name = command.output_names[index] if command.output_names else one.name

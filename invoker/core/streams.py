@@ -27,10 +27,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from invoker.codecs import Offer, Registry
-from invoker.errors import EncodeError, InputCancelled, InvocationError, LimitExceeded
+from invoker.codecs.open import open_decoder
+from invoker.errors import EncodeError, InputCancelled, InvocationError, LimitExceeded, UnsupportedMediaType
 from invoker.mediatypes import MediaType, parse, rank
-from invoker.message import EMPTY, Message
-from invoker.spec import IGNORED, StreamSpec
+from invoker.message import EMPTY, REFERENCE, Message, Ref
+from invoker.spec import IGNORED, StreamSpec, Take
 
 __all__ = ["Budget", "InputStream", "Limits", "OutputStream", "StreamStatistics"]
 
@@ -114,9 +115,13 @@ class InputStream:
         waiters: How many readers wait on this input because it was empty; kept by the driver.
     """
 
-    __slots__ = ("_decoders", "_registry", "budget", "error", "fed", "index", "is_ended", "queue", "spec", "waiters")
+    __slots__ = (
+        "_decoders", "_is_open", "_registry", "budget", "error", "fed", "index", "is_ended", "queue", "spec", "waiters",
+    )  # fmt: skip
 
-    def __init__(self, index: int, spec: StreamSpec, registry: Registry, budget: Budget) -> None:
+    def __init__(
+        self, index: int, spec: StreamSpec, registry: Registry, budget: Budget, *, is_open: bool = False
+    ) -> None:
         self.index = index
         self.spec = spec
         self.budget = budget
@@ -126,6 +131,7 @@ class InputStream:
         self.waiters = 0
         self.fed = 0
         self._registry = registry
+        self._is_open = is_open  # to media types without a codec
         self._decoders: dict[str, Decode] = {}
 
     def feed(self, message: Message[bytes]) -> None:
@@ -149,7 +155,13 @@ class InputStream:
     def _decoder(self, media_type: str) -> Decode:
         if self.spec.type is IGNORED:
             return _nothing  # nobody reads the payload, so any will do
-        return self._registry.decoder(media_type, self.spec.type, index=self.index)
+        try:
+            return self._registry.decoder(media_type, self.spec.type, index=self.index)
+        except UnsupportedMediaType as error:
+            if not self._is_open:
+                raise
+            type_ = Any if self.spec.take is Take.MESSAGE else self.spec.type  # a Message takes whatever comes (E-047)
+            return open_decoder(media_type, type_, index=self.index, error=error)
 
     def take(self) -> tuple[Decode, Message[bytes]] | None:
         """Take the oldest message with its decoder, or None when none is here.
@@ -239,6 +251,8 @@ class OutputStream:
             return self._encode_message(value)
         encode = self._encoders.get(type(value))
         if encode is None:
+            if type(value) is Ref:
+                return _reference(value, self.index)
             offers = self._offers_by_value(value) if self._by_value else self._offers
             encode = self._registry.encoder(offers, value, index=self.index)
             self._encoders[type(value)] = encode
@@ -252,6 +266,9 @@ class OutputStream:
 
     def _encode_message(self, message: Message[Any]) -> Message[bytes]:
         headers = wire_headers(message.headers, self.index) if message.headers else EMPTY
+        if type(message.payload) is Ref:
+            encoded = _reference(message.payload, self.index)
+            return Message(b"", {**headers, **encoded.headers}, encoded.media_type)
         if message.media_type:
             encoded = self._encode_as(message.payload, message.media_type)
         elif type(message.payload) is Message:
@@ -290,6 +307,19 @@ class OutputStream:
 
 def _nothing(_: Message[bytes]) -> None:
     return None
+
+
+def _reference(value: Ref, index: int) -> Message[bytes]:
+    """A message whose content lies elsewhere.
+
+    Raises:
+        EncodeError: Its media type is none, or its URI not fit for the wire.
+    """
+    try:
+        media_type = parse(value.media_type)
+    except (ValueError, TypeError, AttributeError) as error:
+        raise EncodeError(f"output #{index} was given a Ref of type {value.media_type!a}: {error}") from None
+    return Message(b"", wire_headers({REFERENCE: value.uri}, index), str(media_type))
 
 
 def wire_headers(headers: Any, index: int) -> dict[str, str]:

@@ -17,8 +17,8 @@ from invoker.errors import (
     NotAcceptable,
     UnsupportedMediaType,
 )
-from invoker.message import Message
-from invoker.spec import IGNORED, StreamSpec
+from invoker.message import Message, Ref
+from invoker.spec import IGNORED, StreamSpec, Take
 
 REGISTRY = builtin(entry_points=False)
 
@@ -240,3 +240,44 @@ def test_R108_headers_unfit_for_the_wire_are_errors(headers):
 def test_R108_headers_become_text():
     """Unicode and empty values are kept, everything else goes through str()."""
     assert wire_headers({"Ünï": "日本", "n": 5, "empty": ""}, 0) == {"Ünï": "日本", "n": "5", "empty": ""}
+
+
+def test_E059_a_ref_is_sent_as_its_uri() -> None:
+    """E-059: a Ref is a message without bytes whose header says where they lie; its own headers stay."""
+    output = OutputStream(0, "out", "*/*", builtin(), by_value=True)
+    made = output.encode(Ref("https://example.org/a.png", "image/png"))
+    assert (made.payload, dict(made.headers), made.media_type) == (
+        b"",
+        {"reference": "https://example.org/a.png"},
+        "image/png",
+    )
+    wrapped = output.encode(Message(Ref("file:///a"), {"role": "model"}))
+    assert dict(wrapped.headers) == {"role": "model", "reference": "file:///a"}
+    with pytest.raises(EncodeError, match="no type"):
+        output.encode(Ref("https://example.org/", "no type"))
+
+
+@pytest.mark.parametrize(
+    ("type_", "take", "media_type", "value"),
+    [
+        (str, Take.PAYLOAD, "text/markdown", "x"),
+        (bytes, Take.PAYLOAD, "image/png", b"x"),
+        (str, Take.MESSAGE, "image/png", b"x"),
+        (str, Take.MESSAGE, "application/x-protobuf; type=EndOfTurn", b"x"),
+    ],
+)
+def test_E047_an_open_input_takes_types_without_codecs(type_: type, take: Take, media_type: str, value: object) -> None:
+    """E-047, E-049: text as text, anything else as bytes for those who take bytes or the whole message."""
+    stream = InputStream(0, StreamSpec("x", type_, take), builtin(), Budget(Limits()), is_open=True)
+    stream.feed(Message(b"x", media_type=media_type))
+    item = stream.take()
+    assert item is not None
+    assert item[0](item[1]) == value
+
+
+def test_E047_an_open_input_refuses_what_cannot_be_made() -> None:
+    """E-047: a str cannot be made of an image; an input that is not open takes nothing without a codec."""
+    for type_, is_open in ((str, True), (bytes, False)):
+        stream = InputStream(0, StreamSpec("x", type_), builtin(), Budget(Limits()), is_open=is_open)
+        with pytest.raises(UnsupportedMediaType):
+            stream.feed(Message(b"x", media_type="image/png"))

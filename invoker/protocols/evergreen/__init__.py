@@ -1,1 +1,3 @@
 """Evergreen sessions: nodes, chunks and actions (docs/reference/evergreen.md)."""
+
+__all__: list[str] = []

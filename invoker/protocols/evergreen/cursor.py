@@ -43,8 +43,8 @@ class Cursor:
     """
 
     __slots__ = (
-        "_bytes", "_given", "_inner", "_is_reading", "_is_sure", "_leaves", "_markers", "_nodes", "_pieces", "_places", "_settings",
-        "_tail", "asked", "awaited", "root",
+        "_bytes", "_given", "_inner", "_is_reading", "_is_sure", "_leaves", "_markers", "_nodes", "_pieces", "_places",
+        "_settings", "_tail", "asked", "awaited", "root",
     )  # fmt: skip
 
     def __init__(self, root: Node, settings: EvergreenSettings, *, pieces: str = "", markers: bool = False) -> None:

@@ -153,13 +153,13 @@ class Graph:
             node.headers = headers_of(metadata)
             if self._is_identical:
                 told, node.metadata = node.metadata, metadata.SerializeToString()
-                if told and told != node.metadata:
+                if told is not None and told != node.metadata:
                     raise bad_fragment(f"node {name_of(node.id)}: metadata of a later seq differs from that of seq 0")
         elif self._is_strict:
             raise bad_fragment(f"node {name_of(node.id)}, seq {seq}: it has metadata, which only seq 0 may have")
         elif self._is_identical:
             given = metadata.SerializeToString()
-            if node.metadata and given != node.metadata:
+            if node.metadata is not None and given != node.metadata:
                 raise bad_fragment(f"node {name_of(node.id)}, seq {seq}: its metadata differs from that of seq 0")
             node.metadata = given
 

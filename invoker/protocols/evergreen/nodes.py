@@ -97,7 +97,7 @@ class Node:
         self.ahead: dict[int, Any] | None = None
         self.media_type = ""
         self.headers: Mapping[str, str] = EMPTY
-        self.metadata = b""
+        self.metadata: bytes | None = None
         self.owner: Any = None
         self.fault: InvocationError | None = None
         self.is_received = self.is_dropped = self.is_known = False

@@ -21,7 +21,6 @@ __all__ = [
     "CAPTURE_TIME",
     "EXPERIMENTAL",
     "FILE_NAME",
-    "REFERENCE",
     "ROLE",
     "children_frame",
     "headers_of",
@@ -34,9 +33,6 @@ __all__ = [
 
 ROLE, FILE_NAME, CAPTURE_TIME, EXPERIMENTAL = "role", "original-file-name", "capture-time", "experimental"
 """Names of the headers that carry a leaf's metadata."""
-
-REFERENCE = "evergreen-reference"
-"""The header of an output that is a reference instead of bytes (E-059)."""
 
 _MARKUP = frozenset({"application/x-latex", "application/x-tex", "application/xml", "application/javascript"})
 

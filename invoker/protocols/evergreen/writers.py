@@ -21,13 +21,12 @@ from typing import TYPE_CHECKING, Any
 
 from invoker.core.steps import Send, Step
 from invoker.errors import EncodeError
-from invoker.message import EMPTY, Message
+from invoker.message import EMPTY, REFERENCE, Message
 from invoker.protocols.evergreen.cursor import whole_characters
 from invoker.protocols.evergreen.errors import incomplete, name_of
 from invoker.protocols.evergreen.graph import Graph
 from invoker.protocols.evergreen.nodes import LEAF, Node
 from invoker.protocols.evergreen.wire import (
-    REFERENCE,
     children_frame,
     is_utf8_text,
     leaf_frame,
