@@ -95,7 +95,8 @@ class Line:
                 await self._reader
             elif self._settings.extensions:
                 # E-014: a server only SHOULD say it before its first fragment, which may be long in coming.
-                await asyncio.wait({self._negotiator, self._reader}, timeout=NEGOTIATION_S)
+                either = {self._negotiator, self._reader}
+                await asyncio.wait(either, timeout=NEGOTIATION_S, return_when=asyncio.FIRST_COMPLETED)
             if self._inbox.ended.is_set():
                 self._inbox.check()
         except BaseException:

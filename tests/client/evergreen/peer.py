@@ -65,9 +65,9 @@ class Peer:
         self._begun.set()
         try:
             await talk.run(requests)
-        except asyncio.CancelledError:
-            talk.cancelled.set()
-            raise
+        finally:
+            if not talk.half_closed.is_set():
+                talk.cancelled.set()
 
 
 class Talk:
@@ -77,7 +77,7 @@ class Talk:
         fragments: As they came.
         actions: As they came.
         metadata: Of the call.
-        cancelled: Set when the client cancelled.
+        cancelled: Set when it ended before the client had half-closed.
         half_closed: Set when it has half-closed.
         cancels: Ids that CANCEL named.
     """
