@@ -6,7 +6,7 @@ function is always enough to be served.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, TypeAlias, TypeVar, overload
@@ -35,6 +35,8 @@ class Options:
     outputs: tuple[str, ...] | None = None
     input_types: MediaTypes = ()
     output_types: MediaTypes = ()
+    sequence: bool | tuple[str, ...] = False
+    retain: bool | tuple[str, ...] = True
     concurrency: int = 1
     argument_type: Take | None = None
     init: Any = None
@@ -54,6 +56,8 @@ def function(
     outputs: Sequence[str] | str | None = None,
     input_types: MediaTypes = (),
     output_types: MediaTypes = (),
+    sequence: bool | Iterable[str] = False,
+    retain: bool | Iterable[str] = True,
     concurrency: int = 1,
     argument_type: Take | str | None = None,
     init: Callable[[], Any] | None = None,
@@ -72,6 +76,9 @@ def function(target: Any = None, /, **said: Any) -> Any:  # noqa: D417 - the opt
         outputs: Names of the outputs; fixes their number where the signature leaves it open.
         input_types: Media types of the inputs; one, several, or a mapping by name.
         output_types: Media types of the outputs; one, several, or a mapping by name.
+        sequence: Whether each value of an output is an item of its own, never a piece of one text; for all outputs, or
+            the names of those for which it holds. Protocols that store what they send make use of it.
+        retain: Whether what an output has given may be used again later, likewise; False for endless outputs.
         concurrency: How many calls of an async request/reply function may overlap within one invocation (R-035).
         argument_type: ``"payload"``, ``"message"`` or ``"headers"`` for every input that is not annotated so (R-040).
         init: Hook to run once before the first invocation.
@@ -125,6 +132,9 @@ def _options(said: dict[str, Any]) -> Options:
     changed["argument_type"] = _member(Take, "argument_type", said.get("argument_type"))
     changed["inputs"] = _names("inputs", said.get("inputs"))
     changed["outputs"] = _names("outputs", said.get("outputs"))
+    for option in ("sequence", "retain"):
+        value = said.get(option, option == "retain")
+        changed[option] = value if isinstance(value, bool) else _some(option, value)
     return Options(**changed)
 
 
@@ -137,6 +147,12 @@ def _member(kind: type[Any], option: str, value: Any) -> Any:
     near = get_close_matches(str(value), values, n=1)
     hint = f"did you mean {near[0]!r}? It" if near else "it"
     raise SpecError(f"@function({option}={value!r}) is unknown; {hint} can be {', '.join(map(repr, values))}")
+
+
+def _some(option: str, value: Any) -> tuple[str, ...]:
+    if not isinstance(value, Iterable):
+        raise SpecError(f"@function({option}={value!r}) must be True, False, or names of outputs")
+    return _names(option, value) or ()
 
 
 def _names(option: str, value: Any) -> tuple[str, ...] | None:

@@ -19,7 +19,7 @@ from invoker.errors import DecodeError
 from invoker.hooks import Hooks
 from invoker.mapping import gather_map, map_async, map_sync
 from invoker.results import async_results, sync_results
-from invoker.shape import CONTEXT, HOOK_TIMEOUT_S, FunctionSpec, Style
+from invoker.shape import CONTEXT, HOOK_TIMEOUT_S, FunctionSpec, Result, Style
 
 __all__ = ["Function", "lift"]
 
@@ -46,6 +46,7 @@ class Function:
         self._ignores = all(slot.index == CONTEXT for slot in spec.call.slots) and not spec.call.variadic
         self._bind = _binder(spec)
         self._maps = spec.style is Style.REQUEST_REPLY
+        self._drops = self._maps and spec.call.result is Result.NOTHING
         self._bindings: dict[tuple[str, ...], Function] = {}
 
     def binding(self, names: tuple[str, ...]) -> Function:
@@ -102,7 +103,8 @@ class Function:
         wait = context._wait  # noqa: SLF001 - the driver's door, closed to authors
         if self._maps:
             inputs = inputs or (iter((None,)),)  # nothing decides how often it is called, so once
-            return (map_sync(call, inputs, wait, ignores=self._ignores),)
+            mapped = map_sync(call, inputs, wait, ignores=self._ignores)
+            return (_only_effects(mapped) if self._drops else mapped,)
         return sync_results(self.spec, call(*self._first_values(inputs)), wait)
 
     async def open_async(self, inputs: Sequence[AsyncIterator[Any]], context: Context) -> Sequence[AsyncIterator[Any]]:
@@ -111,8 +113,10 @@ class Function:
         if self._maps:
             inputs = inputs or (_once(),)
             if self.spec.concurrency > 1:
-                return (gather_map(call, inputs, self.spec.concurrency, ignores=self._ignores),)
-            return (map_async(call, inputs, ignores=self._ignores),)
+                mapped = gather_map(call, inputs, self.spec.concurrency, ignores=self._ignores)
+            else:
+                mapped = map_async(call, inputs, ignores=self._ignores)
+            return (_only_async_effects(mapped) if self._drops else mapped,)
         values = [await self._first_async(inputs, index) for index in range(len(inputs))]
         return await async_results(self.spec, call(*values))
 
@@ -149,6 +153,21 @@ class Function:
     def _missing(self, index: int) -> DecodeError:
         name = self.spec.inputs[min(index, len(self.spec.inputs) - 1)].name
         return DecodeError(f"input #{index} '{name}' ended without a value, and '{self.spec.name}' needs one")
+
+
+def _only_effects(mapped: Iterator[Any]) -> Iterator[Any]:
+    """A function that gives all its values by its context returns none."""
+    for _ in mapped:
+        pass
+    yield from ()
+
+
+async def _only_async_effects(mapped: AsyncIterator[Any]) -> AsyncIterator[Any]:
+    async for _ in mapped:
+        pass
+    nothing: tuple[Any, ...] = ()
+    for one in nothing:
+        yield one
 
 
 async def _once() -> AsyncIterator[None]:

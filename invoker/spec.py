@@ -82,7 +82,9 @@ def read(function: Any, *, entrypoint: str = "", name: str = "") -> FunctionSpec
     )
     known = tuple(one if one.stream is None else replace(one, stream=typed[one.stream.name]) for one in known)
     is_open = any(one.variadic for one in inputs) and not fixes_inputs(options, inputs)
-    result, outputs, open_outputs = _outputs(facts, style)
+    sends = any(one.reading.context for one in parameters)
+    result, outputs, open_outputs = _outputs(facts, style, sends=sends)
+    outputs = _marked(facts, _with_media_types(facts, outputs, options.output_types, "output_types"))
     slots = tuple(
         Slot(CONTEXT if one.reading.context else order[one.name], one.keyword) for one in parameters if not one.variadic
     )
@@ -93,7 +95,7 @@ def read(function: Any, *, entrypoint: str = "", name: str = "") -> FunctionSpec
         style=style,
         is_async=is_async,
         inputs=tuple(typed[one.name] for one in specs),
-        outputs=_with_media_types(facts, outputs, options.output_types, "output_types"),
+        outputs=outputs,
         open_inputs=is_open,
         open_outputs=open_outputs,
         concurrency=_concurrency(facts, style, is_async=is_async),
@@ -178,9 +180,18 @@ def _check_generator(facts: Facts) -> None:
     )
 
 
-def _outputs(facts: Facts, style: Style) -> tuple[Result, tuple[StreamSpec, ...], bool]:
-    """The shape of the result, the outputs, and whether their number is open (R-039)."""
+def _outputs(facts: Facts, style: Style, *, sends: bool) -> tuple[Result, tuple[StreamSpec, ...], bool]:
+    """The shape of the result, the outputs, and whether their number is open (R-039).
+
+    A function that takes its context may send to outputs that it does not return (E-126); ``sends`` says that it may,
+    and the names in its code whether it does where that would be in doubt.
+    """
     returned, named = facts.returned, facts.options.outputs
+    sends = sends and named is not None
+    if sends and returned.result is Result.NOTHING:
+        assert named is not None
+        if style is Style.STREAMING or len(named) > 1 or "outputs" in facts.names:
+            return Result.NOTHING, tuple(StreamSpec(name) for name in named), False
     result, outputs, is_open = returned.result, returned.outputs, returned.open
     if style is Style.REQUEST_REPLY:
         # R-042: None is a value, so a request/reply function always has its output.
@@ -193,8 +204,9 @@ def _outputs(facts: Facts, style: Style) -> tuple[Result, tuple[StreamSpec, ...]
     if is_open or result is Result.UNKNOWN:
         return result, tuple(StreamSpec(name) for name in named), False
     if len(named) != len(outputs):
-        # More names than iterators: the values will say by Output(...) which of the names they are for.
-        if result in (Result.STREAM, Result.VALUE) and len(named) > 1 and "Output" in facts.names:
+        # More names than iterators: the values will say by Output(...) which of the names they are for, or are sent.
+        says = "Output" in facts.names or (sends and "outputs" in facts.names)
+        if result in (Result.STREAM, Result.VALUE) and len(named) > 1 and says:
             return result, tuple(StreamSpec(name) for name in named), False
         raise SpecError(wrong_names("outputs", named, facts.name, [one.name for one in outputs]))
     return result, tuple(replace(one, name=name) for one, name in zip(outputs, named, strict=True)), False
@@ -208,14 +220,31 @@ def _with_media_types(
     if not isinstance(said, Mapping):
         types = _media_types(facts, said, option)
         return tuple(replace(one, media_types=types) for one in specs)
-    names = [one.name for one in specs]
+    _check_names(facts, option, said, [one.name for one in specs])
+    known = {name: _media_types(facts, types, option) for name, types in said.items()}
+    return tuple(replace(one, media_types=known.get(one.name, ())) for one in specs)
+
+
+def _marked(facts: Facts, outputs: tuple[StreamSpec, ...]) -> tuple[StreamSpec, ...]:
+    """Say which outputs are sequences, and which are retained."""
+    names = [one.name for one in outputs]
+    sequence, retain = facts.options.sequence, facts.options.retain
+    chosen = {}
+    for option, said in (("sequence", sequence), ("retain", retain)):
+        if not isinstance(said, bool):
+            _check_names(facts, option, said, names)
+        chosen[option] = {name for name in names if said is True or (said is not False and name in said)}
+    return tuple(
+        replace(one, sequence=one.name in chosen["sequence"], retain=one.name in chosen["retain"]) for one in outputs
+    )
+
+
+def _check_names(facts: Facts, option: str, said: Iterable[str], names: list[str]) -> None:
     for name in said:
         if name not in names:
             near = get_close_matches(name, names, n=1)
             hint = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(names) or 'none'}"
             raise SpecError(f"@function({option}=...) of '{facts.name}' names '{name}', which it does not have; {hint}")
-    known = {name: _media_types(facts, types, option) for name, types in said.items()}
-    return tuple(replace(one, media_types=known.get(one.name, ())) for one in specs)
 
 
 def _media_types(facts: Facts, said: str | Iterable[str], option: str) -> tuple[str, ...]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from invoker.context import Context, Inputs
+from invoker.errors import EncodeError
 from invoker.message import Headers
 
 
@@ -60,3 +63,66 @@ def test_it_is_slotted() -> None:
     """A misspelt attribute is an error at once."""
     with pytest.raises(AttributeError):
         Context().dead_line = 1  # type: ignore[attr-defined]
+
+
+class Outside:
+    """What a context asks of its invocation and of its driver."""
+
+    def __init__(self) -> None:
+        self.outputs = [SimpleNamespace(is_wanted=True), SimpleNamespace(is_wanted=False)]
+        self.said: list[tuple[Any, ...]] = []
+
+    def find_output(self, key: int | str) -> int:
+        return {"a": 0, "b": 1}.get(key, key)  # type: ignore[call-overload, no-any-return]
+
+    def send_output(self, index: int, value: Any) -> None:
+        self.said.append((index, value))
+
+    def end_output(self, index: int) -> None:
+        self.said.append((index,))
+
+
+def test_E126_outputs_are_looked_up_by_index_and_by_name() -> None:
+    """What is sent goes through the driver's door, with the number of the output."""
+    context, outside = Context(), Outside()
+    context._invocation = context._outlet = outside
+    context.outputs["b"].send(5)
+    context.outputs[0].end()
+    assert outside.said == [(1, 5), (0,)]
+    assert (len(context.outputs), [one.index for one in context.outputs]) == (2, [0, 1])
+    assert (context.wants("a"), context.wants(1)) == (True, False)
+
+
+def test_a_context_without_an_invocation_has_no_outputs() -> None:
+    """Before and after it there is nobody to send to."""
+    context, outside = Context(), Outside()
+    assert len(context.outputs) == 0
+    with pytest.raises(EncodeError, match="there is no output 'a', because nothing is invoked"):
+        context.outputs["a"]
+    context._invocation = outside
+    with pytest.raises(EncodeError, match="the invocation is over"):
+        context.outputs["a"].send(1)
+
+
+class Packed:
+    def __init__(self, value: Any, *, fails: bool = False) -> None:
+        self.value = value
+        self.fails = fails
+
+    def to_dict(self) -> dict[str, Any] | None:
+        if self.fails:
+            raise ValueError("broken")
+        return self.value if isinstance(self.value, dict) else None
+
+    def unpack(self, kind: type[Any]) -> Any:
+        return self.value if isinstance(self.value, kind) else None
+
+
+def test_E088_a_config_is_found_by_its_kind() -> None:
+    """The first that fits; packed ones are unpacked, others are taken as they are, broken ones say so."""
+    context = Context(configs=(Packed(3), Packed({"a": 1}), Packed({"b": 2}), 2.5, object()))
+    assert len(context.configs) == 5
+    assert (context.config(dict), context.config(int), context.config(float)) == ({"a": 1}, 3, 2.5)
+    assert (context.config(list), Context().config(dict)) == (None, None)
+    with pytest.raises(ValueError, match="broken"):
+        Context(configs=(Packed(1, fails=True),)).config(dict)

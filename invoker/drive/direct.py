@@ -14,17 +14,17 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import logging
-import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Any
 
 from invoker.core.invocation import Invocation
 from invoker.core.session import Session
-from invoker.core.steps import Close, Emitted, EndInput, Feed, Finished, Open, OutputEnded, Send, Step
+from invoker.core.steps import Close, Emitted, EndInput, Feed, Finished, Open, Send, Step
 from invoker.core.streams import InputStream
 from invoker.drive.driver import Driver
 from invoker.drive.inputs import DirectInput
+from invoker.drive.outlet import DirectOutlet
 from invoker.drive.runner import call_failed, production_failed
 from invoker.drive.several import Several
 from invoker.drive.wire import Wire
@@ -33,7 +33,6 @@ from invoker.errors import (
     DeadlineExceeded,
     DecodeError,
     Discarded,
-    EncodeError,
     InputCancelled,
     InternalError,
     InvocationError,
@@ -77,7 +76,6 @@ class DirectConversation:
         self._gone_at = 0.0
         self._is_stuck = False
         self._is_over = False
-        self._thread = 0
 
     def run(self) -> InvocationError | None:
         """Run to the end, in this thread.
@@ -85,7 +83,6 @@ class DirectConversation:
         Returns:
             The error to tell the peer as the conversation's status; None for OK.
         """
-        self._thread = threading.get_ident()
         self.driver.sweeper.add(self)
         try:
             return self._run()
@@ -163,7 +160,7 @@ class DirectConversation:
         self.invocation = invocation
         context = invocation.context
         context._is_cancelled = self._is_cancelled  # noqa: SLF001 - the context's doors to its driver
-        context._wait, context._outlet = self._wait_for, self  # noqa: SLF001
+        context._wait, context._outlet = self._wait_for, DirectOutlet(self, invocation)  # noqa: SLF001
         # A request/reply function ends with its input; no code of it sees whether that was an end or a cancel.
         self.wire.settles = invocation.function.spec.style is Style.STREAMING
         self.wire.pace = self.driver.pace(invocation.function)
@@ -205,7 +202,7 @@ class DirectConversation:
         try:
             outputs = invocation.function.open(inputs, invocation.context)
         except BaseException as error:  # noqa: BLE001 - user code may raise anything (R-123)
-            self._raised(error, call_failed)
+            self.raised(error, call_failed)
             self.finish(None)  # unless that was an ending: who raises StopInvocation just stops
             return
         invocation.generators = len(outputs)
@@ -227,7 +224,7 @@ class DirectConversation:
                 try:
                     index, message = encode(0, value)
                 except Discarded:
-                    self._check_over()
+                    self.check_over()
                     continue
                 if invocation.is_finished:
                     return
@@ -237,50 +234,21 @@ class DirectConversation:
                 if not is_mapped:
                     self._wrote_at = clock()
         except BaseException as error:  # noqa: BLE001 - user code may raise anything (R-123)
-            self._raised(error, production_failed)
+            self.raised(error, production_failed)
         finally:
             self.close(values)
 
-    def send_output(self, index: int, value: Any) -> None:
-        """Emit a value that the function sends by its context; waits while the peer is slow."""
-        invocation = self._in_body()
-        message = invocation.encode_sent(index, value)
-        if message is None or invocation.is_finished:
-            self._check_over()
-            return
-        invocation.emit(index, message)
-        self._tell(Emitted(invocation.key, index, message))
+    def decode_failed(self, error: DecodeError) -> None:
+        """An input could not be decoded: the invocation is over."""
+        self.raised(error, production_failed)
 
-    def end_output(self, index: int) -> None:
-        """End an output as the function asks by its context."""
-        invocation = self._in_body()
-        if invocation.end_sent(index) and not invocation.is_finished:
-            self._tell(OutputEnded(invocation.key, index))
-
-    def _in_body(self) -> Invocation:
-        if threading.get_ident() != self._thread:
-            raise EncodeError("this function sends from the thread that runs it only; its wire has no other")
-        assert self.invocation is not None
-        return self.invocation
-
-    def _tell(self, event: Emitted | OutputEnded) -> None:
-        try:
-            for step in self.session.deliver(event):
-                self.wire.write(step.frame, hold=False)  # type: ignore[union-attr]
-        except InvocationError as error:  # the peer is gone; no function may make light of that
-            self._raised(error, production_failed)
-            raise StopInvocation("the invocation is over") from None
-
-    def _check_over(self) -> None:
+    def check_over(self) -> None:
         """A value was dropped, so nothing has told the function that nobody is there any more."""
         if self._is_cancelled():
             raise StopInvocation("the invocation is over")
 
-    def decode_failed(self, error: DecodeError) -> None:
-        """An input could not be decoded: the invocation is over."""
-        self._raised(error, production_failed)
-
-    def _raised(self, error: BaseException, translate: Callable[..., InvocationError]) -> None:
+    def raised(self, error: BaseException, translate: Callable[..., InvocationError]) -> None:
+        """User code was left by an exception: an ending, unless the invocation is over already."""
         if isinstance(error, StopInvocation) and not isinstance(error, InputCancelled):
             return
         invocation = self.invocation

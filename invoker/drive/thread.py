@@ -256,6 +256,8 @@ class ThreadRunner:
         """Emit a value that the function sends by its context; waits while the peer is slow."""
         check_thread()
         message = self.invocation.encode_sent(index, value)
+        if self.invocation.is_finished:  # the context may outlive it
+            raise StopInvocation("the invocation is over")
         if message is None:
             self._check_over()
         else:

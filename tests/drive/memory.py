@@ -9,6 +9,7 @@ from invoker._pb.riff import riff_rpc_pb2 as pb
 from invoker.codecs import builtin
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
+from invoker.core.session import Session
 from invoker.core.streams import Limits
 from invoker.drive.driver import Driver, DriverSettings
 from invoker.drive.pump import pump
@@ -32,7 +33,7 @@ def driver_of(*functions: Any, limits: Limits | None = None, **settings: Any) ->
 class Peer:
     """One conversation: what the caller sends is put, what it gets is collected."""
 
-    def __init__(self, driver: Driver, *, deadline: float | None = None) -> None:
+    def __init__(self, driver: Driver, *, deadline: float | None = None, session: Session | None = None) -> None:
         self.driver = driver
         self.sent: asyncio.Queue[Any] = asyncio.Queue()
         self.got: list[pb.OutputFrame] = []
@@ -41,7 +42,9 @@ class Peer:
         self.reading.set()
         self.is_accepted = False
         self.reads = 0
-        self.task = asyncio.get_running_loop().create_task(pump(RiffSession(), self, driver, deadline=deadline))
+        self.task = asyncio.get_running_loop().create_task(
+            pump(session or RiffSession(), self, driver, deadline=deadline)
+        )
 
     async def read(self) -> bytes | None:
         frame = await self.sent.get()

@@ -209,10 +209,12 @@ class MemoryWire:
 class Call:
     """One conversation in a thread: what the caller sends is put, what it gets is collected."""
 
-    def __init__(self, driver: Driver, *, deadline: float | None = None, is_slow: bool = False) -> None:
+    def __init__(
+        self, driver: Driver, *, deadline: float | None = None, is_slow: bool = False, session: Any = None
+    ) -> None:
         self.driver = driver
         self.wire = MemoryWire(is_slow=is_slow)
-        self.conversation = DirectConversation(RiffSession(), self.wire, driver, deadline=deadline)
+        self.conversation = DirectConversation(session or RiffSession(), self.wire, driver, deadline=deadline)
         self._result: list[InvocationError | None] = []
         self._thread = threading.Thread(target=self._run, name="invoker-call", daemon=True)
         self._thread.start()

@@ -1,0 +1,128 @@
+"""What a declaration says of outputs besides their number: sent by the context, sequences, retained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from invoker.context import Context
+from invoker.errors import SpecError
+from invoker.function import function
+from invoker.message import Output
+from invoker.spec import Result, read
+from tests.bodies import run
+
+
+def streams(xs: Iterator[int], ctx: Context) -> None: ...
+def maps(x: int, ctx: Context) -> None: ...
+def unsaid(xs: Iterator[int], ctx: Context): ...
+
+
+def yields(xs: Iterator[int], ctx: Context) -> Iterator[int]:
+    ctx.outputs["b"].send(1)
+    yield from xs
+
+
+def returns(x: int, ctx: Context) -> int:
+    ctx.outputs["b"].send(x)
+    return x
+
+
+def names(outputs: Any) -> list[str]:
+    return [one.name for one in outputs]
+
+
+@pytest.mark.parametrize("fn", [streams, maps, unsaid, yields, returns])
+def test_E126_outputs_that_are_sent_to_are_declared_by_name(fn: Any):
+    """They need not be returned by a function that takes its context."""
+    spec = read(function(outputs=("a", "b"))(fn))
+    assert names(spec.outputs) == ["a", "b"]
+    assert not spec.open_outputs
+    returned = {streams: Result.NOTHING, maps: Result.NOTHING, unsaid: Result.UNKNOWN, yields: Result.STREAM}
+    assert spec.call.result is returned.get(fn, Result.VALUE)
+
+
+def test_one_output_that_is_sent_to_is_told_by_the_code():
+    """Without the context's outputs in it, None is a value like any other (R-042)."""
+
+    def sends(x: int, ctx: Context) -> None:
+        ctx.outputs["a"].send(x)
+
+    assert read(function(outputs="a")(sends)).call.result is Result.NOTHING
+    assert read(function(outputs="a")(maps)).call.result is Result.VALUE
+    assert read(function(outputs="a")(streams)).call.result is Result.NOTHING
+
+
+def test_without_a_context_the_number_of_outputs_is_what_is_returned():
+    """Nobody could send to the others."""
+
+    def outputs(xs: Iterator[int]) -> None: ...
+
+    with pytest.raises(SpecError, match="names 2 outputs, but 'outputs' has 0"):
+        read(function(outputs=("a", "b"))(outputs))
+
+    @function(outputs=("a", "b"))
+    def other(xs: Iterator[int], ctx: Context) -> Iterator[int]:
+        yield from xs
+
+    with pytest.raises(SpecError, match="names 2 outputs, but 'other' has 1"):
+        read(other)
+
+
+async def test_what_a_function_returns_that_only_sends_is_no_value():
+    """Its mapping gives nothing, sync or async."""
+    seen: list[int] = []
+
+    @function(outputs=("a", "b"))
+    def sync(x: int, ctx: Context) -> None:
+        seen.append(x)
+
+    @function(outputs=("a", "b"))
+    async def asynchronous(x: int, ctx: Context) -> None:
+        seen.append(x)
+
+    @function(outputs=("a", "b"), concurrency=2)
+    async def overlapping(x: int, ctx: Context) -> None:
+        seen.append(x)
+
+    for fn in (sync, asynchronous, overlapping):
+        assert await run(fn, [1, 2]) == [[]]
+    assert seen == [1, 2] * 3
+
+
+def test_outputs_may_be_sequences_or_not_retained():
+    """All of them, or those that are named; by default none is a sequence, and all are retained."""
+
+    def tag(xs: Iterator[int]) -> Iterator[Output]:
+        yield Output("a", 1)
+
+    def marks(**said: Any) -> list[tuple[bool, bool]]:
+        return [(one.sequence, one.retain) for one in read(function(outputs=("a", "b"), **said)(tag)).outputs]
+
+    assert marks() == [(False, True), (False, True)]
+    assert marks(sequence=True, retain=False) == [(True, False), (True, False)]
+    assert marks(sequence="b", retain=["a"]) == [(False, True), (True, False)]
+    assert marks(sequence=(), retain={"a", "b"}) == [(False, True), (False, True)]
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ({"sequence": ["sum", "totl"]}, "names 'totl', which it does not have; did you mean 'total'?"),
+        ({"retain": "zzz"}, "names 'zzz', which it does not have; there are sum, total"),
+        ({"retain": 3}, "@function(retain=3) must be True, False, or names of outputs"),
+        ({"sequence": [3]}, "@function(sequence=...) takes names; 3 is a int"),
+        ({"sequence": None}, "@function(sequence=None) must be True, False, or names of outputs"),
+    ],
+)
+def test_names_of_outputs_that_it_does_not_have_are_refused(said: dict[str, Any], text: str):
+    """Like those of media types: at start, with the fix."""
+
+    def both(xs: Iterator[int]) -> tuple[Iterator[int], Iterator[int]]:
+        return xs, xs
+
+    with pytest.raises(SpecError) as refused:
+        read(function(outputs=("sum", "total"), **said)(both))
+    assert text in str(refused.value)
