@@ -261,7 +261,6 @@ class Server:
     def _evergreen(self) -> Method:
         from invoker.protocols.evergreen.settings import EvergreenSettings
         from invoker.transports.evergreen import evergreen_method
-        from invoker.transports.fetch import Fetcher, FetchPolicy
 
         config = self.config
         settings = EvergreenSettings(
@@ -272,8 +271,20 @@ class Server:
             session_bytes=config.session_bytes,
             nodes=config.session_nodes,
         )
-        self._fetcher = Fetcher(FetchPolicy(tuple(Path(one) for one in config.ref_roots), config.ref_http))
-        return evergreen_method(self.driver, settings, fetch=self._fetcher.fetch, sessions=config.sessions)
+        if config.ref_roots or config.ref_http != "off":
+            self._made_fetcher()  # so that what it cannot use is told before a port opens
+        return evergreen_method(self.driver, settings, fetch=self._fetch, sessions=config.sessions)
+
+    async def _fetch(self, uri: str, most: int, deliver: Callable[[bytes], None]) -> None:
+        await self._made_fetcher().fetch(uri, most, deliver)
+
+    def _made_fetcher(self) -> Fetcher:
+        if self._fetcher is None:
+            from invoker.transports.fetch import Fetcher, FetchPolicy  # a process that refuses references need not wait
+
+            roots = tuple(Path(one) for one in self.config.ref_roots)
+            self._fetcher = Fetcher(FetchPolicy(roots, self.config.ref_http))
+        return self._fetcher
 
     def _make_grpc(self, tls: TlsFiles | None, methods: tuple[Method, ...]) -> GrpcDoor | CompletionDoor:
         """The fast door, or the public one where that is asked for or the fast one does not work."""

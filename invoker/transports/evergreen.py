@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
+from invoker._pb.evergreen import evergreen_service_pb2
 from invoker.drive.driver import Driver
 from invoker.drive.sessions import Fetching, SessionReactor, SessionWire
 from invoker.errors import InvocationError
 from invoker.message import Headers
 from invoker.protocols.evergreen.errors import limit, shutting_down, translated
-from invoker.protocols.evergreen.session import METHOD, SERVICE, EvergreenSession
+from invoker.protocols.evergreen.session import EvergreenSession
 from invoker.protocols.evergreen.settings import EvergreenSettings
 from invoker.protocols.evergreen.table import Table
 from invoker.transports.loopline import Listener
@@ -20,12 +21,16 @@ __all__ = ["Evergreen", "evergreen_method"]
 
 log = logging.getLogger(__name__)
 
+_SERVICE = evergreen_service_pb2.DESCRIPTOR.services_by_name["EvergreenService"]  # which also tells reflection of it
+
 
 def evergreen_method(
     driver: Driver, settings: EvergreenSettings, *, fetch: Fetching, sessions: int = 1000
 ) -> SessionMethod:
     """The method that starts sessions; see `Evergreen`."""
-    return SessionMethod(SERVICE, METHOD, Evergreen(driver, settings, fetch=fetch, sessions=sessions).begin)
+    return SessionMethod(
+        _SERVICE.full_name, _SERVICE.methods[0].name, Evergreen(driver, settings, fetch=fetch, sessions=sessions).begin
+    )
 
 
 class Evergreen:
