@@ -1,8 +1,10 @@
-"""What docs/how-to/serve-evergreen.md says, tried with its own examples."""
+"""What docs/how-to/serve-evergreen.md and the README say of Evergreen sessions, tried with their own examples."""
 
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import textwrap
 from pathlib import Path
 
@@ -13,7 +15,8 @@ from invoker.client import CallFailed, EvergreenSession
 from invoker.errors import Status
 from invoker.testing import TestServer
 
-PAGE = Path(__file__).parent.parent / "docs" / "how-to" / "serve-evergreen.md"
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "how-to" / "serve-evergreen.md"
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 # What the shorter examples leave out.
@@ -31,9 +34,9 @@ ENDS = """
 """
 
 
-def blocks(kind: str) -> list[str]:
-    """The code of the page."""
-    return [text for found, text in BLOCK.findall(PAGE.read_text()) if found == kind]
+def blocks(kind: str, page: Path = PAGE) -> list[str]:
+    """The code of a page."""
+    return [text for found, text in BLOCK.findall(page.read_text()) if found == kind]
 
 
 @pytest.fixture
@@ -108,3 +111,18 @@ async def test_outputs_end_one_by_one_as_the_page_says(served):
         await prompt.write("works")
         await prompt.end()
         assert await answer["answer"].text() == "it works"
+
+
+@pytest.mark.timeout(60)
+def test_the_program_of_the_readme_works(tmp_path):
+    """Two turns of a conversation, the second one over nodes of the first."""
+    (code,) = [text for text in blocks("python", ROOT / "README.md") if "EvergreenSession" in text]
+    server = TestServer("functions.generate:generate")
+    try:
+        (tmp_path / "talk.py").write_text(code.replace("localhost:8081", server.grpc))
+        done = subprocess.run([sys.executable, str(tmp_path / "talk.py")], capture_output=True, text=True, check=True)
+    finally:
+        assert server.close() == 0
+    first, again = done.stdout.splitlines()
+    assert "tarts" in first.lower() or "stole" in first
+    assert again == 'You first said: "Who stole the tarts?"'
