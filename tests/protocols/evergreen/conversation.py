@@ -219,7 +219,7 @@ class Conversation:
         assert error is not None, "the session ended with OK"
         expected, prefix = PREFIXES[kind]
         assert (error.status, str(error)[: len(prefix)]) == (status or expected, prefix), str(error)
-        with pytest.raises(InvocationError, match=detail):
+        with pytest.raises(InvocationError, match=detail or None):
             raise error
         return error
 

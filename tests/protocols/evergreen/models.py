@@ -83,7 +83,7 @@ def mapped(function: Callable[..., Any], spec: FunctionSpec) -> Callable[[Invoca
                     return
                 given.append(value_of(message, streams.get(name) or spec.inputs[-1]))
             yield Give(_called(function, dict(zip(names, given, strict=True)), by_name=bound is not None))
-            if len(names) != 1:
+            if not names:
                 return
 
     return body
