@@ -48,6 +48,8 @@ exit codes:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
+    from invoker.client.connection import add_connection, add_tls, positive
+
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _EPILOG
     parser.add_argument("target", metavar="HOST:PORT", help="where the invoker listens, such as 127.0.0.1:8081")
@@ -55,23 +57,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_outputs(parser.add_argument_group("what comes back"))
     call = parser.add_argument_group("the call")
     call.add_argument("--function", metavar="NAME", default="", help="which function of a catalogue to call")
-    call.add_argument("--metadata", metavar="KEY=VALUE", action="append", default=[], help="gRPC metadata; repeatable")
     call.add_argument(
-        "--timeout", metavar="SECONDS", type=_positive, help="end the call after that time; default: never"
+        "--timeout", metavar="SECONDS", type=positive, help="end the call after that time; default: never"
     )
-    call.add_argument(
-        "--connect-timeout",
-        metavar="SECONDS",
-        type=_positive,
-        default=10.0,
-        help="wait so long for a connection; default 10",
-    )
-    tls = parser.add_argument_group("TLS; each option but --tls implies it")
-    tls.add_argument("--tls", action="store_true", help="secure the connection; trust the usual authorities")
-    tls.add_argument("--ca", metavar="FILE", help="trust the authorities in this PEM file instead")
-    tls.add_argument("--cert", metavar="FILE", help="our certificate (PEM), for invokers that ask for one")
-    tls.add_argument("--key", metavar="FILE", help="the private key of --cert (PEM)")
-    tls.add_argument("--server-name", metavar="NAME", help="expect this name in the certificate, not that of HOST")
+    add_connection(call)
+    add_tls(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -171,13 +161,6 @@ def _add_outputs(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--show-headers", "-i", action="store_true", help="media type and headers of each value, on stderr"
     )
-
-
-def _positive(text: str) -> float:
-    seconds = float(text)
-    if not 0 < seconds < float("inf"):
-        raise ValueError(text)
-    return seconds
 
 
 def _count(text: str) -> int:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from invoker.client.connection import pairs, target_of, tls_of
 from invoker.client.failure import UsageError
 from invoker.client.request import Request
 from invoker.client.sources import STDIN, Framing, Part, is_json, is_text
@@ -66,18 +67,18 @@ def make_plan(args: argparse.Namespace) -> Plan:
             content_type=types,
             input_names=input_names or (),
             output_names=output_names or (),
-            headers=dict(_pairs("--header", args.header)),
-            metadata=dict(_pairs("--metadata", args.metadata)),
+            headers=dict(pairs("--header", args.header)),
+            metadata=dict(pairs("--metadata", args.metadata)),
             function=args.function,
             timeout_s=args.timeout,
         )
         request.metadata_pairs({})
-        tls = _tls(args)
+        tls = tls_of(args)
     except ValueError as error:
         raise UsageError(str(error)) from None
     framings = tuple(_framing(args, one) for one in types)
     return Plan(
-        target=_target(args.target),
+        target=target_of(args.target),
         request=request,
         inputs=inputs,
         framings=framings,
@@ -85,12 +86,6 @@ def make_plan(args: argparse.Namespace) -> Plan:
         rest=rest,
         tls=tls,
     )
-
-
-def _target(text: str) -> str:
-    if "://" in text or (":" not in text and "/" not in text):
-        raise UsageError(f"{text!r} is not HOST:PORT; give for example 127.0.0.1:8081")
-    return f"127.0.0.1{text}" if text.startswith(":") else text
 
 
 def _names(text: str | None) -> tuple[str, ...] | None:
@@ -198,22 +193,3 @@ def _files(outputs: Sequence[str], names: Sequence[str]) -> tuple[dict[int, str]
         if Path(path).is_dir() or not Path(path).absolute().parent.is_dir():
             raise UsageError(f"--output {text!r}: {path} is a directory, or lies in one that does not exist")
     return files, rest
-
-
-def _pairs(option: str, texts: Sequence[str]) -> list[tuple[str, str]]:
-    pairs = [text.partition("=") for text in texts]
-    for text, (key, sign, _) in zip(texts, pairs, strict=True):
-        if not sign or not key.strip():
-            raise UsageError(f"{option} {text!r}: give NAME=VALUE")
-    return [(key.strip(), value) for key, _, value in pairs]
-
-
-def _tls(args: argparse.Namespace) -> Tls | None:
-    given: tuple[str | None, ...] = (args.ca, args.cert, args.key, args.server_name)
-    if not args.tls and not any(given):
-        return None
-    readable: Callable[[str], bool] = lambda path: os.access(path, os.R_OK) and not Path(path).is_dir()  # noqa: E731
-    for option, path in (("--ca", args.ca), ("--cert", args.cert), ("--key", args.key)):
-        if path and not readable(path):
-            raise UsageError(f"{option}: cannot read {path}")
-    return Tls(ca=args.ca or None, cert=args.cert or None, key=args.key or None, server_name=args.server_name or "")

@@ -1,0 +1,88 @@
+"""What the commands that call a server have in common: where it is, how to reach it, and whom to trust."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from invoker.client.failure import UsageError
+from invoker.client.tls import Tls
+
+__all__ = ["add_connection", "add_tls", "pairs", "positive", "target_of", "tls_of"]
+
+
+def add_connection(group: argparse._ArgumentGroup) -> None:
+    """Add the options for metadata and for the connection."""
+    group.add_argument("--metadata", metavar="KEY=VALUE", action="append", default=[], help="gRPC metadata; repeatable")
+    group.add_argument(
+        "--connect-timeout",
+        metavar="SECONDS",
+        type=positive,
+        default=10.0,
+        help="wait so long for a connection; default 10",
+    )
+
+
+def add_tls(parser: argparse.ArgumentParser) -> None:
+    """Add the options of TLS."""
+    tls = parser.add_argument_group("TLS; each option but --tls implies it")
+    tls.add_argument("--tls", action="store_true", help="secure the connection; trust the usual authorities")
+    tls.add_argument("--ca", metavar="FILE", help="trust the authorities in this PEM file instead")
+    tls.add_argument("--cert", metavar="FILE", help="our certificate (PEM), for invokers that ask for one")
+    tls.add_argument("--key", metavar="FILE", help="the private key of --cert (PEM)")
+    tls.add_argument("--server-name", metavar="NAME", help="expect this name in the certificate, not that of HOST")
+
+
+def positive(text: str) -> float:
+    """A time in seconds.
+
+    Raises:
+        ValueError: It is not more than 0.
+    """
+    seconds = float(text)
+    if not 0 < seconds < float("inf"):
+        raise ValueError(text)
+    return seconds
+
+
+def target_of(text: str) -> str:
+    """Where to connect; a lone ``:PORT`` is on this machine.
+
+    Raises:
+        UsageError: It is not HOST:PORT.
+    """
+    if "://" in text or (":" not in text and "/" not in text):
+        raise UsageError(f"{text!r} is not HOST:PORT; give for example 127.0.0.1:8081")
+    return f"127.0.0.1{text}" if text.startswith(":") else text
+
+
+def pairs(option: str, texts: Sequence[str]) -> list[tuple[str, str]]:
+    """What was given as NAME=VALUE.
+
+    Raises:
+        UsageError: One is not.
+    """
+    parted = [text.partition("=") for text in texts]
+    for text, (key, sign, _) in zip(texts, parted, strict=True):
+        if not sign or not key.strip():
+            raise UsageError(f"{option} {text!r}: give NAME=VALUE")
+    return [(key.strip(), value) for key, _, value in parted]
+
+
+def tls_of(args: argparse.Namespace) -> Tls | None:
+    """What the options of TLS mean; None: plain text.
+
+    Raises:
+        UsageError: A file cannot be read.
+        ValueError: Only one of certificate and key is given.
+    """
+    given: tuple[str | None, ...] = (args.ca, args.cert, args.key, args.server_name)
+    if not args.tls and not any(given):
+        return None
+    readable: Callable[[str], bool] = lambda path: os.access(path, os.R_OK) and not Path(path).is_dir()  # noqa: E731
+    for option, path in (("--ca", args.ca), ("--cert", args.cert), ("--key", args.key)):
+        if path and not readable(path):
+            raise UsageError(f"{option}: cannot read {path}")
+    return Tls(ca=args.ca or None, cert=args.cert or None, key=args.key or None, server_name=args.server_name or "")
