@@ -69,7 +69,9 @@ def describe_function(prepared: Prepared) -> dict[str, Any]:
         "concurrency": spec.concurrency,
         "inputs": [_stream(index, one) for index, one in enumerate(spec.inputs)],
         "open_inputs": spec.open_inputs,
-        "outputs": [_stream(index, one) for index, one in enumerate(spec.outputs)],
+        "optional": [_described(one) for one in spec.optional],
+        "open_names": spec.open_names,
+        "outputs": [_output(index, one) for index, one in enumerate(spec.outputs)],
         "open_outputs": spec.open_outputs,
         "hooks": {
             "init": _name(hooks.init),
@@ -84,8 +86,15 @@ def describe_function(prepared: Prepared) -> dict[str, Any]:
 
 
 def _stream(index: int, stream: StreamSpec) -> dict[str, Any]:
+    return {"index": index, **_described(stream)}
+
+
+def _output(index: int, stream: StreamSpec) -> dict[str, Any]:
+    return {**_stream(index, stream), "sequence": stream.sequence, "retain": stream.retain}
+
+
+def _described(stream: StreamSpec) -> dict[str, Any]:
     return {
-        "index": index,
         "name": stream.name,
         "type": render(stream.type),
         "take": stream.take.value,
@@ -103,6 +112,7 @@ def _text(prepared: Prepared) -> str:
     title = spec.name + (f"  ({spec.entrypoint})" if spec.entrypoint not in ("", spec.name) else "")
     rows = [("style", _style(spec))]
     rows += _rows("input", spec.inputs, none="none: it is a source", is_open=spec.open_inputs)
+    rows += _by_name(spec)
     rows += _rows("output", spec.outputs, none="none: it is a sink", is_open=spec.open_outputs)
     if spec.concurrency > 1:
         rows.append(("concurrency", f"{spec.concurrency} calls of an invocation may overlap; results keep their order"))
@@ -131,6 +141,15 @@ def _rows(label: str, streams: tuple[StreamSpec, ...], *, none: str, is_open: bo
     return rows
 
 
+def _by_name(spec: FunctionSpec) -> list[tuple[str, str]]:
+    """What a caller may name besides the inputs that every caller has."""
+    shown = {one.name for one in spec.inputs}
+    rows = [("optional", _row(one)) for one in spec.optional if one.name not in shown]
+    if spec.open_names:
+        rows.append(("**", "any other input that the caller names"))
+    return rows
+
+
 def _row(stream: StreamSpec) -> str:
     text = f"{stream.name}: {render(stream.type)}"
     if stream.take is Take.MESSAGE:
@@ -139,7 +158,10 @@ def _row(stream: StreamSpec) -> str:
         text = f"{stream.name}: Headers"
     if stream.single:
         text += ", only its first value"
-    return f"{text}  [{', '.join(stream.media_types) or _ANY_TYPE}]"
+    text += f"  [{', '.join(stream.media_types) or _ANY_TYPE}]"
+    if stream.sequence:
+        text += "; each value is an item of its own"
+    return text if stream.retain else f"{text}; not retained"
 
 
 def _hooks(prepared: Prepared) -> list[tuple[str, str]]:

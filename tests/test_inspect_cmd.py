@@ -47,6 +47,9 @@ def ticks() -> Iterator[int]:
 @function
 def store(xs: Iterator[int]) -> None: ...
 
+@function(sequence=True, retain=False)
+def fill(text: str, count: int = 2, *, stops: Iterator[str] = (), ctx: Context, **more: bytes) -> str: ...
+
 @function
 class Model:
     def __enter__(self): ...
@@ -105,6 +108,30 @@ def test_text_says_how_the_function_was_understood(inspect: Inspect) -> None:
         "  output 1  odd: int  [image/png]\n"
         "  init      load, at most 3 s\n"
     )
+
+
+@pytest.mark.usefixtures("sample")
+def test_E075_inputs_that_a_caller_may_name_are_shown(inspect: Inspect) -> None:
+    """Parameters with a default, and whether any name will do; in text and as JSON."""
+    assert inspect("inspected:fill") == (
+        0,
+        (
+            "fill  (inspected:fill)\n"
+            "  style     request/reply: called once an item; sync, in a thread of its own\n"
+            "  input 0   text: str  [any codec]\n"
+            "  optional  count: int  [any codec]\n"
+            "  optional  stops: str  [any codec]\n"
+            "  **        any other input that the caller names\n"
+            "  output 0  out: str  [any codec]; each value is an item of its own; not retained\n"
+        ),
+        "",
+    )
+    (fill,) = json.loads(inspect("inspected:fill", "--json")[1])["functions"]
+    assert [(one["name"], one["type"]) for one in fill["optional"]] == [("count", "int"), ("stops", "str")]
+    assert fill["open_names"]
+    assert (fill["outputs"][0]["sequence"], fill["outputs"][0]["retain"]) == (True, False)
+    (ticks,) = json.loads(inspect("inspected:ticks", "--json")[1])["functions"]
+    assert (ticks["optional"], ticks["open_names"]) == ([], False)
 
 
 @pytest.mark.usefixtures("sample")
