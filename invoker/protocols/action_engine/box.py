@@ -21,6 +21,7 @@ _NUMBERS = {
     0xCC: (1, False), 0xCD: (2, False), 0xCE: (4, False), 0xCF: (8, False),
     0xD0: (1, True), 0xD1: (2, True), 0xD2: (4, True), 0xD3: (8, True),
 }  # fmt: skip
+_MOST = 2**63 - 1
 _BINS = frozenset({0xC4, 0xC5, 0xC6})
 _TEXTS = frozenset({0xD9, 0xDA, 0xDB})
 _ARRAYS = frozenset({0xDC, 0xDD})
@@ -76,7 +77,7 @@ class Box:
         return str(self._slice(size), "utf-8", "surrogateescape")
 
     def number(self) -> int:
-        """An integer."""
+        """An integer that fits into 64 bits with a sign."""
         head = self._byte()
         if head <= 0x7F:
             return head
@@ -86,7 +87,10 @@ class Box:
         if form is None:
             raise self._unlike("integer", head)
         size, signed = form
-        return int.from_bytes(self._slice(size), "big", signed=signed)
+        value = int.from_bytes(self._slice(size), "big", signed=signed)
+        if value > _MOST:
+            raise WireError(f"the integer {value} was met at {self._at - size - 1}; at most {_MOST} was expected")
+        return value
 
     def number_or_nil(self) -> int | None:
         """An optional integer."""
