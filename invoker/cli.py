@@ -1,4 +1,4 @@
-"""The command line: ``python -m invoker ENTRYPOINT`` serves; ``call``, ``inspect`` and ``conformance`` do the rest.
+"""The command line: ``python -m invoker ENTRYPOINT`` serves; ``call``, ``chat``, ``inspect`` and ``conformance`` help.
 
 Exit codes: 0 a clean end, 1 a failure (one line says which), 2 a bad knob or argument, 128+n a second signal n.
 """
@@ -24,12 +24,13 @@ __all__ = ["build", "main", "parser"]
 
 log = logging.getLogger(__name__)
 
-_COMMANDS = ("serve", "call", "inspect", "conformance")
+_COMMANDS = ("serve", "call", "chat", "inspect", "conformance")
 
 _EPILOG = """\
 commands:
   invoker [serve] ENTRYPOINT   serve a function: mymod:fn, pkg.mod:Class, ./file.py:fn, or a module with @function
   invoker call HOST:PORT       stream values to any riff invoker, and print what comes back
+  invoker chat HOST:PORT       hold a conversation with an action of any Evergreen server
   invoker inspect ENTRYPOINT   say how a function's signature is understood
   invoker conformance          judge any riff invoker from outside
 
@@ -54,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         return judge(args[1:])
     run: Callable[[argparse.Namespace], int] = _serve
-    if command in ("call", "inspect"):
+    if command in ("call", "chat", "inspect"):
         made, run = _client_command(command)
     else:
         made = parser()
@@ -180,6 +181,10 @@ def _client_command(command: str) -> tuple[argparse.ArgumentParser, Callable[[ar
         from invoker import call as module
 
         about = "Stream values to a riff invoker, and print what comes back as it comes."
+    elif command == "chat":
+        from invoker import chat as module  # type: ignore[no-redef]
+
+        about = "Hold a conversation in the terminal with an action of any Evergreen server."
     else:
         from invoker import inspect_cmd as module  # type: ignore[no-redef]
 

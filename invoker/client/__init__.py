@@ -4,7 +4,17 @@
 """
 
 from invoker.client.call import Call, Outputs
-from invoker.client.evergreen import Answer, EvergreenSession, LeafNode, Node, OutputNode, Ref, TreeNode
+from invoker.client.evergreen import (
+    Answer,
+    EvergreenSession,
+    LeafNode,
+    Node,
+    OutputNode,
+    Ref,
+    Talk,
+    TreeNode,
+    attachment,
+)
 from invoker.client.failure import CallFailed, ConnectFailed
 from invoker.client.frames import Received
 from invoker.client.request import Options
@@ -28,6 +38,8 @@ __all__ = [
     "RiffClient",
     "SyncCall",
     "SyncRiffClient",
+    "Talk",
     "Tls",
     "TreeNode",
+    "attachment",
 ]

@@ -96,6 +96,21 @@ class EvergreenSession:
         """Those that were asked for and that the server accepted."""
         return self._line.extensions
 
+    @property
+    def is_open(self) -> bool:
+        """Whether actions can be asked for."""
+        return self._line.is_open and not self._inbox.ended.is_set()
+
+    async def wait(self) -> None:
+        """Wait until the session is over, for whatever reason.
+
+        Raises:
+            CallFailed: It failed.
+        """
+        await self._inbox.ended.wait()
+        if (failure := self._inbox.failure()) is not None:
+            raise failure
+
     async def __aenter__(self) -> Self:
         await self._line.open()
         return self
