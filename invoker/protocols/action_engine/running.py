@@ -1,4 +1,4 @@
-"""`Running`: what a session remembers of an action that runs: its readers, and the places of its outputs."""
+"""What peers are told of actions: `Running` remembers one that runs; the functions answer the call itself."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from invoker.errors import InvocationError
 from invoker.protocols.action_engine.nodes import Reader
 from invoker.protocols.action_engine.statuses import status_chunk
 from invoker.protocols.action_engine.table import node_id
-from invoker.protocols.action_engine.wire import END, STATUS, Chunk, Fragment
+from invoker.protocols.action_engine.wire import DISPATCH, END, STATUS, Action, Chunk, Fragment, Metadata, encode
 
-__all__ = ["Running"]
+__all__ = ["Running", "acceptance", "listing", "refusal"]
+
+_JSON = Metadata("application/json")
 
 
 class Running:
@@ -18,7 +20,6 @@ class Running:
         id: As the peer named it.
         outputs: Index of an output -> id of its node.
         readers: Of its inputs.
-        places: Index of an output -> place of its next item.
     """
 
     __slots__ = ("_places", "id", "outputs", "readers")
@@ -28,12 +29,11 @@ class Running:
         id: str,  # noqa: A002 - what it is
         outputs: dict[int, str],
         readers: list[Reader],
-        places: dict[int, int] | None = None,
     ) -> None:
         self.id = id
         self.outputs = outputs
         self.readers = readers
-        self._places = places or dict.fromkeys(outputs, 0)
+        self._places = dict.fromkeys(outputs, 0)
 
     def item(self, index: int, chunk: Chunk) -> Fragment | None:
         """The next item of an output; None for what has no port, and for empty bytes, which would end the node."""
@@ -55,3 +55,24 @@ class Running:
         ends = [self.end(index, error) for index in list(self._places)]
         status = Fragment(node_id(self.id, STATUS), status_chunk(error))
         return (*(one for one in ends if one is not None), status)
+
+
+def acceptance(action: Action) -> bytes:
+    """The message that an action was accepted."""
+    return encode((Fragment(node_id(action.id, DISPATCH), status_chunk(None)),))
+
+
+def refusal(action: Action, error: InvocationError) -> bytes:
+    """The message that an action was not accepted; whoever reads its outputs sees it, too."""
+    chunk = status_chunk(error)
+    outputs = [Fragment(port[1], chunk) for port in action.outputs]
+    return encode((*outputs, *(Fragment(node_id(action.id, name), chunk) for name in (DISPATCH, STATUS))))
+
+
+def listing(action: Action, objects: list[bytes]) -> bytes:
+    """The whole answer to an action that asks what there is: an item for each JSON object."""
+    id = next(iter(action.outputs), ("", node_id(action.id, "actions")))[1]  # noqa: A001 - what it is
+    answer = Running(action.id, {0: id}, [])
+    items = [answer.item(0, Chunk(one, metadata=_JSON)) for one in objects]
+    accepted = Fragment(node_id(action.id, DISPATCH), status_chunk(None))
+    return encode((accepted, *(one for one in items if one is not None), *answer.ending(None)))

@@ -42,28 +42,22 @@ from invoker.message import EMPTY
 from invoker.protocols.action_engine.box import WireError
 from invoker.protocols.action_engine.items import chunk_of, message_of, texts
 from invoker.protocols.action_engine.nodes import Node, Reader
-from invoker.protocols.action_engine.running import Running
+from invoker.protocols.action_engine.running import Running, acceptance, listing, refusal
 from invoker.protocols.action_engine.settings import ActionEngineSettings
 from invoker.protocols.action_engine.statuses import status_chunk
 from invoker.protocols.action_engine.store import Store
-from invoker.protocols.action_engine.table import Table, node_id
+from invoker.protocols.action_engine.table import Table
 from invoker.protocols.action_engine.wire import (
     ABORT,
-    DISPATCH,
     HALF_CLOSE,
-    STATUS,
     Action,
-    Chunk,
     Fragment,
-    Metadata,
     WireMessage,
     decode,
     encode,
 )
 
 __all__ = ["ActionEngineSession"]
-
-_JSON = Metadata("application/json")
 
 
 class ActionEngineSession:
@@ -150,13 +144,13 @@ class ActionEngineSession:
             raise ProtocolViolation(f"an action with the id {action.id!a} is running; give each its own")
         self._store.check_names(action)
         if self._table.lists(action.name):
-            steps.append(Send(self._listed(action)))
+            steps.append(Send(listing(action, self._table.listing())))
             return
         try:
             self._open(action, message, steps)
         except StatusError as error:
             self._store.abandon(port[1] for port in action.inputs)
-            steps.append(Send(_refused(action, error)))
+            steps.append(Send(refusal(action, error)))
 
     def _open(self, action: Action, message: WireMessage, steps: list[Step]) -> None:
         if len(self._running) >= self._settings.actions_running:
@@ -179,19 +173,11 @@ class ActionEngineSession:
                 unwanted=binding.unwanted,
             )
         )
-        steps.append(Send(encode((Fragment(node_id(action.id, DISPATCH), status_chunk(None)),))))
+        steps.append(Send(acceptance(action)))
         self._running[key] = Running(action.id, binding.outputs, readers)
         for reader in readers:
             self._readers[key, reader.index] = reader
             self._feed(reader, steps)
-
-    def _listed(self, action: Action) -> bytes:
-        id = next(iter(action.outputs), ("", node_id(action.id, "actions")))[1]  # noqa: A001 - what it is
-        items = [Chunk(one, metadata=_JSON) for one in self._table.listing()]
-        fragments = [Fragment(id, item, seq, continued=True) for seq, item in enumerate(items)]
-        listing = Running(action.id, {0: id}, [], {0: len(items)})
-        ok = Fragment(node_id(action.id, DISPATCH), status_chunk(None))
-        return encode((ok, *fragments, *listing.ending(None)))
 
     # Inputs.
 
@@ -317,10 +303,3 @@ class ActionEngineSession:
         endings = [encode(running.ending(error)) for running in self._running.values()]
         self._running.clear()
         return [*endings, encode((Fragment(ABORT, status_chunk(error)),))]
-
-
-def _refused(action: Action, error: StatusError) -> bytes:
-    """Statuses of an action that was not accepted; whoever reads its outputs sees it, too."""
-    chunk = status_chunk(error)
-    outputs = [Fragment(port[1], chunk) for port in action.outputs]
-    return encode((*outputs, *(Fragment(node_id(action.id, name), chunk) for name in (DISPATCH, STATUS))))
