@@ -28,6 +28,7 @@ from typing import Any
 
 from invoker.codecs import Offer, Registry
 from invoker.codecs.open import open_decoder
+from invoker.codecs.text import TextCodec
 from invoker.errors import EncodeError, InputCancelled, InvocationError, LimitExceeded, UnsupportedMediaType
 from invoker.mediatypes import MediaType, parse, rank
 from invoker.message import EMPTY, REFERENCE, Message, Ref
@@ -289,6 +290,8 @@ class OutputStream:
                 f"output #{self.index} was given {media_type!a}, which is no media type: {error}"
             ) from None
         offers = tuple(offer for offer in self._offers if offer.media_type.essence == chosen.essence)
+        if not offers and self._by_value and chosen.type == "text" and not chosen.is_wildcard:
+            offers = (Offer(TextCodec((chosen.essence,)), chosen),)  # E-104: any text may be said to be of its own kind
         is_raw = isinstance(payload, (bytes, bytearray, memoryview))
         try:
             if offers:

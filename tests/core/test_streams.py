@@ -281,3 +281,11 @@ def test_E047_an_open_input_refuses_what_cannot_be_made() -> None:
         stream = InputStream(0, StreamSpec("x", type_), builtin(), Budget(Limits()), is_open=is_open)
         with pytest.raises(UnsupportedMediaType):
             stream.feed(Message(b"x", media_type="image/png"))
+
+
+def test_E104_text_may_be_of_a_kind_without_a_codec() -> None:
+    """E-104: a Message keeps its own type; text of any ``text/*`` is text."""
+    made = OutputStream(0, "out", "*/*", builtin(), by_value=True).encode(Message("hé", media_type="text/html"))
+    assert (made.payload, made.media_type) == ("hé".encode(), "text/html")
+    with pytest.raises(EncodeError):
+        OutputStream(0, "out", "*/*", builtin()).encode(Message("hé", media_type="text/html"))

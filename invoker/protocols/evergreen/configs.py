@@ -56,15 +56,22 @@ class Config:
         if self.type_name == struct_pb2.Struct.DESCRIPTOR.full_name:
             struct = self.unpack(struct_pb2.Struct)
             assert struct is not None
-            return json_format.MessageToDict(struct)
+            return _as_dict(struct)
         try:
             descriptor = descriptor_pool.Default().FindMessageTypeByName(self.type_name)
         except KeyError:
             return None
         message = self.unpack(message_factory.GetMessageClass(descriptor))
         assert message is not None
-        made: Any = json_format.MessageToDict(message, preserving_proto_field_name=True)
+        made: Any = _as_dict(message)
         return made if isinstance(made, dict) else {"value": made}  # well-known types have forms of their own
 
     def __repr__(self) -> str:
         return f"Config({self.type_name!r}, {len(self.value)} bytes)"
+
+
+def _as_dict(message: Message) -> dict[str, Any]:
+    try:
+        return json_format.MessageToDict(message, preserving_proto_field_name=True)
+    except json_format.Error as error:
+        raise ValueError(f"a {message.DESCRIPTOR.full_name} has no form as a dict: {error}") from None

@@ -70,6 +70,7 @@ class Cursor:
         if not self._is_sure and self.root.is_known:
             self._is_sure = True
             self._check(self.root.leaves, self.root.size)
+            self._check_depth(self.root.height, self.root)
         nodes, places = self._nodes, self._places
         while nodes:
             node = nodes[-1]
@@ -107,14 +108,14 @@ class Cursor:
 
     def _enter(self, node: Node) -> None:
         """Look ahead as far as sums are known."""
-        settings = self._settings
-        height = node.height if node.is_known else 1
-        if len(self._nodes) - 1 + height > settings.depth:
-            raise limit(
-                f"node {name_of(self.root.id)} is nested deeper than {settings.depth} levels, at {name_of(node.id)}"
-            )
+        self._check_depth(len(self._nodes) - 1 + (node.height if node.is_known else 1), node)
         if node.is_known:
             self._check(self._leaves + node.leaves, self._bytes + node.size)
+
+    def _check_depth(self, depth: int, node: Node) -> None:
+        most = self._settings.depth
+        if depth > most:
+            raise limit(f"node {name_of(self.root.id)} is nested deeper than {most} levels, at {name_of(node.id)}")
 
     def _check(self, leaves: int, size: int) -> None:
         settings = self._settings
@@ -124,8 +125,12 @@ class Cursor:
             raise limit(f"node {name_of(self.root.id)} flattens to more than {settings.session_bytes} bytes")
 
     def _descend(self, child: Node) -> None:
-        if child.is_known and not child.leaves and child.fault is None:
-            return  # nothing is below it, however often it is shared
+        if child.is_known and child.fault is None and not (child.leaves if self._markers else child.solid):
+            # Nothing to hand on is below it, however often it is shared.
+            self._check_depth(len(self._nodes) + child.height, child)
+            self._leaves += child.leaves
+            self._check(self._leaves, self._bytes)
+            return
         self._nodes.append(child)
         self._places.append(-1)
 
@@ -144,6 +149,10 @@ class Cursor:
         if not node.count:
             return self._wait(node)  # its type is not known yet
         if not self._markers and is_marker(node.media_type):
+            if not node.is_complete:
+                return self._wait(node)
+            self._leaves += 1
+            self._check(self._leaves, self._bytes)
             self._leave()
             return None
         if self._pieces and (self._pieces == "bytes" or is_utf8_text(node.media_type)):

@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from google.protobuf import duration_pb2
@@ -87,21 +88,19 @@ class Extensions:
 
     # Partial failures.
 
-    def without_status(self, message: pb.Action, action: RunningAction) -> pb.Action:
-        """The action without its output ``__status__``, whose node is taken."""
+    def without_status(self, message: pb.Action, action: RunningAction) -> tuple[pb.Action, str]:
+        """The action without its output ``__status__``, and the id of that; empty where there is none."""
         if not self.is_partial or all(one.name != _STATUS for one in message.outputs):
-            return message
+            return message, ""
         made = pb.Action()
         made.CopyFrom(message)
         del made.outputs[:]
-        for one in message.outputs:
-            if one.name != _STATUS:
-                made.outputs.append(one)
-            elif action.status is not None:
-                raise bad_action(f"{action.where} has the output {name_of(_STATUS)} twice")
-            else:
-                action.status = self._session.own(action, one.id)
-        return made
+        made.outputs.extend(one for one in message.outputs if one.name != _STATUS)
+        ids = [one.id for one in message.outputs if one.name == _STATUS]
+        if len(ids) > 1 or not ids[0]:
+            what = "twice" if len(ids) > 1 else "with an empty node id"
+            raise bad_action(f"{action.where} has the output {name_of(_STATUS)} {what}")
+        return made, ids[0]
 
     def contains(self, action: RunningAction, error: InvocationError, steps: list[Step]) -> bool:
         """Whether an action's failure stays its own; then its outputs have been ended."""
@@ -177,7 +176,9 @@ class Extensions:
 
     def _set_ttl(self, action: pb.Action, steps: list[Step]) -> None:
         id = self._node_id(action, "node")  # noqa: A001 - what it is
-        duration = Config(action.configs[0]).unpack(duration_pb2.Duration) if len(action.configs) == 1 else None
+        duration = None
+        with suppress(ValueError):
+            duration = Config(action.configs[0]).unpack(duration_pb2.Duration) if len(action.configs) == 1 else None
         if duration is None:
             raise bad_action(
                 f"action 'SET_TTL' on node {name_of(id)} needs one configuration of type google.protobuf.Duration"
@@ -215,7 +216,7 @@ class Extensions:
         if message.inputs or [one.name for one in message.outputs] != ["actions"]:
             raise bad_action("action '__list_actions' takes no inputs and has one output, 'actions'")
         node = session.own(action, message.outputs[0].id)
-        writer = Writer(action, node, Form.ITEMS, session.graph, new_id=session.new_id)
+        writer = Writer(action, node, Form.ITEMS, session.graph)
         for name, spec in session.table.names.items():
             text = json.dumps(describe(name, spec), ensure_ascii=False)
             writer.write(Message(text.encode(), media_type="application/json"), steps)
@@ -229,9 +230,12 @@ class Extensions:
             return {}
         found: dict[str, str] = {}
         for config in configs:
-            asked: Any = (
-                (config.to_dict() or {}).get("accept") if config.type_name == "google.protobuf.Struct" else None
-            )
+            if config.type_name != "google.protobuf.Struct":
+                continue
+            try:
+                asked: Any = (config.to_dict() or {}).get("accept")
+            except ValueError as error:
+                raise bad_action(f"{action.where}: a configuration cannot be read: {error}") from None
             if asked is None:
                 continue
             if not isinstance(asked, dict) or not all(isinstance(one, str) for one in asked.values()):

@@ -15,6 +15,7 @@ A fragment passes these checks, in this order, so that it is sure which error wi
 
 from __future__ import annotations
 
+import secrets
 from typing import TYPE_CHECKING, Any
 
 from invoker._pb.evergreen import evergreen_pb2 as pb
@@ -23,7 +24,7 @@ from invoker.protocols.evergreen.errors import bad_action, bad_fragment, limit, 
 from invoker.protocols.evergreen.nodes import INTERIOR, LEAF, MOST, UNDECIDED, Node, Reference
 from invoker.protocols.evergreen.order import Order
 from invoker.protocols.evergreen.settings import EvergreenSettings
-from invoker.protocols.evergreen.wire import headers_of
+from invoker.protocols.evergreen.wire import headers_of, is_marker
 
 if TYPE_CHECKING:
     from invoker.protocols.evergreen.inputs import Input
@@ -52,6 +53,8 @@ class Graph:
         self.held = 0
         self.woken: list[Input] = []
         self._order = Order()
+        self._prefix = f"{secrets.token_hex(6)}-"
+        self._made = 0
         self._is_strict = settings.metadata == "strict"
         self._is_identical = settings.metadata == "identical"
 
@@ -72,6 +75,7 @@ class Graph:
         is_new = node is None
         if node is None:
             self._check_id(id)
+            self._check_made(id, seq)
             node = Node(id, self._order.before_all())
         elif node.is_dropped:
             return
@@ -166,10 +170,14 @@ class Graph:
     def _children(self, node: Node, seq: int, ids: Any) -> tuple[Node, ...]:
         found: list[Node] = []
         self.charge(node, 16 * len(ids) + _WEIGHT)
+        fresh = {child for child in ids if child not in self.nodes}
+        for child in fresh:
+            self._check_id(child)
+        self._check_room(len(fresh), node)
+        if "" in fresh:
+            raise bad_fragment(f"node {name_of(node.id)}, seq {seq}: an empty child id")
         for id in ids:  # noqa: A001 - what it is
-            if not id:
-                raise bad_fragment(f"node {name_of(node.id)}, seq {seq}: an empty child id")
-            child = self.nodes.get(id) or self.new(id, self._order.after_all())
+            child = self.nodes.get(id) or self.new(id)
             if child.is_dropped:
                 raise bad_action(f"node {name_of(node.id)}, seq {seq}: its child {name_of(id)} was dropped")
             self.link(node, child)
@@ -202,7 +210,24 @@ class Graph:
             else:
                 node.content.append(item)
 
+    def _check_made(self, id: str, seq: int) -> None:  # noqa: A002 - what it is
+        """Items that are not retained leave nothing behind but their ids, which are ours all the same (E-100)."""
+        if id.startswith(self._prefix):
+            number = id[len(self._prefix) :]
+            if number.isascii() and number.isdigit() and int(number[:20]) <= self._made:
+                raise bad_fragment(
+                    f"node {name_of(id)}, seq {seq}: it is an item of an output, which its action writes"
+                )
+
     # What everybody uses.
+
+    def new_id(self) -> str:
+        """An id that nobody has used (E-100)."""
+        while True:
+            self._made += 1
+            id = f"{self._prefix}{self._made}"  # noqa: A001 - what it is
+            if id not in self.nodes:
+                return id
 
     def new(self, id: str, order: int | None = None) -> Node:  # noqa: A002 - what it is
         """Make room for a node that was not met before.
@@ -221,9 +246,13 @@ class Graph:
             raise limit(f"node {name_of(id)}: its id has {len(id.encode())} bytes; at most {most} are allowed")
 
     def _register(self, node: Node) -> None:
-        if len(self.nodes) >= self.settings.nodes:
-            raise limit(f"node {name_of(node.id)} is one more than the {self.settings.nodes} that a session may have")
+        self._check_room(1, node)
         self.nodes[node.id] = node
+
+    def _check_room(self, count: int, node: Node) -> None:
+        most = self.settings.nodes
+        if len(self.nodes) + count > most:
+            raise limit(f"node {name_of(node.id)}: {len(self.nodes) + count} nodes; a session may have {most}")
 
     def new_output(self, id: str) -> Node:  # noqa: A002 - what it is
         """Room for an output that was not met before."""
@@ -289,10 +318,12 @@ class Graph:
             one.is_known = True
             if one.kind == INTERIOR:
                 one.leaves = min(MOST, sum(child.leaves for child in one.content))
+                one.solid = min(MOST, sum(child.solid for child in one.content))
                 one.size = min(MOST, sum(child.size for child in one.content))
                 one.height = 1 + max((child.height for child in one.content), default=0)
             else:
                 one.leaves, one.height = int(one.kind == LEAF), 1
+                one.solid = int(one.kind == LEAF and not is_marker(one.media_type))
                 one.size = sum(len(piece) for piece in one.content if type(piece) is bytes)
             for parent in one.parents or ():
                 parent.pending -= 1

@@ -48,7 +48,7 @@ class Input:
         is_waited_for: The function waits for more, as far as is known.
     """
 
-    __slots__ = ("_credit", "_fed", "_is_only", "_window", "action", "cursor", "index", "is_ended", "is_stalled",
+    __slots__ = ("_credit", "_is_only", "_only", "_window", "action", "cursor", "index", "is_ended", "is_stalled",
                  "is_waited_for", "name")  # fmt: skip
 
     def __init__(
@@ -73,8 +73,8 @@ class Input:
         )
         self.is_ended = self.is_stalled = self.is_waited_for = False
         self._window = self._credit = settings.window
-        self._fed = 0
         self._is_only = is_only
+        self._only: Feed | None = None
 
     def refill(self) -> None:
         """The function has caught up."""
@@ -103,10 +103,13 @@ class Input:
             self.is_waited_for = False
             node, data = found
             self._credit -= 1
-            self._fed += 1
-            if self._is_only and self._fed > 1:
+            feed = Feed(key, self.index, Message(data, node.headers, node.media_type))
+            if not self._is_only:
+                steps.append(feed)
+            elif self._only is None:
+                self._only = feed  # the function starts when it is sure that no other one follows
+            else:
                 raise bad_input(f"{self.action.where}, input {name_of(self.name)}: expected 1 chunk, got 2 or more")
-            steps.append(Feed(key, self.index, Message(data, node.headers, node.media_type)))
 
     def _must_wait(self, steps: list[Step]) -> bool:
         node, reference = self.cursor.awaited, self.cursor.asked
@@ -119,8 +122,10 @@ class Input:
         return True
 
     def _end(self, steps: list[Step]) -> None:
-        if self._is_only and not self._fed:
-            raise bad_input(f"{self.action.where}, input {name_of(self.name)}: expected 1 chunk, got 0")
+        if self._is_only:
+            if self._only is None:
+                raise bad_input(f"{self.action.where}, input {name_of(self.name)}: expected 1 chunk, got 0")
+            steps.append(self._only)
         self.is_ended, self.is_waited_for = True, False
         steps.append(EndInput(self.action.key, self.index))
 

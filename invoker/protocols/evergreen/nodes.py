@@ -69,6 +69,7 @@ class Node:
         is_dropped: Its id is burnt; later fragments are ignored.
         is_known: Whether all below it is complete; then these three count:
         leaves: Leaves below it, itself included.
+        solid: Those of them that are no marks at the end of a turn.
         size: Their bytes.
         height: Levels below it, itself included.
         order: Place in the order in which parents come before children.
@@ -84,7 +85,7 @@ class Node:
     __slots__ = (
         "ahead", "charged", "content", "count", "fault", "final", "headers", "height", "id", "is_dropped", "is_known",
         "is_received", "kind", "leaves", "media_type", "metadata", "order", "owner", "parents", "pending", "readers",
-        "sinks", "size", "sources", "top", "waiters",
+        "sinks", "size", "solid", "sources", "top", "waiters",
     )  # fmt: skip
 
     def __init__(self, id: str, order: int) -> None:  # noqa: A002 - what it is
@@ -101,7 +102,7 @@ class Node:
         self.owner: Any = None
         self.fault: InvocationError | None = None
         self.is_received = self.is_dropped = self.is_known = False
-        self.leaves = self.size = self.height = 0
+        self.leaves = self.solid = self.size = self.height = 0
         self.parents: list[Node] | None = None
         self.pending = 0
         self.sources: list[Node] | None = None

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from invoker.core.steps import Open
-from invoker.errors import InvocationError
 from invoker.message import Headers
 from invoker.protocols.evergreen.errors import name_of
 from invoker.protocols.evergreen.inputs import Input
@@ -32,7 +31,7 @@ class RunningAction:
         open: The step that starts it; None for one that the session answers itself.
         inputs: By index.
         writers: By index of the output.
-        status: Node and prefix of its ``__status__``, if the client listed one.
+        status: The node of its ``__status__``, if the client listed one.
         is_started: Whether its invocation was opened.
         is_failing: Whether it was told to end with an error.
         is_cancelled: Whether the client cancelled it by the extension.
@@ -56,7 +55,8 @@ class RunningAction:
     @property
     def nodes(self) -> list[Node]:
         """Its listed outputs."""
-        return [writer.node for writer in self.writers.values()]
+        found = [writer.node for writer in self.writers.values()]
+        return found if self.status is None else [*found, self.status]
 
     @property
     def is_awaited(self) -> bool:
@@ -76,11 +76,6 @@ class RunningAction:
         """It is over."""
         for one in self.inputs:
             one.close()
-
-    def fault(self, error: InvocationError) -> None:
-        """Whoever reads its outputs fails with ``error``."""
-        for node in self.nodes:
-            node.fault = node.fault or error
 
 
 def open_step(

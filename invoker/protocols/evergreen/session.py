@@ -11,7 +11,6 @@ allows is told otherwise.
 
 from __future__ import annotations
 
-import secrets
 from collections import deque
 from collections.abc import Iterable, Sequence
 
@@ -83,8 +82,6 @@ class EvergreenSession:
         self.is_closed = False
         self._metadata = metadata
         self._count = 0
-        self._random = secrets.token_hex(6)
-        self._made = 0
         asked = accepted(metadata)
         self.headers: tuple[tuple[str, str], ...] = (("evergreen-extensions", ", ".join(asked)),) if asked else ()
         self.extensions = Extensions(self, asked)
@@ -116,7 +113,11 @@ class EvergreenSession:
         steps: list[Step] = []
         if not self.is_closed:
             self.is_half_closed = True
-            self._see_to_end(steps)
+            try:
+                self._see_to_end(steps)
+                self._go_on(steps)
+            except EvergreenError as error:
+                self.abort(error, steps)
         return steps
 
     # What invocations and the driver tell.
@@ -191,8 +192,6 @@ class EvergreenSession:
         else:
             error = translated(event.error, action.where)
             if not self.extensions.contains(action, error, steps):
-                for writer in action.writers.values():
-                    writer.flush(steps)
                 self.abort(error, steps)
                 return
         self.extensions.released()
@@ -208,9 +207,9 @@ class EvergreenSession:
             return
         self._count += 1
         action = RunningAction(self._count, message.name, self.references)
-        message = self.extensions.without_status(message, action)
+        message, status = self.extensions.without_status(message, action)
         binding = self.table.bind(message, action.where)
-        self._claim(action, binding)
+        self._claim(action, binding, status)
         configs = tuple(Config(one) for one in message.configs)
         accepts = self.extensions.accepts(configs, action)
         action.open = open_step(action.key, binding, metadata=self._metadata, configs=configs, accepts=accepts)
@@ -223,7 +222,7 @@ class EvergreenSession:
                 f"{action.where}: {len(self.running)} actions run and {len(self.waiting)} wait, and no more are allowed"
             )
 
-    def _claim(self, action: RunningAction, binding: Binding) -> None:
+    def _claim(self, action: RunningAction, binding: Binding, status: str) -> None:
         """Take the action's nodes: inputs may be anything that is not dropped, outputs must be new (E-081)."""
         graph, spec = self.graph, binding.spec
         roots = [self._input_node(action, one.name, node_id) for one, node_id in binding.inputs]
@@ -237,9 +236,10 @@ class EvergreenSession:
             node = self.own(action, node_id, roots)
             form = form_of(spec, output, is_one=is_mapped and len(roots) != 1)
             root = roots[0] if is_mapped and len(roots) == 1 else None
-            action.writers[index] = Writer(
-                action, node, form, graph, new_id=self.new_id, retain=output.retain, root=root
-            )
+            action.writers[index] = Writer(action, node, form, graph, retain=output.retain, root=root)
+
+        if status:
+            action.status = self.own(action, status, roots)
 
     def _input_node(self, action: RunningAction, name: str, id: str) -> Node:  # noqa: A002 - what it is
         node = self.graph.find(id)
@@ -257,7 +257,7 @@ class EvergreenSession:
         if node is None:
             node = self.graph.new_output(id)
         elif node in roots:
-            raise bad_action(f"{action.where}: node {name_of(id)} is an input and an output")
+            raise bad_action(f"{action.where}: output id already in use: {name_of(id)} is one of its inputs")
         elif node.is_received or node.owner is not None or node.is_dropped:
             raise bad_action(f"{action.where}: output id already in use: {name_of(id)}")
         node.owner = action
@@ -270,8 +270,7 @@ class EvergreenSession:
         action.is_started = True
         self.running[action.key] = action
         steps.append(action.open)
-        for one in action.inputs:
-            self._advance(one, steps)
+        self.graph.woken.extend(action.inputs)  # whoever starts actions goes on with their inputs: no recursion here
 
     def _advance(self, one: Input, steps: list[Step]) -> None:
         action = one.action
@@ -302,14 +301,6 @@ class EvergreenSession:
             woken, graph.woken = graph.woken, []
             for one in woken:
                 self._advance(one, steps)
-
-    def new_id(self) -> str:
-        """An id that nobody has used (E-100)."""
-        while True:
-            self._made += 1
-            id = f"{self._random}-{self._made}"  # noqa: A001 - what it is
-            if id not in self.graph.nodes:
-                return id
 
     # Endings.
 

@@ -98,12 +98,11 @@ def _parsed(media_type: str) -> MediaType | None:
         return None
 
 
+@functools.lru_cache(maxsize=512)
 def is_marker(media_type: str) -> bool:
     """Whether a leaf is the mark at the end of a turn (E-049)."""
-    if not media_type.startswith("application/x-protobuf"):
-        return False
     one = _parsed(media_type)
-    return one is not None and one.param("type") == "EndOfTurn"
+    return one is not None and one.essence == "application/x-protobuf" and one.param("type") == "EndOfTurn"
 
 
 @functools.lru_cache(maxsize=512)

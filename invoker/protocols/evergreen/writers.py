@@ -6,8 +6,7 @@ form     of                                           on the wire
 ONE      one value                                    one leaf, ended by its last fragment
 LEAF     a stream of text or of bytes                 one leaf; a fragment a value, then one that only ends it
 ITEMS    a stream of other values, or of items        an interior node; a child a value, named before it comes
-HELD     results of a function mapped over an input   the first is held until it is sure that it is the only
-         of unknown length                            one (ONE), or is not (ITEMS)
+MAPPED   results of a function mapped over an input   ONE if that is a leaf itself, else ITEMS
 ======== ============================================ =====================================================
 
 Whatever is sent is stored as well, since later actions may read it (E-107), unless the function says ``retain=False``.
@@ -16,7 +15,7 @@ Whatever is sent is stored as well, since later actions may read it (E-107), unl
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from invoker.core.steps import Send, Step
@@ -50,7 +49,7 @@ class Form(enum.Enum):
     ONE = "one leaf"
     LEAF = "one leaf that grows"
     ITEMS = "an interior node with an item a value"
-    HELD = "one leaf, or items"
+    MAPPED = "as the input is"
     BY_VALUE = "as the first value says"
 
 
@@ -65,7 +64,7 @@ def form_of(spec: FunctionSpec, output: StreamSpec, *, is_one: bool) -> Form:
     if output.sequence:
         return Form.ITEMS
     if spec.style is Style.REQUEST_REPLY:
-        return Form.ONE if is_one else Form.HELD
+        return Form.ONE if is_one else Form.MAPPED
     if spec.call.result is Result.VALUE:
         return Form.ONE
     if output.type in _OPEN or output.take is Take.MESSAGE:
@@ -83,10 +82,9 @@ class Writer:
         root: Of the function's only input, where results of a mapped function are written.
         retain: Whether later actions may read it.
         graph: Where it is stored.
-        new_id: Gives ids that nobody has used.
     """
 
-    __slots__ = ("_form", "_graph", "_held", "_metadata", "_new_id", "_prefix", "_retain", "_root", "_seq", "action",
+    __slots__ = ("_form", "_graph", "_metadata", "_prefix", "_retain", "_root", "_seq", "action",
                  "is_ended", "node")  # fmt: skip
 
     def __init__(
@@ -96,7 +94,6 @@ class Writer:
         form: Form,
         graph: Graph,
         *,
-        new_id: Callable[[], str],
         retain: bool = True,
         root: Node | None = None,
     ) -> None:
@@ -107,10 +104,8 @@ class Writer:
         self._graph = graph
         self._retain = retain
         self._root = root
-        self._new_id = new_id
         self._prefix = prefix_of(node.id)
         self._seq = 0
-        self._held: Message[bytes] | None = None
         self._metadata: tuple[str, Mapping[str, str]] | None = None
         if not retain:
             node.fault = incomplete(f"node {name_of(node.id)} is an output of {action.where}, which does not retain it")
@@ -127,37 +122,23 @@ class Writer:
             return
         if self._form is Form.BY_VALUE:
             self._form = _form_by(message)
+        elif self._form is Form.MAPPED:
+            is_leaf = self._root is not None and self._root.kind == LEAF
+            self._form = Form.ONE if is_leaf else Form.ITEMS
         form = self._form
         if form is Form.LEAF:
             self._piece(message, steps)
         elif form is Form.ITEMS:
             self._item(message, steps)
-        elif form is Form.ONE or (self._root is not None and self._root.kind == LEAF):
+        else:
             self._leaf(self.node, self._prefix, message, steps)
             self.is_ended = True
-        elif self._held is None:
-            metadata_of(message.media_type, message.headers)  # what is wrong with them is wrong now
-            self._held = message
-        else:
-            self._form = Form.ITEMS
-            self.flush(steps)
-            self._item(message, steps)
-
-    def flush(self, steps: list[Step]) -> None:
-        """Send what is held, as an item: the action fails, or more values follow."""
-        held, self._held = self._held, None
-        if held is not None:
-            self._item(held, steps)
 
     def end(self, steps: list[Step]) -> None:
         """No more values come."""
         if self.is_ended:
             return
         self.is_ended = True
-        if self._held is not None:
-            held, self._held = self._held, None
-            self._leaf(self.node, self._prefix, held, steps)
-            return
         if self._metadata is not None:
             frame = leaf_frame(self._prefix, self._seq, b"", continued=False)
         else:
@@ -169,7 +150,6 @@ class Writer:
     def close(self) -> None:
         """Nothing of it is sent or stored any more."""
         self.is_ended = True
-        self._held = None
 
     # Shapes.
 
@@ -204,7 +184,7 @@ class Writer:
             )
 
     def _item(self, message: Message[bytes], steps: list[Step]) -> None:
-        id = self._new_id()  # noqa: A001 - what it is
+        id = self._graph.new_id()  # noqa: A001 - what it is
         steps.append(Send(children_frame(self._prefix, self._seq, (id,), continued=True)))
         self._seq += 1
         if not self._retain:
