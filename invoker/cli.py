@@ -1,4 +1,4 @@
-"""The command line: ``python -m invoker ENTRYPOINT`` serves; ``call``, ``chat``, ``inspect`` and ``conformance`` help.
+"""The command line: ``python -m invoker ENTRYPOINT`` serves; other commands call, talk, explain and judge.
 
 Exit codes: 0 a clean end, 1 a failure (one line says which), 2 a bad knob or argument, 128+n a second signal n.
 """
