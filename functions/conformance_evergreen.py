@@ -127,6 +127,12 @@ def page(text: str) -> Message[str]:
 
 
 @function
+def picture(data: bytes) -> Message[bytes]:
+    """Bytes as an image."""
+    return Message(data, media_type="image/png")
+
+
+@function
 def configs(text: str, context: Context) -> dict[str, Any]:
     """The configs of the action: type and, where it is a Struct, its fields."""
     found = []

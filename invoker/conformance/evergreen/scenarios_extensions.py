@@ -207,6 +207,22 @@ async def partial_failure_dependant(stage: Stage) -> None:
         has_status(session, "st", grpc.StatusCode.FAILED_PRECONDITION)
 
 
+@scenario("ET-89", "E-121", "E-113", function=("upper", "items"))
+async def partial_failure_of_bad_and_missing_input(stage: Stage) -> None:
+    """A bad input, and one that never comes, are failures of their action: the session ends with OK."""
+    async with negotiated(stage, "partial-failures") as session:
+        await session.send(A("upper", {"text": "p"}, {"out": "r", "__status__": "bad"}), F("p", m=TEXT, d=b"\xff"))
+        await session.values("bad")
+        has_status(session, "bad", grpc.StatusCode.INVALID_ARGUMENT, "Bad Input")
+        await session.send(A("upper", {"text": "absent node"}, {"out": "s", "__status__": "miss"}))
+        await session.all(HI_Q, upper("q", "t"))
+        await session.succeeds(t=["HI"])
+        has_status(session, "miss", grpc.StatusCode.FAILED_PRECONDITION, "absent node")
+
+
+HI_Q = F("q", m=TEXT, t="hi")
+
+
 @scenario("ET-89", "E-121", function="upper")
 async def partial_protocol_error_still_aborts(stage: Stage) -> None:
     """Broken rules of fragments and actions still end the session."""

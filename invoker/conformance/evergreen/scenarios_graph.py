@@ -71,6 +71,37 @@ async def one_node_two_actions(stage: Stage) -> None:
     await stage.succeeds(upper(), HI, items("p", "s"), upper("p", "t"), r=["HI"], s=[{"items": ["hi"]}], t=["HI"])
 
 
+@scenario("ET-35", "E-040", "E-063", "E-095", function=("parts", "pieces", "upper"))
+async def one_leaf_whole_and_in_pieces(stage: Stage) -> None:
+    """Actions that read a leaf whole and piece by piece, before and after it came, all get the same text."""
+    data = "日本 ü".encode()
+    whole, late = A("items", {"values": "p"}, {"out": "a"}), A("pieces", {"text": "p"}, {"out": "d"})
+    for turn in (1, -1):
+        fragments = [
+            F("p", n, "." if n == len(data) - 1 else "+", m=None if n else TEXT, d=data[n : n + 1])
+            for n in range(len(data))
+        ]
+        first: list[Part] = [whole, A("pieces", {"text": "p"}, {"out": "b"}), upper("p", "c")]
+        frames = [*first[::turn], *fragments[:4], late, *fragments[4:], A("pieces", {"text": "p"}, {"out": "e"})]
+        text = data.decode()
+        await stage.succeeds(*frames, a=[{"items": [text]}], b=[text], c=[text.upper()], d=[text], e=[text])
+
+
+@scenario("ET-42", "E-068", "E-109", function=("drip", "pieces", "items"))
+async def one_stream_three_readers(stage: Stage) -> None:
+    """The stream of an action is read by three others, of which one comes when it is half over."""
+    numbers = [F("c", m=JSON, t="10"), F("s", m=JSON, t="0.05")]
+    async with stage.session() as session:
+        await session.send(A("pieces", {"text": "r"}, {"out": "a"}), items("r", "b"), *numbers)
+        await session.send(A("drip", {"count": "c", "seconds": "s"}, {"out": "r"}))
+        while len(session.outputs.pieces("r")) < 5:
+            await session.fragment()
+        await session.send(A("pieces", {"text": "r"}, {"out": "d"}))
+        await session.half_close()
+        text = "0123456789"
+        await session.succeeds(r=[text], a=[text], b=[{"items": [text]}], d=[text])
+
+
 @scenario("ET-36", "E-079", "E-063", function="both")
 async def one_node_two_inputs(stage: Stage) -> None:
     """One node may be two inputs of one action: both get all of it."""

@@ -54,6 +54,20 @@ async def a_client_that_does_not_read_may_write(stage: Stage) -> None:
         session.cancel()
 
 
+@scenario("E-110", "E-062", function="both")
+async def an_input_that_is_read_late(stage: Stage) -> None:
+    """Five thousand leaves of an input that the function does not read yet are taken, and none is lost."""
+    numbers = [str(n) for n in range(5000)]
+    leaves = [F(f"l{n}", m=TEXT, t=text) for n, text in enumerate(numbers)]
+    async with stage.session() as session:
+        await session.send(A("both", {"left": "p", "right": "q"}, {"out": "r"}))
+        for begin in range(0, 5000, 100):
+            children = K("p", *(leaf.id for leaf in leaves[begin : begin + 100]), seq=begin // 100, mark="+")
+            await session.together(children, *leaves[begin : begin + 100])
+        await session.all(F("p", 50), F("q", m=TEXT, t="x"))
+        await session.succeeds(r=[{"left": numbers, "right": ["x"]}], timeout_s=20.0)
+
+
 @scenario("ET-76", "E-107", "E-115", function="endless")
 async def infinite_retained_output(stage: Stage) -> None:
     """An endless output that is read and kept meets the limit of the session."""
@@ -107,7 +121,14 @@ async def nodes_of_a_session(stage: Stage) -> None:
 
 @scenario("E-115", function="items")
 async def waiting_actions_of_a_session(stage: Stage) -> None:
-    """Sixty-four actions run, a thousand and twenty-four wait, one more is above the limit."""
+    """Sixty-four actions run, a thousand and twenty-four wait and have their turn, one more is above the limit."""
+    async with stage.session() as session:
+        await session.together(*(items("late", f"r{n}") for n in range(_ACTIONS)))
+        await session.send(F("late", m=TEXT, t="x"))
+        await session.half_close()
+        await session.succeeds(timeout_s=30.0)
+        if wrong := [n for n in range(_ACTIONS) if session.read(f"r{n}") != [{"items": ["x"]}]]:
+            raise session.failure(f"{session.read(f'r{wrong[0]}')} in 'r{wrong[0]}'", "[{'items': ['x']}] in each")
     async with stage.session() as session:
         await session.together(*(items("absent", f"r{n}") for n in range(_ACTIONS + 1)))
         await session.fails(LIM, timeout_s=30.0)

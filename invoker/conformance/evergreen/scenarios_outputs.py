@@ -6,7 +6,7 @@ from typing import Any
 
 from invoker._pb.evergreen import evergreen_pb2 as pb
 from invoker.conformance.evergreen.actions import HI, upper
-from invoker.conformance.evergreen.frames import JSON, OCTETS, TEXT, A, F, K, Part, jsons, shown, texts
+from invoker.conformance.evergreen.frames import EOT, JSON, OCTETS, TEXT, A, F, K, Part, jsons, shown, texts
 from invoker.conformance.evergreen.rules import BAD, FAIL
 from invoker.conformance.evergreen.session import Session
 from invoker.conformance.evergreen.stage import Stage
@@ -143,12 +143,12 @@ async def plain_map_over_leaves(stage: Stage) -> None:
 
 @scenario("E-093", "E-062", function="square")
 async def mapped_results_come_one_by_one(stage: Stage) -> None:
-    """The result of a leaf comes before the next leaf is sent."""
+    """The result of a leaf comes when the leaf after it is sent, at the latest: a lone result has another shape."""
     async with stage.session() as session:
         await session.send(A("square", {"x": "p"}, {"out": "r"}))
         for n in range(5):
             await session.send(K("p", f"l{n}", seq=n, mark="+"), F(f"l{n}", m=JSON, t=str(n)))
-            while len(session.outputs.leaves("r")) <= n:
+            while len(session.outputs.leaves("r")) < n:
                 await session.fragment()
         await session.send(F("p", 5))
         await session.half_close()
@@ -162,6 +162,8 @@ async def plain_two_params_two_leaves(stage: Stage) -> None:
     await stage.fails(BAD, join, *texts("p", "a", "b"), F("q", m=TEXT, t="c"))
     await stage.fails(BAD, join, F("p", m=TEXT, t="a"), F("q"))
     await stage.succeeds(join, *texts("p", "a"), F("q", m=TEXT, t="c"), r=["ac"])
+    turn = [K("p", "a", "e"), F("a", m=TEXT, t="a"), F("e", m=EOT)]
+    await stage.succeeds(join, *turn, F("q", m=TEXT, t="c"), r=["ac"])
 
 
 @scenario("E-095", function="pieces")
@@ -179,19 +181,29 @@ async def text_stream_reads_fragments(stage: Stage) -> None:
         await session.succeeds(r=["one two three"])
 
 
-@scenario("E-104", "E-044", function=("upper", "octets", "square", "page"))
+@scenario("E-104", function=("upper", "octets", "square", "picture"))
 async def types_of_outputs(stage: Stage) -> None:
-    """Text is text/plain, bytes are octets, other values JSON; a message has its own type, role and file name."""
+    """Text is text/plain, bytes are octets, other values JSON; a message has its own type."""
     numbers = F("n", m=JSON, t="3")
     async with stage.session() as session:
         await session.send(HI, numbers, upper("p", "a"), A("octets", {"data": "p"}, {"out": "b"}))
-        await session.send(A("square", {"x": "n"}, {"out": "c"}), A("page", {"text": "p"}, {"out": "d"}))
+        await session.send(A("square", {"x": "n"}, {"out": "c"}), A("picture", {"data": "p"}, {"out": "d"}))
         await session.half_close()
-        await session.succeeds(a=["HI"], b=[b"hi"], c=[9], d=["hi"])
+        await session.succeeds(a=["HI"], b=[b"hi"], c=[9], d=[b"hi"])
         types = [session.outputs.leaves(root)[0].media_type for root in "abcd"]
-        if types != [TEXT, OCTETS, JSON, "text/html"]:
-            raise session.failure(f"the types {types}", f"{[TEXT, OCTETS, JSON, 'text/html']}")
-        page = session.outputs.leaves("d")[0].metadata
+        if types != [TEXT, OCTETS, JSON, "image/png"]:
+            raise session.failure(f"the types {types}", f"{[TEXT, OCTETS, JSON, 'image/png']}")
+
+
+@scenario("E-104", "E-044", function="page")
+async def metadata_of_outputs(stage: Stage) -> None:
+    """A message that a function gives has the type, role and file name that it was given."""
+    async with stage.session() as session:
+        await session.all(A("page", {"text": "p"}, {"out": "r"}), HI)
+        await session.succeeds(r=["hi"])
+        page = session.outputs.leaves("r")[0].metadata
+        if page.mimetype.partition(";")[0] != "text/html":
+            raise session.failure(page.mimetype, "text/html")
         if (page.role, page.original_file_name) != ("model", "page.html"):
             raise session.failure(f"role {page.role!r}, file {page.original_file_name!r}", "'model', 'page.html'")
 
