@@ -1,0 +1,50 @@
+"""The table of what a gRPC door serves."""
+
+from __future__ import annotations
+
+import pytest
+
+from invoker.core.steps import Open
+from invoker.message import EMPTY
+from invoker.transports.methods import CallMethod, SessionMethod, metadata_of, riff_method
+from tests.transports.riff import KINDS, Riff, form, start
+
+
+def test_a_method_has_the_path_of_http2():
+    """Of either kind."""
+    assert riff_method().path == "/streaming.Riff/Invoke"
+    assert SessionMethod("a.B", "C", begin=None).path == "/a.B/C"  # type: ignore[arg-type]
+
+
+def test_metadata_are_texts():
+    """Values of names that end in -bin are bytes, which no function is given; nothing is made of nothing."""
+    assert metadata_of([("a", "1"), ("b-bin", b"2")]) == {"a": "1"}
+    assert metadata_of(()) is EMPTY
+    assert metadata_of(None) is EMPTY
+
+
+@pytest.mark.parametrize(("pairs", "function"), [((("invoker-function", "f"),), "f"), ((("x", "f"),), ""), ((), "")])
+def test_riff_takes_the_function_from_the_metadata(pairs, function):
+    """And gives it all of them."""
+    (step,) = riff_method().session(metadata_of(pairs)).receive(start())
+    assert isinstance(step, Open)
+    assert step.function == function
+    assert dict(step.metadata) == dict(pairs)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_door_serves_what_its_table_says_and_nothing_else(kind):
+    """Here riff under another name."""
+
+    def echo(x: bytes) -> bytes:
+        return x
+
+    async def aecho(x: bytes) -> bytes:
+        return x
+
+    method = CallMethod("other.Service", "Echo", riff_method().session)
+    with Riff(kind, form(kind, echo, aecho), door={"methods": [method]}) as riff:
+        call = riff.raw(start(), path="/other.Service/Echo")
+        call.data(b"x")
+        assert call.rest() == [b"x"]
+        assert riff.call().half_close().code.name == "UNIMPLEMENTED"
