@@ -183,6 +183,7 @@ class FunctionSpec:
         outputs: In the order of their index; empty with ``open_outputs``.
         open_inputs: The number of inputs is what the caller says.
         open_outputs: The number of outputs is what the caller says.
+        any_output: With ``open_outputs``, what each output is like.
         concurrency: How many calls of an async request/reply function may overlap within one invocation.
         hooks: Start, stop and ready hooks.
         optional: Parameters with a default that may be inputs if a caller names them; some may be among ``inputs``.
@@ -199,6 +200,7 @@ class FunctionSpec:
     outputs: tuple[StreamSpec, ...] = ()
     open_inputs: bool = False
     open_outputs: bool = False
+    any_output: StreamSpec = StreamSpec("out", object)
     concurrency: int = 1
     hooks: HookSpec = HookSpec()
     optional: tuple[StreamSpec, ...] = ()

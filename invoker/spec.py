@@ -16,7 +16,7 @@ from typing import Any
 from invoker.arguments import Argument, fixes_inputs, input_order, input_specs, read_arguments, wrong_names
 from invoker.binding import parameters as every_parameter
 from invoker.errors import HookError, SpecError
-from invoker.function import MediaTypes
+from invoker.function import MediaTypes, Options
 from invoker.shape import (
     CONTEXT,
     HOOK_TIMEOUT_S,
@@ -98,6 +98,7 @@ def read(function: Any, *, entrypoint: str = "", name: str = "") -> FunctionSpec
         outputs=outputs,
         open_inputs=is_open,
         open_outputs=open_outputs,
+        any_output=_any_output(options),
         concurrency=_concurrency(facts, style, is_async=is_async),
         hooks=_hooks(facts, function),
         optional=tuple(one.stream for one in known if one.stream and one.is_optional and not one.is_variadic),
@@ -237,6 +238,10 @@ def _marked(facts: Facts, outputs: tuple[StreamSpec, ...]) -> tuple[StreamSpec, 
     return tuple(
         replace(one, sequence=one.name in chosen["sequence"], retain=one.name in chosen["retain"]) for one in outputs
     )
+
+
+def _any_output(options: Options) -> StreamSpec:
+    return StreamSpec("out", object, sequence=options.sequence is True, retain=options.retain is not False)
 
 
 def _check_names(facts: Facts, option: str, said: Iterable[str], names: list[str]) -> None:

@@ -107,6 +107,19 @@ def test_outputs_may_be_sequences_or_not_retained():
     assert marks(sequence=(), retain={"a", "b"}) == [(False, True), (False, True)]
 
 
+def test_outputs_whose_number_is_open_are_all_alike():
+    """There are no names yet that could tell them apart."""
+
+    def tag(xs: Iterator[int]) -> Iterator[Output]:
+        yield Output("a", 1)
+
+    for said, marks in (({}, (False, True)), ({"sequence": True, "retain": False}, (True, False))):
+        spec = read(function(**said)(tag))
+        assert (spec.any_output.sequence, spec.any_output.retain) == marks
+    with pytest.raises(SpecError, match="names 'a', which it does not have; there are none"):
+        read(function(retain=["a"])(tag))
+
+
 @pytest.mark.parametrize(
     ("said", "text"),
     [

@@ -190,10 +190,10 @@ def _output_specs(spec: FunctionSpec, command: Open) -> tuple[tuple[StreamSpec, 
     if spec.open_outputs:
         if command.accepts is not None:
             given = len(command.accepts)
-            extra = (StreamSpec(f"out{index}", object) for index in range(len(specs), given))
+            extra = (replace(spec.any_output, name=f"out{index}") for index in range(len(specs), given))
             specs = (*specs, *extra)[:given]
         elif not specs:
-            specs = (StreamSpec("out", object),)
+            specs = (spec.any_output,)
     accepts = command.accepts if command.accepts is not None else ("*/*",) * len(specs)
     if len(accepts) != len(specs):
         raise ProtocolViolation(

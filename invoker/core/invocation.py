@@ -17,7 +17,7 @@ from collections.abc import MutableSequence, Sequence
 from typing import Any
 
 from invoker.context import Context
-from invoker.core.outputs import ClosedOutput, EndedOutput, UnwantedOutput
+from invoker.core.outputs import ClosedOutput, EndedOutput, MutedOutput, UnwantedOutput
 from invoker.core.steps import ALL, EndInput, FailInputs, Feed
 from invoker.core.streams import Budget, InputStream, OutputStream
 from invoker.errors import Discarded, EncodeError, InvocationError, ProtocolViolation, StopInvocation
@@ -231,9 +231,20 @@ class Invocation:
             return
         output = self.outputs[index]
         has_own = self.generators == len(self.outputs)
-        self.outputs[index] = UnwantedOutput(index, output.name, emitted=output.emitted, is_ended=output.is_ended)
+        self.outputs[index] = MutedOutput(index, output.name, emitted=output.emitted, is_ended=output.is_ended)
         for one in (self.outputs[index],) if has_own else () if self._is_read else tuple(self.outputs):
-            self.outputs[one.index] = ClosedOutput(one.index, one.name, emitted=one.emitted, is_ended=one.is_ended)
+            self._close(one)
+
+    def opened(self, generators: int) -> None:
+        """The body has given so many iterators; outputs that were closed before then close theirs."""
+        self.generators = generators
+        if generators > 1 and generators == len(self.outputs):
+            for one in tuple(self.outputs):
+                if isinstance(one, MutedOutput):
+                    self._close(one)
+
+    def _close(self, one: OutputStream | UnwantedOutput) -> None:
+        self.outputs[one.index] = ClosedOutput(one.index, one.name, emitted=one.emitted, is_ended=one.is_ended)
 
     def find_output(self, target: int | str) -> int:
         """The index of an output by index or name; of equal names the first (R-057).

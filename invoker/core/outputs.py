@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from invoker.errors import Discarded, EncodeError, StopInvocation
 
-__all__ = ["ClosedOutput", "EndedOutput", "UnwantedOutput"]
+__all__ = ["ClosedOutput", "EndedOutput", "MutedOutput", "UnwantedOutput"]
 
 
 class UnwantedOutput:
@@ -32,6 +32,12 @@ class UnwantedOutput:
             Discarded: Always; who asked goes on with the next value.
         """
         raise Discarded
+
+
+class MutedOutput(UnwantedOutput):
+    """An output that has lost its reader, but whose generator gives the values of others that have not."""
+
+    __slots__ = ()
 
 
 class ClosedOutput(UnwantedOutput):

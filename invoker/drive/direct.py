@@ -205,7 +205,7 @@ class DirectConversation:
             self.raised(error, call_failed)
             self.finish(None)  # unless that was an ending: who raises StopInvocation just stops
             return
-        invocation.generators = len(outputs)
+        invocation.opened(len(outputs))
         if len(outputs) > 1:
             Several(self, invocation, inputs).run(outputs)
             return

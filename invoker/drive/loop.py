@@ -137,7 +137,7 @@ class LoopRunner:
         except BaseException as error:  # noqa: BLE001 - user code may raise anything (R-123)
             await self._raised(error, call_failed)
             outputs = ()
-        invocation.generators = len(outputs)
+        invocation.opened(len(outputs))
         if len(outputs) == 1:
             await self._drain(0, outputs[0])
         elif outputs:

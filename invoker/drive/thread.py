@@ -207,7 +207,8 @@ class ThreadRunner:
         try:
             try:
                 outputs = invocation.function.open(self.inputs, invocation.context)
-                invocation.generators = len(outputs)
+                with self.lock:
+                    invocation.opened(len(outputs))
                 self._start_others(outputs)
             except BaseException as error:  # noqa: BLE001 - user code may raise anything (R-123)
                 self._raised(error, call_failed)

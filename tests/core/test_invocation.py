@@ -166,6 +166,18 @@ def test_E119_a_closed_output_stops_the_generator_that_gives_it_alone(invocation
     assert invocation.encode_sent(1, "late") is None
 
 
+def test_E119_an_output_may_be_closed_before_its_generator_is_there(invocation):
+    """A function that takes its time to return its iterators loses one of them all the same."""
+    invocation.close_output(1)
+    with pytest.raises(Discarded):
+        invocation.encode(1, "sent while the function is called")
+    invocation.opened(2)
+    with pytest.raises(StopInvocation) as stopped:
+        invocation.encode(1, "late")
+    assert type(stopped.value) is StopInvocation
+    assert invocation.encode(0, "x")[0] == 0
+
+
 def test_E119_a_lone_generator_stops_once_none_of_its_outputs_is_read(invocation):
     """While another output is read, values for the closed one are dropped."""
     invocation.generators = 1

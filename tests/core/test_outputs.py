@@ -2,13 +2,18 @@
 
 import pytest
 
-from invoker.core.outputs import ClosedOutput, EndedOutput, UnwantedOutput
+from invoker.core.outputs import ClosedOutput, EndedOutput, MutedOutput, UnwantedOutput
 from invoker.errors import Discarded, EncodeError, StopInvocation
 
 
 @pytest.mark.parametrize(
     ("kind", "error", "is_wanted"),
-    [(UnwantedOutput, Discarded, False), (ClosedOutput, StopInvocation, False), (EndedOutput, EncodeError, True)],
+    [
+        (UnwantedOutput, Discarded, False),
+        (MutedOutput, Discarded, False),
+        (ClosedOutput, StopInvocation, False),
+        (EndedOutput, EncodeError, True),
+    ],
 )
 def test_each_kind_refuses_values_in_its_own_way(kind, error, is_wanted):
     """A driver goes on, stops the generator, or reports the author's error; counts are kept for the statistics."""
