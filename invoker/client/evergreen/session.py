@@ -37,6 +37,8 @@ from invoker.message import EMPTY
 
 __all__ = ["EvergreenSession"]
 
+LIST_ACTIONS = "__list_actions"
+
 OUTPUT = "response"
 """The name of the output when none is given; a function with one output takes any (E-085)."""
 
@@ -216,7 +218,7 @@ class EvergreenSession:
     async def actions(self) -> list[dict[str, Any]]:
         """What the server offers: name, inputs, outputs and description of each action (extension ``discovery``)."""
         self._need("discovery")
-        found: list[dict[str, Any]] = await self.act("__list_actions", outputs="actions").items()
+        found: list[dict[str, Any]] = await self.act(LIST_ACTIONS, outputs="actions").items()
         return found
 
     def drop(self, node: Node) -> None:
@@ -253,7 +255,8 @@ class EvergreenSession:
 
     def _begin(self, message: pb.Action, nodes: Mapping[str, Node], names: Sequence[str], draft: Draft) -> Answer:
         ids = {name: new_id() for name in names}
-        is_told = "partial-failures" in self.extensions and STATUS_OUTPUT not in ids
+        # The list of actions is no action that could fail by itself: it has one output only (E-123).
+        is_told = "partial-failures" in self.extensions and STATUS_OUTPUT not in ids and message.name != LIST_ACTIONS
         outcome = Outcome(self._inbox, status_id := new_id() if is_told else "")
         message.inputs.extend(pb.NamedParameter(name=name, id=node.id) for name, node in nodes.items())
         message.outputs.extend(pb.NamedParameter(name=name, id=id_) for name, id_ in ids.items())

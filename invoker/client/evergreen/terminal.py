@@ -63,16 +63,19 @@ class Terminal:
 
     async def _turn(self, line: str) -> None:
         self._is_cancelled = False
+        has_begun = False
         answer = self._answer = self._talk.say(line)
         try:
             async for piece in answer:
                 _show(piece)
+                has_begun = True
             _show("\n")
         except CallFailed as error:
             if self.is_interrupted:
                 return
             self._talk.forget(answer)
-            _show("\n")
+            if has_begun:
+                _show("\n")
             if self._is_cancelled:
                 print("(cancelled)", file=sys.stderr)
                 return
