@@ -1,7 +1,8 @@
 """``python -m invoker inspect mymod:fn``: says how a function was understood, without starting it.
 
-Shown are its inputs and outputs with their types and media types, its style, its hooks, and warnings. Where it was not
-understood, the one sentence that serving would end with goes to stderr and the exit code is not 0.
+Shown are its inputs and outputs with their types and media types, its style, its hooks, what it is as an action, and
+warnings. Where it was not understood, the one sentence that serving would end with goes to stderr and the exit code is
+not 0.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 from invoker.annotations import render
 from invoker.errors import StartupError
 from invoker.prepare import Prepared, prepare
+from invoker.protocols.evergreen.listing import describe as describe_action
 from invoker.shape import HOOK_TIMEOUT_S, FunctionSpec, StreamSpec, Take
 from invoker.signature import name_of
 
@@ -81,6 +83,7 @@ def describe_function(prepared: Prepared) -> dict[str, Any]:
             "instantiated": spec.call.make,
             "context_manager": prepared.function.hooks.is_context_manager,
         },
+        "action": describe_action(spec.name, spec),
         "warnings": [str(finding) for finding in prepared.warnings],
     }
 
@@ -114,6 +117,7 @@ def _text(prepared: Prepared) -> str:
     rows += _rows("input", spec.inputs, none="none: it is a source", is_open=spec.open_inputs)
     rows += _by_name(spec)
     rows += _rows("output", spec.outputs, none="none: it is a sink", is_open=spec.open_outputs)
+    rows.append(("action", _action(spec)))
     if spec.concurrency > 1:
         rows.append(("concurrency", f"{spec.concurrency} calls of an invocation may overlap; results keep their order"))
     rows += _hooks(prepared)
@@ -148,6 +152,15 @@ def _by_name(spec: FunctionSpec) -> list[tuple[str, str]]:
     if spec.open_names:
         rows.append(("**", "any other input that the caller names"))
     return rows
+
+
+def _action(spec: FunctionSpec) -> str:
+    """What Evergreen clients may name, with the types of the values; a question mark means that it may be left out."""
+    action = describe_action(spec.name, spec)
+    takes = [f"{one['name']}{'?' if one.get('optional') else ''}: {one['type']}" for one in action["inputs"]]
+    takes += ["..."] if spec.open_inputs or spec.open_names else []
+    gives = [f"{one['name']}: {one['type']}" for one in action["outputs"]] + (["..."] if spec.open_outputs else [])
+    return f"{action['name']}({', '.join(takes)}) -> {', '.join(gives) or 'nothing'}"
 
 
 def _row(stream: StreamSpec) -> str:

@@ -106,6 +106,7 @@ def test_text_says_how_the_function_was_understood(inspect: Inspect) -> None:
         "  input 2   hs: Headers  [any codec]\n"
         "  output 0  even: int  [any codec]\n"
         "  output 1  odd: int  [image/png]\n"
+        "  action    split(xs: int, k: int, hs: any) -> even: int, odd: image/png\n"
         "  init      load, at most 3 s\n"
     )
 
@@ -123,6 +124,7 @@ def test_E075_inputs_that_a_caller_may_name_are_shown(inspect: Inspect) -> None:
             "  optional  stops: str  [any codec]\n"
             "  **        any other input that the caller names\n"
             "  output 0  out: str  [any codec]; each value is an item of its own; not retained\n"
+            "  action    fill(text: text/plain, count?: int, stops?: text/plain, ...) -> out: text/plain\n"
         ),
         "",
     )
@@ -167,6 +169,8 @@ def test_json_says_the_same(inspect: Inspect) -> None:
     assert [one["name"] for one in split["outputs"]] == ["even", "odd"]
     assert (split["hooks"]["init"], split["hooks"]["timeout_s"]) == ("load", 3)
     assert (slow["async"], slow["concurrency"], len(slow["warnings"])) == (True, 4, 1)
+    assert split["action"]["description"].startswith("Split it.")
+    assert [one["type"] for one in split["action"]["outputs"]] == ["int", "image/png"]
     assert (model["hooks"]["instantiated"], model["hooks"]["context_manager"]) == (True, True)
 
 
