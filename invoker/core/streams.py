@@ -21,6 +21,7 @@ Nothing here waits and nothing here locks: whoever owns the invocation calls fro
 
 from __future__ import annotations
 
+import functools
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -291,7 +292,7 @@ class OutputStream:
             ) from None
         offers = tuple(offer for offer in self._offers if offer.media_type.essence == chosen.essence)
         if not offers and self._by_value and chosen.type == "text" and not chosen.is_wildcard:
-            offers = (Offer(TextCodec((chosen.essence,)), chosen),)  # E-104: any text may be said to be of its own kind
+            offers = _text_offers(chosen)  # E-104: any text may be said to be of its own kind
         is_raw = isinstance(payload, (bytes, bytearray, memoryview))
         try:
             if offers:
@@ -306,6 +307,11 @@ class OutputStream:
             f"output #{self.index} was given {media_type!a}, but the caller accepts {self._accept or '*/*'!r}"
             + ("" if is_raw else f", and no codec makes it of {type(payload).__name__}")
         )
+
+
+@functools.lru_cache(maxsize=64)
+def _text_offers(media_type: MediaType) -> tuple[Offer, ...]:
+    return (Offer(TextCodec((media_type.essence,)), media_type),)  # the same each time, as encoders are found by it
 
 
 def _nothing(_: Message[bytes]) -> None:

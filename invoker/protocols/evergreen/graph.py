@@ -52,7 +52,7 @@ class Graph:
         self.nodes: dict[str, Node] = {}
         self.held = 0
         self.woken: list[Input] = []
-        self._order = Order()
+        self._order = Order(self.nodes)
         self._prefix = f"{secrets.token_hex(6)}-"
         self._made = 0
         self._is_strict = settings.metadata == "strict"

@@ -129,7 +129,9 @@ class Table:
                 raise bad_action(f"{where} has the output {name_of(one.name)} twice")
             listed[one.name] = one.id
         if spec.open_outputs:
-            return tuple((index, StreamSpec(name), node) for index, (name, node) in enumerate(listed.items())), ()
+            return tuple(
+                (index, replace(spec.any_output, name=name), node) for index, (name, node) in enumerate(listed.items())
+            ), ()
         if len(spec.outputs) == 1 and len(listed) == 1:
             ((name, node),) = listed.items()
             return ((0, replace(spec.outputs[0], name=name), node),), ()
