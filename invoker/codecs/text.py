@@ -36,7 +36,7 @@ __all__ = ["TextCodec"]
 class TextCodec(Specialised):
     """Text, and what is spelt as text (R-077 to R-082, R-094)."""
 
-    media_types = ("text/plain",)
+    media_types: tuple[str, ...] = ("text/plain",)
     honours = ("charset", "encoding")
 
     def accepts(self, media_type: MediaType) -> bool:
