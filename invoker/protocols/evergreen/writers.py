@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from invoker.core.steps import Send, Step
 from invoker.errors import EncodeError
-from invoker.message import EMPTY, REFERENCE, Message
+from invoker.message import REFERENCE, Message
 from invoker.protocols.evergreen.cursor import whole_characters
 from invoker.protocols.evergreen.errors import incomplete, name_of
 from invoker.protocols.evergreen.graph import Graph
@@ -131,7 +131,7 @@ class Writer:
         elif form is Form.ITEMS:
             self._item(message, steps)
         else:
-            self._leaf(self.node, self._prefix, message, steps)
+            self._leaf(self.node, self._prefix, message, _metadata(message), steps)
             self.is_ended = True
 
     def end(self, steps: list[Step]) -> None:
@@ -184,24 +184,24 @@ class Writer:
             )
 
     def _item(self, message: Message[bytes], steps: list[Step]) -> None:
+        metadata = _metadata(message)  # what is wrong with it is known before anything is sent
         id = self._graph.new_id()  # noqa: A001 - what it is
         steps.append(Send(children_frame(self._prefix, self._seq, (id,), continued=True)))
         self._seq += 1
         if not self._retain:
-            self._leaf(None, prefix_of(id), message, steps)
+            self._leaf(None, prefix_of(id), message, metadata, steps)
             return
         child = self._graph.new(id)
         child.owner = self.action
         self._graph.adopt(self.node, child)
-        self._leaf(child, prefix_of(id), message, steps)
+        self._leaf(child, prefix_of(id), message, metadata, steps)
 
-    def _leaf(self, node: Node | None, prefix: bytes, message: Message[bytes], steps: list[Step]) -> None:
+    def _leaf(
+        self, node: Node | None, prefix: bytes, message: Message[bytes], metadata: bytes, steps: list[Step]
+    ) -> None:
         """A leaf, all of it."""
         graph, headers, retain = self._graph, message.headers, self._retain and node is not None
         uri = headers.get(REFERENCE, "") if headers else ""
-        if uri:
-            headers = {name: value for name, value in headers.items() if name != REFERENCE} or EMPTY
-        metadata: bytes | None = metadata_of(message.media_type, headers)
         if uri:
             steps.append(Send(leaf_frame(prefix, 0, b"", continued=False, metadata=metadata, ref=uri)))
             if retain:
@@ -211,8 +211,8 @@ class Writer:
         parts = list(self._parts(message))
         for seq, part in enumerate(parts):
             is_last = seq == len(parts) - 1
-            steps.append(Send(leaf_frame(prefix, seq, part, continued=not is_last, metadata=metadata)))
-            metadata = None
+            told = metadata if seq == 0 else None
+            steps.append(Send(leaf_frame(prefix, seq, part, continued=not is_last, metadata=told)))
             if retain:
                 assert node is not None
                 graph.grow(node, part, message.media_type, headers, is_last=is_last)
@@ -234,6 +234,10 @@ class Writer:
 
     def _where(self) -> str:
         return f"{self.action.where}, output node {name_of(self.node.id)}"
+
+
+def _metadata(message: Message[bytes]) -> bytes:
+    return metadata_of(message.media_type, message.headers)
 
 
 def _form_by(message: Message[bytes]) -> Form:
