@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import sys
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 
 from invoker.client import CallFailed, EvergreenSession
 from invoker.testing import TestServer
 from tests.functions.endpoint import SSE, WHOLE, Endpoint, chunk, said
+
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "openai-compatible-endpoint.md"
 
 
 @asynccontextmanager
@@ -60,3 +65,29 @@ async def test_a_client_that_goes_away_closes_the_request(monkeypatch):
             assert await anext(aiter(session.act("relay", {"prompt": said("Who?")}))) == "one"
             session.cancel()
         await asyncio.wait_for(endpoint.left.wait(), 5)
+
+
+@pytest.mark.timeout(60)
+async def test_the_commands_of_the_page_work(monkeypatch):
+    """Chat with a system text and a config, a riff call, and curl; the answer is the endpoint's each time."""
+    blocks = re.findall(r"^```\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    commands = [line for text in blocks[1:] for line in text.splitlines()]
+    assert [("chat" in line, " call " in line, "curl" in line).index(True) for line in commands] == [0, 1, 2]
+    async with served(monkeypatch, *WHOLE) as (server, endpoint):
+        there = {"localhost:8081": server.grpc, "localhost:8080": server.http}
+        there |= {"python -m": f"{sys.executable} -m", "curl": "curl -s"}
+        for command in commands:
+            line = re.sub("|".join(there), lambda found: there[found[0]], command)
+            process = await asyncio.create_subprocess_shell(
+                line, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+            )
+            said, _ = await process.communicate(b"Who wrote it?\n")
+            assert process.returncode == 0
+            assert said.decode().replace("\n", "") == "It was Carroll."
+    chat, call, curl = (body for _, _, body in endpoint.requests)
+    assert chat["temperature"] == 0.2
+    assert [(one["role"], one["content"]) for one in chat["messages"]] == [
+        ("system", "Be brief."),
+        ("user", "Who wrote it?"),
+    ]
+    assert call["messages"] == curl["messages"] == [{"role": "user", "content": "Who wrote Alice in Wonderland?"}]
