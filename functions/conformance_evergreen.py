@@ -1,43 +1,22 @@
-"""The functions that the Evergreen chapters of the conformance suite call.
+"""The functions that the Evergreen chapters of the conformance suite call, and those of the riff chapters.
 
-``python -m invoker functions.conformance_evergreen`` serves them all. Their contract, so that others can provide them
-in any language, is ``docs/reference/conformance.md``.
+``python -m invoker functions.conformance_evergreen`` serves them all in both protocols. Their contract, so that others
+can provide them in any language, is ``docs/reference/conformance.md``.
 """
 
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections import Counter
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
 from itertools import count as counting
 from typing import Any, NamedTuple
 
+from functions import conformance
+from functions.conformance import _mark, _marked
 from invoker import Context, Message, function
+from invoker.function import options_of
 
-_marks: Counter[str] = Counter()
-_lock = threading.Lock()
-
-
-def _mark(key: str) -> None:
-    with _lock:
-        _marks[key] += 1
-
-
-@contextmanager
-def _marked(name: str) -> Iterator[None]:
-    """Count how a body ended: ``NAME.completed`` or ``NAME.failed``, and ``NAME.closed`` in either case."""
-    _mark(f"{name}.calls")
-    try:
-        yield
-    except BaseException:
-        _mark(f"{name}.failed")
-        raise
-    else:
-        _mark(f"{name}.completed")
-    finally:
-        _mark(f"{name}.closed")
+globals().update({name: value for name, value in vars(conformance).items() if options_of(value) is not None})
 
 
 def _shown(value: Any) -> Any:
@@ -63,12 +42,6 @@ _NOTHING = _Nothing()
 
 
 @function
-def marks(key: str) -> int:
-    """How often something happened in this process."""
-    return _marks[key]
-
-
-@function
 def note(key: str) -> None:
     """Count this mark; no output."""
     _mark(key)
@@ -85,18 +58,6 @@ def upper(text: str) -> str:
 
 
 @function
-def square(x: int) -> int:
-    """The square of a number."""
-    return x * x
-
-
-@function
-def octets(data: bytes) -> bytes:
-    """The bytes of a leaf."""
-    return data
-
-
-@function
 def kind(value: Any) -> dict[str, Any]:
     """What a leaf was decoded to."""
     return {"value": _shown(value)}
@@ -109,7 +70,7 @@ def join(left: str, right: str) -> str:
 
 
 @function
-def repeat(text: str, times: int = 2) -> str:
+def multiply(text: str, times: int = 2) -> str:
     """A text several times, twice unless told otherwise."""
     return text * times
 
@@ -149,25 +110,9 @@ def large(size: int) -> str:
 
 
 @function
-def fail(wanted: str) -> str:
+def collapse(wanted: str) -> str:
     """Raise: ``exit`` leaves the process in other places, anything else is the text of a ValueError."""
     raise SystemExit(3) if wanted == "exit" else ValueError(wanted)
-
-
-@function
-def odd(kind: str) -> Any:
-    """A value that cannot be sent."""
-    circle: list[Any] = []
-    circle.append(circle)
-    return {"nan": float("nan"), "circle": circle, "opaque": object(), "surrogate": "\ud800"}[kind]
-
-
-@function
-async def delay(seconds: float) -> float:
-    """Wait for some seconds without blocking a thread."""
-    with _marked("delay"):
-        await asyncio.sleep(seconds)
-    return seconds
 
 
 # --- streams in
@@ -188,13 +133,6 @@ def parts(leaves: Iterator[Message[Any]]) -> dict[str, list[Any]]:
 
 
 @function
-def total(numbers: Iterator[int]) -> int:
-    """The sum of all numbers, once the input has ended."""
-    with _marked("total"):
-        return sum(numbers)
-
-
-@function
 def both(left: Iterator[Any], right: Iterator[Any]) -> dict[str, list[Any]]:
     """All leaves of two inputs; the second one is read first."""
     last = [_shown(value) for value in right]
@@ -202,23 +140,16 @@ def both(left: Iterator[Any], right: Iterator[Any]) -> dict[str, list[Any]]:
 
 
 @function
-def early(values: Iterator[Any]) -> Iterator[str]:
+def leave(values: Iterator[Any]) -> Iterator[str]:
     """``done``, without a look at the input."""
     yield "done"
-
-
-@function
-def sink(values: Iterator[Any]) -> None:
-    """Count the leaves; no output."""
-    for _ in values:
-        _mark("sink.values")
 
 
 # --- streams out
 
 
 @function
-async def echo(values: AsyncIterator[Any]) -> AsyncIterator[Any]:
+async def replay(values: AsyncIterator[Any]) -> AsyncIterator[Any]:
     """Each leaf as it comes."""
     async for value in values:
         yield value
@@ -266,7 +197,7 @@ def mixed() -> Iterator[Any]:
 
 
 @function
-def boom(count: int = 3) -> Iterator[str]:
+def stumble(count: int = 3) -> Iterator[str]:
     """So many letters, then an error."""
     for number in range(count):
         yield chr(ord("a") + number)

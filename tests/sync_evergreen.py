@@ -6,11 +6,14 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from functions import conformance_evergreen as source
+from functions import conformance_evergreen
+from functions.conformance import _mark, _marked
 from invoker import Context, function
 from invoker.function import options_of
+from tests import sync_catalogue
 
-globals().update({name: value for name, value in vars(source).items() if options_of(value) is not None})
+for module in (conformance_evergreen, sync_catalogue):
+    globals().update({name: value for name, value in vars(module).items() if options_of(value) is not None})
 del globals()["generate"]  # its name in the catalogue is taken below
 
 _NOTHING: Iterator[Any] = iter(())
@@ -26,15 +29,7 @@ def _rest(seconds: float, context: Context) -> None:
 
 
 @function
-def delay(seconds: float, context: Context) -> float:
-    """Wait for some seconds; gives up when nobody waits for it."""
-    with source._marked("delay"):
-        _rest(seconds, context)
-    return seconds
-
-
-@function
-def echo(values: Iterator[Any]) -> Iterator[Any]:
+def replay(values: Iterator[Any]) -> Iterator[Any]:
     """Each leaf as it comes."""
     yield from values
 
@@ -48,17 +43,17 @@ def pieces(text: Iterator[str]) -> Iterator[str]:
 @function(name="GENERATE")
 def generate_in_turn(prompt: Iterator[Any] = _NOTHING, text: Iterator[Any] = _NOTHING) -> Iterator[str]:
     """Answers each leaf of a prompt: text in upper case, anything else by its size."""
-    source._mark("GENERATE.calls")
+    _mark("GENERATE.calls")
     for leaves in (prompt, text):
         for leaf in leaves:
-            source._mark("GENERATE.leaves")
-            yield source._said(leaf)
+            _mark("GENERATE.leaves")
+            yield conformance_evergreen._said(leaf)
 
 
 @function
 def drip(context: Context, count: int = 3, seconds: float = 0.0) -> Iterator[str]:
     """0, 1, 2 ... as text, so many, so many seconds apart."""
-    with source._marked("drip"):
+    with _marked("drip"):
         for number in range(count):
             if number:
                 _rest(seconds, context)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from invoker._pb.evergreen import evergreen_pb2 as pb
 from invoker.conformance.evergreen.frames import TEXT, A, F
 
-__all__ = ["HI", "echo", "items", "parts", "upper"]
+__all__ = ["HI", "items", "parts", "replay", "upper"]
 
 HI = F("p", m=TEXT, t="hi")
 """A lone leaf, whose upper case is ``HI``."""
@@ -26,6 +26,6 @@ def parts(node: str = "p", out: str = "r") -> pb.Action:
     return A("parts", {"leaves": node}, {"out": out})
 
 
-def echo(node: str = "p", out: str = "r") -> pb.Action:
+def replay(node: str = "p", out: str = "r") -> pb.Action:
     """Each leaf of a node as it comes."""
-    return A("echo", {"values": node}, {"out": out})
+    return A("replay", {"values": node}, {"out": out})

@@ -29,7 +29,7 @@ async def targets(stage: Stage) -> None:
     await stage.fails(TNF, A("upper", {"text": "p"}, {"out": "r"}, target="no such target"), HI)
 
 
-@scenario("ET-49", "E-075", "E-076", "E-077", "E-078", "E-113", function=("upper", "repeat", "join", "options"))
+@scenario("ET-49", "E-075", "E-076", "E-077", "E-078", "E-113", function=("upper", "multiply", "join", "options"))
 async def input_names(stage: Stage) -> None:
     """Names are those of the parameters: unknown, missing and double ones abort; defaults are used."""
     await stage.fails(ACT, A("upper", [("text", "p"), ("text", "q")], {"out": "r"}))
@@ -37,10 +37,10 @@ async def input_names(stage: Stage) -> None:
     await stage.fails(ACT, A("upper", {"Text": "p"}, {"out": "r"}))
     await stage.fails(ACT, A("upper", {}, {"out": "r"}))
     await stage.fails(ACT, A("join", {"right": "p"}, {"out": "r"}))
-    await stage.fails(ACT, A("repeat", {"times": "p"}, {"out": "r"}))
-    await stage.succeeds(A("repeat", {"text": "p"}, {"out": "r"}), HI, r=["hihi"])
+    await stage.fails(ACT, A("multiply", {"times": "p"}, {"out": "r"}))
+    await stage.succeeds(A("multiply", {"text": "p"}, {"out": "r"}), HI, r=["hihi"])
     three = F("q", m=JSON, t="3")
-    await stage.succeeds(A("repeat", {"times": "q", "text": "p"}, {"out": "r"}), HI, three, r=["hihihi"])
+    await stage.succeeds(A("multiply", {"times": "q", "text": "p"}, {"out": "r"}), HI, three, r=["hihihi"])
 
 
 @scenario("E-075", "E-094", function="join")

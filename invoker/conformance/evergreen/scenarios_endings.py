@@ -13,45 +13,45 @@ from invoker.conformance.scenario import scenario
 ENDLESS = A("endless", {}, {"out": "e"})
 
 
-@scenario("ET-60", "E-112", "E-098", function="boom")
+@scenario("ET-60", "E-112", "E-098", function="stumble")
 async def fragments_before_a_failure(stage: Stage) -> None:
     """Three items come, then the status with type and text of the exception."""
     async with stage.session() as session:
-        await session.all(A("boom", {"count": "p"}, {"out": "r"}), F("p", m=JSON, t="3"))
+        await session.all(A("stumble", {"count": "p"}, {"out": "r"}), F("p", m=JSON, t="3"))
         await session.fails(FAIL, "ValueError", "boom")
         if (pieces := session.outputs.pieces("r")[:3]) != [b"a", b"b", b"c"]:
             raise session.failure(f"{pieces} before the status", "[b'a', b'b', b'c']")
 
 
-@scenario("E-112", "E-116", function="fail")
+@scenario("E-112", "E-116", function="collapse")
 async def failure_text_is_clean(stage: Stage) -> None:
     """The detail holds type and text of the exception, and neither a traceback nor a path."""
     for text in ("plain", "日本", "100% of it"):
         await stage.fails(
-            FAIL, A("fail", {"wanted": "p"}, {"out": "r"}), F("p", m=TEXT, t=text), mentions=["ValueError", text]
+            FAIL, A("collapse", {"wanted": "p"}, {"out": "r"}), F("p", m=TEXT, t=text), mentions=["ValueError", text]
         )
-    await stage.fails(FAIL, A("fail", {"wanted": "p"}, {"out": "r"}), F("p", m=TEXT, t="日" * 20_000))
+    await stage.fails(FAIL, A("collapse", {"wanted": "p"}, {"out": "r"}), F("p", m=TEXT, t="日" * 20_000))
     await stage.survives()
 
 
-@scenario("E-117", "E-012", function=("fail", "upper"))
+@scenario("E-117", "E-012", function=("collapse", "upper"))
 async def exit_in_an_action(stage: Stage) -> None:
     """An exit in a function fails its session only."""
     async with stage.session() as other:
         await other.send(upper())
-        await stage.fails(FAIL, A("fail", {"wanted": "p"}, {"out": "r"}), F("p", m=TEXT, t="exit"))
+        await stage.fails(FAIL, A("collapse", {"wanted": "p"}, {"out": "r"}), F("p", m=TEXT, t="exit"))
         await other.all(HI)
         await other.succeeds(r=["HI"])
 
 
-@scenario("ET-61", "E-112", "E-011", function=("endless", "fail", "marks"))
+@scenario("ET-61", "E-112", "E-011", function=("endless", "collapse", "marks"))
 async def failure_cancels_others(stage: Stage) -> None:
     """When one action fails the others of its session are cancelled: their clean-up runs within a second."""
     watch = await stage.watch("endless.calls", "endless.closed", "endless.completed")
     async with stage.session() as session:
         await session.send(ENDLESS)
         await session.fragment()
-        await session.send(A("fail", {"wanted": "p"}, {"out": "r"}), F("p", m=TEXT, t="boom"))
+        await session.send(A("collapse", {"wanted": "p"}, {"out": "r"}), F("p", m=TEXT, t="boom"))
         await session.fails(FAIL, "boom")
     await watch.reaches("endless.closed", 1)
     await watch.stays("endless.completed")
@@ -107,10 +107,10 @@ async def incomplete_input_before_half_close(stage: Stage) -> None:
         await session.succeeds()
 
 
-@scenario("ET-64", "E-111", function="early")
+@scenario("ET-64", "E-111", function="leave")
 async def function_ignores_incomplete_input(stage: Stage) -> None:
     """A function that returns without its input is fine, whatever becomes of the input."""
-    early = A("early", {"values": "p"}, {"out": "r"})
+    early = A("leave", {"values": "p"}, {"out": "r"})
     await stage.succeeds(early, r=["done"])
     await stage.succeeds(early, K("p", "a", "b"), F("a", m=TEXT, t="x"), r=["done"])
     await stage.succeeds(early, F("p", 0, "+", m=TEXT, t="x"), r=["done"])

@@ -182,11 +182,11 @@ async def ttl_zero_and_wrong_config(stage: Stage) -> None:
             await session.fails(ACT)
 
 
-@scenario("ET-89", "E-121", "E-128", function=("boom", "upper"))
+@scenario("ET-89", "E-121", "E-128", function=("stumble", "upper"))
 async def partial_failure_status_node(stage: Stage) -> None:
     """A failing action ends its outputs and writes its status; the session goes on. Success is code 0."""
     async with negotiated(stage, "partial-failures") as session:
-        boom = A("boom", {"count": "n"}, {"out": "r", "__status__": "st"})
+        boom = A("stumble", {"count": "n"}, {"out": "r", "__status__": "st"})
         await session.send(F("n", m=JSON, t="2"), boom)
         await session.values("st")
         has_status(session, "st", grpc.StatusCode.UNKNOWN, "boom")
@@ -195,13 +195,13 @@ async def partial_failure_status_node(stage: Stage) -> None:
         has_status(session, "ok", grpc.StatusCode.OK)
 
 
-@scenario("ET-89", "E-121", function=("fail", "items"))
+@scenario("ET-89", "E-121", function=("collapse", "items"))
 async def partial_failure_dependant(stage: Stage) -> None:
     """An action that reads a failed output fails, too, with its own status; unread, nothing else happens."""
     async with negotiated(stage, "partial-failures") as session:
         await session.send(A("items", {"values": "r"}, {"out": "s", "__status__": "st"}))
-        await session.send(A("fail", {"wanted": "p"}, {"out": "r"}), HI)
-        await session.send(A("fail", {"wanted": "p"}, {"out": "unread"}))
+        await session.send(A("collapse", {"wanted": "p"}, {"out": "r"}), HI)
+        await session.send(A("collapse", {"wanted": "p"}, {"out": "unread"}))
         await session.half_close()
         await session.succeeds(r=[], unread=[])
         has_status(session, "st", grpc.StatusCode.FAILED_PRECONDITION)

@@ -123,12 +123,12 @@ async def kind_conflict_out_of_order(stage: Stage) -> None:
     await stage.fails(FRAG, F("p", 2, "+", t="x"), K("p", "a", mark="+"))
 
 
-@scenario("ET-26", "E-029", "E-092", function=("items", "echo"))
+@scenario("ET-26", "E-029", "E-092", function=("items", "replay"))
 async def empty_node_final(stage: Stage) -> None:
     """An empty node flattens to nothing, alone and as a child: the function gets no item."""
     await stage.succeeds(items(), F("p"), r=[{"items": []}])
     await stage.succeeds(items(), K("p", "a", "b", "c"), F("a"), HI_B, F("c"), r=[{"items": ["b"]}])
-    await stage.succeeds(A("echo", {"values": "p"}, {"out": "r"}), F("p"), r=[])
+    await stage.succeeds(A("replay", {"values": "p"}, {"out": "r"}), F("p"), r=[])
 
 
 HI_B = F("b", m=TEXT, t="b")

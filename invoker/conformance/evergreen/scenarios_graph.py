@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import grpc
 
-from invoker.conformance.evergreen.actions import HI, echo, items, upper
+from invoker.conformance.evergreen.actions import HI, items, replay, upper
 from invoker.conformance.evergreen.frames import JSON, TEXT, A, F, K, Part, texts
 from invoker.conformance.evergreen.rules import FRAG, GRAPH, LIM
 from invoker.conformance.evergreen.stage import Stage
@@ -40,11 +40,11 @@ async def dfs_order(stage: Stage) -> None:
     await stage.succeeds(*frames, items(), r=[expected])
 
 
-@scenario("E-062", "E-092", function="echo")
+@scenario("E-062", "E-092", function="replay")
 async def leaves_are_handed_on_early(stage: Stage) -> None:
     """A complete leaf reaches the function while later ones do not exist yet; one after a gap waits for the gap."""
     async with stage.session() as session:
-        await session.send(echo(), K("p", "a", mark="+"), F("a", m=TEXT, t="a"))
+        await session.send(replay(), K("p", "a", mark="+"), F("a", m=TEXT, t="a"))
         if (first := (await session.fragment()).chunk_fragment.data) != b"a":
             raise session.failure(repr(first), "b'a'")
         await session.send(K("p", "b", "c", seq=1), F("c", m=TEXT, t="c"))
@@ -178,7 +178,7 @@ async def billion_nothings(stage: Stage) -> None:
             raise session.failure(f"{ending}", f"OK, since there is no leaf, or {LIM}")
 
 
-@scenario("ET-41", "E-070", function="early")
+@scenario("ET-41", "E-070", function="leave")
 async def edges_50k_linear(stage: Stage) -> None:
     """Fifty thousand edges, wide and deep, delivered backwards, take no more than a few seconds."""
     wide: list[Part] = []

@@ -119,7 +119,7 @@ async def large_value_split(stage: Stage) -> None:
     data = bytes(range(256)) * (10 * 1024)
     async with stage.session() as session:
         await session.send(
-            A("octets", {"data": "p"}, {"out": "r"}), F("p", 0, "+", m=OCTETS, d=data), F("p", 1, d=data)
+            A("octets", {"value": "p"}, {"out": "r"}), F("p", 0, "+", m=OCTETS, d=data), F("p", 1, d=data)
         )
         await session.half_close()
         await session.succeeds()
@@ -186,7 +186,7 @@ async def types_of_outputs(stage: Stage) -> None:
     """Text is text/plain, bytes are octets, other values JSON; a message has its own type."""
     numbers = F("n", m=JSON, t="3")
     async with stage.session() as session:
-        await session.send(HI, numbers, upper("p", "a"), A("octets", {"data": "p"}, {"out": "b"}))
+        await session.send(HI, numbers, upper("p", "a"), A("octets", {"value": "p"}, {"out": "b"}))
         await session.send(A("square", {"x": "n"}, {"out": "c"}), A("picture", {"data": "p"}, {"out": "d"}))
         await session.half_close()
         await session.succeeds(a=["HI"], b=[b"hi"], c=[9], d=[b"hi"])

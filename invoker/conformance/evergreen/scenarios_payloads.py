@@ -18,7 +18,7 @@ from invoker.conformance.evergreen.stage import Stage
 from invoker.conformance.scenario import scenario
 
 PNG = bytes.fromhex("89504e470d0a1a0a00ff")
-OCTETS_OF_P = A("octets", {"data": "p"}, {"out": "r"})
+OCTETS_OF_P = A("octets", {"value": "p"}, {"out": "r"})
 KIND_OF_P = A("kind", {"value": "p"}, {"out": "r"})
 
 

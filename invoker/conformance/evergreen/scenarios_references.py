@@ -30,7 +30,7 @@ def data_uri(data: bytes, media_type: str = "") -> str:
 @scenario("ET-65", "E-050", "E-052", function=("upper", "octets"))
 async def ref_data_uri(stage: Stage) -> None:
     """data: URIs give their content, in base64 and in percent form."""
-    octets = A("octets", {"data": "p"}, {"out": "r"})
+    octets = A("octets", {"value": "p"}, {"out": "r"})
     every = bytes(range(256))
     await stage.succeeds(upper(), F("p", m=TEXT, ref=data_uri(b"hi")), r=["HI"])
     await stage.succeeds(upper(), F("p", m=TEXT, ref="data:,h%69%20%E6%97%A5"), r=["HI 日"])
@@ -76,7 +76,7 @@ async def ref_plus_data_concatenated(stage: Stage) -> None:
     await stage.succeeds(items(), *reversed(halves), r=[{"items": ["one zw日"]}])
 
 
-@scenario("ET-69", "E-056", function=("upper", "early"))
+@scenario("ET-69", "E-056", function=("upper", "leave"))
 async def ref_unused_not_fetched(stage: Stage) -> None:
     """References that no action reads are never looked at, so they cannot fail."""
     unused = [F(f"n{n}", m=TEXT, ref=uri) for n, uri in enumerate((*_ELSEWHERE, "data:no comma", "relative"))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from invoker.conformance.call import Call
-from invoker.conformance.evergreen.actions import HI, echo, items, upper
+from invoker.conformance.evergreen.actions import HI, items, replay, upper
 from invoker.conformance.evergreen.frames import TEXT, A, F, K, texts
 from invoker.conformance.evergreen.rules import FRAG
 from invoker.conformance.evergreen.stage import Stage
@@ -87,7 +87,7 @@ async def half_close_waits_for_slow_action(stage: Stage) -> None:
     await stage.succeeds(A("delay", {"seconds": "p"}, {"out": "r"}), F("p", m="application/json", t="1.0"), r=[1.0])
 
 
-@scenario("ET-86", "E-013", "E-012", "E-011", function=("upper", "echo"))
+@scenario("ET-86", "E-013", "E-012", "E-011", function=("upper", "replay"))
 async def garbage_wire_bytes(stage: Stage) -> None:
     """Bytes that are no message abort this session only."""
     async with stage.session() as other:
@@ -101,13 +101,13 @@ async def garbage_wire_bytes(stage: Stage) -> None:
         await other.succeeds(r=["HI"])
 
 
-@scenario("ET-81", "E-002", "E-012", function=("upper", "echo"))
+@scenario("ET-81", "E-002", "E-012", function=("upper", "replay"))
 async def sessions_isolated(stage: Stage) -> None:
     """Fifty sessions with the same ids at the same time do not mix; one that is aborted harms no other."""
 
     async def one(number: int) -> None:
         async with stage.session() as session:
-            await session.send(echo(), K("p", "a", mark="+"), F("a", m=TEXT, t=f"{number} "))
+            await session.send(replay(), K("p", "a", mark="+"), F("a", m=TEXT, t=f"{number} "))
             await session.fragment()
             if number % 10 == 3:
                 await session.send(F("a", 5))

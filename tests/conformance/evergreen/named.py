@@ -68,7 +68,7 @@ def upper(run: Running, text: str) -> str:
     return text.upper()
 
 
-def fail(run: Running, wanted: str) -> str:
+def collapse(run: Running, wanted: str) -> str:
     """Raise."""
     raise ValueError(wanted)
 
@@ -119,7 +119,7 @@ async def both(run: Running, left: AsyncIterator[Leaf], right: AsyncIterator[Lea
     yield {"left": await all_of(run, left), "right": last}
 
 
-async def repeat(run: Running, text: AsyncIterator[Leaf], times: Any) -> AsyncIterator[Any]:
+async def multiply(run: Running, text: AsyncIterator[Leaf], times: Any) -> AsyncIterator[Any]:
     """Twice or as told."""
     count = times if isinstance(times, int) else (await all_of(run, times))[0]
     yield (await all_of(run, text))[0] * count
@@ -133,13 +133,13 @@ async def join(run: Running, left: AsyncIterator[Leaf], right: AsyncIterator[Lea
     yield values[0][0] + values[1][0]
 
 
-async def echo(run: Running, values: AsyncIterator[Leaf]) -> AsyncIterator[Any]:
+async def replay(run: Running, values: AsyncIterator[Leaf]) -> AsyncIterator[Any]:
     """As it comes."""
     async for value in run.values(values):
         yield value
 
 
-async def early(run: Running, values: AsyncIterator[Leaf]) -> AsyncIterator[Any]:
+async def leave(run: Running, values: AsyncIterator[Leaf]) -> AsyncIterator[Any]:
     """Done."""
     yield "done"
 
@@ -159,7 +159,7 @@ async def records(run: Running, count: Any) -> AsyncIterator[Any]:
         yield {"n": number}
 
 
-async def boom(run: Running, count: Any) -> AsyncIterator[Any]:
+async def stumble(run: Running, count: Any) -> AsyncIterator[Any]:
     """Letters, then an error."""
     for number in range((await all_of(run, count))[0]):
         yield "abc"[number]
@@ -197,9 +197,9 @@ async def configs(run: Running, text: AsyncIterator[Leaf]) -> AsyncIterator[Any]
 FUNCTIONS: dict[str, Named] = {
     "marks": plain(lambda run, key: run.peer.marks[key], kind=str, name="key"),
     "upper": plain(upper, kind=str),
-    "octets": plain(lambda run, data: data, kind=bytes, name="data"),
+    "octets": plain(lambda run, value: value, kind=bytes, name="value"),
     "large": plain(lambda run, size: "日" * size, kind=int, name="size"),
-    "fail": plain(fail, kind=str, name="wanted"),
+    "collapse": plain(collapse, kind=str, name="wanted"),
     "note": plain(note, kind=str, name="key"),
     "delay": plain(delay, name="seconds"),
     "items": Named(items, {"values": REQUIRED}, is_plain=True),
@@ -207,14 +207,14 @@ FUNCTIONS: dict[str, Named] = {
     "total": Named(total, {"numbers": REQUIRED}, is_plain=True),
     "both": Named(both, {"left": REQUIRED, "right": REQUIRED}, is_plain=True),
     "join": Named(join, {"left": REQUIRED, "right": REQUIRED}, is_plain=True),
-    "repeat": Named(repeat, {"text": REQUIRED, "times": 2}, is_plain=True),
+    "multiply": Named(multiply, {"text": REQUIRED, "times": 2}, is_plain=True),
     "options": Named(items, {"": REQUIRED}),
     "configs": Named(configs, {"text": REQUIRED}, is_plain=True),
-    "echo": Named(echo, {"values": REQUIRED}),
-    "early": Named(early, {"values": REQUIRED}),
+    "replay": Named(replay, {"values": REQUIRED}),
+    "leave": Named(leave, {"values": REQUIRED}),
     "drip": Named(drip, {"count": 3, "seconds": 0.0}),
     "records": Named(records, {"count": REQUIRED}),
-    "boom": Named(boom, {"count": REQUIRED}),
+    "stumble": Named(stumble, {"count": REQUIRED}),
     "endless": Named(endless, {"size": 1024}),
     "split": Named(split, {"numbers": REQUIRED}, ("even", "odd")),
 }

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import grpc
 import pytest
 
-from invoker.conformance.evergreen.actions import HI, echo, upper
+from invoker.conformance.evergreen.actions import HI, replay, upper
 from invoker.conformance.evergreen.frames import TEXT, A, F, K
 from invoker.conformance.evergreen.rules import ACT, FRAG
 from invoker.conformance.evergreen.session import Session
@@ -60,7 +60,7 @@ async def test_another_status_fails() -> None:
 async def test_an_output_without_its_end_is_no_success() -> None:
     """OK alone is not enough."""
     async with opened("no terminator") as session:
-        await session.all(echo(), HI)
+        await session.all(replay(), HI)
         with pytest.raises(Failure, match="OK with output 'r' incomplete"):
             await session.succeeds()
 
@@ -93,7 +93,7 @@ async def test_silence_is_broken_by_a_fragment_or_the_end() -> None:
 async def test_fragments_of_one_message_are_judged_one_by_one() -> None:
     """An output is complete when its last fragment was asked for, not when it arrived."""
     async with opened() as session:
-        await session.send(echo(), K("p", "a", "b"), F("a", m=TEXT, t="a"), F("b", m=TEXT, t="b"))
+        await session.send(replay(), K("p", "a", "b"), F("a", m=TEXT, t="a"), F("b", m=TEXT, t="b"))
         await session.fragment()
         assert not session.outputs.has("r")
         assert await session.values("r") == ["ab"]
