@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterable, Awaitable, Iterable, Iterator, Mapping
 from typing import Any
 
 from google.protobuf.any_pb2 import Any as PackedAny
@@ -55,7 +54,7 @@ class Draft:
             if value.session is not self._session:
                 raise ValueError(f"{value!r} belongs to another session, and nodes cannot be shared between sessions")
             return value
-        if asyncio.iscoroutine(value) or asyncio.isfuture(value):
+        if isinstance(value, Awaitable):
             raise TypeError(f"an input cannot be a {type(value).__name__}; await it first")
         if isinstance(value, AsyncIterable | Iterator):
             tree = TreeNode(self._session, self._made)

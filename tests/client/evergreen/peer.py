@@ -149,6 +149,20 @@ class Talk:
             self._changed.notify_all()
 
 
+def sending(*fragments: pb.NodeFragment) -> Script:
+    """A script that sends these; the id R stands for the first output."""
+
+    async def script(talk: Talk, action: pb.Action) -> None:
+        for one in fragments:
+            copy = pb.NodeFragment()
+            copy.CopyFrom(one)
+            if copy.id == "R":
+                copy.id = action.outputs[0].id
+            await talk.send(copy)
+
+    return script
+
+
 async def echo(talk: Talk, action: pb.Action) -> None:
     """All leaves of all inputs as one text, with a bar between them, in two pieces and a terminator."""
     texts = [text for one in action.inputs for text in await talk.texts(one.id)]
