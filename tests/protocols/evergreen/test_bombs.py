@@ -59,8 +59,7 @@ def test_E065_ET38_depth_64_ok_65_fails(depth: int, fits: bool, order: str, when
         assert "nested deeper than 64 levels" in limit_of(run)
 
 
-@pytest.mark.parametrize("order", ["downwards", "upwards", "shuffled"])
-@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize(("order", "when"), [("downwards", "after"), ("upwards", "before"), ("shuffled", "before")])
 def test_E065_ET39_depth_100k_no_recursion(order: str, when: str, slow: float) -> None:
     """A limit, however deep; the process lives."""
     depth = 100_000
@@ -187,6 +186,22 @@ def test_E070_ET41_edges_50k_of_shared_nodes(order: str, slow: float) -> None:
     run = Run()
     assert timed(lambda: [run.receive(frame) for frame in frames]) < 2 * slow
     assert not run.is_closed
+
+
+@pytest.mark.parametrize("is_long_below", [True, False])
+def test_E070_a_long_list_is_linked_in_many_places(is_long_below: bool, slow: float) -> None:
+    """Below nodes that were named before, as a history is below each turn; or above nodes that came before."""
+    long, many = 10_000, 2_000
+    if is_long_below:
+        first = [K("list", 0, *[f"l{one}" for one in range(long)]), K("top", 0, *[f"t{one}" for one in range(many)])]
+        links = [K(f"t{one}", 0, "list") for one in range(many)]
+    else:
+        first = [K(f"a{one}", 0, "list") for one in range(long)] + [K(f"t{one}", 0, "x") for one in range(many)]
+        links = [K("list", one, f"t{one}", more=True) for one in range(many)]
+    run = Run()
+    run.receive(message_of(first))
+    assert timed(lambda: run.receive(message_of(links))) < 0.5 * slow
+    assert not run.is_closed, run.error
 
 
 @pytest.mark.parametrize("function", ["text", "leaves"])

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 from typing import Any
+from unittest import mock
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from invoker._pb.evergreen import evergreen_pb2 as pb
+from invoker.protocols.evergreen import order
 from invoker.protocols.evergreen.settings import EvergreenSettings
 from tests.protocols.evergreen.notation import A, K
 from tests.protocols.evergreen.worlds import (
@@ -211,6 +213,18 @@ def is_cyclic(edges: list[tuple[int, int]]) -> bool:
 @given(knots())
 def test_E064_E069_a_cycle_ends_the_session_when_its_last_edge_arrives(knot: list) -> None:
     """Through nodes and actions, used or not; and nothing else does."""
+    check_knot(knot)
+
+
+@settings(many, max_examples=400)
+@given(knots(), st.sampled_from([1, 2, 5]))
+def test_E064_a_cycle_is_found_where_there_is_no_room_between_places(knot: list, gap: int) -> None:
+    """Nodes get new places all the time then."""
+    with mock.patch.object(order, "_GAP", gap):
+        check_knot(knot)
+
+
+def check_knot(knot: list) -> None:
     run, edges = Run(), []
     for piece, added in knot:
         run.receive(message_of([piece]))
@@ -222,12 +236,12 @@ def test_E064_E069_a_cycle_ends_the_session_when_its_last_edge_arrives(knot: lis
         assert not run.is_closed, run.error
 
 
-@pytest.mark.parametrize("order", ["downwards", "upwards", "shuffled"])
-def test_E064_a_long_cycle_is_found(order: str) -> None:
+@pytest.mark.parametrize("arrangement", ["downwards", "upwards", "shuffled"])
+def test_E064_a_long_cycle_is_found(arrangement: str) -> None:
     """By its last edge, whichever that is."""
     count = 5000
     edges = [K(f"n{one}", 0, f"n{(one + 1) % count}") for one in range(count)]
-    arrange(edges, order)
+    arrange(edges, arrangement)
     run = Run()
     run.receive(message_of(edges[:-1]))
     assert not run.is_closed
@@ -236,8 +250,8 @@ def test_E064_a_long_cycle_is_found(order: str) -> None:
     assert len(str(run.error)) < 1000
 
 
-def arrange(some: list[Any], order: str) -> None:
-    if order == "upwards":
+def arrange(some: list[Any], arrangement: str) -> None:
+    if arrangement == "upwards":
         some.reverse()
-    elif order == "shuffled":
+    elif arrangement == "shuffled":
         random.Random(7).shuffle(some)
