@@ -213,6 +213,21 @@ def endless(size: int = 1024) -> Iterator[str]:
             yield f"{number:0{size}d}"
 
 
+@function(retain=False)
+def fountain(size: int = 1024) -> Iterator[str]:
+    """As endless, but what was sent is kept nowhere."""
+    with _marked("fountain"):
+        for number in counting():
+            _mark("fountain.values")
+            yield f"{number:0{size}d}"
+
+
+@function(sequence=True)
+def words(text: str) -> Iterator[str]:
+    """The words of a text, each for itself."""
+    yield from text.split()
+
+
 class Split(NamedTuple):
     """Even and odd numbers."""
 
@@ -225,3 +240,11 @@ def split(numbers: Iterator[int]) -> Split:
     """Even numbers on one output, odd ones on the other."""
     every = list(numbers)
     return Split(iter([n for n in every if n % 2 == 0]), iter([n for n in every if n % 2]))
+
+
+@function(outputs=["even", "odd"])
+def sort(numbers: Iterator[int], context: Context) -> None:
+    """Each number on its output as it comes; a negative one ends its output."""
+    for number in numbers:
+        output = context.outputs["odd" if number % 2 else "even"]
+        output.end() if number < 0 else output.send(number)

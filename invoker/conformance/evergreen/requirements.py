@@ -19,11 +19,8 @@ _UNJUDGED = {
     "E-053": _OPTION,
     "E-055": _OPTION,
     "E-105": "nothing on the wire to judge",
-    "E-108": _AUTHOR,
-    "E-126": _AUTHOR,
     "E-127": _INSIDE,
     "E-129": _AUTHOR,
-    "E-130": _AUTHOR,
 }
 
 _TABLE = """

@@ -8,7 +8,7 @@ import grpc
 
 from invoker.conformance.evergreen.actions import HI, items, upper
 from invoker.conformance.evergreen.frames import JSON, OCTETS, TEXT, A, F, K
-from invoker.conformance.evergreen.rules import LIM
+from invoker.conformance.evergreen.rules import LIM, MISS
 from invoker.conformance.evergreen.stage import Stage
 from invoker.conformance.scenario import scenario
 
@@ -78,6 +78,35 @@ async def infinite_retained_output(stage: Stage) -> None:
         got = sum(map(len, session.outputs.pieces("r")))
         if not _SESSION_BYTES // 2 <= got <= _SESSION_BYTES + 8 * size:
             raise session.failure(f"{got} bytes before the status", f"about {_SESSION_BYTES}")
+
+
+@scenario("ET-75", "E-107", "E-110", function=("fountain", "marks"))
+async def infinite_output_that_is_not_retained(stage: Stage) -> None:
+    """An output that is not kept passes any amount through a session; a slow reader suspends its function."""
+    size = 3 * 1024 * 1024
+    watch = await stage.watch("fountain.values", "fountain.closed")
+    async with stage.session() as session:
+        await session.send(A("fountain", {"size": "n"}, {"out": "r"}), F("n", m=JSON, t=str(size)))
+        got = 0
+        while got < _SESSION_BYTES + 10 * size:
+            got += len((await session.fragment()).chunk_fragment.data)
+        await asyncio.sleep(1.0)
+        made = await watch.grown("fountain.values")
+        if made * size > got + _SESSION_BYTES // 2:
+            raise session.failure(f"{made * size} bytes made, {got} read", "that the function is suspended")
+        session.cancel()
+    await watch.reaches("fountain.closed", 1, within_s=3.0)
+
+
+@scenario("E-108", function=("fountain", "items"))
+async def an_output_that_is_not_retained_is_no_input(stage: Stage) -> None:
+    """To use it aborts, and the text names it."""
+    for action in (items("thrown away", "s"), items("q", "s")):
+        async with stage.session() as session:
+            await session.send(A("fountain", {}, {"out": "thrown away"}))
+            await session.fragment()
+            await session.send(K("q", "thrown away"), action)
+            await session.fails(MISS, "thrown away")
 
 
 @scenario("ET-77", "E-115", function="upper")

@@ -83,6 +83,41 @@ async def stream_object_output(stage: Stage) -> None:
         await session.succeeds(r=[{"n": 0}, {"n": 1}, {"n": 2}])
 
 
+@scenario("E-099", "E-104", function="words")
+async def sequence_of_texts(stage: Stage) -> None:
+    """An output that is declared as a sequence has a leaf a value, also for text."""
+    async with stage.session() as session:
+        await session.all(A("words", {"text": "p"}, {"out": "r"}), F("p", m=TEXT, t="one two one"))
+        await session.succeeds(r=["one", "two", "one"])
+    await stage.succeeds(A("words", {"text": "p"}, {"out": "r"}), F("p", m=TEXT, t="one"), r=["one"])
+
+
+@scenario("E-126", "E-086", function="sort")
+async def outputs_by_name(stage: Stage) -> None:
+    """A function sends to its outputs by name, at once; what it ends is over, what it forgets is ended for it."""
+    async with stage.session() as session:
+        await session.send(A("sort", {"numbers": "p"}, {"even": "e", "odd": "o"}))
+        for n, number in enumerate((1, 2, 3, -2)):
+            await session.send(K("p", f"l{n}", seq=n, mark="+"), F(f"l{n}", m=JSON, t=str(number)))
+            if number > 0:
+                while session.read("o" if number % 2 else "e")[-1:] != [number]:
+                    await session.fragment()
+        await session.gives("e", 2)
+        await session.all(F("p", 4))
+        await session.succeeds(o=[1, 3])
+    await stage.succeeds(A("sort", {"numbers": "p"}, {"odd": "o"}), *jsons("p", 1, 2, 3, 4), o=[1, 3])
+
+
+@scenario("E-130", function="sort")
+async def a_value_after_the_end_of_its_output(stage: Stage) -> None:
+    """To send to an output that the function has ended is an action failure."""
+    async with stage.session() as session:
+        await session.send(A("sort", {"numbers": "p"}, {"even": "e", "odd": "o"}), *jsons("p", 2, -2, 4))
+        await session.fails(FAIL)
+        if (met := session.read("e")) != [2]:
+            raise session.failure(f"{met} in 'e'", "[2]")
+
+
 @scenario("E-100", function="records")
 async def generated_ids_are_unique(stage: Stage) -> None:
     """Children of different outputs, and those of the client, never share an id."""
