@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from collections import deque
-from collections.abc import AsyncIterable, Coroutine, Iterable, Iterator, Mapping
-from typing import Any, Self, TypeVar, Unpack
+from collections.abc import AsyncIterable, Iterable, Iterator, Mapping
+from typing import Any, Self, Unpack
 
 from invoker.client.call import Call, Outputs
 from invoker.client.feeds import Inputs, Pairs, Values, check_inputs, pull
 from invoker.client.frames import Received
-from invoker.client.quiet import quieten
+from invoker.client.portal import Portal
 from invoker.client.request import Options
 from invoker.client.riff import MAX_OUTPUT_BYTES, RiffClient
 from invoker.client.tls import Tls
@@ -19,8 +17,6 @@ from invoker.codecs import Registry
 from invoker.message import EMPTY
 
 __all__ = ["SyncCall", "SyncRiffClient"]
-
-T = TypeVar("T")
 
 READY = (list, tuple, range, set, frozenset, dict, deque)
 """Iterables whose ``next()`` never blocks; any other one is iterated in a thread of its own."""
@@ -51,11 +47,11 @@ class SyncRiffClient:
             connect_timeout_s=connect_timeout_s,
             max_output_bytes=max_output_bytes,
         )
-        self._portal: _Portal | None = None
+        self._portal: Portal | None = None
 
     def __enter__(self) -> Self:
         if self._portal is None:
-            self._portal = _Portal()
+            self._portal = Portal()
             try:
                 self._portal.run(self._client.__aenter__())
             except BaseException:
@@ -94,7 +90,7 @@ class SyncRiffClient:
 class SyncCall:
     """One call: iterate it once for its outputs; leaving the iteration cancels what still runs."""
 
-    def __init__(self, portal: _Portal, call: Call) -> None:
+    def __init__(self, portal: Portal, call: Call) -> None:
         self._portal = portal
         self._call = call
 
@@ -137,7 +133,7 @@ class SyncCall:
 class _SyncOutputs(Iterator[Received]):
     """Dropping it drops the async iterator, which cancels the call."""
 
-    def __init__(self, portal: _Portal, outputs: Outputs) -> None:
+    def __init__(self, portal: Portal, outputs: Outputs) -> None:
         self._portal = portal
         self._outputs = outputs
 
@@ -146,59 +142,6 @@ class _SyncOutputs(Iterator[Received]):
         if out is None:
             raise StopIteration
         return out
-
-
-class _Portal:
-    """An event loop in a daemon thread, and the only door to it."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        quieten(self._loop)
-        self._thread = threading.Thread(target=self._serve, name="invoker-client", daemon=True)
-        self._thread.start()
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the loop still runs."""
-        return not self._loop.is_closed()
-
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine on the loop and wait for its result; an interrupt cancels it."""
-        if not self.is_open:
-            work.close()
-            raise RuntimeError("the client is closed")
-        if threading.current_thread() is self._thread:
-            work.close()
-            raise RuntimeError("a sync client cannot be used by the async inputs of its own calls")
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
-        try:
-            return future.result()
-        except BaseException:
-            future.cancel()
-            raise
-
-    def soon(self, function: Any) -> None:
-        """Run a function on the loop, without waiting for it."""
-        if self.is_open:
-            self._loop.call_soon_threadsafe(function)
-
-    def close(self) -> None:
-        """Cancel what is left, end the loop and the thread."""
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-
-    def _serve(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        try:
-            self._loop.run_forever()
-            left = asyncio.all_tasks(self._loop)
-            for task in left:
-                task.cancel()
-            self._loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
-            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
-        finally:
-            asyncio.set_event_loop(None)
-            self._loop.close()
 
 
 async def _begin(call: Call) -> Outputs:

@@ -6,6 +6,7 @@ from invoker.client.evergreen.media import Ref
 from invoker.client.evergreen.nodes import LeafNode, Node, TreeNode
 from invoker.client.evergreen.outputs import OutputNode
 from invoker.client.evergreen.session import EvergreenSession
+from invoker.client.evergreen.sync import SyncAnswer, SyncEvergreenSession
 from invoker.client.evergreen.talk import Talk
 
 __all__ = [
@@ -15,6 +16,8 @@ __all__ = [
     "Node",
     "OutputNode",
     "Ref",
+    "SyncAnswer",
+    "SyncEvergreenSession",
     "Talk",
     "TreeNode",
     "attachment",
