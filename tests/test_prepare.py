@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from invoker.context import Context
-from invoker.errors import SpecError
-from invoker.prepare import prepare, prepare_function
+from invoker.errors import ConfigError, LoadError, SpecError
+from invoker.prepare import prepare, prepare_function, with_actions
 
 Write = Callable[[str, str], Path]
 
@@ -92,3 +92,39 @@ def test_an_annotation_that_cannot_be_decoded_is_refused() -> None:
 
     with pytest.raises(SpecError, match="input #0 'x' of 'fn' cannot be decoded: "):
         prepare_function(fn)
+
+
+def test_E071_actions_name_functions_that_are_served_or_loaded(write: Write) -> None:
+    """By name or entrypoint; one that is not served yet is served from then on, and several names may mean one."""
+    write("acts.py", "def one(x: int) -> int: return x\n\ndef two(x: int) -> int: return x\n")
+    served, actions = with_actions(
+        prepare("acts:one"),
+        [("A", "one"), ("B", "acts:one"), ("C", "acts:two"), ("D", "acts:two"), ("A", "acts:one")],
+    )
+    assert [one.spec.name for one in served] == ["one", "two"]
+    assert actions == {"A": "one", "B": "one", "C": "two", "D": "two"}
+
+
+def test_E071_a_function_whose_name_is_taken_is_named_by_its_entrypoint(write: Write) -> None:
+    """So two modules may each have a `generate`."""
+    for name in ("first", "second"):
+        write(f"{name}.py", "def generate(x: int) -> int: return x\n")
+    served, actions = with_actions(prepare("first:generate"), [("G", "second:generate")])
+    assert [one.spec.name for one in served] == ["generate", "second:generate"]
+    assert actions == {"G": "second:generate"}
+
+
+def test_E071_what_no_action_can_be_is_refused(write: Write) -> None:
+    """Each with the reason."""
+    fixed = "from invoker import function\n@function(name='one')\ndef other(x: int) -> int: return x\n"
+    write("acts.py", "def one(x: int) -> int: return x\n\ndef two(x: int) -> int: return x\n")
+    write("more.py", fixed)
+    found = prepare("acts:one")
+    with pytest.raises(ConfigError, match="neither module:function nor one of the functions that are served: one"):
+        with_actions(found, [("A", "three")])
+    with pytest.raises(ConfigError, match="to be both 'one' and 'two'"):
+        with_actions(found, [("A", "one"), ("A", "acts:two")])
+    with pytest.raises(SpecError, match="both named 'one'"):
+        with_actions(found, [("A", "more:other")])
+    with pytest.raises(LoadError):
+        with_actions(found, [("A", "missing:fn")])

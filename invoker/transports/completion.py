@@ -153,12 +153,12 @@ class CompletionDoor:
         self._server.shutdown(self._queue, _SHUTDOWN if self._is_direct else lambda _: self._stopped.set())
         try:
             async with asyncio.timeout(grace_s):
-                await self._stopped.wait()
+                await self._calls_ended()
         except TimeoutError:
             self._server.cancel_all_calls()
             try:
                 async with asyncio.timeout(max(grace_s, _CUT_S)):
-                    await self._stopped.wait()
+                    await self._calls_ended()
             except TimeoutError:
                 log.warning("calls are left whose functions do not return; they end with the process")
                 return
@@ -168,6 +168,11 @@ class CompletionDoor:
                 self._side.shutdown()
             self._lender.close()
         self._server.destroy()
+
+    async def _calls_ended(self) -> None:
+        await self._stopped.wait()
+        if self._lender is not None:
+            await self._lender.quiet()
 
     # In the pool's threads.
 

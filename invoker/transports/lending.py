@@ -87,8 +87,10 @@ class Lender:
         self._loop = loop
         self._events: deque[Any] = deque()
         self._flushes: list[Callable[[], None]] = []
-        self._is_dispatching = False
+        self._is_dispatching = self._is_closed = False
         self._is_lent = self._is_recalled = False
+        self._calls = 0
+        self._quiet: asyncio.Event | None = None
         self._skips = 0
         self._parked = threading.Semaphore(0)
         self._bell = -1
@@ -104,8 +106,25 @@ class Lender:
             selector.lender = self
         self._thread.start()
 
+    def opened(self) -> None:
+        """A call begins whose events come by this queue."""
+        self._calls += 1
+
+    def closed(self) -> None:
+        """A call has heard of its end, and posts nothing new."""
+        self._calls -= 1
+        if self._quiet is not None and not self._calls:
+            self._quiet.set()
+
+    async def quiet(self) -> None:
+        """Wait until every call has heard of its end: whoever posts on a queue that is shut down ends the process."""
+        if self._calls:
+            self._quiet = asyncio.Event()
+            await self._quiet.wait()
+
     def close(self) -> None:
         """Stop looking; the queue has been shut down, which ends the thread."""
+        self._is_closed = True
         while self._thread.is_alive() and not self.is_shut_down:
             self._parked.release()  # once for each event that was left
             self._thread.join(0.01)
@@ -169,7 +188,7 @@ class Lender:
         Args:
             looks: Whether to look at the queue too.
         """
-        if self._is_dispatching:
+        if self._is_dispatching or self._is_closed:
             return
         self._is_dispatching = True
         events, left = self._events, _MOST
@@ -201,7 +220,7 @@ class Lender:
 
     def _flush(self) -> None:
         flushes, self._flushes = self._flushes, []
-        for flush in flushes:
+        for flush in flushes if not self._is_closed else ():
             flush()
 
     # In the thread.

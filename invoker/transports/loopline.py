@@ -79,6 +79,7 @@ class LoopLine:
         """Watch for the end of the call and ask for the first frame."""
         self._listener = listener
         self._reading = True
+        self._lender.opened()
         self._post((cygrpc.ReceiveCloseOnServerOperation(NO_FLAGS),), self._closed)
         self._post((self._receive,), self._read)
 
@@ -220,6 +221,7 @@ class LoopLine:
             self.ask()
 
     def _on_close(self, event: Any) -> None:
+        self._lender.closed()
         if event.batch_operations[0].cancelled():
             self.is_gone = True
             self._drop()

@@ -8,6 +8,8 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
+from invoker.cli import build
+from invoker.config import Config
 from invoker.ops.health import Health, add_reflection
 from invoker.protocols.riff.session import SERVICE
 
@@ -72,3 +74,20 @@ async def test_R015_reflection_knows_the_service(served):
     await call.write(reflection_pb2.ServerReflectionRequest(file_containing_symbol=SERVICE))
     assert (await call.read()).file_descriptor_response.file_descriptor_proto
     await call.done_writing()
+
+
+async def test_E001_health_and_reflection_know_both_services_of_a_server():
+    """Callers need no proto file for sessions either."""
+    server = build(Config(host="127.0.0.1", grpc_port=0, http=False), "functions.square:square")
+    await server.start()
+    service = "evergreen.v2.EvergreenService"
+    async with grpc.aio.insecure_channel(server.grpc_address) as channel:
+        health = health_pb2_grpc.HealthStub(channel)
+        assert (await health.Check(health_pb2.HealthCheckRequest(service=service))).status == SERVING
+        call = reflection_pb2_grpc.ServerReflectionStub(channel).ServerReflectionInfo()
+        await call.write(reflection_pb2.ServerReflectionRequest(list_services=""))
+        assert {SERVICE, service} <= {one.name for one in (await call.read()).list_services_response.service}
+        await call.write(reflection_pb2.ServerReflectionRequest(file_containing_symbol=service))
+        assert (await call.read()).file_descriptor_response.file_descriptor_proto
+        await call.done_writing()
+    await server.stop(drain_s=0)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import grpc
@@ -10,9 +14,12 @@ from invoker._pb.evergreen import evergreen_pb2 as pb
 from invoker.protocols.evergreen.settings import EvergreenSettings
 from invoker.transports.evergreen import Evergreen
 from invoker.transports.methods import SessionMethod, riff_method
-from tests.transports.riff import Call, Riff
+from tests.transports.riff import KINDS, Call, Riff, form
 
-__all__ = ["PATH", "Served", "Talk", "act", "frame", "leaf"]
+__all__ = ["DOORS", "PATH", "Endless", "Served", "Talk", "act", "frame", "leaf", "upper_of"]
+
+DOORS = (*KINDS, "direct-lending")
+"""In the last, all functions are sync, and the loop can drain a queue itself."""
 
 SERVICE, METHOD = "evergreen.v2.EvergreenService", "StartSession"
 PATH = f"/{SERVICE}/{METHOD}"
@@ -100,3 +107,52 @@ class Talk(Call):
         except grpc.RpcError:
             pass
         return nodes, self.rpc.code(), self.rpc.details()
+
+
+def upper(x: Iterator[str]) -> Iterator[str]:
+    for one in x:
+        yield one.upper()
+
+
+async def aupper(x: AsyncIterator[str]) -> AsyncIterator[str]:
+    async for one in x:
+        yield one.upper()
+
+
+def upper_of(kind: str) -> Any:
+    """The function, called ``upper`` in each form."""
+    aupper.__name__ = "upper"
+    return form(kind, upper, aupper)
+
+
+class Endless:
+    """A function that gives for ever, in both forms, and tells how it fares."""
+
+    def __init__(self) -> None:
+        self.given = 0
+        self.ended = threading.Semaphore(0)
+        self.half_closed = 0
+
+    def of(self, kind: str, size: int = 10, pause_s: float = 0.001) -> Any:
+        """The form for a kind of door."""
+
+        def endless() -> Iterator[str]:
+            try:
+                while True:
+                    yield "x" * size
+                    self.given += 1
+                    time.sleep(pause_s)
+            finally:
+                self.ended.release()
+
+        async def aendless() -> AsyncIterator[str]:
+            try:
+                while True:
+                    yield "x" * size
+                    self.given += 1
+                    await asyncio.sleep(pause_s)
+            finally:
+                self.ended.release()
+
+        aendless.__name__ = "endless"
+        return form(kind, endless, aendless)

@@ -27,7 +27,11 @@ FAST = ("direct", "lending", "uvloop")
 KINDS = ("aio", *FAST)
 """The public door; the fast one: sync functions only, on its own loop, on another loop."""
 
-_LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {"lending": LendingLoop, "uvloop": uvloop.new_event_loop}
+_LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
+    "lending": LendingLoop,
+    "uvloop": uvloop.new_event_loop,
+    "direct-lending": LendingLoop,
+}
 _LOCAL = [("grpc.use_local_subchannel_pool", 1), ("grpc.enable_http_proxy", 0)]
 _END = object()
 
@@ -43,7 +47,7 @@ def data(payload: bytes, index: int = 0) -> bytes:
 
 def form(kind: str, sync: Any, asyn: Any) -> Any:
     """What a kind of door serves: the sync form of a function for "direct", else the async one."""
-    return sync if kind == "direct" else asyn
+    return sync if kind.startswith("direct") else asyn
 
 
 def eventually(condition: Callable[[], Any], within_s: float = 10.0) -> bool:

@@ -1,4 +1,4 @@
-"""Evergreen sessions through each door: where they begin, how they end, and what they leave behind."""
+"""Evergreen sessions through each door: what begins, flows, and is left behind."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import threading
 import time
 import tracemalloc
 from collections.abc import AsyncIterator, Iterator
-from typing import Any
 
 import grpc
 import pytest
@@ -16,61 +15,12 @@ import pytest
 from invoker import Context
 from invoker.protocols.evergreen.session import EvergreenSession
 from tests.conftest import SLOW
-from tests.transports.evergreen import Served, act, leaf
-from tests.transports.riff import KINDS, eventually, form
+from tests.transports.evergreen import DOORS, Endless, Served, act, leaf, upper_of
+from tests.transports.riff import eventually, form
 
-pytestmark = pytest.mark.parametrize("kind", KINDS)
+pytestmark = pytest.mark.parametrize("kind", DOORS)
 
 OK = grpc.StatusCode.OK
-
-
-def upper(x: Iterator[str]) -> Iterator[str]:
-    for one in x:
-        yield one.upper()
-
-
-async def aupper(x: AsyncIterator[str]) -> AsyncIterator[str]:
-    async for one in x:
-        yield one.upper()
-
-
-def upper_of(kind: str) -> Any:
-    """The function, called ``upper`` in each form."""
-    aupper.__name__ = "upper"
-    return form(kind, upper, aupper)
-
-
-class Endless:
-    """A function that gives for ever, in both forms, and tells how it fares."""
-
-    def __init__(self) -> None:
-        self.given = 0
-        self.ended = threading.Semaphore(0)
-        self.half_closed = 0
-
-    def of(self, kind: str, size: int = 10, pause_s: float = 0.001) -> Any:
-        """The form for a kind of door."""
-
-        def endless() -> Iterator[str]:
-            try:
-                while True:
-                    yield "x" * size
-                    self.given += 1
-                    time.sleep(pause_s)
-            finally:
-                self.ended.release()
-
-        async def aendless() -> AsyncIterator[str]:
-            try:
-                while True:
-                    yield "x" * size
-                    self.given += 1
-                    await asyncio.sleep(pause_s)
-            finally:
-                self.ended.release()
-
-        aendless.__name__ = "endless"
-        return form(kind, endless, aendless)
 
 
 def test_E001_a_session_is_one_call_on_the_port_of_riff(kind):
@@ -162,98 +112,6 @@ def test_E006_E008_a_session_stays_open_for_more_actions(kind):
         assert talk.end()[0]["s"] == b"A"
 
 
-@pytest.mark.parametrize("how", ["cancel", "deadline", "oversize", "garbage"])
-def test_E010_a_broken_end_cancels_all_actions(kind, how):
-    """Each ``finally`` runs within a second; the peer sees what it caused."""
-    endless = Endless()
-    with Served(kind, endless.of(kind)) as served:
-        actions = [act("endless", {}, {"out": f"r{number}"}) for number in range(3)]
-        talk = served.talk(*actions, timeout=0.5 * SLOW if how == "deadline" else 20)
-        talk.hear()
-        assert eventually(lambda: len(served.driver.engine.running) == 3)
-        if how == "cancel":
-            talk.cancel()
-        elif how == "oversize":
-            talk.send(b"x" * 5_000_000)
-        elif how == "garbage":
-            talk.send(b"\xff\xff\xff")
-        code = talk.end()[1]
-        for _ in range(3):
-            assert endless.ended.acquire(timeout=1 * SLOW)
-        assert eventually(lambda: served.evergreen.running == 0)
-        status = grpc.StatusCode
-        codes = {
-            "cancel": status.CANCELLED,
-            "deadline": status.DEADLINE_EXCEEDED,
-            "oversize": status.RESOURCE_EXHAUSTED,
-        }
-        assert code is codes.get(how, status.INVALID_ARGUMENT)
-
-
-def test_E010_a_lost_connection_cancels_all_actions(kind):
-    """As a cancel does."""
-    endless = Endless()
-    with Served(kind, endless.of(kind)) as served:
-        channel = served.connect()
-        talk = served.talk(act("endless", {}, {"out": "r"}), channel=channel)
-        talk.hear()
-        channel.close()
-        assert endless.ended.acquire(timeout=1 * SLOW)
-        assert eventually(lambda: served.evergreen.running == 0)
-
-
-def test_E010_a_cancel_is_never_taken_for_a_half_close(kind):
-    """Thirty cancels while a function gathers its input: it never sees the end of it (ET-79)."""
-    ends: list[str] = []
-    gathering = threading.Semaphore(0)
-
-    def gather(x: Iterator[str]) -> Iterator[str]:
-        for _ in x:
-            gathering.release()
-        ends.append("end")
-        yield "all"
-
-    async def agather(x: AsyncIterator[str]) -> AsyncIterator[str]:
-        async for _ in x:
-            gathering.release()
-        ends.append("end")
-        yield "all"
-
-    agather.__name__ = "gather"
-    with Served(kind, form(kind, gather, agather)) as served:
-        for _ in range(30):
-            talk = served.talk(leaf("p", b"a", more=True), act("gather", {"x": "p"}, {"out": "r"}))
-            assert gathering.acquire(timeout=5)
-            talk.half_close()
-            talk.cancel()
-        assert eventually(lambda: served.evergreen.running == 0)
-        assert not served.driver.engine.running
-    assert ends == []
-
-
-def test_E012_an_abort_leaves_other_sessions_intact(kind):
-    """One session breaks the rules, the other one goes on."""
-    with Served(kind, upper_of(kind)) as served:
-        good = served.talk(leaf("p", b"a", more=True), act("upper", {"x": "p"}, {"out": "r"}))
-        assert good.hear().chunk_fragment.data == b"A"
-        bad = served.talk(act("nothing", {}, {}))
-        _, code, text = bad.end()
-        assert code is grpc.StatusCode.NOT_FOUND
-        assert text.startswith("Evergreen: Action Not Found")
-        good.say(leaf("p", b"b", seq=1)).half_close()
-        assert good.end() == ({"r": b"B"}, OK, "")
-
-
-def test_E013_what_is_no_message_aborts(kind):
-    """INVALID_ARGUMENT in Evergreen's words."""
-    with Served(kind, upper_of(kind)) as served:
-        talk = served.talk()
-        talk.send(b"\xff\xff\xff")
-        _, code, text = talk.end()
-        assert code is grpc.StatusCode.INVALID_ARGUMENT
-        assert text.startswith("Evergreen: Invalid Node Fragment")
-
-
 def test_E014_E118_headers_come_at_the_start(kind):
     """Before anything was sent, with the extensions that are accepted."""
     with Served(kind, upper_of(kind)) as served:
@@ -300,76 +158,48 @@ def test_E110_a_client_that_does_not_read_suspends_the_function(kind):
         assert endless.ended.acquire(timeout=2 * SLOW)
 
 
-def test_a_session_too_many_is_refused(kind):
-    """RESOURCE_EXHAUSTED; the next one is served when another has ended."""
-    with Served(kind, upper_of(kind), sessions=2) as served:
-        talks = [served.talk(leaf("p", b"a")) for _ in range(2)]
-        for talk in talks:
-            talk.rpc.initial_metadata()
-        _, code, text = served.talk(leaf("p", b"a")).end()
-        assert code is grpc.StatusCode.RESOURCE_EXHAUSTED
-        assert text == "Evergreen: Limit Exceeded: 2 sessions are running, and no more are allowed at once"
-        assert talks[0].half_close().end()[1] is OK
-        assert served.talk(leaf("p", b"a")).half_close().end()[1] is OK
-
-
-def test_E127_actions_may_clean_up_after_the_end_of_the_session(kind):
-    """A client that cancels does not wait for it, and it is not cut short."""
-    done = threading.Event()
-
-    def tidy() -> Iterator[str]:
-        try:
-            while True:
-                yield "x"
-        finally:
-            time.sleep(0.2)
-            done.set()
-
-    async def atidy() -> AsyncIterator[str]:
-        try:
-            while True:
-                yield "x"
-                await asyncio.sleep(0)
-        finally:
-            await asyncio.sleep(0.2)
-            done.set()
-
-    atidy.__name__ = "tidy"
-    with Served(kind, form(kind, tidy, atidy)) as served:
-        talk = served.talk(act("tidy", {}, {"out": "r"}))
-        talk.hear()
-        talk.cancel()
-        assert done.wait(2 * SLOW)
-
-
-def test_ET93_a_drain_refuses_new_sessions_and_lets_actions_finish(kind):
-    """Idle sessions end at once with UNAVAILABLE, busy ones when their actions have."""
+def test_E091_a_slow_action_does_not_delay_a_quick_one(kind):
+    """One blocks, the other answers."""
     go = threading.Event()
 
-    def slow() -> Iterator[str]:
-        yield "a"
-        go.wait(5)
-        yield "b"
+    def work(x: Iterator[str]) -> Iterator[str]:
+        for one in x:
+            if one == "slow":
+                go.wait(10)
+            yield one
 
-    async def aslow() -> AsyncIterator[str]:
-        yield "a"
-        await asyncio.to_thread(go.wait, 5)
-        yield "b"
+    async def awork(x: AsyncIterator[str]) -> AsyncIterator[str]:
+        async for one in x:
+            if one == "slow":
+                await asyncio.to_thread(go.wait, 10)
+            yield one
 
-    aslow.__name__ = "slow"
-    with Served(kind, form(kind, slow, aslow)) as served:
-        idle, busy = served.talk(leaf("p", b"a")), served.talk(act("slow", {}, {"out": "r"}))
-        idle.rpc.initial_metadata()
-        assert busy.hear().chunk_fragment.data == b"a"
-        drained = asyncio.run_coroutine_threadsafe(served.driver.drain(10), served.loop)
-        _, code, text = idle.end()
-        assert (code, text.partition(": ")[0]) == (grpc.StatusCode.UNAVAILABLE, "Evergreen")
-        assert text.startswith("Evergreen: Shutting Down")
-        assert served.talk().end()[1:] == (
-            grpc.StatusCode.UNAVAILABLE,
-            "Evergreen: Shutting Down: this invoker is draining and takes no new sessions",
-        )
+    awork.__name__ = "work"
+    with Served(kind, form(kind, work, awork)) as served:
+        talk = served.talk(leaf("p", b"slow"), act("work", {"x": "p"}, {"out": "r"}))
+        talk.say(leaf("q", b"quick"), act("work", {"x": "q"}, {"out": "s"}))
+        assert talk.hear().chunk_fragment.data == b"quick"
         go.set()
-        nodes, code, _ = busy.end()
-        assert (nodes, code) == ({"r": b"b"}, grpc.StatusCode.UNAVAILABLE)
-        assert drained.result(5)
+        talk.half_close()
+        assert talk.end()[1] is OK
+
+
+def test_E042_E068_thousands_of_fragments_stream_through_two_actions(kind):
+    """The second reads what the first gives, while both run; nothing is lost on the way."""
+
+    def copy(x: Iterator[str]) -> Iterator[str]:
+        yield from x
+
+    async def acopy(x: AsyncIterator[str]) -> AsyncIterator[str]:
+        async for one in x:
+            yield one
+
+    acopy.__name__ = "copy"
+    with Served(kind, form(kind, copy, acopy)) as served:
+        talk = served.talk(act("copy", {"x": "p"}, {"out": "r"}), act("copy", {"x": "r"}, {"out": "s"}))
+        for number in range(5000):
+            talk.say(leaf("p", b"%05d" % number, number, more=True))
+        talk.say(leaf("p", b"", 5000)).half_close()
+        nodes, code, _ = talk.end()
+        expected = b"".join(b"%05d" % number for number in range(5000))
+        assert (code, nodes["r"], nodes["s"]) == (OK, expected, expected)
