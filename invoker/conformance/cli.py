@@ -56,6 +56,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="BYTES",
         help="limit of an inbound message that the target is configured with (default: 4194304)",
     )
+    parser.add_argument(
+        "--ref-root",
+        default="",
+        metavar="DIR",
+        help="a directory that the target may read file: references from; files are made there, and removed",
+    )
     parser.add_argument("--verbose", "-v", action="store_true", help="tell each scenario on stderr as it ends")
 
 
@@ -136,7 +142,7 @@ def _list(scenarios: Sequence[Scenario]) -> None:
 async def _run(
     args: argparse.Namespace, grpc_at: Addresses, http_at: Addresses, scenarios: Sequence[Scenario]
 ) -> list[Outcome]:
-    target = Target(grpc_at, http_at, timeout_s=args.timeout, message_bytes=args.max_message)
+    target = Target(grpc_at, http_at, timeout_s=args.timeout, message_bytes=args.max_message, ref_root=args.ref_root)
     try:
         return await run_scenarios(target, scenarios, each=_tell if args.verbose else None)
     finally:

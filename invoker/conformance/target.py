@@ -100,13 +100,17 @@ class Target:
         http_at: Where functions are served over HTTP; may be empty.
         timeout_s: Limit of each single wait.
         message_bytes: The target's limit of an inbound message.
+        ref_root: A directory here that the target may read references from; empty: none.
     """
 
-    def __init__(self, grpc_at: Addresses, http_at: Addresses, *, timeout_s: float, message_bytes: int) -> None:
+    def __init__(
+        self, grpc_at: Addresses, http_at: Addresses, *, timeout_s: float, message_bytes: int, ref_root: str = ""
+    ) -> None:
         self.grpc_at = grpc_at
         self.http_at = http_at
         self.timeout_s = timeout_s
         self.message_bytes = message_bytes
+        self.ref_root = ref_root
         self._channels: dict[Address, grpc.aio.Channel] = {}
         self._provided: dict[tuple[str, str], bool] = {}
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from invoker.conformance.evergreen import (  # noqa: F401  # importing a chapter registers its scenarios
     scenarios_actions,
+    scenarios_configured,
     scenarios_endings,
     scenarios_extensions,
     scenarios_fragments,

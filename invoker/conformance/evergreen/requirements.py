@@ -15,8 +15,6 @@ _OPTION = "needs the target started with another configuration"
 
 _UNJUDGED = {
     "E-003": _INSIDE,
-    "E-036": _OPTION,
-    "E-053": _OPTION,
     "E-055": _OPTION,
     "E-105": "nothing on the wire to judge",
     "E-127": _INSIDE,

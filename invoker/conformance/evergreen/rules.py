@@ -19,6 +19,7 @@ __all__ = [
     "MISS",
     "NAC",
     "REFD",
+    "REFX",
     "TNF",
     "Fault",
     "check_detail",
@@ -33,6 +34,7 @@ BAD = Fault(grpc.StatusCode.INVALID_ARGUMENT, "Evergreen: Bad Input")
 NAC = Fault(grpc.StatusCode.INVALID_ARGUMENT, "Evergreen: Not Acceptable")
 MISS = Fault(grpc.StatusCode.FAILED_PRECONDITION, "Evergreen: Incomplete Input")
 REFD = Fault(grpc.StatusCode.PERMISSION_DENIED, "Evergreen: Reference Refused")
+REFX = Fault(grpc.StatusCode.NOT_FOUND, "Evergreen: Reference Failed")
 FAIL = Fault(grpc.StatusCode.UNKNOWN, "Evergreen: Action Failed")
 LIM = Fault(grpc.StatusCode.RESOURCE_EXHAUSTED, "Evergreen: Limit Exceeded")
 
