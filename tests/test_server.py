@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 
+import grpc
+import grpc.aio
 import pytest
 
+from invoker._pb.evergreen import evergreen_pb2 as pb
 from invoker.cli import build
 from invoker.config import PROTOCOLS, Config
 from invoker.errors import DecodeError, HookError, InvocationError, StartupError, Status
@@ -142,3 +146,37 @@ async def test_R069_bad_input_may_be_an_invalid_argument(monkeypatch):
     assert DecodeError("x").status is Status.INVALID_ARGUMENT
     assert str(DecodeError("x")) == "Invoker: Bad Input Signal: x"
     await server.stop(drain_s=0)
+
+
+@pytest.mark.parametrize(
+    ("action", "parameter", "target", "status"),
+    [
+        ("GENERATE", "x", "", Status.OK),
+        ("GENERATE", "number", "here", Status.OK),
+        ("functions.square:square", "x", "", Status.OK),
+        ("add", "x", "", Status.INVALID_ARGUMENT),
+        ("generate", "x", "", Status.NOT_FOUND),
+        ("GENERATE", "x", "there", Status.NOT_FOUND),
+        ("GENERATE", "y", "", Status.INVALID_ARGUMENT),
+    ],
+)
+async def test_E071_E074_E075_names_are_what_the_operator_says(action, parameter, target, status):
+    """Actions, aliases of inputs, and targets; a function of another module is served, too."""
+    more = {"actions": (("GENERATE", "functions.square:square"), ("SUM", "functions.add:add"))}
+    server = build(config(http=False, inputs=(("number", "x"),), targets=("here",), **more), "functions.square:square")
+    await server.start()
+    message = pb.SessionMessage()
+    fragment = message.node_fragments.add(id="p")
+    fragment.chunk_fragment.metadata.mimetype, fragment.chunk_fragment.data = "text/plain", b"7"
+    acted = message.actions.add(name=action, target_spec=pb.TargetSpec(id=target))
+    acted.inputs.add(name=parameter, id="p")
+    acted.outputs.add(name="out", id="r")
+    async with grpc.aio.insecure_channel(server.grpc_address) as channel:
+        call = channel.stream_stream("/evergreen.v2.EvergreenService/StartSession")(iter([message.SerializeToString()]))
+        got = b""
+        with contextlib.suppress(grpc.aio.AioRpcError):
+            async for one in call:
+                got += b"".join(f.chunk_fragment.data for f in pb.SessionMessage.FromString(one).node_fragments)
+        assert (await call.code()).value[0] == status
+    assert got == (b"49" if status is Status.OK else b"")
+    assert await server.stop(drain_s=1)

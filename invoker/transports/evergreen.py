@@ -61,8 +61,8 @@ class Evergreen:
             log.info("a session was refused", extra={"status": refusal.status.name, "detail": str(refusal)})
             on_close(refusal)
             return _Refused()
-        self.running += 1
         session = EvergreenSession(self._table, metadata)
+        self.running += 1
         return SessionReactor(
             session,
             wire,

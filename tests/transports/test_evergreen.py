@@ -13,6 +13,7 @@ import grpc
 import pytest
 
 from invoker import Context
+from invoker._pb.evergreen import evergreen_pb2 as pb
 from invoker.protocols.evergreen.session import EvergreenSession
 from tests.conftest import SLOW
 from tests.transports.evergreen import DOORS, Endless, Served, act, leaf, upper_of
@@ -203,3 +204,25 @@ def test_E042_E068_thousands_of_fragments_stream_through_two_actions(kind):
         nodes, code, _ = talk.end()
         expected = b"".join(b"%05d" % number for number in range(5000))
         assert (code, nodes["r"], nodes["s"]) == (OK, expected, expected)
+
+
+def test_what_a_turn_of_the_loop_gives_leaves_in_few_messages(kind):
+    """Fragments of several outputs are joined; each node keeps its order (E-103)."""
+
+    def many() -> Iterator[str]:
+        for number in range(3000):
+            yield f"{number:04}"
+
+    async def amany() -> AsyncIterator[str]:
+        for number in range(3000):
+            yield f"{number:04}"
+
+    amany.__name__ = "many"
+    with Served(kind, form(kind, many, amany)) as served:
+        talk = served.talk(act("many", {}, {"out": "a"}), act("many", {}, {"out": "b"})).half_close()
+        messages = [pb.SessionMessage.FromString(one).node_fragments for one in talk.rpc]
+        assert len(messages) < 3000
+        for node in ("a", "b"):
+            mine = [one for message in messages for one in message if one.id == node]
+            assert [one.seq for one in mine] == list(range(3001))
+            assert b"".join(one.chunk_fragment.data for one in mine) == b"".join(b"%04d" % n for n in range(3000))

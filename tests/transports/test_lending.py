@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from invoker.transports.lending import LendingLoop
+from invoker.transports.lending import Lender, LendingLoop
 from tests.conftest import SLOW
 from tests.transports.riff import Riff, eventually
 
@@ -164,3 +164,36 @@ def test_no_poller_outlives_its_door(kind):
             call = riff.call(b"x")
             assert call.read() == b"x"
         assert not [one for one in threading.enumerate() if one.name == "invoker-poller"]
+
+
+class Queue:
+    """A completion queue on which nothing ever happens."""
+
+    def poll(self, _: float = 0) -> None:
+        raise AssertionError("nobody looks")
+
+
+async def test_a_lender_knows_when_its_calls_have_ended():
+    """Whoever shuts the queue waits for that, for a call that posts on it then would end the process."""
+    lender = Lender(Queue(), asyncio.get_running_loop())
+    await lender.quiet()
+    lender.opened()
+    lender.opened()
+    waiting = asyncio.ensure_future(lender.quiet())
+    await asyncio.sleep(0)
+    lender.closed()
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    lender.closed()
+    await asyncio.wait_for(waiting, 5)
+
+
+async def test_a_closed_lender_calls_nobody():
+    """What is left when the queue is shut down may post on it."""
+    lender = Lender(Queue(), asyncio.get_running_loop())
+    called: list[str] = []
+    lender.later(lambda: called.append("flush"))
+    lender.close()
+    lender.dispatch()
+    await asyncio.sleep(0.01)
+    assert called == []
