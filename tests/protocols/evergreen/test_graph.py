@@ -30,7 +30,7 @@ def test_E017_a_lone_fragment_is_a_complete_node():
 
 def test_E018_fragments_in_any_order_are_ordered_by_seq():
     """A hundred shuffled fragments of two nodes that interleave give both contents in the order of seq."""
-    parts = [F(id, seq, f"{id}{seq};", more=seq < 49) for id in "pq" for seq in range(50)]
+    parts = [F(name, seq, f"{name}{seq};", more=seq < 49) for name in "pq" for seq in range(50)]
     random.Random(7).shuffle(parts)
     c = Conversation(upper).send(UPPER, A("upper", {"x": "q"}, {"y": "r2"})).send_each(*parts)
     assert c.texts("r") == ["".join(f"P{seq};" for seq in range(50))]
@@ -114,16 +114,16 @@ def test_E026_an_empty_id_aborts():
     Conversation().send(F("", 3, "x")).fails("FRAG", "seq 3 has no node id")
 
 
-@pytest.mark.parametrize(("id", "is_too_long"), [("x" * 1024, False), ("x" * 1025, True), ("日" * 342, True)])
-def test_E026_an_id_above_the_limit_aborts(id, is_too_long):
+@pytest.mark.parametrize(("name", "is_too_long"), [("x" * 1024, False), ("x" * 1025, True), ("日" * 342, True)])
+def test_E026_an_id_above_the_limit_aborts(name, is_too_long):
     """The limit of 1,024 counts bytes of UTF-8; the text shows 64 characters of the id."""
-    c = Conversation().send(F(id, 0, "x"))
+    c = Conversation().send(F(name, 0, "x"))
     if not is_too_long:
         assert c.is_open
         return
     error = c.fails("LIM", "at most 1024")
-    assert id[:64] in str(error)
-    assert id[:65] not in str(error)
+    assert name[:64] in str(error)
+    assert name[:65] not in str(error)
 
 
 def test_E026_a_child_id_above_the_limit_aborts():
@@ -301,7 +301,7 @@ def test_E041_a_leaf_without_payload_is_an_empty_one():
 
 def test_E060_child_lists_are_joined_by_seq():
     """In whatever order the fragments come."""
-    leaves = [F(id, 0, id) for id in "abcd"]
+    leaves = [F(name, 0, name) for name in "abcd"]
     parts = (K("p", 0, "a", more=True), K("p", 1, "b", "c", more=True), K("p", 2, "d"))
     for order in permutations(parts):
         c = Conversation(upper).send(UPPER, *leaves).send_each(*order)

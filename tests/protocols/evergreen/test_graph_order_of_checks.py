@@ -11,9 +11,9 @@ from tests.protocols.evergreen.notation import A, F, K
 OUTPUT = A("ticks", {}, {"y": "r"})
 
 
-def both_kinds(id, seq, data="x", *, more=False, **rest):
+def both_kinds(name, seq, data="x", *, more=False, **rest):
     """A fragment with a chunk and a child."""
-    made = F(id, seq, data, more=more, **rest)
+    made = F(name, seq, data, more=more, **rest)
     made.child_ids.append("child")
     return made
 

@@ -34,14 +34,14 @@ UPPER = A("upper", {"x": "p"}, {"y": "r"})
 ADD = A("add", {"a": "p", "b": "q"}, {"y": "r"})
 
 
-def number(id, value):
-    return F(id, 0, str(value), type=JSON)
+def number(name, value):
+    return F(name, 0, str(value), type=JSON)
 
 
 def test_E092_a_streaming_function_is_one_invocation_with_an_item_a_leaf():
     """Three leaves are three messages of one input, which then ends."""
     c = Conversation(objects).send(A("objects", {"x": "p"}, {"y": "r"}), K("p", 0, "a", "b", "c"))
-    c.send(*(F(id, 0, "{}", type=JSON) for id in "abc"))
+    c.send(*(F(name, 0, "{}", type=JSON) for name in "abc"))
     assert list(c.invocations) == ["a1"]
     assert c.invocations["a1"].payloads() == [b"{}"] * 3
     assert c.steps[-1] == EndInput("a1", 0)
@@ -49,7 +49,7 @@ def test_E092_a_streaming_function_is_one_invocation_with_an_item_a_leaf():
 
 def test_E093_a_plain_function_is_mapped_over_its_leaves():
     """Results come in the order of the leaves."""
-    c = Conversation(upper).send(UPPER, K("p", 0, "a", "b", "c"), *(F(id, 0, id) for id in "cba")).half_close()
+    c = Conversation(upper).send(UPPER, K("p", 0, "a", "b", "c"), *(F(name, 0, name) for name in "cba")).half_close()
     assert c.texts("r") == ["A", "B", "C"]
 
 
@@ -206,8 +206,8 @@ def test_E044_metadata_of_a_leaf_are_headers_of_its_message():
 def test_E045_the_time_of_capture_orders_nothing():
     """Leaves come depth first, whatever their clocks said."""
     c = Conversation(upper).send(UPPER, K("p", 0, "a", "b"))
-    for id, seconds in (("b", 1), ("a", 9)):
-        c.send(F(id, 0, id, capture_time=timestamp_pb2.Timestamp(seconds=seconds)))
+    for name, seconds in (("b", 1), ("a", 9)):
+        c.send(F(name, 0, name, capture_time=timestamp_pb2.Timestamp(seconds=seconds)))
     assert c.texts("r") == ["A", "B"]
 
 
