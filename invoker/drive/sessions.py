@@ -76,6 +76,9 @@ class StoringSession(Protocol):
     def deliver(self, event: Event) -> Iterable[Step]:
         """Translate an event."""
 
+    def release(self) -> None:
+        """The conversation is over, however it ended: drop what is stored (E-003)."""
+
 
 class SessionWire(Wire, Protocol):
     """A wire with headers of the response, which ``accepted`` sends."""
@@ -207,6 +210,9 @@ class SessionReactor(Reactor):
         except Exception:
             log.exception("a session failed")
             self._fail(InternalError())
+        else:
+            if self.is_paused:
+                self.resume()  # whoever waits already, for what was an output of another one, will not say so again
 
     def _perform(self, step: Step) -> None:
         kind = type(step)
@@ -233,6 +239,8 @@ class SessionReactor(Reactor):
         invocation.emit(index, message)
         self._has_room = True
         self._deliver(Emitted(invocation.key, index, message))
+        if invocation.is_finished:
+            raise StopInvocation("the invocation is over")  # by this very output; nobody would end its wait for room
         if not self._has_room:
             await self.wire.room()
         else:
@@ -300,3 +308,4 @@ class SessionReactor(Reactor):
                 task.cancel()
         self.driver.drains.discard(self._drained)
         super()._close(error)
+        self._storing.release()  # a body that does not leave keeps us, and must not keep what we stored

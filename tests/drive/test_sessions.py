@@ -52,6 +52,7 @@ class Script:
         self.is_half_closed = False
         self.events: list[Event] = []
         self.answer = answer
+        self.released = 0
 
     def receive(self, frame: Any) -> Iterable[Step]:
         if isinstance(frame, BaseException):
@@ -65,6 +66,9 @@ class Script:
     def deliver(self, event: Event) -> Iterable[Step]:
         self.events.append(event)
         return self.answer(event)
+
+    def release(self) -> None:
+        self.released += 1
 
     def of(self, kind: type) -> list[Any]:
         """The events of one kind."""
@@ -111,6 +115,7 @@ class Line:
         assert not self.driver.conversations
         assert not self.driver.drains
         assert not self.reactor.runners
+        assert self.script.released == 1, "E-003"
         return error
 
 

@@ -303,3 +303,11 @@ class ActionEngineSession:
         endings = [encode(running.ending(error)) for running in self._running.values()]
         self._running.clear()
         return [*endings, encode((Fragment(ABORT, status_chunk(error)),))]
+
+    def release(self) -> None:
+        """The session is over, however it ended: nothing is kept."""
+        self._store = Store(self._settings)
+        self._running.clear()
+        self._readers.clear()
+        self._starving.clear()
+        self.stalled.clear()

@@ -318,14 +318,18 @@ class EvergreenSession:
 
     def abort(self, error: InvocationError, steps: list[Step]) -> None:
         """End the session with one status; nothing follows it (E-011)."""
+        steps.extend(Cancel(action.key, Cancelled("the session was aborted")) for action in self.running.values())
+        steps.append(Close(error))
+        self.release()
+
+    def release(self) -> None:
+        """The session is over, however it ended; what it held is given back at once (E-003)."""
         self.is_closed = True
         for action in self.running.values():
             action.close()
-            steps.append(Cancel(action.key, Cancelled("the session was aborted")))
         self.running.clear()
         self.waiting.clear()
         self.stalled.clear()
-        steps.append(Close(error))
         self.graph.clear()
 
     def _see_to_end(self, steps: list[Step]) -> None:
@@ -333,9 +337,8 @@ class EvergreenSession:
         if self.is_closed or not self.is_half_closed:
             return
         if not self.running and not self.waiting:
-            self.is_closed = True
             steps.append(Close(None))
-            self.graph.clear()
+            self.release()
             return
         awaited: list[Input] = []
         for action in self.running.values():
