@@ -9,6 +9,7 @@ are ids of children); its parts are those below the first gap in its seqs. What 
     listed     being an output, or a child of such       held until they were read once, then released
     kept       being listed twice, or below such a node  held until the session ends, to be read any number of times
     dropped    its reader went away                      released, now and when more come; so are its children's
+    spent      its end, when it was read or dropped      of the node only id and final seq are left
 
 What the peer must not do (E-103 and "Fragments" of docs/reference/evergreen.md) is `BadNode`, in words for its author.
 """
@@ -88,9 +89,12 @@ class Arrivals:
     def __init__(self) -> None:
         self.held_bytes = 0
         self._nodes: dict[str, _Node] = {}
+        self._spent: dict[str, int] = {}  # ids to final seqs
 
     def list(self, id_: str) -> None:
         """Say that a node will be read once: an output, or a child of a node that is read."""
+        if id_ in self._spent:
+            return  # told when a cursor comes to it
         node = self._node(id_)
         if node.is_listed:
             self._keep(node)
@@ -100,8 +104,8 @@ class Arrivals:
         """Release a node, and what is below it, for good; whoever is kept stays."""
         waiting = [id_]
         while waiting:
-            node = self._node(waiting.pop())
-            if node.is_kept or node.is_dropped:
+            id_ = waiting.pop()
+            if id_ in self._spent or (node := self._node(id_)).is_kept or node.is_dropped:
                 continue
             node.is_listed = node.is_dropped = True
             self.held_bytes -= sum(_size(part) for part in node.parts)
@@ -109,10 +113,11 @@ class Arrivals:
                 waiting.extend(str(part) for part in node.parts)
             node.released += len(node.parts)
             node.parts.clear()
+            self._end(node)
 
     def is_complete(self, id_: str) -> bool:
         """Whether all fragments of a node are here; its children are another matter."""
-        return id_ in self._nodes and self._nodes[id_].is_complete
+        return id_ in self._spent or (id_ in self._nodes and self._nodes[id_].is_complete)
 
     def missing(self, id_: str) -> str:
         """Say what a node lacks."""
@@ -132,9 +137,13 @@ class Arrivals:
         seq = fragment.seq
         if not fragment.id:
             raise BadNode("a fragment without an id")
+        if fragment.id in self._spent:
+            if not 0 <= seq <= self._spent[fragment.id]:
+                raise BadNode(f"{_called(fragment.id)} with seq {seq} beyond its final seq {self._spent[fragment.id]}")
+            return
         node = self._node(fragment.id)
         if seq < 0:
-            raise BadNode(f"{_called(node)} with the negative seq {seq}")
+            raise BadNode(f"{_called(node.id)} with the negative seq {seq}")
         if seq < node.next_seq or seq in node.early:
             return  # E-019: the first one counts
         self._check(node, fragment)
@@ -144,9 +153,11 @@ class Arrivals:
             self.held_bytes -= _weight(ready)
             self._append(node, ready)
             node.next_seq += 1
+        if node.is_dropped:
+            self._end(node)
 
     def _check(self, node: _Node, fragment: pb.NodeFragment) -> None:
-        seq, called = fragment.seq, _called(node)
+        seq, called = fragment.seq, _called(node.id)
         if node.final_seq is not None and seq > node.final_seq:
             raise BadNode(f"{called} with seq {seq} beyond its final seq {node.final_seq}")
         if not fragment.continued:
@@ -176,13 +187,13 @@ class Arrivals:
         elif chunk.data:
             parts.append(chunk.data)
         if node.is_leaf and parts and node.metadata is None:
-            raise BadNode(f"{_called(node)} with bytes, but without metadata at seq 0")
+            raise BadNode(f"{_called(node.id)} with bytes, but without metadata at seq 0")
         for child in fragment.child_ids:
             if node.is_dropped:
                 self.drop(child)
                 continue
             self.list(child)
-            if node.is_kept:
+            if node.is_kept and child not in self._spent:
                 self._keep(self._node(child))
         if node.is_dropped:
             node.released += len(parts)
@@ -197,7 +208,13 @@ class Arrivals:
             if not node.is_kept:
                 node.is_kept = True
                 if node.is_leaf is False:
-                    waiting.extend(self._node(str(part)) for part in node.parts)
+                    waiting.extend(self._node(str(part)) for part in node.parts if part not in self._spent)
+
+    def _end(self, node: _Node) -> None:
+        """Nothing more will be read of a node: forget it when it is complete, unless it is kept."""
+        if node.is_complete and not node.is_kept and node.final_seq is not None:
+            self._nodes.pop(node.id, None)
+            self._spent[node.id] = node.final_seq
 
     def _node(self, id_: str) -> _Node:
         node = self._nodes.get(id_)
@@ -207,8 +224,8 @@ class Arrivals:
 
     def _take(self, node: _Node, position: int) -> bytes | Reference | str | None:
         """The part at a position, released unless the node is kept; None when it has not come."""
-        if position < node.released:
-            raise BadNode(f"{_called(node)} listed again after it was read, when it is not held any more")
+        if position < node.released or node.id in self._spent:
+            raise BadNode(f"{_called(node.id)} listed again after it was read, when it is not held any more")
         if position - node.released >= len(node.parts):
             return None
         part = node.parts[position - node.released]
@@ -240,7 +257,8 @@ class Cursor:
         nodes = self._arrivals
         while self._path:
             id_ = next(reversed(self._path))
-            node = nodes._node(id_)  # noqa: SLF001 - a cursor is the reading half of the arrivals
+            # A cursor is the reading half of the arrivals; that of a spent node reads one that never was.
+            node = _Node(id_) if id_ in nodes._spent else nodes._node(id_)  # noqa: SLF001
             part = nodes._take(node, self._path[id_])  # noqa: SLF001 - as above
             if part is not None:
                 self._path[id_] += 1
@@ -248,10 +266,11 @@ class Cursor:
                     assert node.metadata is not None, "_append() checked it"
                     return Part(node.metadata, part if isinstance(part, bytes) else Reference(part))
                 if part in self._path:
-                    raise BadNode(f"{_called(node)} which includes itself")
+                    raise BadNode(f"{_called(node.id)} which includes itself")
                 self._path[str(part)] = 0
             elif node.is_complete:
                 del self._path[id_]
+                nodes._end(node)  # noqa: SLF001 - as above
                 if node.metadata is not None:
                     return Part(node.metadata, None)
             else:
@@ -273,5 +292,5 @@ def _size(part: bytes | str) -> int:
     return COST_BYTES + len(part)
 
 
-def _called(node: _Node) -> str:
-    return f"node {node.id[:_SHOWN]!r}"
+def _called(id_: str) -> str:
+    return f"node {id_[:_SHOWN]!r}"

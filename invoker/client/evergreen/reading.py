@@ -67,6 +67,8 @@ class Reading:
                 if self._inbox.ended.is_set():
                     raise self._inbox.incomplete(self.name, self._cursor.waits_for)  # noqa: TRY301 - as all errors of reading
                 await self._inbox.arrival(self._cursor.waits_for)
+        except asyncio.CancelledError:
+            raise  # nothing is lost: who was cancelled may read on
         except BadNode as error:
             self.stop()
             raise self.failed(f"{error}") from None
@@ -95,16 +97,17 @@ class Leaves(AsyncIterator[Leaf]):
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
+        self._begun: list[bytes | Reference] = []
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> Leaf:
-        parts: list[bytes | Reference] = []
         while (part := await self._reading.part()) is not None:
             if part.payload is None:
-                return Leaf(part.metadata, content_of(self._reading, part.metadata, parts))
-            parts.append(part.payload)
+                begun, self._begun = self._begun, []
+                return Leaf(part.metadata, content_of(self._reading, part.metadata, begun))
+            self._begun.append(part.payload)
         raise StopAsyncIteration
 
 

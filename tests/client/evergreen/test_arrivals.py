@@ -91,6 +91,24 @@ def test_node_that_is_listed_again_after_it_was_read() -> None:
         cursor.step()
 
 
+def test_little_is_left_of_what_was_read() -> None:
+    """An endless output must not cost memory; its ids stay taken."""
+    arrivals = arrived()
+    cursor = Cursor(arrivals, "root")
+    for seq in range(1000):
+        arrivals.receive(inner("root", str(seq), seq=seq, more=True))
+        arrivals.receive(leaf(str(seq), b"x"))
+        assert read(cursor) == [b"x", None]
+    assert len(arrivals._nodes) == 1
+    arrivals.receive(leaf("7", b"again"))
+    assert arrivals.held_bytes == 0
+    with pytest.raises(BadNode, match="node '7' with seq 1 beyond its final seq 0"):
+        arrivals.receive(leaf("7", b"more", seq=1, media_type=None))
+    arrivals.receive(inner("root", "7", seq=1000))
+    with pytest.raises(BadNode, match="node '7' listed again after it was read"):
+        cursor.step()
+
+
 def test_cycles_are_found() -> None:
     """Through another node, too."""
     arrivals = arrived(inner("root", "x"), inner("x", "root"))

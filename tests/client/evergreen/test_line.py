@@ -61,6 +61,15 @@ async def test_wait_tells_how_the_session_ended(peer: Peer) -> None:
         assert not session.is_open
 
 
+async def test_session_may_be_closed_within_its_block(peer: Peer) -> None:
+    """And again by its end; what failed is told once."""
+    async with EvergreenSession(peer.target) as session:
+        session.act("FAIL")
+        with pytest.raises(CallFailed, match="boom"):
+            await session.close()
+        await session.close()
+
+
 async def test_tls() -> None:
     """With an authority of our own."""
     authority = trustme.CA()

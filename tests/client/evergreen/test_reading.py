@@ -9,8 +9,9 @@ import pytest
 
 from invoker._pb.evergreen import evergreen_pb2 as pb
 from invoker.client import CallFailed, EvergreenSession
+from invoker.client.evergreen.answer import Answer
 from invoker.client.evergreen.reading import on_loop
-from tests.client.evergreen.peer import Peer, inner, leaf, sending
+from tests.client.evergreen.peer import Peer, Talk, inner, leaf, sending
 
 
 async def test_mixed_references_are_not_joined(peer: Peer) -> None:
@@ -45,6 +46,26 @@ async def test_reader_that_is_cancelled_leaves_nothing(peer: Peer) -> None:
                 await answer.text()
         assert await session.act("ECHO", {"x": "abc"}).text() == "abc"
         assert session._inbox.arrivals.held_bytes == 0
+
+
+async def test_reader_that_was_cancelled_may_read_on(peer: Peer) -> None:
+    """Nothing of a leaf is lost, whether it is read whole or in pieces."""
+
+    async def slow(talk: Talk, action: pb.Action) -> None:
+        id_, json = action.outputs[0].id, "application/json"
+        await talk.send(leaf(id_, b"[1,", more=True, media_type=json))
+        await talk.until(lambda: talk.fragments)
+        await talk.send(leaf(id_, b"2]", seq=1, media_type=None))
+
+    peer.scripts["SLOW"] = slow
+    for begin in (aiter, Answer.messages):
+        async with EvergreenSession(peer.target) as session:
+            found = begin(session.act("SLOW"))
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(anext(found), 0.1)
+            session.put("go on")
+            whole = await anext(found)
+            assert (whole if isinstance(whole, list) else whole.payload) == [1, 2]
 
 
 async def test_server_that_sends_what_cannot_be_read_is_named(peer: Peer) -> None:
