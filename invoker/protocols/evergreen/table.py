@@ -112,7 +112,7 @@ class Table:
     def _inputs(self, action: pb.Action, where: str) -> dict[str, str]:
         given: dict[str, str] = {}
         for one in action.inputs:
-            self._check_parameter(one, where, "input")
+            self.check_parameter(one, where, "input")
             name = self.settings.inputs.get(one.name, one.name)
             if name in given:
                 raise bad_action(f"{where} has the input {name_of(one.name)} twice")
@@ -124,7 +124,7 @@ class Table:
     ) -> tuple[tuple[tuple[int, StreamSpec, str], ...], tuple[int, ...]]:
         listed: dict[str, str] = {}
         for one in action.outputs:
-            self._check_parameter(one, where, "output")
+            self.check_parameter(one, where, "output")
             if one.name in listed:
                 raise bad_action(f"{where} has the output {name_of(one.name)} twice")
             listed[one.name] = one.id
@@ -143,7 +143,12 @@ class Table:
         unwanted = tuple(index for name, (index, _) in known.items() if name not in listed)
         return found, unwanted
 
-    def _check_parameter(self, one: pb.NamedParameter, where: str, kind: str) -> None:
+    def check_parameter(self, one: pb.NamedParameter, where: str, kind: str) -> None:
+        """An input or output has a name and a node id, neither too long (E-080).
+
+        Raises:
+            EvergreenError: It has not.
+        """
         if not one.name or not one.id:
             what = "name" if not one.name else "node id"
             raise bad_action(f"{where} has an {kind} {name_of(one.name or one.id)} with an empty {what}")
