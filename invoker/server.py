@@ -15,7 +15,6 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from invoker.codecs import Registry
@@ -31,12 +30,12 @@ from invoker.ops.endings import Endings
 from invoker.ops.metrics import Metrics, numbers_of
 from invoker.ops.ready import announce, sample_arguments
 from invoker.ops.watchdog import Watchdog
+from invoker.transports.offers import Offers
 from invoker.transports.tls import TlsFiles
 
 if TYPE_CHECKING:
     from invoker.ops.health import Health
     from invoker.transports.completion import CompletionDoor
-    from invoker.transports.fetch import Fetcher
     from invoker.transports.grpc import GrpcDoor
     from invoker.transports.http import HttpDoor
     from invoker.transports.methods import Method
@@ -73,7 +72,6 @@ class Server:
         self, config: Config, catalog: Catalog, registry: Registry, *, actions: Mapping[str, str] | None = None
     ) -> None:
         self.config = config
-        self._actions = dict(actions or {})
         self.grpc_address = ""
         self.http_address = ""
         limits = Limits(config.high_frames, config.high_bytes, config.hard_frames, config.hard_bytes)
@@ -87,7 +85,8 @@ class Server:
         self._functions: Sequence[Function] = tuple(catalog)
         self._fast: bool | None = None
         self._grpc: GrpcDoor | CompletionDoor | None = None
-        self._fetcher: Fetcher | None = None
+        self._actions = dict(actions or {})
+        self._offers = Offers(config, self.driver, self._actions)
         self._http: HttpDoor | None = None
         self._health: Health | None = None
         self._watchdog: Watchdog | None = None
@@ -217,7 +216,7 @@ class Server:
         from invoker.ops.health import Health, add_reflection
 
         config = self.config
-        methods = self._methods()
+        methods = self._offers.methods()
         services = tuple(method.service for method in methods)
         self._grpc = self._make_grpc(tls, methods)
         self._health = Health(services, self.is_ready)
@@ -249,45 +248,6 @@ class Server:
                 if why:
                     log.warning("grpc.aio serves; the fast door cannot with the installed grpcio: %s", why)
         return self._fast
-
-    def _methods(self) -> tuple[Method, ...]:
-        """What the gRPC door serves; the modules of a protocol are loaded only if it is served."""
-        methods: list[Method] = []
-        if self.config.serves("riff"):
-            from invoker.transports.methods import riff_method
-
-            methods.append(riff_method())
-        if self.config.serves("evergreen"):
-            methods.append(self._evergreen())
-        return tuple(methods)
-
-    def _evergreen(self) -> Method:
-        from invoker.protocols.evergreen.settings import EvergreenSettings
-        from invoker.transports.evergreen import evergreen_method
-
-        config = self.config
-        settings = EvergreenSettings(
-            metadata=config.evergreen_metadata,
-            actions=self._actions,
-            inputs=dict(config.inputs),
-            targets=config.targets,
-            session_bytes=config.session_bytes,
-            nodes=config.session_nodes,
-        )
-        if config.ref_roots or config.ref_http != "off":
-            self._made_fetcher()  # so that what it cannot use is told before a port opens
-        return evergreen_method(self.driver, settings, fetch=self._fetch, sessions=config.sessions)
-
-    async def _fetch(self, uri: str, most: int, deliver: Callable[[bytes], None]) -> None:
-        await self._made_fetcher().fetch(uri, most, deliver)
-
-    def _made_fetcher(self) -> Fetcher:
-        if self._fetcher is None:
-            from invoker.transports.fetch import Fetcher, FetchPolicy  # a process that refuses references need not wait
-
-            roots = tuple(Path(one) for one in self.config.ref_roots)
-            self._fetcher = Fetcher(FetchPolicy(roots, self.config.ref_http))
-        return self._fetcher
 
     def _make_grpc(self, tls: TlsFiles | None, methods: tuple[Method, ...]) -> GrpcDoor | CompletionDoor:
         """The fast door, or the public one where that is asked for or the fast one does not work."""
@@ -358,8 +318,7 @@ class Server:
             await self._http.stop(_STOP_GRACE_S)
         if self._grpc is not None:
             await self._grpc.stop(_STOP_GRACE_S)
-        if self._fetcher is not None:
-            await self._fetcher.close()
+        await self._offers.close()
 
     async def _keep_health(self) -> None:
         """Watchers of grpc.health.v1 hear of a change within a second."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import subprocess
-import sys
 
 import grpc
 import grpc.aio
@@ -13,7 +11,7 @@ import pytest
 from invoker._pb.evergreen import evergreen_pb2 as pb
 from invoker.cli import build
 from invoker.config import PROTOCOLS, Config
-from invoker.errors import DecodeError, HookError, InvocationError, StartupError, Status
+from invoker.errors import DecodeError, HookError, StartupError, Status
 from invoker.prepare import prepare_function
 from invoker.server import Server
 
@@ -57,39 +55,6 @@ async def test_only_what_is_asked_for_is_served(protocols, doors):
     assert ("try: python -m invoker call" in line) == ("riff" in protocols)
     assert await server.is_ready()
     assert await server.stop(drain_s=1)
-
-
-def test_a_process_without_a_protocol_does_not_load_it():
-    """Neither its modules nor what it is translated with."""
-    code = (
-        "import asyncio, sys; from invoker.cli import build; from invoker.config import Config\n"
-        "async def main():\n"
-        "    config = Config(host='127.0.0.1', grpc_port=0, http=False, protocols=(sys.argv[1],))\n"
-        "    server = build(config, 'functions.add')\n"
-        "    await server.start(); await server.stop(drain_s=0)\n"
-        "asyncio.run(main())\n"
-        "print(*sorted({name.split('.')[2] for name in sys.modules if name.startswith('invoker.protocols.')}))"
-    )
-    for protocol in ("riff", "evergreen"):
-        shown = subprocess.run([sys.executable, "-c", code, protocol], check=True, capture_output=True, text=True)
-        assert shown.stdout.split() == [protocol]
-
-
-async def test_E053_references_are_read_below_the_roots_only(tmp_path):
-    """--ref-root; without one every reference is refused."""
-    (tmp_path / "a.txt").write_bytes(b"content")
-    uri = (tmp_path / "a.txt").as_uri()
-    for roots in ((str(tmp_path),), ()):
-        server = build(config(http=False, ref_roots=roots), "functions.square:square")
-        await server.start()
-        got: list[bytes] = []
-        if roots:
-            await server._fetch(uri, 100, got.append)
-            assert got == [b"content"]
-        else:
-            with pytest.raises(InvocationError, match="Reference Refused"):
-                await server._fetch(uri, 100, got.append)
-        assert await server.stop(drain_s=0)
 
 
 async def test_R018_R023_hooks_frame_the_life_of_the_process():

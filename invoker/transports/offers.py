@@ -1,0 +1,81 @@
+"""`Offers`: the methods of the gRPC door, as the knobs say; a protocol's modules are loaded only if it is served."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from invoker.config import Config
+from invoker.drive.driver import Driver
+
+if TYPE_CHECKING:
+    from invoker.transports.fetch import Fetcher
+    from invoker.transports.methods import Method
+
+__all__ = ["Offers"]
+
+
+class Offers:
+    """What is served by the gRPC door, and what that needs. Whoever makes it closes it.
+
+    Args:
+        config: Every knob.
+        driver: Runs the conversations.
+        actions: Names of functions by those of Evergreen actions, besides the functions' own.
+    """
+
+    def __init__(self, config: Config, driver: Driver, actions: Mapping[str, str]) -> None:
+        self._config = config
+        self._driver = driver
+        self._actions = actions
+        self._fetcher: Fetcher | None = None
+
+    def methods(self) -> tuple[Method, ...]:
+        """The table for the door.
+
+        Raises:
+            ConfigError: References may lead to what cannot be.
+        """
+        methods: list[Method] = []
+        if self._config.serves("riff"):
+            from invoker.transports.methods import riff_method
+
+            methods.append(riff_method())
+        if self._config.serves("evergreen"):
+            methods.append(self._evergreen())
+        return tuple(methods)
+
+    async def close(self) -> None:
+        """Give up what is still being fetched."""
+        if self._fetcher is not None:
+            await self._fetcher.close()
+
+    async def fetch(self, uri: str, most: int, deliver: Callable[[bytes], None]) -> None:
+        """Get what a reference of a session refers to; see `invoker.transports.fetch`."""
+        await self._made_fetcher().fetch(uri, most, deliver)
+
+    def _evergreen(self) -> Method:
+        from invoker.protocols.evergreen.settings import EvergreenSettings
+        from invoker.transports.evergreen import evergreen_method
+
+        config = self._config
+        settings = EvergreenSettings(
+            metadata=config.evergreen_metadata,
+            actions=self._actions,
+            inputs=dict(config.inputs),
+            targets=config.targets,
+            session_bytes=config.session_bytes,
+            nodes=config.session_nodes,
+        )
+        if config.ref_roots or config.ref_http != "off":
+            self._made_fetcher()  # so that what it cannot use is told before a port opens
+        return evergreen_method(self._driver, settings, fetch=self.fetch, sessions=config.sessions)
+
+    def _made_fetcher(self) -> Fetcher:
+        if self._fetcher is None:
+            from invoker.transports.fetch import Fetcher, FetchPolicy  # most processes refuse references unread
+
+            roots = tuple(Path(one) for one in self._config.ref_roots)
+            self._fetcher = Fetcher(FetchPolicy(roots, self._config.ref_http))
+        return self._fetcher
