@@ -91,11 +91,16 @@ async def test_a_reader_that_waits_already_hears_of_what_another_action_gives(fu
             return [Close(None)]
         return ()
 
-    script = Script(answer)
-    line = Line(driver_of(function), script)
-    line.say(Open("a", by_value=True), Open("b", by_value=True))
+    async def once() -> AsyncIterator[str]:
+        await go.wait()
+        yield "x"
+        await asyncio.Event().wait()
+
+    go, script = asyncio.Event(), Script(answer)
+    line = Line(driver_of(once, function), script)
+    line.say(Open("a", function="once", by_value=True), Open("b", function=function.__name__, by_value=True))
     await until(lambda: line.reactor.runners["b"].invocation.inputs[0].waiters)
-    line.say(feed("a"))
+    go.set()
     await line.end()
     assert Wants("b", 0) in script.events
 
