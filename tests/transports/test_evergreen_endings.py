@@ -212,3 +212,29 @@ def test_E011_nothing_follows_the_status_of_an_abort(kind):
         assert text.startswith("Evergreen: Invalid Node Fragment")
         assert set(nodes) <= {"r"}
         assert endless.ended.acquire(timeout=2 * SLOW)
+
+
+@pytest.mark.parametrize(
+    "raised", [SystemExit(3), KeyboardInterrupt(), GeneratorExit()], ids=lambda one: type(one).__name__
+)
+def test_E117_what_would_end_a_process_fails_the_action(kind, raised):
+    """FAIL with its name; the next session is served by the same process."""
+
+    def leave(x: str) -> str:
+        if x == "go":
+            raise raised
+        return x
+
+    async def leave_async(x: str) -> str:
+        return leave(x)
+
+    function = form(kind, leave, leave_async)
+    name = function.__name__
+    with Served(kind, function) as served:
+        talk = served.talk(leaf("p", b"go"), act(name, {"x": "p"}, {"out": "r"})).half_close()
+        outputs, code, text = talk.end()
+        assert (outputs, code) == ({}, grpc.StatusCode.UNKNOWN)
+        assert text.startswith("Evergreen: Action Failed: action ")
+        assert type(raised).__name__ in text
+        talk = served.talk(leaf("p", b"stay"), act(name, {"x": "p"}, {"out": "r"})).half_close()
+        assert talk.end() == ({"r": b"stay"}, OK, "")
