@@ -22,6 +22,7 @@ DEV := $(VENV)/.stamp-dev
 PROTO := .venv-proto/.stamp
 PB6 := .venv-pb6/.stamp
 INTEROP := .interop/.stamp
+ACTION_ENGINE := .interop/action-engine/.stamp
 ECHO := build/bench/echo
 
 .DEFAULT_GOAL := help
@@ -78,9 +79,9 @@ docs-check: $(DEV)
 conformance: $(DEV) ## judge our own server from outside
 	$(BIN)/python -m tests.judge
 
-setup-interop: $(INTEROP) ## install the foreign clients into .interop
+setup-interop: $(INTEROP) $(ACTION_ENGINE) ## install the foreign clients into .interop
 
-interop: $(DEV) $(INTEROP) ## run foreign clients (Node, buf curl, curl) against the server
+interop: $(DEV) $(INTEROP) $(ACTION_ENGINE) ## run foreign clients (Node, buf, curl, action-engine) against the server
 	$(BIN)/python -m pytest tests/interop
 
 fuzz: $(DEV) ## throw garbage at a server for FUZZ_SECONDS
@@ -144,4 +145,11 @@ $(INTEROP): tests/interop/package.json tests/interop/package-lock.json
 	@mkdir -p .interop
 	cp tests/interop/package.json tests/interop/package-lock.json .interop/
 	cd .interop && npm install --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
+
+# There are wheels for few platforms; where there is none, its tests say so.
+$(ACTION_ENGINE): tests/interop/action_engine/requirements.lock
+	@rm -rf $(@D)
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python $(PIP) --only-binary :all: -r $< || { rm -rf $(@D); mkdir -p $(@D); }
 	@touch $@

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from unittest.mock import patch
@@ -35,7 +35,7 @@ from invoker.transports.action_engine import action_engine_app
 from invoker.transports.http import HttpDoor
 from invoker.transports.websocket import SocketApp, SocketSettings
 
-__all__ = ["Peer", "Served", "item", "serving", "texts"]
+__all__ = ["Peer", "Served", "item", "open_peer", "serving", "texts"]
 
 TEXT = Metadata("text/plain")
 
@@ -49,17 +49,9 @@ class Served:
     driver: Driver
     app: SocketApp
 
-    @asynccontextmanager
-    async def peer(self, path: str = "/", **how: Any) -> AsyncIterator[Peer]:
+    def peer(self, path: str = "/", **how: Any) -> AbstractAsyncContextManager[Peer]:
         """A connection that is cut at the end of the block."""
-        host, _, port = self.address.rpartition(":")
-        reader, writer = await asyncio.open_connection(host, int(port))
-        peer = Peer(reader, writer)
-        try:
-            await peer.connect(self.address, path, **how)
-            yield peer
-        finally:
-            writer.transport.abort()
+        return open_peer(self.address, path, **how)
 
 
 @asynccontextmanager
@@ -187,7 +179,20 @@ class Peer:
             self.pongs.append(bytes(event.payload))
 
 
-def item(id: str, seq: int = 0, data: bytes = b"x", *, last: bool = False) -> Fragment:  # noqa: A002 - what it is
+@asynccontextmanager
+async def open_peer(address: str, path: str = "/", **how: Any) -> AsyncIterator[Peer]:
+    """A connection to any server, cut at the end of the block."""
+    host, _, port = address.rpartition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    peer = Peer(reader, writer)
+    try:
+        await peer.connect(address, path, **how)
+        yield peer
+    finally:
+        writer.transport.abort()
+
+
+def item(id: str, seq: int | None = 0, data: bytes = b"x", *, last: bool = False) -> Fragment:  # noqa: A002 - what it is
     """A fragment with text."""
     return Fragment(id, Chunk(data, metadata=TEXT), seq, continued=not last)
 
