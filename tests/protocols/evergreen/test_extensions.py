@@ -164,6 +164,17 @@ def test_E119_the_function_of_a_dropped_output_ends():
     assert c.sent.of("r") == []
 
 
+def test_E119_dropping_an_output_of_a_waiting_action_closes_it_when_that_starts():
+    """Not before: there is no invocation yet."""
+    c = Conversation(split, extensions="drop", actions_running=1).send(A("split", {"x": "p"}))
+    c.send(A("split", {"x": "p"}, {"left": "r1", "right": "r2"})).send(drop("r1"))
+    c.finish("a1").emit("a2", "L", 0).emit("a2", "R", 1).finish("a2")
+    one = c.invocations["a2"]
+    assert one.closed_outputs == {0} or one.open.unwanted == (0,)
+    assert c.sent.of("r1") == []
+    assert c.texts("r2") == ["R"]
+
+
 def test_E119_a_finished_output_can_be_dropped():
     """Its items are nodes of their own."""
     c = Conversation(rows, models={"rows": source({"k": "x" * 100})}, extensions="drop").send(A("rows", {}, {"y": "r"}))

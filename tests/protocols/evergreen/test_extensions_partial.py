@@ -31,8 +31,8 @@ def status(c, node="s"):
     return Status(made.code), made.message
 
 
-def test_E121_success_is_told_as_code_0():
-    """After the outputs."""
+def test_E128_success_is_told_as_code_0():
+    """After the outputs, in a leaf that the client asked for (E-121)."""
     c = partial(ticks).send(TICKS).emit("a1", "a").finish("a1")
     assert status(c) == (Status.OK, "")
     assert c.sent.ids == ["r", "s"]
@@ -235,6 +235,13 @@ def test_E121_a_dropped_output_of_a_failed_action_is_not_ended():
     c.finish("a1", FunctionError("no"))
     assert c.sent.shape("r") == [(0, b"a", True)]
     assert status(c)[0] is Status.UNKNOWN
+
+
+def test_E119_a_dropped_status_is_not_sent():
+    """It is an output as any other."""
+    c = partial(ticks, more=", drop").send(TICKS, A("DROP", {"node": "s"})).emit("a1", "a").finish("a1")
+    assert c.texts("r") == ["a"]
+    assert c.sent.of("s") == []
 
 
 def test_E121_waiting_actions_start_after_a_failure():

@@ -277,7 +277,7 @@ def test_E037_the_metadata_of_seq_0_applies_to_the_whole_leaf():
 
 
 def test_E038_an_empty_mimetype_is_octets():
-    """Present metadata without a type are enough."""
+    """Present metadata without a type are enough (E-131)."""
     c = Conversation(raw).send(A("raw", {"x": "p"}, {"y": "r"}), F("p", 0, b"ab", mimetype=""))
     (fed,) = c.invocations["a1"].fed[0]
     assert fed.media_type in ("", "application/octet-stream")

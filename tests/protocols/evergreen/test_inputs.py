@@ -10,6 +10,7 @@ import pytest
 from google.protobuf import any_pb2, timestamp_pb2
 
 from invoker.core.steps import EndInput, Feed
+from invoker.errors import UnsupportedMediaType
 from invoker.message import Message
 from invoker.protocols.evergreen.inputs import pieces_of
 from invoker.spec import StreamSpec, Take
@@ -209,6 +210,23 @@ def test_E045_the_time_of_capture_orders_nothing():
     for name, seconds in (("b", 1), ("a", 9)):
         c.send(F(name, 0, name, capture_time=timestamp_pb2.Timestamp(seconds=seconds)))
     assert c.texts("r") == ["A", "B"]
+
+
+@pytest.mark.parametrize(("data", "media_type"), [(b"\xff\xfe", "text/plain"), (b"{", JSON), (b"NaN x", JSON)])
+def test_E048_a_payload_that_cannot_be_decoded_aborts(data, media_type):
+    """INVALID_ARGUMENT, unlike riff; the text names the action and the input (ET-30)."""
+    c = Conversation(upper).send(UPPER, F("p", 0, data, type=media_type))
+    c.fails("BAD", "action 'upper' #1: input 'x'")
+
+
+def test_E047_a_type_that_the_parameter_does_not_take_aborts():
+    """Nobody but a function of bytes or of anything gets it raw (ET-71)."""
+    c = Conversation(sink).send(A("sink", {"x": "p"}), F("p", 0, b"\x89", type="image/png"))
+    c.finish("a1", UnsupportedMediaType("input 'x' got image/png")).fails(
+        "BAD", "action 'sink' #1: input 'x' got image/png"
+    )
+    c = Conversation(raw).send(A("raw", {"x": "p"}, {"y": "r"}), F("p", 0, b"\x89P", type="image/png"))
+    assert c.sent.flatten("r")[0].data == b"P\x89"
 
 
 def test_E043_leaves_of_one_node_may_differ_in_type():

@@ -7,7 +7,7 @@ import time
 from itertools import permutations
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from invoker.protocols.evergreen import order as order_module
@@ -131,6 +131,23 @@ def test_E064_exactly_the_edges_that_close_a_cycle_abort(edges):
             return
         graph.accept(fragment)
         children.setdefault(parent, set()).add(child)
+
+
+@pytest.mark.parametrize("gap", [1, 2, 3, 1 << 40])
+@given(edges=st.lists(st.tuples(st.integers(0, 14), st.integers(0, 14)), max_size=60))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_E064_the_order_holds_where_gaps_between_places_are_used_up(monkeypatch, gap, edges):
+    """Whatever edges come: each parent stands before its child, and all nodes are given new places when needed."""
+    monkeypatch.setattr(order_module, "_GAP", gap)
+    graph = Graph(EvergreenSettings())
+    children: dict[int, set[int]] = {}
+    for seq, (parent, child) in enumerate(edges):
+        if reaches(children, child, parent):
+            continue
+        graph.accept(K(f"n{parent}", seq, f"n{child}", more=True))
+        children.setdefault(parent, set()).add(child)
+        for above, below in children.items():
+            assert all(graph.nodes[f"n{above}"].order < graph.nodes[f"n{one}"].order for one in below)
 
 
 def reaches(children: dict[int, set[int]], one: int, other: int) -> bool:

@@ -53,6 +53,18 @@ def test_E002_equal_ids_in_two_sessions_are_unrelated():
     assert (list(one.graph.nodes), list(other.graph.nodes)) == (["p"], [])
 
 
+def test_E012_one_sessions_abort_leaves_others_intact():
+    """They share the table and nothing else."""
+    table = Table([read(upper)], EvergreenSettings())
+    one, other = EvergreenSession(table), EvergreenSession(table)
+    for session in (one, other):
+        session.receive(M(UPPER))
+    one.receive(b"garbage")
+    assert one.is_closed
+    fed, ended = other.receive(M(F("p", 0, "hi")))
+    assert (fed.message.payload, ended.index) == (b"hi", 0)
+
+
 @pytest.mark.parametrize("ending", ["half-close", "abort"])
 def test_E003_nodes_are_released_when_the_session_ends(ending):
     """However it ends."""
@@ -281,6 +293,12 @@ def test_E115_empty_fragments_cannot_fill_the_memory():
     """What is stored for them counts as well."""
     c = Conversation(session_bytes=10_000).send(*(F("p", seq, more=True) for seq in range(1, 1000)))
     c.fails("LIM", "node 'p'")
+
+
+@pytest.mark.parametrize("field", ["role", "original_file_name", "mimetype"])
+def test_E115_metadata_cannot_fill_the_memory(field):
+    """They are kept with their leaf, so they count."""
+    Conversation(session_bytes=10_000).send(F("p", 0, "x", **{field: "y" * 20_000})).fails("LIM", "node 'p'")
 
 
 def test_E115_names_of_nodes_cannot_fill_the_memory():

@@ -114,6 +114,16 @@ def test_E075_an_alias_stands_for_its_parameter():
     assert opened(c).bound == ("x",)
 
 
+def test_E075_an_exact_name_wins_over_an_alias():
+    """Aliases are for all functions; one of them may have a parameter of that name."""
+
+    def answer(prompt: str) -> str:
+        return prompt
+
+    c = Conversation(answer, inputs={"prompt": "text"}).send(A("answer", {"prompt": "p"}, {"y": "r"}), F("p", 0, "hi"))
+    assert c.texts("r") == ["hi"]
+
+
 def test_E078_an_alias_and_its_parameter_are_one_name():
     """Both at once are a name that comes twice."""
     c = Conversation(upper, inputs={"prompt": "x"}).send(A("upper", {"x": "p", "prompt": "q"}, {"y": "r"}))

@@ -130,6 +130,13 @@ def test_E106_a_time_that_cannot_be_read_is_an_error(value):
         metadata_of("a/b", {"capture-time": value})
 
 
+@pytest.mark.parametrize("header", ["role", "original-file-name"])
+def test_E106_text_that_is_no_unicode_is_an_error(header):
+    """A lone surrogate cannot be sent."""
+    with pytest.raises(EncodeError, match=f"header '{header}'"):
+        metadata_of("a/b", {header: "\ud800"})
+
+
 @pytest.mark.parametrize("value", ["%%%", "AA", "/w==", "CgN0L3gSATE=,%%"])
 def test_E106_experimental_metadata_that_cannot_be_read_are_an_error(value):
     """Neither base64 nor messages."""

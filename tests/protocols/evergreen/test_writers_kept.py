@@ -122,6 +122,12 @@ def test_E059_a_reference_that_a_function_gives_is_sent_as_one():
     assert c.texts("r2") == ["HI"]
 
 
+def test_E106_a_reference_that_is_no_unicode_fails():
+    """As any result that is not serialisable."""
+    c = Conversation(messages).send(A("messages", {"x": "p"}, {"y": "r"}))
+    c.emit("a1", Message(b"", {REFERENCE: "data:,\ud800"}, "text/plain")).fails("FAIL", "action 'messages' #1")
+
+
 def test_E059_a_reference_is_no_piece_of_a_leaf():
     """An output of text pieces cannot hold one."""
     ran(ticks, Message(b"", {REFERENCE: "data:,hi"}, "text/plain")).fails("FAIL", "sequence=True")
