@@ -45,6 +45,10 @@ class Ending:
         self._rpc = rpc
         rpc.add_done_callback(self._record)
 
+    def forget(self) -> None:
+        """Let the call go, once nobody will ask for its status."""
+        self._rpc = None
+
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
         """Around a write of the current task; there is one at a time."""

@@ -139,7 +139,11 @@ class Exchange:
 
     async def read(self) -> bytes | None:
         """Wait for the next message, as it came; None: the call ended with OK. Raises what `receive` raises."""
-        return None if self._over else await self._read()
+        if self._over:
+            return None
+        if self._responses is None and self._cancelled:
+            raise CallFailed(Status.CANCELLED, "the caller cancelled")
+        return await self._read()
 
     async def refuse(self, what: str) -> CallFailed:
         """Cancel the call for what the peer sent, and make the error that says so."""
@@ -170,6 +174,10 @@ class Exchange:
         await self._stop_feeding()
         if self._responses is not None and not self._reading:
             await close(self._responses)
+        if not self._reading:
+            # We and the call hold each other, and its connection lives as long as it does.
+            self._rpc = self._responses = self._feeder = None
+            self._ending.forget()
 
     async def _connect(self, rpc: grpc.aio.StreamStreamCall[bytes, bytes]) -> None:
         self._connecting = asyncio.create_task(_wait_for_connection(rpc), name="invoker-client-connect")

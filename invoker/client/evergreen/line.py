@@ -139,6 +139,7 @@ class Line:
         self.outbox.close()
         if self._channel is not None:
             await self._channel.close()
+        self._exchange = self._reader = self._negotiator = None
 
     async def _negotiate(self, exchange: Exchange) -> None:
         said = ",".join(str(value) for key, value in await exchange.headers() if key == EXTENSIONS_KEY)

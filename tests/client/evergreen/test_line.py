@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 
 import pytest
 import trustme
@@ -68,6 +70,22 @@ async def test_session_may_be_closed_within_its_block(peer: Peer) -> None:
         with pytest.raises(CallFailed, match="boom"):
             await session.close()
         await session.close()
+
+
+async def test_connection_is_gone_when_the_session_is(peer: Peer) -> None:
+    """Without waiting for the garbage collector: a call that is held holds its connection."""
+    gc.collect()
+    gc.disable()
+    try:
+        async with EvergreenSession(peer.target) as session:
+            assert await session.act("ECHO", {"x": "abc"}).text() == "abc"
+            assert session._line._exchange is not None
+            call = weakref.ref(session._line._exchange._rpc)
+            assert call() is not None
+        await asyncio.sleep(0)  # the last callbacks of the call
+        assert call() is None
+    finally:
+        gc.enable()
 
 
 async def test_tls() -> None:
