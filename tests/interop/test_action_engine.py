@@ -6,7 +6,6 @@ import json
 import socket
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -172,9 +171,9 @@ def test_two_sessions_do_not_meet(actions: Served) -> None:
 # Our messages and its server
 
 
-@contextmanager
-def foreign_server() -> Iterator[str]:
-    """Its server, as ``host:port``."""
+@pytest.fixture
+def foreign() -> Iterator[str]:
+    """Its server, as ``host:port``; one for each test, since it may hang once a peer has left without a close."""
     with socket.create_server(("127.0.0.1", 0)) as found:
         port = found.getsockname()[1]
     process = subprocess.Popen(
@@ -189,13 +188,6 @@ def foreign_server() -> Iterator[str]:
         process.wait(10 * SLOW)
         if process.stdout is not None:
             process.stdout.close()
-
-
-@pytest.fixture(scope="module")
-def foreign() -> Iterator[str]:
-    """One for all tests."""
-    with foreign_server() as address:
-        yield address
 
 
 async def answer(peer: Peer, *parts: Fragment | Action) -> list[Fragment]:
