@@ -14,6 +14,7 @@ import grpc.aio
 
 from invoker.client import RiffClient
 from invoker.testing import TestServer
+from tests.fuzz import evergreen
 
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _REQUEST = b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\n12345"
@@ -22,10 +23,29 @@ _REQUEST = b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\n12345"
 async def main() -> int:
     """0 when nothing broke."""
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--seconds", type=float, default=60)
+    options.add_argument("--seconds", type=float, default=60, help="for all that is attacked")
     options.add_argument("--seed", type=int, default=int(time.time()))
+    options.add_argument("--only", choices=("riff", *evergreen.WAYS), help="attack this alone")
     args = options.parse_args()
-    chance, until = random.Random(args.seed), time.monotonic() + args.seconds
+    chance = random.Random(args.seed)
+    ways = [args.only] if args.only else ["riff", *evergreen.WAYS]
+    print(f"seed {args.seed}")
+    for way in ways:
+        seconds = args.seconds / len(ways)
+        if way == "riff":
+            is_good = await _riff(chance, seconds)
+        else:
+            report = await evergreen.fuzz(way, chance, seconds)
+            print(report, file=sys.stderr if report.faults else sys.stdout)
+            is_good = not report.faults
+        if not is_good:
+            return 1
+    return 0
+
+
+async def _riff(chance: random.Random, seconds: float) -> bool:
+    """Attack both doors of a server with riff calls; whether nothing broke."""
+    until = time.monotonic() + seconds
     server = TestServer("functions.square:square")
     sent = good = 0
     try:
@@ -36,13 +56,13 @@ async def main() -> int:
                 sent += 2
                 values = [one.value async for one in client.invoke([[2, 3]])]
                 if values != [4, 9]:
-                    print(f"seed {args.seed}: a good call got {values} after {sent} attacks", file=sys.stderr)
-                    return 1
+                    print(f"a good call got {values} after {sent} attacks", file=sys.stderr)
+                    return False
                 good += 1
     finally:
         code = await asyncio.to_thread(server.close)
-    print(f"seed {args.seed}: {sent} attacks, {good} good calls beside them, exit code {code}")
-    return 0 if code == 0 else 1
+    print(f"riff: {sent} attacks, {good} good calls beside them, exit code {code}")
+    return code == 0
 
 
 async def _garbage(host: str, port: int, chance: random.Random) -> None:
