@@ -13,8 +13,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Iterable, Mapping, Sequence
-from types import TracebackType
 from typing import Any, Self
 
 from google.protobuf.duration_pb2 import Duration
@@ -110,16 +110,13 @@ class EvergreenSession:
             CallFailed: It failed.
         """
         await self._inbox.ended.wait()
-        if (failure := self._inbox.failure()) is not None:
-            raise failure
+        self._raise()
 
     async def __aenter__(self) -> Self:
         await self._line.open()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
             await self.close()
         else:
@@ -143,8 +140,8 @@ class EvergreenSession:
             raise
         finally:
             await self._release()
-        if not self._inbox.is_told and (failure := self._inbox.failure()) is not None:
-            raise failure
+        if not self._inbox.is_told:
+            self._raise()
 
     def cancel(self) -> None:
         """End the session at once; whoever waits on it gets `CallFailed` with CANCELLED. Idempotent."""
@@ -190,11 +187,7 @@ class EvergreenSession:
         return self._begin(message, nodes, names, draft)
 
     def put(self, value: object) -> Node:
-        """Send a node of its own, for later actions to use.
-
-        Raises:
-            TypeError: As `act`; so are the others.
-        """
+        """Send a node of its own, for later actions to use; a value is as in `act`, and so are the errors."""
         self._check()
         draft = Draft(self, self._registry)
         node = draft.node(value)
@@ -240,17 +233,11 @@ class EvergreenSession:
             self._line.outbox.put(pb.SessionMessage(node_fragments=(fragment,)).SerializeToString())
 
     async def room(self) -> None:
-        """Wait until the outbox has room, or the session is over; nodes do.
-
-        Raises:
-            CallFailed: It is over.
-        """
+        """Wait until the outbox has room; nodes do. Raises `CallFailed` when the session is over."""
         if self._line.outbox.is_full:
-            if self._streams.is_own(asyncio.current_task()):
+            is_own = self._streams.is_own(asyncio.current_task())
+            with contextlib.nullcontext() if is_own else self._inbox.writing():
                 await self._line.outbox.room()
-            else:
-                with self._inbox.writing():
-                    await self._line.outbox.room()
         self._inbox.check()
 
     def _begin(self, message: pb.Action, nodes: Mapping[str, Node], names: Sequence[str], draft: Draft) -> Answer:
@@ -273,10 +260,7 @@ class EvergreenSession:
         return Answer(message.name, nodes, outputs, outcome, self._cancel_action)
 
     def _cancel_action(self, output: str) -> None:
-        if "cancel" not in self.extensions:
-            raise RuntimeError(
-                f"{self.target} has not accepted the extension 'cancel'; cancel() of the session ends all its actions"
-            )
+        self._need("cancel")
         if not self._inbox.ended.is_set():
             self._command("CANCEL", "output", output)
 
@@ -303,6 +287,10 @@ class EvergreenSession:
         if not self._line.is_open:
             raise RuntimeError("the session is not open; use it as `async with EvergreenSession(...) as session:`")
         self._inbox.check()
+
+    def _raise(self) -> None:
+        if (failure := self._inbox.failure()) is not None:
+            raise failure
 
     async def _release(self) -> None:
         await self._streams.close()

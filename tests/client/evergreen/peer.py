@@ -45,6 +45,7 @@ class Peer:
         accepts: The extensions that it knows.
         talks: The sessions, in order.
         is_mute: Whether headers wait for the first fragment.
+        on_message: Done with each message before the next is read.
     """
 
     target: str = ""
@@ -52,6 +53,7 @@ class Peer:
     accepts: tuple[str, ...] = ("cancel", "discovery")
     talks: list[Talk] = field(default_factory=list)
     is_mute: bool = False
+    on_message: Callable[[Talk, pb.SessionMessage], Awaitable[None]] | None = None
     _begun: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def talk(self) -> Talk:
@@ -109,6 +111,8 @@ class Talk:
                     else:
                         scripts.create_task(self.peer.scripts[action.name](self, action))
                 await self._tell()
+                if self.peer.on_message is not None:
+                    await self.peer.on_message(self, message)
             await asyncio.sleep(0.05)  # a cancel, too, first looks like the end of the requests to grpc.aio
             self.half_closed.set()
             await self._tell()

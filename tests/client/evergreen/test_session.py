@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from invoker._pb.evergreen import evergreen_pb2 as pb
 from invoker.client import CallFailed, ConnectFailed, EvergreenSession, Ref
 from invoker.errors import Status
 from invoker.message import Message
@@ -108,27 +109,31 @@ async def test_several_outputs_are_read_in_any_order(peer: Peer) -> None:
 
 
 async def test_server_is_held_up_while_nobody_reads(peer: Peer) -> None:
-    """The call is not read above the mark, and read on when there is room again."""
+    """The call is not read above the mark, whatever else goes on; and read on when there is room again."""
+    size, mark = 1 << 16, 1 << 18
     sent = 0
 
     async def endless(talk: Talk, action: object) -> None:
         nonlocal sent
         id_ = talk.actions[0].outputs[0].id
         while not talk.cancels:
-            await talk.send(leaf(id_, bytes(1 << 16), seq=sent, more=True, media_type=None if sent else ""))
+            await talk.send(leaf(id_, bytes(size), seq=sent, more=True, media_type=None if sent else ""))
             sent += 1
 
     peer.scripts["ENDLESS"] = endless
-    async with EvergreenSession(peer.target, held_bytes=1 << 20, extensions=("cancel",)) as session:
+    async with EvergreenSession(peer.target, held_bytes=4 * mark, extensions=("cancel",)) as session:
         answer = session.act("ENDLESS")
-        stood = -1
-        while stood != sent or sent < 4:
-            stood = sent
-            await asyncio.sleep(0.3)
-        assert stood < 200
+        held = session._inbox.arrivals
+        while held.held_bytes < mark:
+            session._inbox.grown.clear()
+            await session._inbox.grown.wait()
+        async with EvergreenSession(peer.target) as other:
+            for _ in range(20):
+                assert await other.act("ECHO", {"x": "abc"}).text() == "abc"
+                assert held.held_bytes <= mark + size
         pieces = aiter(answer)
-        while sent < stood + 200:
-            await anext(pieces)
+        for _ in range(1000):
+            assert len(await anext(pieces)) == size
         answer.cancel()
         with pytest.raises(CallFailed, match="CANCELLED: the caller cancelled"):
             await anext(pieces)
@@ -209,7 +214,7 @@ async def test_cancel_of_the_session(peer: Peer) -> None:
     """Wakes who waits, and the end of the block has nothing to say."""
     async with EvergreenSession(peer.target) as session:
         reader = asyncio.create_task(session.act("SILENT").text())
-        await asyncio.sleep(0)
+        await peer.talk()
         session.cancel()
         with pytest.raises(CallFailed, match="CANCELLED: the caller cancelled"):
             await reader
@@ -291,3 +296,25 @@ async def test_E103_server_that_breaks_the_shape_is_told_apart(peer: Peer, fragm
 
 async def _all(answer: object) -> list[object]:
     return [piece async for piece in answer]  # type: ignore[attr-defined]
+
+
+async def test_everything_is_written_before_anything_is_read(peer: Peer) -> None:
+    """Though the peer does not read on before it has answered: who waits to write lets the call be read."""
+
+    async def mirror(talk: Talk, message: pb.SessionMessage) -> None:
+        for one in message.node_fragments:
+            one.id = talk.actions[0].outputs[0].id
+            await talk.send(one)
+
+    async def nothing(talk: Talk, action: object) -> None:
+        """All that there is to do happens while messages are read."""
+
+    peer.on_message = mirror
+    peer.scripts["MIRROR"] = nothing
+    async with EvergreenSession(peer.target, held_bytes=64 << 20) as session:
+        node = session.node("application/octet-stream")
+        answer = session.act("MIRROR", {"x": node})
+        for _ in range(96):
+            await node.write(bytes(1 << 19))
+        await node.end()
+        assert sum([len(piece) async for piece in answer]) == 48 << 20
