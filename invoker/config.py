@@ -164,7 +164,7 @@ class Config:
     )
     socket_origins: tuple[str, ...] = knob(
         (), "INVOKER_SOCKET_ORIGINS", parse.names,
-        "An origin of web pages that may connect besides those of this host, as https://example.org; * is any.",
+        "An origin of web pages that may open a session, as https://example.org; * is any.",
         flag="--socket-origin", many=True,
     )  # fmt: skip
     http_timeout_s: float = knob(

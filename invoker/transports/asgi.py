@@ -18,7 +18,7 @@ from invoker.drive.pump import pump
 from invoker.errors import Cancelled, DeadlineExceeded, InternalError, Status, StatusError
 from invoker.protocols.riff.http import BodyChunk, Frame, HttpSession, RequestHead, Response, Signature
 
-__all__ = ["Application", "HttpApp", "HttpSettings", "IsReady", "Metrics"]
+__all__ = ["Application", "HttpApp", "HttpSettings", "IsReady", "Metrics", "Receive", "Scope", "Send"]
 
 log = logging.getLogger(__name__)
 

@@ -13,22 +13,19 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 from invoker.drive.driver import Driver
 from invoker.drive.sessions import SessionReactor, StoringSession
 from invoker.errors import InternalError, InvocationError, LimitExceeded, ProtocolViolation, ShuttingDown
+from invoker.transports.asgi import Receive, Scope, Send
 from invoker.transports.hypersocket import bound_messages, keep_pinging
 
 __all__ = ["SocketApp", "SocketSession", "SocketSettings"]
 
 log = logging.getLogger(__name__)
-
-Scope: TypeAlias = MutableMapping[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 _ROOM_BYTES = 256 * 1024
 """Bytes that may wait; whoever writes more waits until fewer do."""
@@ -61,7 +58,7 @@ class SocketSettings:
 
     Attributes:
         path: Where sessions are served.
-        origins: Of browsers' pages that may connect besides those of this host; ``*`` means any.
+        origins: Of web pages that may connect; ``*`` means any.
         max_message_bytes: A longer message ends its session.
         sessions: At once; one more is refused with 503.
         ping_s: Between two pings.
@@ -123,7 +120,9 @@ class SocketApp:
         if scope["path"] != settings.path:
             return 404, f"sessions are served on {settings.path}"
         origin = headers.get("origin")
-        if origin is not None and not _is_allowed(origin, headers.get("host", ""), settings.origins):
+        if origin is not None and origin not in settings.origins and "*" not in settings.origins:
+            # Browsers let every page try, and say whose it is (RFC 6455, 10.2). That it is of the host it connects to
+            # says little: whoever owns a name can let it lead here.
             return 403, "pages of this origin may not connect"
         if self._driver.engine.is_draining:
             return 503, "this invoker is draining and takes no new sessions"
@@ -210,8 +209,8 @@ class _Connection:
     def _closed(self, error: InvocationError | None) -> None:
         """The session is over: write what is left, then close."""
         self._code = self._code or _code(error)
-        if not self.is_gone:
-            self._out.extend([self._session.last_frame] if error is None else self._session.farewell(error))
+        for frame in [self._session.last_frame] if error is None else self._session.farewell(error):
+            self.write(frame)
         self._changed.set()
         self._reads.set()
 
@@ -245,7 +244,7 @@ class _Connection:
             if out:
                 frame = out.popleft()
                 await self._send({"type": "websocket.send", "bytes": frame})
-                self._size = sum(map(len, out)) if len(out) < 2 else self._size - len(frame)
+                self._size -= len(frame)
                 if self._size < _ROOM_BYTES // 2:
                     self._has_room.set()
             elif self._code:
@@ -264,6 +263,7 @@ class _Connection:
         if not self.is_gone:
             self.is_gone = True
             self._out.clear()
+            self._size = 0
             self._changed.set()
             self._has_room.set()
             reactor.gone()
@@ -293,11 +293,6 @@ def _metadata(headers: Mapping[str, str]) -> dict[str, str]:
         for name, value in headers.items()
         if name not in ("connection", "upgrade", "host") and not name.startswith("sec-websocket-")
     }
-
-
-def _is_allowed(origin: str, host: str, origins: tuple[str, ...]) -> bool:
-    """Whether a page of this origin may connect: browsers let every page try, and say whose it is (RFC 6455, 10.2)."""
-    return "*" in origins or origin in origins or origin.partition("://")[2].lower() == host.lower()
 
 
 async def _refuse(send: Send, status: int, why: str) -> None:

@@ -1,66 +1,19 @@
-"""`invoker.transports.websocket`: sessions on real connections, from the handshake to the last frame."""
+"""`invoker.transports.websocket`: sessions on real connections: who may connect, and what they hold."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 
 import pytest
-from wsproto.events import CloseConnection, Ping
+from wsproto.events import Ping
 
 from invoker.errors import Status
 from invoker.protocols.action_engine.settings import ActionEngineSettings
-from invoker.protocols.action_engine.wire import ABORT, HALF_CLOSE, Action, Chunk, Fragment, decode
+from invoker.protocols.action_engine.wire import HALF_CLOSE, Action, decode
 from tests.transports.doors import until
+from tests.transports.socketed import UPPER, Held, code_of, echo, upper
 from tests.transports.sockets import item, serving, texts
-
-UPPER = Action("A", "upper", (("x", "A#x"),), (("y", "A#y"),))
-
-
-def upper(x: str) -> str:
-    return x.upper()
-
-
-async def echo(x: AsyncIterator[str]) -> AsyncIterator[str]:
-    async for one in x:
-        yield one
-
-
-def code_of(fragment: Fragment) -> int:
-    """Of a status."""
-    assert isinstance(fragment.content, Chunk)
-    return fragment.content.data[0]
-
-
-class Held:
-    """Functions that wait to be let go, and tell that they were left."""
-
-    def __init__(self) -> None:
-        self.started = asyncio.Event()
-        self.go = asyncio.Event()
-        self.left = asyncio.Event()
-        self.count = 0
-
-    async def run(self, x: AsyncIterator[str]) -> AsyncIterator[str]:
-        """Wait, then count what comes."""
-        self.started.set()
-        try:
-            await self.go.wait()
-            async for _ in x:
-                self.count += 1
-            yield f"{self.count}"
-        finally:
-            self.left.set()
-
-    async def flood(self) -> AsyncIterator[bytes]:
-        """Give for ever."""
-        try:
-            while True:
-                self.count += 1
-                yield bytes(16 * 1024)
-        finally:
-            self.left.set()
-
 
 # Sessions
 
@@ -139,7 +92,7 @@ async def test_sessions_have_their_path() -> None:
     ("origins", "origin", "status"),
     [
         ((), "", 101),
-        ((), "http://{address}", 101),
+        ((), "http://{address}", 403),
         ((), "https://evil.example", 403),
         ((), "null", 403),
         (("https://good.example",), "https://good.example", 101),
@@ -147,8 +100,8 @@ async def test_sessions_have_their_path() -> None:
         (("*",), "https://any.example", 101),
     ],
 )
-async def test_pages_of_other_origins_may_not_connect(origins: tuple[str, ...], origin: str, status: int) -> None:
-    """Unless they are listed; what is no browser says no origin."""
+async def test_pages_may_not_connect(origins: tuple[str, ...], origin: str, status: int) -> None:
+    """No page may, unless its origin is listed; what is no browser says none."""
     async with (
         serving(upper, origins=origins) as served,
         served.peer(origin=origin.format(address=served.address)) as peer,
@@ -166,119 +119,6 @@ async def test_sessions_at_once_are_limited() -> None:
         await until(lambda: served.app.running == 0)
         async with served.peer() as peer:
             assert peer.status == 101
-
-
-# What is no message
-
-
-async def test_a_message_that_is_too_long_ends_the_session() -> None:
-    """With statuses, the abort and code 1009; what still comes of it is not kept, and the connection ends."""
-    held = Held()
-    async with serving(held.run, max_message_bytes=100_000, linger_s=0.1) as served, served.peer() as peer:
-        await peer.say(Action("A", "run", (("x", "A#x"),)))
-        await held.started.wait()
-        await peer.raw(b"\x02\xff" + (10**9).to_bytes(8, "big") + bytes(4))
-        sending = asyncio.create_task(_pour(peer, 50_000_000))
-        found = await peer.fragments(ABORT)
-        assert [one.id for one in found] == ["A#out", "A#__status__", ABORT]
-        assert {code_of(one) for one in found} == {Status.RESOURCE_EXHAUSTED}
-        assert await peer.closed() == 1009
-        await sending
-        await held.left.wait()
-
-
-async def _pour(peer: object, size: int) -> None:
-    try:
-        for _ in range(size // 100_000):
-            await peer.raw(bytes(100_000))  # type: ignore[attr-defined]
-    except ConnectionError:
-        pass
-
-
-@pytest.mark.parametrize("kind", ["text", "garbage"])
-async def test_what_is_no_message_ends_the_session(kind: str) -> None:
-    """With the abort, and code 1002."""
-    async with serving(upper) as served, served.peer() as peer:
-        if kind == "text":
-            await peer.text("hello")
-        else:
-            await peer.raw(b"\x82\x83\x00\x00\x00\x00\xff\xfe\xfd")
-        (abort,) = await peer.fragments(ABORT)
-        assert code_of(abort) == Status.INVALID_ARGUMENT
-        assert await peer.closed() == 1002
-
-
-async def test_frames_that_break_the_protocol_end_the_connection() -> None:
-    """And what runs in it; nothing else."""
-    held = Held()
-    async with serving(held.run, upper) as served, served.peer() as peer:
-        await peer.say(Action("A", "run", (("x", "A#x"),)))
-        await held.started.wait()
-        await peer.raw(b"\xf3\xff\xff\xff")
-        await held.left.wait()
-        await peer.closed()
-        async with served.peer() as other:
-            await other.say(UPPER, item("A#x", 0, b"a", last=True))
-            assert texts(await other.fragments(), "A#y") == [b"A"]
-
-
-# Ends
-
-
-@pytest.mark.parametrize("how", ["close", "abort", "farewell"])
-async def test_a_peer_that_leaves_ends_what_runs(how: str) -> None:
-    """With a closing frame, without, or with the abort of its protocol."""
-    held = Held()
-    async with serving(held.run) as served, served.peer() as peer:
-        await peer.say(Action("A", "run", (("x", "A#x"),)))
-        await held.started.wait()
-        if how == "close":
-            await peer.send(CloseConnection(1001))
-        elif how == "abort":
-            peer.writer.transport.abort()
-        else:
-            await peer.say(Fragment(ABORT, Chunk(b"\x01")))
-            assert await peer.closed() == 1011
-        await held.left.wait()
-        await until(lambda: not served.app.running)
-        assert not served.driver.conversations
-
-
-async def test_a_drain_ends_idle_sessions_and_lets_others_finish() -> None:
-    """1001 with the abort; new ones are refused with 503."""
-    held = Held()
-    async with serving(held.run) as served, served.peer() as idle, served.peer() as busy:
-        await busy.say(Action("A", "run", (("x", "A#x"),)), item("A#x", last=True))
-        await held.started.wait()
-        draining = asyncio.create_task(served.driver.drain(5))
-        (abort,) = await idle.fragments(ABORT)
-        assert code_of(abort) == Status.UNAVAILABLE
-        assert await idle.closed() == 1001
-        async with served.peer() as late:
-            assert late.status == 503
-        held.go.set()
-        found = await busy.fragments(ABORT)
-        assert (texts(found, "A#out"), code_of(found[-1])) == ([b"1"], Status.UNAVAILABLE)
-        assert await busy.closed() == 1001
-        assert await draining
-
-
-async def test_a_peer_that_does_not_close_is_not_waited_for() -> None:
-    """Longer than the linger."""
-    async with serving(upper, linger_s=0.05) as served, served.peer() as peer:
-        await peer.say()
-        await until(lambda: not served.app.running)
-
-
-async def test_a_peer_that_does_not_read_the_end_is_cut() -> None:
-    """Its session is over, and so is the wait."""
-    held = Held()
-    async with serving(held.flood, write_s=0.05) as served, served.peer() as peer:
-        await peer.say(Action("A", "flood"))
-        await until(lambda: held.count > 16)
-        await peer.text("an error of the peer")
-        await held.left.wait()
-        await until(lambda: not served.app.running)
 
 
 # Pressure

@@ -41,7 +41,7 @@ from invoker.errors import Cancelled, InvocationError, ProtocolViolation, Status
 from invoker.message import EMPTY
 from invoker.protocols.action_engine.box import WireError
 from invoker.protocols.action_engine.items import chunk_of, message_of, texts
-from invoker.protocols.action_engine.nodes import Node, Reader
+from invoker.protocols.action_engine.nodes import Reader
 from invoker.protocols.action_engine.running import Running, acceptance, listing, refusal
 from invoker.protocols.action_engine.settings import ActionEngineSettings
 from invoker.protocols.action_engine.statuses import status_chunk
@@ -132,9 +132,8 @@ class ActionEngineSession:
         return (*(Cancel(key, error) for key in self._running), Close(error))
 
     def _take(self, fragment: Fragment, steps: list[Step]) -> None:
-        node = self._store.put(fragment)
-        if node is not None:
-            self._feed_readers(node, steps)
+        for reader in self._store.put(fragment):
+            self._feed(reader, steps)
 
     # Actions.
 
@@ -180,10 +179,6 @@ class ActionEngineSession:
             self._feed(reader, steps)
 
     # Inputs.
-
-    def _feed_readers(self, node: Node, steps: list[Step]) -> None:
-        for reader in list(node.readers):
-            self._feed(reader, steps)
 
     def _feed(self, reader: Reader, steps: list[Step]) -> bool:
         """Give the function what is here, as far as the window goes; whether that was anything."""
@@ -277,9 +272,8 @@ class ActionEngineSession:
         """Send fragments of outputs, and give them to the actions here that read them."""
         steps.append(Send(encode(fragments)))
         for fragment in fragments:
-            node = self._store.made_here(fragment)
-            if node is not None:
-                self._feed_readers(node, steps)
+            for reader in self._store.made_here(fragment):
+                self._feed(reader, steps)
 
     def _settled(self, steps: list[Step]) -> list[Step]:
         """See whether the door should stop reading, or go on."""

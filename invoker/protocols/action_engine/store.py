@@ -29,8 +29,8 @@ class Store:
         self._nodes: dict[str, Node] = {}
         self._left: dict[str, None] = {}  # read by an action that ended before they did; what still comes is dropped
 
-    def put(self, fragment: Fragment) -> Node | None:
-        """Take a fragment of the peer; the node if somebody reads it.
+    def put(self, fragment: Fragment) -> Sequence[Reader]:
+        """Take a fragment of the peer; who reads its node.
 
         Raises:
             LimitExceeded: There would be too much.
@@ -38,30 +38,30 @@ class Store:
         if fragment.id in self._left:
             if fragment.is_last:
                 del self._left[fragment.id]
-            return None
+            return ()
         node = self._nodes.get(fragment.id)
         if node is None:
             self._check(fragment.id, "the id of a node")
             node = self._add(Node(fragment.id))
         elif node.is_made_here:
-            return None  # only the action writes there
+            return ()  # only the action writes there
         before = node.size
         node.put(fragment)
         self.size += node.size - before
         if self.size > self._settings.session_bytes:
             most = self._settings.session_bytes
             raise LimitExceeded(f"the session holds {self.size} bytes that no action has taken; at most {most} may be")
-        return node if node.readers else None
+        return tuple(node.readers)
 
-    def made_here(self, fragment: Fragment) -> Node | None:
-        """Take a fragment of an output; the node if an action of this session reads it."""
+    def made_here(self, fragment: Fragment) -> Sequence[Reader]:
+        """Take a fragment of an output if an action of this session reads it; which does."""
         node = self._nodes.get(fragment.id)
         if node is None or not node.readers:
-            return None
+            return ()
         before = node.size
         node.put(fragment)
         self.size += node.size - before
-        return node
+        return tuple(node.readers)
 
     def attach(self, key: str, inputs: Sequence[str], outputs: set[str]) -> list[Reader]:
         """Make the readers of an action, and the nodes of its outputs.
