@@ -15,6 +15,7 @@ from invoker.conformance.evergreen import (  # noqa: F401  # importing a chapter
     scenarios_graph,
     scenarios_limits,
     scenarios_outputs,
+    scenarios_partial,
     scenarios_payloads,
     scenarios_references,
     scenarios_session,

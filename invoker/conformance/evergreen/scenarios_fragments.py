@@ -146,6 +146,7 @@ async def terminator_ends_leaf(stage: Stage) -> None:
 async def terminator_at_zero(stage: Stage) -> None:
     """After an empty fragment at seq 0 that does not end the node, chunks abort and children are legal."""
     await stage.fails(FRAG, F("p", 0, "+"), F("p", 1, t="a"))
+    await stage.fails(FRAG, F("p", 1, t="a"), F("p", 0, "+"))
     await stage.succeeds(items(), F("p", 0, "+"), K("p", "b", seq=1), HI_B, r=[{"items": ["b"]}])
 
 

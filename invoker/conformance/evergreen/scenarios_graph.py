@@ -197,6 +197,26 @@ async def edges_50k_linear(stage: Stage) -> None:
         raise session.failure(f"{took:.1f} s for 50,000 edges", "2 s, and not more than 10 on a busy machine (E-070)")
 
 
+@scenario("ET-41", "E-070", function="items")
+async def layers_in_any_order(stage: Stage) -> None:
+    """Nearly fifty thousand edges between sixty layers, an edge a fragment, in any order, below a root of all."""
+    dice = random.Random(2)
+    layers = [[f"n{layer}.{n}" for n in range(200)] for layer in range(60)]
+    frames: list[Part] = []
+    for above, below in pairwise(layers):
+        frames += [K(id_, dice.choice(below), seq=n, mark="+") for id_ in above for n in range(4)]
+    dice.shuffle(frames)
+    clock = stage.clock()
+    async with stage.session() as session:
+        await session.send(K("root", *(id_ for layer in layers[::-1] for id_ in layer)))
+        for begin in range(0, len(frames), 2000):
+            await session.together(*frames[begin : begin + 2000])
+        await session.half_close()
+        await session.succeeds(timeout_s=30.0)
+    if (took := stage.clock() - clock) > 10.0:
+        raise session.failure(f"{took:.1f} s for 47,200 edges", "2 s, and not more than 10 on a busy machine (E-070)")
+
+
 @scenario("E-067", "E-029", function="items")
 async def empty_child_id(stage: Stage) -> None:
     """An empty child id aborts; no children at the end of an interior node are legal."""

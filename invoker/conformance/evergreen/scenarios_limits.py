@@ -39,6 +39,17 @@ async def a_client_that_does_not_read(stage: Stage) -> None:
     await watch.reaches("endless.closed", 1, within_s=3.0)
 
 
+@scenario("E-110", "E-010", "E-091", function=("endless", "marks"))
+async def sixty_four_stalled_outputs(stage: Stage) -> None:
+    """Sixty-four endless actions that nobody reads all end with their session."""
+    watch = await stage.watch("endless.calls", "endless.closed")
+    async with stage.session() as session:
+        await session.together(*(A("endless", {}, {"out": f"r{n}"}) for n in range(64)))
+        await watch.reaches("endless.calls", 64, within_s=10.0)
+        session.cancel()
+    await watch.reaches("endless.closed", 64, within_s=10.0)
+
+
 @scenario("E-110", "E-091", function=("endless", "upper", "marks"))
 async def a_client_that_does_not_read_may_write(stage: Stage) -> None:
     """While an output is stalled the session still takes fragments and actions."""

@@ -110,6 +110,9 @@ async def invalid_utf8_leaf(stage: Stage) -> None:
     await stage.fails(BAD, upper(), leaf)
     await stage.fails(BAD, A("pieces", {"text": "p"}, {"out": "r"}), leaf)
     await stage.fails(BAD, A("pieces", {"text": "p"}, {"out": "r"}), F("p", m=TEXT, d="日".encode()[:2]))
+    late = [F("p", 0, "+", m=TEXT, t="good "), F("p", 1, d=b"\xff")]
+    await stage.fails(BAD, A("pieces", {"text": "p"}, {"out": "r"}), *late)
+    await stage.fails(BAD, upper(), *late)
 
 
 @scenario("ET-31", "E-048", "E-113", function=("items", "square"))

@@ -71,7 +71,7 @@ async def relative_reference_refused(stage: Stage) -> None:
         await stage.fails(REFD, upper(), F("p", m=TEXT, ref=uri))
 
 
-@scenario("ET-70", "E-042", function=("upper", "items"))
+@scenario("ET-70", "E-042", function=("upper", "items", "pieces"))
 async def ref_plus_data_concatenated(stage: Stage) -> None:
     """A leaf is the concatenation of its data and references, in the order of seq."""
     mixed = [F("p", 0, "+", m=TEXT, t="one "), F("p", 1, "+", ref=data_uri("zw日".encode()[:3])), F("p", 2, t="o")]
@@ -79,6 +79,7 @@ async def ref_plus_data_concatenated(stage: Stage) -> None:
     await stage.succeeds(upper(), F("p", 1, t="b"), F("p", 0, "+", m=TEXT, ref="data:,a"), r=["AB"])
     halves = [mixed[0], mixed[1], F("p", 2, d="zw日".encode()[3:])]
     await stage.succeeds(items(), *reversed(halves), r=[{"items": ["one zw日"]}])
+    await stage.succeeds(A("pieces", {"text": "p"}, {"out": "r"}), *halves, r=["one zw日"])
 
 
 @scenario("ET-69", "E-056", function=("upper", "leave"))

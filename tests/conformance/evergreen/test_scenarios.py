@@ -65,7 +65,7 @@ async def judged(name: str, *faults: str) -> Outcome:
         target = Target(
             parse_addresses([peer.address]),
             parse_addresses([]),
-            timeout_s=1.0 if faults else 5.0,
+            timeout_s=0.6 if faults else 5.0,
             message_bytes=4 << 20,
         )
         try:
