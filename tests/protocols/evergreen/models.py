@@ -103,7 +103,11 @@ def each(change: Callable[[str], Any]) -> Callable[[Invocation], Body]:
 
     def body(_: Invocation) -> Body:
         while (message := (yield Take())) is not None:
-            yield Give(change(message.payload.decode()))
+            try:
+                text = message.payload.decode()
+            except ValueError as error:
+                raise DecodeError(str(error)) from None
+            yield Give(change(text))
 
     return body
 
