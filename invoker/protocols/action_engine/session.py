@@ -37,7 +37,7 @@ from invoker.core.steps import (
     Step,
     Wants,
 )
-from invoker.errors import Cancelled, InvocationError, ProtocolViolation, Status, StatusError
+from invoker.errors import Cancelled, InvocationError, LimitExceeded, ProtocolViolation, Status, StatusError
 from invoker.message import EMPTY
 from invoker.protocols.action_engine.box import WireError
 from invoker.protocols.action_engine.items import chunk_of, message_of, texts
@@ -244,6 +244,10 @@ class ActionEngineSession:
 
     def _emitted(self, event: Emitted, steps: list[Step]) -> None:
         running = self._running.get(event.id)
+        size, most = len(event.message.payload), self._settings.item_bytes
+        if size > most:
+            steps.append(Cancel(event.id, LimitExceeded(f"an item has {size} bytes, and peers take at most {most}")))
+            return
         fragment = None if running is None else running.item(event.index, chunk_of(event.message))
         if fragment is not None:
             self._tell((fragment,), steps)

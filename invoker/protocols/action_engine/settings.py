@@ -20,6 +20,7 @@ class ActionEngineSettings:
         nodes: That a session may know at once.
         actions_running: At once in one session; one more is refused.
         name_bytes: Longest id or name, in UTF-8.
+        item_bytes: Of one item of an output; their clients give up a connection that brings a message above 16 MiB.
         window: Messages that an input is fed ahead of its function.
     """
 
@@ -30,4 +31,5 @@ class ActionEngineSettings:
     nodes: int = 10_000
     actions_running: int = 64
     name_bytes: int = 1024
+    item_bytes: int = 16 * 1024 * 1024 - 64 * 1024
     window: int = 16

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from invoker.core.steps import (
+    Cancel,
     Close,
     Emitted,
     EndInput,
@@ -22,6 +23,7 @@ from invoker.errors import (
     FunctionError,
     LimitExceeded,
     ProtocolViolation,
+    Status,
 )
 from invoker.protocols.action_engine.statuses import status_chunk
 from invoker.protocols.action_engine.wire import (
@@ -34,7 +36,7 @@ from invoker.protocols.action_engine.wire import (
     encode,
 )
 from tests.protocols.action_engine.recordings import LAYOUTS
-from tests.protocols.action_engine.sessions import ECHO, TEXT, fed, item, made, say, status, text
+from tests.protocols.action_engine.sessions import ECHO, TEXT, fed, item, made, say, status, text, told
 
 
 def test_an_input_is_fed_a_window_ahead() -> None:
@@ -89,6 +91,16 @@ def test_what_no_action_reads_does_not_stop_the_reading() -> None:
     assert not session.is_full
     with pytest.raises(LimitExceeded, match="the session holds"):
         say(session, *(item("n", seq) for seq in range(30, 100)))
+
+
+def test_an_item_that_no_peer_would_take_ends_its_action() -> None:
+    """It would cost them the connection, and who waits for it would wait for ever."""
+    session = made(item_bytes=100)
+    say(session, ECHO)
+    assert len(told(session.deliver(Emitted("1", 0, text(bytes(100)))))) == 1
+    (cancel,) = session.deliver(Emitted("1", 0, text(bytes(101))))
+    assert isinstance(cancel, Cancel)
+    assert (cancel.error.status, "101 bytes" in str(cancel.error)) == (Status.RESOURCE_EXHAUSTED, True)
 
 
 def test_an_action_that_ends_lets_go() -> None:
