@@ -129,7 +129,7 @@ class Extensions:
     def tell_status(self, action: RunningAction, error: InvocationError | None, steps: list[Step]) -> None:
         """Write ``__status__``, if it is listed."""
         node = action.status
-        if node is None:
+        if node is None or node.is_dropped:
             return
         from google.rpc import status_pb2  # only for those who ask
 
@@ -156,23 +156,34 @@ class Extensions:
             self._release([node], steps)
 
     def _release(self, nodes: Sequence[Node], steps: list[Step]) -> None:
+        roots = self._roots() if nodes else set()
         for node in nodes:
             if node.is_dropped:
                 continue
-            owner = node.owner
-            if isinstance(owner, RunningAction):
-                for index, writer in owner.writers.items():
-                    if writer.node is node and not writer.is_ended:
-                        writer.close()
-                        steps.append(CloseOutput(owner.key, index))
-            self._lifetimes.drop(node, [one.cursor for action in self._actions() for one in action.inputs])
+            if isinstance(node.owner, RunningAction):
+                self._close_output(node.owner, node, steps)
+            self._lifetimes.drop(node, roots)
 
-    def _actions(self) -> list[RunningAction]:
-        return [*self._session.running.values(), *self._session.waiting]
+    def _close_output(self, owner: RunningAction, node: Node, steps: list[Step]) -> None:
+        for index, writer in owner.writers.items():
+            if writer.node is not node or writer.is_ended:
+                continue
+            writer.close()
+            if owner.is_started:
+                steps.append(CloseOutput(owner.key, index))
+            else:
+                owner.unwant(index)
+
+    def _roots(self) -> set[Node]:
+        """What actions that were accepted may still read."""
+        actions = (*self._session.running.values(), *self._session.waiting)
+        cursors = (one.cursor for action in actions for one in action.inputs)
+        return {cursor.root for cursor in cursors if not cursor.is_closed}
 
     def released(self) -> None:
         """An action has ended: nodes that were kept for it may go."""
-        self._lifetimes.settle([one.cursor for action in self._actions() for one in action.inputs])
+        if self._names:
+            self._lifetimes.settle(self._roots())
 
     def _set_ttl(self, action: pb.Action, steps: list[Step]) -> None:
         id = self._node_id(action, "node")  # noqa: A001 - what it is

@@ -94,7 +94,7 @@ class Graph:
         if is_new:
             self._register(node)
         if has_chunk:
-            item = self._chunk(node, fragment.chunk_fragment)
+            item = self._chunk(node, seq, fragment.chunk_fragment)
         else:
             item = self._children(node, seq, fragment.child_ids) if fragment.child_ids else None
         self._store(node, seq, item)
@@ -141,7 +141,9 @@ class Graph:
         elif seq == 0:
             raise bad_fragment(f"node {name_of(node.id)}: the chunk at seq 0 has no metadata")
 
-    def _chunk(self, node: Node, chunk: pb.Chunk) -> Any:
+    def _chunk(self, node: Node, seq: int, chunk: pb.Chunk) -> Any:
+        if seq == 0:
+            self.charge(node, chunk.metadata.ByteSize())
         if chunk.WhichOneof("payload") == "ref":
             reference = Reference(chunk.ref, node)
             self.charge(node, len(chunk.ref) + _WEIGHT)

@@ -5,9 +5,11 @@ A dropped node's id is burnt at once; its content stays as long as an action tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import heapq
+import itertools
+from collections.abc import Callable, Iterable
+from collections.abc import Set as AbstractSet
 
-from invoker.protocols.evergreen.cursor import Cursor
 from invoker.protocols.evergreen.errors import bad_action, incomplete, name_of
 from invoker.protocols.evergreen.graph import Graph
 from invoker.protocols.evergreen.nodes import INTERIOR, Node
@@ -27,20 +29,28 @@ class Lifetimes:
         self._graph = graph
         self._clock = clock
         self._expiries: dict[Node, float] = {}
+        self._queue: list[tuple[float, int, Node]] = []
+        self._numbers = itertools.count()
         self._kept: list[Node] = []
 
     def set(self, node: Node, seconds: float) -> None:
         """Let a node expire after this many seconds; the last call counts."""
-        self._expiries[node] = self._clock() + seconds
+        at = self._clock() + seconds
+        self._expiries[node] = at
+        heapq.heappush(self._queue, (at, next(self._numbers), node))
 
     def next_s(self) -> float | None:
         """Seconds until the next node expires, if any will."""
-        return max(0.0, min(self._expiries.values()) - self._clock()) if self._expiries else None
+        queue = self._queue
+        while queue and self._expiries.get(queue[0][2]) != queue[0][0]:
+            heapq.heappop(queue)  # it was set anew, or has gone
+        return max(0.0, queue[0][0] - self._clock()) if queue else None
 
     def expired(self) -> list[Node]:
         """Nodes whose time is over, with all below them that nothing else holds."""
-        now = self._clock()
-        due = [node for node, at in self._expiries.items() if at <= now]
+        due: dict[Node, None] = {}
+        while self.next_s() == 0:
+            due[heapq.heappop(self._queue)[2]] = None
         if not due:
             return []
         reached = _reach(due)
@@ -56,11 +66,11 @@ class Lifetimes:
             return True  # it is not due, so its own time is later
         return any(parent not in reached and not parent.is_dropped for parent in node.parents or ())
 
-    def drop(self, node: Node, cursors: Iterable[Cursor]) -> None:
-        """Burn a node's id, and release its content unless somebody may still read it."""
+    def drop(self, node: Node, roots: AbstractSet[Node]) -> None:
+        """Burn a node's id, and release its content unless somebody may still come to it from one of ``roots``."""
         node.is_dropped = True
         self._expiries.pop(node, None)
-        if not _is_read(node, cursors):
+        if not _is_read(node, roots):
             self._release(node)
             return
         self._kept.append(node)
@@ -68,13 +78,16 @@ class Lifetimes:
             node.fault = node.fault or incomplete(f"node {name_of(node.id)} was dropped before it was complete")
             self._graph.wake(node)
 
-    def settle(self, cursors: Sequence[Cursor]) -> None:
-        """Release what was dropped and is not read any more."""
-        kept = [node for node in self._kept if _is_read(node, cursors)]
-        for node in self._kept:
-            if node not in kept:
+    def settle(self, roots: AbstractSet[Node]) -> None:
+        """Release what was dropped and cannot be come to from one of ``roots`` any more."""
+        if not self._kept:
+            return
+        before, self._kept = self._kept, []
+        for node in before:
+            if _is_read(node, roots):
+                self._kept.append(node)
+            else:
                 self._release(node)
-        self._kept = kept
 
     def _release(self, node: Node) -> None:
         self._graph.held -= node.charged
@@ -99,9 +112,8 @@ def _reach(roots: Iterable[Node]) -> dict[Node, None]:
     return found
 
 
-def _is_read(node: Node, cursors: Iterable[Cursor]) -> bool:
-    """Whether an action that has begun may still come to a node."""
-    roots = {cursor.root for cursor in cursors if not cursor.is_closed}
+def _is_read(node: Node, roots: AbstractSet[Node]) -> bool:
+    """Whether a node is below one of these."""
     if not roots:
         return False
     seen = {node}

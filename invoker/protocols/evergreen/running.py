@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from invoker.core.steps import Open
 from invoker.message import Headers
 from invoker.protocols.evergreen.errors import name_of
@@ -32,13 +34,14 @@ class RunningAction:
         inputs: By index.
         writers: By index of the output.
         status: The node of its ``__status__``, if the client listed one.
+        charged: What its configurations weigh in the session's sum.
         is_started: Whether its invocation was opened.
         is_failing: Whether it was told to end with an error.
         is_cancelled: Whether the client cancelled it by the extension.
     """
 
-    __slots__ = ("inputs", "is_cancelled", "is_failing", "is_started", "key", "name", "number", "open", "references",
-                 "status", "where", "writers")  # fmt: skip
+    __slots__ = ("charged", "inputs", "is_cancelled", "is_failing", "is_started", "key", "name", "number", "open",
+                 "references", "status", "where", "writers")  # fmt: skip
 
     def __init__(self, number: int, name: str, references: References) -> None:
         self.number = number
@@ -50,6 +53,7 @@ class RunningAction:
         self.inputs: Sequence[Input] = ()
         self.writers: dict[int, Writer] = {}
         self.status: Node | None = None
+        self.charged = 0
         self.is_started = self.is_failing = self.is_cancelled = False
 
     @property
@@ -71,6 +75,11 @@ class RunningAction:
             if one.is_stalled or one.cursor.asked is not None or one.cursor.awaited is None:
                 return None
         return waited or None
+
+    def unwant(self, index: int) -> None:
+        """Nobody will read an output, and the invocation was not opened yet."""
+        assert self.open is not None
+        self.open = msgspec.structs.replace(self.open, unwanted=(*self.open.unwanted, index))
 
     def close(self) -> None:
         """It is over."""

@@ -184,6 +184,7 @@ class EvergreenSession:
         if action is None:
             return
         action.close()
+        self.graph.held -= action.charged
         self.stalled -= {(action.key, index) for index in range(len(action.inputs))}
         if event.error is None:
             for writer in action.writers.values():
@@ -210,6 +211,8 @@ class EvergreenSession:
         message, status = self.extensions.without_status(message, action)
         binding = self.table.bind(message, action.where)
         self._claim(action, binding, status)
+        action.charged = sum(len(one.value) + len(one.type_url) for one in message.configs)
+        self.graph.charge(None, action.charged)
         configs = tuple(Config(one) for one in message.configs)
         accepts = self.extensions.accepts(configs, action)
         action.open = open_step(action.key, binding, metadata=self._metadata, configs=configs, accepts=accepts)

@@ -96,7 +96,7 @@ class Table:
             EvergreenError: A name is unknown, missing, empty or there twice.
         """
         spec = self.spec(action)
-        given = self._inputs(action, where)
+        given = self._inputs(spec, action, where)
         inputs, bound = _bound(spec, given, where)
         outputs, unwanted = self._outputs(spec, action, where)
         return Binding(
@@ -109,11 +109,13 @@ class Table:
             output_names=tuple(one.name for _, one, _ in outputs) if spec.open_outputs else (),
         )
 
-    def _inputs(self, action: pb.Action, where: str) -> dict[str, str]:
+    def _inputs(self, spec: FunctionSpec, action: pb.Action, where: str) -> dict[str, str]:
+        own = {one.name for one in (*spec.inputs, *spec.optional)}
         given: dict[str, str] = {}
         for one in action.inputs:
             self.check_parameter(one, where, "input")
-            name = self.settings.inputs.get(one.name, one.name)
+            alias = self.settings.inputs.get(one.name, "")
+            name = alias if alias in own and one.name not in own else one.name
             if name in given:
                 raise bad_action(f"{where} has the input {name_of(one.name)} twice")
             given[name] = one.id

@@ -64,11 +64,16 @@ def metadata_of(media_type: str, headers: Mapping[str, str]) -> bytes:
     made = pb.ChunkMetadata(mimetype=media_type)
     for name, value in headers.items():
         known = name.lower()
-        if known == ROLE:
-            made.role = value
-        elif known == FILE_NAME:
-            made.original_file_name = value
-        elif known == CAPTURE_TIME:
+        try:
+            if known == ROLE:
+                made.role = value
+            elif known == FILE_NAME:
+                made.original_file_name = value
+        except UnicodeEncodeError:
+            raise EncodeError(f"the header '{known}' is {value!a}, which is not valid Unicode") from None
+        if known in (ROLE, FILE_NAME):
+            continue
+        if known == CAPTURE_TIME:
             try:
                 made.capture_time.FromJsonString(value)
             except ValueError:

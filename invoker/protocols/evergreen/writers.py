@@ -237,6 +237,9 @@ class Writer:
 
 
 def _metadata(message: Message[bytes]) -> bytes:
+    uri = message.headers.get(REFERENCE, "")
+    if not uri.isascii():
+        raise EncodeError(f"the reference {uri!a} is no URI, which is ASCII only")
     return metadata_of(message.media_type, message.headers)
 
 
