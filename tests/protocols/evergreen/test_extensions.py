@@ -175,6 +175,22 @@ def test_E119_dropping_an_output_of_a_waiting_action_closes_it_when_that_starts(
     assert c.texts("r2") == ["R"]
 
 
+def test_E119_a_node_that_was_kept_for_an_action_that_never_ran_is_released():
+    """The action waited, and was cancelled."""
+    c = Conversation(ticks, upper, extensions="drop, cancel", actions_running=1).send(TICKS)
+    c.send(A("upper", {"x": "p"}, {"y": "r2"}), F("p", 0, "hi")).send(drop("p"))
+    assert c.session.graph.held > 0
+    c.send(cancel("r2"))
+    assert c.session.graph.held == 0
+
+
+def test_E119_bytes_that_come_for_a_dropped_reference_are_not_kept():
+    """Its fetch may still run."""
+    c = Conversation(relay, extensions="drop").send(RELAY, F("p", 0, ref="https://example.org/x"))
+    c.finish("a1").send(drop("p")).fetched(b"x" * 1000, last=False).fetched(b"x" * 1000)
+    assert c.session.graph.held == 0
+
+
 def test_E119_a_finished_output_can_be_dropped():
     """Its items are nodes of their own."""
     c = Conversation(rows, models={"rows": source({"k": "x" * 100})}, extensions="drop").send(A("rows", {}, {"y": "r"}))

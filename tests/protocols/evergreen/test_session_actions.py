@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import permutations
 
 import pytest
+from google.protobuf import struct_pb2
 
 from invoker.errors import FunctionError
 from tests.protocols.evergreen.conversation import Conversation
@@ -207,6 +208,18 @@ def test_E091_a_status_node_that_is_waited_for_starts_its_action():
     c = Conversation(relay, ticks, models={"ticks": source("a")}, extensions="partial-failures", actions_running=1)
     c.send(A("relay", {"x": "s"}, {"y": "r"})).send(A("ticks", {}, {"__status__": "s"}))
     assert list(c.invocations) == ["a1", "a2"]
+
+
+def test_E115_configurations_count_while_their_action_lives():
+    """Of those that run and of those that wait; a cancelled one that never ran is released as well."""
+    config = struct_pb2.Struct()
+    config.update({"x": "y" * 1000})
+    c = Conversation(ticks, extensions="cancel", actions_running=1, session_bytes=2500)
+    c.send(*(A("ticks", {}, {"y": f"r{n}"}, configs=[config]) for n in range(2)))
+    assert 2000 < c.session.graph.held < 2500
+    c.send(A("CANCEL", {"output": "r1"})).finish("a1")
+    assert c.session.graph.held == 0
+    c.send(*(A("ticks", {}, {"y": f"q{n}"}, configs=[config]) for n in range(3))).fails("LIM", "would hold")
 
 
 def test_E112_a_failure_drops_waiting_actions():
