@@ -36,8 +36,8 @@ _FLAGS = (
     "8000000",
     "--session-nodes",
     "50000",
-    "--log-level",
-    "warning",
+    "--log-format",
+    "json",
 )
 _ATTACKERS = 4
 _PATIENCE_S = 20.0
@@ -48,7 +48,9 @@ _ENDED = (grpc.RpcError, grpc.aio.BaseError, asyncio.CancelledError, asyncio.Inv
 """What the client raises, one time or another, when a call is over."""
 
 _MORE_BYTES = 150_000_000
-_BROKEN = re.compile(r"ERROR|never retrieved|Exception in callback|Task was destroyed|Fatal|was never awaited")
+_BROKEN = re.compile(
+    r'"level": "error"|never retrieved|Exception in callback|Task was destroyed|Fatal|was never awaited'
+)
 
 
 @dataclass
@@ -212,7 +214,7 @@ def _left(before: dict[str, int], now: dict[str, int]) -> Any:
     if now["bytes"] > before["bytes"] + _MORE_BYTES:
         yield f"the process holds {now['bytes']:,} bytes, before it held {before['bytes']:,}"
     for name, number in now.items():
-        # Threads and descriptors stay for a while, and the session that asks is one.
-        slack = {"threads": 40, "descriptors": 20, "tasks": 3}.get(name, 2)
+        # Threads that lead and descriptors stay for a while, and the session that asks is one.
+        slack = {"threads": 6, "descriptors": 20, "tasks": 3}.get(name, 2)
         if name not in ("bytes", "marks") and number > before[name] + slack:
             yield f"{number} {name} are left, before there were {before[name]}"

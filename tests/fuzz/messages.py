@@ -32,9 +32,13 @@ _REFS = (
     "",
     "//a/b",
 )
-_NAMES = ("upper", "add", "relay", "items", "both", "fails", "endless", "dozes", "ignores", "nobody", "", "DROP",
-          "CANCEL", "SET_TTL", "__list_actions")  # fmt: skip
-_INPUTS = ("x", "y", "a", "b", "text", "node", "output", "", "zzz")
+_INPUTS_OF: dict[str, tuple[str, ...]] = {
+    "upper": ("text",), "add": ("a", "b"), "relay": ("x",), "items": ("x",), "both": ("x", "y"), "fails": ("x",),
+    "endless": (), "dozes": ("x",), "ignores": ("x",), "__list_actions": (), "DROP": ("node",), "CANCEL": ("output",),
+    "SET_TTL": ("node",),
+}  # fmt: skip
+_NAMES = (*_INPUTS_OF, "relay", "both", "upper", "nobody", "")
+_NAMES_OF_INPUTS = ("x", "y", "a", "b", "text", "node", "output", "", "zzz")
 _CONFIGS = ("", "google.protobuf.Struct", "type.googleapis.com/google.protobuf.Duration")
 _OUTPUTS = ("out", "out", "out", "actions", "__status__", "", "zzz")
 
@@ -47,48 +51,61 @@ def attack(chance: Random) -> list[bytes]:
     return chance.choice(kinds)(chance)
 
 
-def _fragment(chance: Random) -> pb.NodeFragment:
-    one = pb.NodeFragment(id=chance.choice(_IDS[:8] if chance.random() < 0.95 else _IDS), seq=chance.choice(_SEQS))
-    one.continued = chance.random() < 0.4
-    what = chance.random()
-    if what < 0.25:
-        one.child_ids.extend(chance.choices(_IDS[:9], k=chance.randrange(4)))
-    if what > 0.2:
-        chunk = one.chunk_fragment
-        if one.seq == 0 or chance.random() < 0.05:
-            chunk.metadata.mimetype = chance.choice(_TYPES)
-            if chance.random() < 0.2:
-                chunk.metadata.role = chance.choice(("USER", "日", "x" * 3000))
-            if chance.random() < 0.1:
-                chunk.metadata.capture_time.seconds = chance.choice((0, -1, 2**62, 1_700_000_000))
-        if chance.random() < 0.1:
-            chunk.ref = chance.choice(_REFS)
-        else:
-            chunk.data = chance.randbytes(chance.randrange(8)) if chance.random() < 0.3 else b"1"
+def _fragment(chance: Random, world: dict[str, tuple[bool, int]], mad: float) -> pb.NodeFragment:
+    """One of a node, which is what it is in this session; but mad ones are anything."""
+    is_mad = chance.random() < mad
+    id = chance.choice(_IDS if is_mad else sorted(world))  # noqa: A001 - what it is
+    is_leaf, count = world.get(id, (True, 1))
+    one = pb.NodeFragment(id=id, seq=chance.choice(_SEQS) if is_mad else chance.randrange(count))
+    one.continued = one.seq < count - 1 if not is_mad else chance.random() < 0.4
+    if not is_leaf or chance.random() < mad / 2:
+        later = [*sorted(world)[sorted(world).index(id) + 1 :], "z"] if id in world and not is_mad else _IDS
+        one.child_ids.extend(chance.choices(later, k=chance.randrange(4)))
+    if is_leaf and chance.random() < 0.9:
+        _fill(chance, one, mad)
     return one
 
 
-def _action(chance: Random) -> pb.Action:
-    one = pb.Action(name=chance.choice(_NAMES))
-    for _ in range(chance.randrange(3)):
-        one.inputs.add(name=chance.choice(_INPUTS), id=chance.choice(_IDS[:9]))
-    for _ in range(chance.randrange(2 if chance.random() < 0.8 else 4)):
-        one.outputs.add(name=chance.choice(_OUTPUTS), id=chance.choice(_IDS[:9]) + chance.choice(("", "", "'", "''")))
-    if one.name in ("upper", "relay", "fails", "dozes", "items") and chance.random() < 0.8:
-        del one.inputs[:]
-        one.inputs.add(name="text" if one.name == "upper" else "x", id=chance.choice(_IDS[:8]))
+def _fill(chance: Random, one: pb.NodeFragment, mad: float) -> None:
+    chunk = one.chunk_fragment
+    if one.seq == 0 or chance.random() < mad / 2:
+        chunk.metadata.mimetype = chance.choice(_TYPES) if chance.random() < 2 * mad else "text/plain"
+        if chance.random() < 0.2:
+            chunk.metadata.role = chance.choice(("USER", "日", "x" * 3000))
+        if chance.random() < 0.1:
+            chunk.metadata.capture_time.seconds = chance.choice((0, -1, 2**62, 1_700_000_000))
+    if chance.random() < mad:
+        chunk.ref = chance.choice(_REFS)
+    else:
+        chunk.data = chance.randbytes(chance.randrange(8)) if chance.random() < mad else b"12"
+
+
+def _action(chance: Random, mad: float) -> pb.Action:
+    one = pb.Action(name=chance.choice(_NAMES if chance.random() < mad else _NAMES[:-2]))
+    if one.name in _INPUTS_OF and chance.random() > mad:
+        names: tuple[str, ...] = _INPUTS_OF[one.name]
+        outputs = [chance.choice(("out", "out", "__status__"))] if one.name not in ("DROP", "CANCEL", "SET_TTL") else []
+    else:
+        names = tuple(chance.choices(_NAMES_OF_INPUTS, k=chance.randrange(3)))
+        outputs = chance.choices(_OUTPUTS, k=chance.randrange(3))
+    for name in names:
+        one.inputs.add(name=name, id=chance.choice(_IDS[:9]) + chance.choice(("", "", "", "'")))
+    for name in outputs:
+        one.outputs.add(name=name, id=chance.choice(_IDS[:8]) + f"'{chance.choice(('', chance.randrange(99)))}")
     if chance.random() < 0.1:
         one.configs.add(type_url=chance.choice(_CONFIGS), value=chance.randbytes(chance.randrange(9)))
-    if chance.random() < 0.02:
+    if chance.random() < mad / 5:
         one.target_spec.id = "nowhere"
     return one
 
 
 def _random(chance: Random) -> list[bytes]:
+    world = {one: (chance.random() < 0.7, chance.randrange(1, 4)) for one in _IDS[:8]}
+    mad = chance.choice((0, 0, 0.02, 0.1, 0.5))
     return [
         pb.SessionMessage(
-            node_fragments=[_fragment(chance) for _ in range(chance.randrange(4))],
-            actions=[_action(chance) for _ in range(chance.randrange(3) // 2)],
+            node_fragments=[_fragment(chance, world, mad) for _ in range(chance.randrange(6))],
+            actions=[_action(chance, mad) for _ in range(chance.randrange(3) // 2)],
         ).SerializeToString()
         for _ in range(chance.randrange(1, 30))
     ]

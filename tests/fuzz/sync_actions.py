@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
-import threading
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from invoker import Message, function
+from invoker.drive.threads import Threads
 
 _WATCHED = ("EvergreenSession", "Graph", "Node", "SessionReactor", "LoopRunner", "ThreadRunner", "Invocation")
 
@@ -87,6 +89,15 @@ def mark() -> None:
     _marks.append(None)
 
 
+def _is_idle(frame: FrameType | None) -> bool:
+    """Whether a thread waits in the pool for work, which it does for some seconds."""
+    while frame is not None:
+        if frame.f_code is Threads._next.__code__:
+            return True
+        frame = frame.f_back
+    return False
+
+
 @function
 def state() -> dict[str, int]:
     """What this process has: marks, threads, tasks, descriptors, resident bytes, objects of sessions."""
@@ -102,7 +113,7 @@ def state() -> dict[str, int]:
     return {
         **{name: found[name] for name in (*_WATCHED, "tasks")},
         "marks": len(_marks),
-        "threads": threading.active_count(),
+        "threads": sum(not _is_idle(frame) for frame in sys._current_frames().values()),
         "descriptors": len(list(Path("/proc/self/fd").iterdir())),
         "bytes": pages * os.sysconf("SC_PAGE_SIZE"),
     }
