@@ -204,6 +204,27 @@ def test_E070_a_long_list_is_linked_in_many_places(is_long_below: bool, slow: fl
     assert not run.is_closed, run.error
 
 
+@pytest.mark.parametrize("is_upwards", [True, False])
+def test_E064_room_in_the_order_is_made_anew_when_it_is_used_up(is_upwards: bool) -> None:
+    """Each link of the chain halves what is left between two nodes; the cycle at its end is found all the same."""
+    count = 300
+    names = [f"p{one}" for one in range(count)]
+    if is_upwards:  # each is put between the root and the one before
+        first = [K("root", 0, *names), *(K(name, 0, "a", "b", "c", more=True) for name in names)]
+        edges = [(names[one + 1], names[one]) for one in range(count - 1)]
+    else:  # each is put between the one before and what all of them end in
+        first = [K(name, 0, "end", more=True) for name in names]
+        edges = [(names[one], names[one + 1]) for one in range(count - 1)]
+    run = Run()
+    run.receive(message_of(first))
+    for parent, child in edges:
+        run.receive(message_of([K(parent, 1, child, more=True)]))
+    places = {name: node.order for name, node in run.session.graph.nodes.items()}
+    assert all(places[parent] < places[child] for parent, child in edges)
+    run.receive(message_of([K(edges[-1][1] if not is_upwards else edges[0][1], 5, edges[-1][0], more=True)]))
+    assert str(run.error).startswith("Evergreen: Invalid Node Graph: ")
+
+
 @pytest.mark.parametrize("function", ["text", "leaves"])
 def test_E018_ten_thousand_shuffled_fragments_take_at_most_twice_the_time(function: str) -> None:
     """The best of some rounds, in each of which both are run; and the outcome is the same."""
