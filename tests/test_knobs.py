@@ -70,3 +70,25 @@ def test_something_is_served():
     assert [one for one in ("riff", "evergreen", "http") if read.serves(one)] == ["evergreen"]
     with pytest.raises(ConfigError, match="nothing would be served"):
         Config.read({"INVOKER_PROTOCOLS": "http"}, {"http": False})
+
+
+def test_action_engine_is_served_on_the_http_door_when_it_is_asked_for():
+    """Not by default, and not without that door."""
+    assert not Config.read({}).serves("action-engine")
+    assert Config.read({"INVOKER_PROTOCOLS": "riff,http,action-engine"}).serves("action-engine")
+    for env, flags in (
+        ({"INVOKER_PROTOCOLS": "riff,action-engine"}, {}),
+        ({"INVOKER_PROTOCOLS": "http,action-engine"}, {"http": False}),
+    ):
+        with pytest.raises(ConfigError, match="without http, whose door it shares"):
+            Config.read(env, flags)
+
+
+def test_sessions_over_sockets_have_a_path_and_origins():
+    """A path starts with a slash; the flag of origins may be repeated."""
+    read = Config.read({"INVOKER_SOCKET_ORIGINS": "https://a.example,https://b.example"}, {"socket_path": "/actions"})
+    assert (read.socket_path, read.socket_origins) == ("/actions", ("https://a.example", "https://b.example"))
+    assert Config.read({}, {"socket_origins": ["*"]}).socket_origins == ("*",)
+    for text in ("actions", "/a?b", "/a b", "/a#b"):
+        with pytest.raises(ConfigError, match=r"INVOKER_SOCKET_PATH.*a path that starts with /"):
+            Config.read({"INVOKER_SOCKET_PATH": text})

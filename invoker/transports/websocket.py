@@ -110,7 +110,8 @@ class SocketApp:
             return
         self.running += 1
         try:
-            await _Connection(self._driver, self._begin(_metadata(headers)), self._settings, receive, send).serve(scope)
+            session = self._begin(_metadata(headers))
+            await _Connection(self._driver, session, self._settings, scope, receive, send).serve()
         finally:
             self.running -= 1
 
@@ -135,15 +136,23 @@ class _Connection:
     """One connection: the wire of its reactor."""
 
     def __init__(
-        self, driver: Driver, session: SocketSession, settings: SocketSettings, receive: Receive, send: Send
+        self,
+        driver: Driver,
+        session: SocketSession,
+        settings: SocketSettings,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
     ) -> None:
         self.is_gone = False
         self.headers: tuple[tuple[str, str], ...] = ()
         self._driver = driver
         self._session = session
         self._settings = settings
+        self._scope = scope
         self._receive = receive
         self._send = send
+        self._timer: asyncio.TimerHandle | None = None
         self._out: deque[bytes] = deque()
         self._size = 0
         self._code = 0
@@ -153,7 +162,7 @@ class _Connection:
         self._has_room.set()
         self._reads.set()
 
-    async def serve(self, scope: Scope) -> None:
+    async def serve(self) -> None:
         """Run the session to its end."""
         settings = self._settings
         reactor = SessionReactor(
@@ -167,20 +176,21 @@ class _Connection:
         )
         bound_messages(self._send, settings.max_message_bytes, lambda: self._excess(reactor))
         reading = asyncio.create_task(self._read(reactor), name="socket")
-        pinging = asyncio.create_task(keep_pinging(self._send, settings.ping_s), name="pings")
-        timer: asyncio.TimerHandle | None = None
+        pinging: asyncio.Task[None] | None = None
         try:
             await self._send({"type": "websocket.accept"})
+            pinging = asyncio.create_task(keep_pinging(self._send, settings.ping_s), name="pings")
             await self._write_out()
             if not self.is_gone:
-                timer = asyncio.get_running_loop().call_later(settings.write_s, _abort, scope)
-                await self._end(reading)
+                await self._send({"type": "websocket.close", "code": self._code})
+                await asyncio.wait([reading], timeout=settings.linger_s)  # the peer closes as well
         finally:
-            if timer is not None:
-                timer.cancel()
-            pinging.cancel()
+            if pinging is not None:
+                pinging.cancel()
             reading.cancel()
             self._lost(reactor)
+            if self._timer is not None:
+                self._timer.cancel()
 
     # The wire.
 
@@ -211,6 +221,7 @@ class _Connection:
         self._code = self._code or _code(error)
         for frame in [self._session.last_frame] if error is None else self._session.farewell(error):
             self.write(frame)
+        self._timer = asyncio.get_running_loop().call_later(self._settings.write_s, _abort, self._scope)
         self._changed.set()
         self._reads.set()
 
@@ -252,11 +263,6 @@ class _Connection:
             else:
                 self._changed.clear()
                 await self._changed.wait()
-
-    async def _end(self, reading: asyncio.Task[None]) -> None:
-        """Close, and let the peer close as well."""
-        await self._send({"type": "websocket.close", "code": self._code})
-        await asyncio.wait([reading], timeout=self._settings.linger_s)
 
     def _lost(self, reactor: SessionReactor) -> None:
         """Nobody is there any more."""
