@@ -210,17 +210,17 @@ def test_E064_room_in_the_order_is_made_anew_when_it_is_used_up(is_upwards: bool
     count = 300
     names = [f"p{one}" for one in range(count)]
     if is_upwards:  # each is put between the root and the one before
-        first = [K("root", 0, *names), *(K(name, 0, "a", "b", "c", more=True) for name in names)]
+        first = [K("root", 0, *names), *(K(name, 0, "a", "b", "end", more=True) for name in names)]
         edges = [(names[one + 1], names[one]) for one in range(count - 1)]
     else:  # each is put between the one before and what all of them end in
-        first = [K(name, 0, "end", more=True) for name in names]
+        first = [*(K(name, 0, "end", more=True) for name in names), K("root", 0, names[0])]
         edges = [(names[one], names[one + 1]) for one in range(count - 1)]
     run = Run()
     run.receive(message_of(first))
     for parent, child in edges:
         run.receive(message_of([K(parent, 1, child, more=True)]))
-    places = {name: node.order for name, node in run.session.graph.nodes.items()}
-    assert all(places[parent] < places[child] for parent, child in edges)
+        places = [run.session.graph.nodes[name].order for name in ("root", parent, child, "end")]
+        assert places == sorted(set(places))
     run.receive(message_of([K(edges[-1][1] if not is_upwards else edges[0][1], 5, edges[-1][0], more=True)]))
     assert str(run.error).startswith("Evergreen: Invalid Node Graph: ")
 
