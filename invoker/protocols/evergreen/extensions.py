@@ -219,7 +219,10 @@ class Extensions:
         elif owner in self._session.waiting:
             owner.is_cancelled = True
             self._session.waiting.remove(owner)
+            owner.close()
+            self._session.graph.held -= owner.charged
             self.contains(owner, error, steps)
+            self.released()
 
     def _list(self, message: pb.Action, steps: list[Step]) -> None:
         session = self._session

@@ -90,7 +90,7 @@ class Lifetimes:
                 self._release(node)
 
     def _release(self, node: Node) -> None:
-        self._graph.held -= node.charged
+        self._graph.held -= node.charged  # what a fetch brings from now on is not kept
         node.charged = 0
         node.content = []
         node.ahead = None

@@ -71,7 +71,7 @@ class References:
         reference = self._open.get(event.key)
         if reference is None:
             return
-        if event.data:
+        if event.data and reference.node.fault is None:
             self._graph.charge(reference.node, len(event.data))
             reference.chunks.append(event.data)
         if event.error is not None:
