@@ -299,7 +299,7 @@ class Server:
     def _sockets(self) -> SocketApp:
         from invoker.protocols.action_engine.settings import ActionEngineSettings
         from invoker.transports.action_engine import action_engine_app
-        from invoker.transports.websocket import SocketSettings
+        from invoker.transports.socketline import SocketSettings
 
         config = self.config
         settings = ActionEngineSettings(self._actions, dict(config.inputs), config.session_bytes, config.high_bytes)

@@ -8,7 +8,8 @@ from invoker.drive.driver import Driver
 from invoker.protocols.action_engine.session import ActionEngineSession
 from invoker.protocols.action_engine.settings import ActionEngineSettings
 from invoker.protocols.action_engine.table import Table
-from invoker.transports.websocket import SocketApp, SocketSettings
+from invoker.transports.socketline import SocketSettings
+from invoker.transports.websocket import SocketApp
 
 __all__ = ["action_engine_app"]
 

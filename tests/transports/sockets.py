@@ -33,7 +33,8 @@ from invoker.protocols.action_engine.wire import Action, Chunk, Fragment, Metada
 from invoker.spec import read
 from invoker.transports.action_engine import action_engine_app
 from invoker.transports.http import HttpDoor
-from invoker.transports.websocket import SocketApp, SocketSettings
+from invoker.transports.socketline import SocketSettings
+from invoker.transports.websocket import SocketApp
 
 __all__ = ["Peer", "Served", "item", "open_peer", "serving", "texts"]
 

@@ -1,14 +1,16 @@
-"""`invoker.transports.websocket`: how connections end, and what is no message."""
+"""`invoker.transports.socketline`: how connections end, what is no message, and who waits for whom."""
 
 from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Iterator
 
 import pytest
-from wsproto.events import BytesMessage, CloseConnection
+from wsproto.events import BytesMessage, CloseConnection, Ping
 
 from invoker.errors import Status
+from invoker.protocols.action_engine.settings import ActionEngineSettings
 from invoker.protocols.action_engine.wire import ABORT, Action, Chunk, Fragment
 from tests.transports.doors import until
 from tests.transports.socketed import UPPER, Held, code_of, upper
@@ -128,6 +130,77 @@ async def test_a_peer_that_does_not_read_the_end_is_cut() -> None:
         await peer.text("an error of the peer")
         await held.left.wait()
         await until(lambda: not served.app.running)
+
+
+# Pressure
+
+
+async def test_a_slow_reader_suspends_the_function() -> None:
+    """It goes on when the peer reads."""
+    held = Held()
+    async with serving(held.flood) as served, served.peer() as peer:
+        await peer.say(Action("A", "flood"))
+        before = -1
+        while before != held.count:
+            before = held.count
+            await asyncio.sleep(0.1)
+        for _ in range(before + 10):
+            await peer.hear()
+        assert held.count > before
+    await held.left.wait()
+
+
+async def test_a_slow_function_suspends_the_peer() -> None:
+    """Little is held of what it does not take; all of it arrives once it does."""
+    held = Held()
+    known = ActionEngineSettings(high_bytes=100_000, window=2)
+    total = 300
+    async with serving(held.run, known=known) as served, served.peer() as peer:
+        await peer.say(Action("A", "run", (("x", "A#x"),)))
+        await held.started.wait()
+
+        async def pour() -> None:
+            for seq in range(total):
+                await peer.say(item("A#x", seq, bytes(16 * 1024), last=seq == total - 1))
+
+        pouring = asyncio.create_task(pour())
+        (reactor,) = served.driver.conversations
+        session = reactor.session
+        await until(lambda: session.is_full)
+        for _ in range(100):
+            await asyncio.sleep(0)
+            assert session._store.size < 200_000
+        held.go.set()
+        found = await peer.fragments()
+        assert texts(found, "A#out") == [b"%d" % total]
+        await pouring
+
+
+async def test_reading_goes_on_for_an_input_that_is_waited_for() -> None:
+    """It stands behind what another input does not take."""
+
+    def second_first(a: Iterator[bytes], b: Iterator[bytes]) -> Iterator[str]:
+        found = len(list(b))
+        yield f"{found} {len(list(a))}"
+
+    known = ActionEngineSettings(high_bytes=100_000, window=2)
+    async with serving(second_first, known=known) as served, served.peer() as peer:
+        await peer.say(Action("A", "second_first", (("a", "A#a"), ("b", "A#b"))))
+        for seq in range(100):
+            await peer.say(item("A#a", seq, bytes(16 * 1024), last=seq == 99))
+        for seq in range(10):
+            await peer.say(item("A#b", seq, last=seq == 9))
+        assert texts(await peer.fragments(), "A#out") == [b"10 100"]
+
+
+async def test_pings_are_answered_and_sent() -> None:
+    """So that nobody on the way takes the connection for dead."""
+    async with serving(upper, ping_s=0.02) as served, served.peer() as peer:
+        await peer.send(Ping(payload=b"there?"))
+        while not (peer.pongs and peer.pings > 1):
+            await peer._turn()
+        assert peer.pongs == [b"there?"]
+        assert served.app.running == 1
 
 
 # Whatever comes
