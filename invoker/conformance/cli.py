@@ -46,6 +46,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--list", action="store_true", help="list the scenarios and stop")
     parser.add_argument("--json", metavar="FILE", help="write the report as JSON; - is stdout, instead of the table")
     parser.add_argument("--junit", metavar="FILE", help="write the report as JUnit XML; - is stdout")
+    _add_facts(parser)
+    parser.add_argument("--verbose", "-v", action="store_true", help="tell each scenario on stderr as it ends")
+
+
+def _add_facts(parser: argparse.ArgumentParser) -> None:
+    """What the suite has to know of the target, besides where it is."""
     parser.add_argument(
         "--timeout", type=_seconds, default=5.0, metavar="SECONDS", help="limit of each single wait (default: 5)"
     )
@@ -62,7 +68,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="a directory that the target may read file: references from; files are made there, and removed",
     )
-    parser.add_argument("--verbose", "-v", action="store_true", help="tell each scenario on stderr as it ends")
 
 
 def _seconds(text: str) -> float:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tests.conformance.evergreen.nodes import EOT, Leaf, bad
 
 if TYPE_CHECKING:
-    from tests.conformance.evergreen.peer import Running
+    from tests.conformance.evergreen.running import Running
 
 REQUIRED = object()
 
