@@ -173,6 +173,11 @@ class Connection:
         if not self._requests:
             self._close()
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether nothing can be written any more."""
+        return self._writer.transport.is_closing()
+
     def abort(self) -> None:
         """End now, without ceremony."""
         self._disarm()

@@ -8,6 +8,7 @@ release bounds the buffer and ends the pings.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -30,12 +31,22 @@ def bound_messages(send: Any, most_bytes: int, on_excess: Callable[[], None]) ->
         stream.buffer = _Bounded(most_bytes, on_excess)
 
 
-async def keep_pinging(send: Any, interval_s: float) -> None:
-    """Ping until cancelled, so that nobody on the way takes the connection for dead."""
+async def keep_pinging(send: Any, interval_s: float, is_lost: Callable[[], bool]) -> None:
+    """Ping, so that nobody on the way takes the connection for dead; returns when it is.
+
+    While nothing is read of a connection, writing to it is all that tells that its peer is gone.
+
+    Args:
+        send: As the application was given it.
+        interval_s: Between two pings.
+        is_lost: Whether the connection is closed.
+    """
     stream = getattr(send, "__self__", None)
-    while isinstance(stream, WSStream):
+    while isinstance(stream, WSStream) and not is_lost():
         await asyncio.sleep(interval_s)
-        await stream._send_wsproto_event(Ping())  # noqa: SLF001 - see above
+        with contextlib.suppress(TimeoutError):  # what tells the end of a connection may wait for us to read
+            async with asyncio.timeout(interval_s):
+                await stream._send_wsproto_event(Ping())  # noqa: SLF001 - see above
 
 
 class _Bounded(WebsocketBuffer):

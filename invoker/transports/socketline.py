@@ -132,7 +132,7 @@ class SocketLine:
         pinging: asyncio.Task[None] | None = None
         try:
             await self._send({"type": "websocket.accept"})
-            pinging = asyncio.create_task(keep_pinging(self._send, settings.ping_s), name="pings")
+            pinging = asyncio.create_task(self._ping(reactor), name="pings")
             await self._write_out()
             if not self.is_gone:
                 await self._send({"type": "websocket.close", "code": self._code})
@@ -216,6 +216,12 @@ class SocketLine:
             else:
                 self._changed.clear()
                 await self._changed.wait()
+
+    async def _ping(self, reactor: SessionReactor) -> None:
+        connection = self._scope.get("state", {}).get("connection")
+        if connection is not None:
+            await keep_pinging(self._send, self._settings.ping_s, lambda: connection.is_lost)
+            self._lost(reactor)
 
     def _lost(self, reactor: SessionReactor) -> None:
         """Nobody is there any more."""

@@ -53,4 +53,4 @@ async def test_another_server_is_left_alone() -> None:
 
     bound_messages(send, 10, Excess())
     bound_messages(BytesIO().write, 10, Excess())
-    await keep_pinging(send, 0.0)
+    await keep_pinging(send, 0.0, lambda: False)

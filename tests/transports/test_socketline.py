@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 from collections.abc import Iterator
 
@@ -14,7 +15,7 @@ from invoker.protocols.action_engine.settings import ActionEngineSettings
 from invoker.protocols.action_engine.wire import ABORT, Action, Chunk, Fragment
 from tests.transports.doors import until
 from tests.transports.socketed import UPPER, Held, code_of, upper
-from tests.transports.sockets import item, serving, texts
+from tests.transports.sockets import Peer, item, serving, texts
 
 # What is no message
 
@@ -35,12 +36,10 @@ async def test_a_message_that_is_too_long_ends_the_session() -> None:
         await held.left.wait()
 
 
-async def _pour(peer: object, size: int) -> None:
-    try:
+async def _pour(peer: Peer, size: int) -> None:
+    with contextlib.suppress(ConnectionError):
         for _ in range(size // 100_000):
-            await peer.raw(bytes(100_000))  # type: ignore[attr-defined]
-    except ConnectionError:
-        pass
+            await peer.raw(bytes(100_000))
 
 
 @pytest.mark.parametrize("kind", ["text", "garbage"])
@@ -90,6 +89,28 @@ async def test_a_peer_that_leaves_ends_what_runs(how: str) -> None:
         await held.left.wait()
         await until(lambda: not served.app.running)
         assert not served.driver.conversations
+
+
+async def test_a_peer_that_leaves_is_missed_while_nothing_is_read() -> None:
+    """The pings tell; the function that did not take what came is cancelled."""
+    held = Held()
+    known = ActionEngineSettings(high_bytes=100_000, window=2)
+    async with serving(held.run, known=known, ping_s=0.02) as served, served.peer() as peer:
+        await peer.say(Action("A", "run", (("x", "A#x"),)))
+        await held.started.wait()
+        (reactor,) = served.driver.conversations
+        pouring = asyncio.create_task(_pour_items(peer))
+        await until(lambda: reactor.session.is_full)
+        peer.writer.transport.abort()
+        await held.left.wait()
+        await until(lambda: not served.app.running)
+        await pouring
+
+
+async def _pour_items(peer: Peer) -> None:
+    with contextlib.suppress(ConnectionError):
+        for seq in range(1000):
+            await peer.say(item("A#x", seq, bytes(64 * 1024)))
 
 
 async def test_a_drain_ends_idle_sessions_and_lets_others_finish() -> None:
