@@ -47,15 +47,7 @@ from invoker.protocols.action_engine.settings import ActionEngineSettings
 from invoker.protocols.action_engine.statuses import status_chunk
 from invoker.protocols.action_engine.store import Store
 from invoker.protocols.action_engine.table import Table
-from invoker.protocols.action_engine.wire import (
-    ABORT,
-    HALF_CLOSE,
-    Action,
-    Fragment,
-    WireMessage,
-    decode,
-    encode,
-)
+from invoker.protocols.action_engine.wire import ABORT, HALF_CLOSE, Action, Fragment, WireMessage, decode, encode
 
 __all__ = ["ActionEngineSession"]
 
@@ -117,7 +109,8 @@ class ActionEngineSession:
         for fragment in message.fragments:
             if fragment.id == ABORT:
                 return self._aborted()
-            self._take(fragment, steps)
+            for reader in self._store.put(fragment):
+                self._feed(reader, steps)
         for action in message.actions:
             self._accept(action, message, steps)
         return self._settled(steps)
@@ -130,10 +123,6 @@ class ActionEngineSession:
     def _aborted(self) -> Iterable[Step]:
         error = Cancelled("the peer aborted the session")
         return (*(Cancel(key, error) for key in self._running), Close(error))
-
-    def _take(self, fragment: Fragment, steps: list[Step]) -> None:
-        for reader in self._store.put(fragment):
-            self._feed(reader, steps)
 
     # Actions.
 

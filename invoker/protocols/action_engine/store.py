@@ -45,22 +45,24 @@ class Store:
             node = self._add(Node(fragment.id))
         elif node.is_made_here:
             return ()  # only the action writes there
+        return self._put(node, fragment)
+
+    def made_here(self, fragment: Fragment) -> Sequence[Reader]:
+        """Take a fragment of an output if an action of this session reads it; which does.
+
+        Raises:
+            LimitExceeded: There would be too much.
+        """
+        node = self._nodes.get(fragment.id)
+        return () if node is None or not node.readers else self._put(node, fragment)
+
+    def _put(self, node: Node, fragment: Fragment) -> Sequence[Reader]:
         before = node.size
         node.put(fragment)
         self.size += node.size - before
         if self.size > self._settings.session_bytes:
             most = self._settings.session_bytes
             raise LimitExceeded(f"the session holds {self.size} bytes that no action has taken; at most {most} may be")
-        return tuple(node.readers)
-
-    def made_here(self, fragment: Fragment) -> Sequence[Reader]:
-        """Take a fragment of an output if an action of this session reads it; which does."""
-        node = self._nodes.get(fragment.id)
-        if node is None or not node.readers:
-            return ()
-        before = node.size
-        node.put(fragment)
-        self.size += node.size - before
         return tuple(node.readers)
 
     def attach(self, key: str, inputs: Sequence[str], outputs: set[str]) -> list[Reader]:

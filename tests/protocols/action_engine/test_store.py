@@ -137,6 +137,17 @@ def test_bytes_are_limited() -> None:
         kept.put(item("c"))
 
 
+def test_bytes_between_actions_are_limited() -> None:
+    """Whoever reads may be slower than who writes."""
+    kept = store(session_bytes=2 * (OVERHEAD + 1))
+    run(kept, (), ("y",))
+    run(kept, ("y",))
+    kept.made_here(item("y", 0))
+    kept.made_here(item("y", 1))
+    with pytest.raises(LimitExceeded, match="no action has taken"):
+        kept.made_here(item("y", 2))
+
+
 def test_nodes_are_limited() -> None:
     """Also those of actions."""
     kept = store(nodes=2)
