@@ -17,6 +17,7 @@ from invoker.conformance.evergreen import (  # noqa: F401  # importing a chapter
     scenarios_outputs,
     scenarios_partial,
     scenarios_payloads,
+    scenarios_random,
     scenarios_references,
     scenarios_session,
     scenarios_talks,

@@ -139,6 +139,12 @@ async def replay(run: Running, values: AsyncIterator[Leaf]) -> AsyncIterator[Any
         yield value
 
 
+async def pieces(run: Running, text: AsyncIterator[Leaf]) -> AsyncIterator[Any]:
+    """A whole leaf is a piece, too."""
+    async for value in run.values(text):
+        yield value
+
+
 async def leave(run: Running, values: AsyncIterator[Leaf]) -> AsyncIterator[Any]:
     """Done."""
     yield "done"
@@ -211,6 +217,7 @@ FUNCTIONS: dict[str, Named] = {
     "options": Named(items, {"": REQUIRED}),
     "configs": Named(configs, {"text": REQUIRED}, is_plain=True),
     "replay": Named(replay, {"values": REQUIRED}),
+    "pieces": Named(pieces, {"text": REQUIRED}),
     "leave": Named(leave, {"values": REQUIRED}),
     "drip": Named(drip, {"count": 3, "seconds": 0.0}),
     "records": Named(records, {"count": REQUIRED}),

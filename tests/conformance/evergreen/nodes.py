@@ -172,7 +172,8 @@ class Nodes:
                 pass
         leaf: Leaf | None = None
         async for fragment in self.fragments(id_):
-            for child in fragment.child_ids:
+            children = list(fragment.child_ids)
+            for child in dict.fromkeys(children) if self.has("reads a doubled child once") else children:
                 if self.has("reads no outputs") and child in self.owned:
                     continue
                 async for below in self.leaves(child, depth + 1):

@@ -35,6 +35,7 @@ CAUGHT = {
     "no check of cycles": "cycles",
     "no limit of depth": "depth_64_ok_65_fails",
     "reads no outputs": "output_as_input",
+    "reads a doubled child once": "random_sessions",
     "ignores targets": "targets",
     "takes unknown inputs": "input_names",
     "takes used output ids": "output_ids_in_use",
