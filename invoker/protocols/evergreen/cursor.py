@@ -76,6 +76,11 @@ class Cursor:
             node = nodes[-1]
             if node.fault is not None:
                 raise node.fault
+            if self._is_reading:
+                found = self._piece(node)
+                if found is not None:
+                    return found
+                continue
             if places[-1] == -1:
                 self._enter(node)
                 places[-1] = 0
@@ -202,9 +207,10 @@ class Cursor:
 
     def _give(self, node: Node, data: bytes) -> Found | None:
         self._bytes += len(data)
-        self._check(self._leaves, self._bytes)
-        if self._pieces == "text":
-            data, self._tail = whole_characters(self._tail + data if self._tail else data)
+        if self._bytes > self._settings.session_bytes:
+            self._check(self._leaves, self._bytes)
+        if self._pieces == "text" and (self._tail or not data or data[-1] >= 0x80):
+            data, self._tail = whole_characters(self._tail + data)
         if not data:
             return None
         if self._given:

@@ -116,6 +116,18 @@ class Node:
         """Whether all of its fragments are here."""
         return 0 <= self.final < self.count
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is a leaf of the client that has begun, goes on, and has come in order so far."""
+        return (
+            self.kind == LEAF
+            and self.count > 0
+            and self.final < 0
+            and self.ahead is None
+            and self.owner is None
+            and not self.is_dropped
+        )
+
     def has(self, seq: int) -> bool:
         """Whether the fragment with this seq is here."""
         return seq < self.count or (self.ahead is not None and seq in self.ahead)
