@@ -162,12 +162,12 @@ class SessionReactor(Reactor):
             runner = self.runners.get(key)
             if runner is not None and len(runner.invocation.inputs[index].queue) <= self._low:
                 did_feed = True
-                self._deliver(Wants(key, index))
+                self._tell(Wants(key, index))
         if self.hears_waits:
             for runner in list(self.runners.values()):
                 for stream in runner.invocation.inputs:
                     if stream.waiters and not stream.queue and not stream.is_ended:
-                        self._deliver(Wants(runner.invocation.key, stream.index, waits=True))
+                        self._tell(Wants(runner.invocation.key, stream.index, waits=True))
         if did_feed and self.is_paused:
             self._look_again()
 
@@ -201,6 +201,11 @@ class SessionReactor(Reactor):
             self._drained()
 
     def _deliver(self, event: Event) -> None:
+        self._tell(event)
+        if self.is_paused:
+            self.resume()  # whoever waits already, for what was an output of another one, will not say so again
+
+    def _tell(self, event: Event) -> None:
         if self._is_closed:
             return
         try:
@@ -210,9 +215,6 @@ class SessionReactor(Reactor):
         except Exception:
             log.exception("a session failed")
             self._fail(InternalError())
-        else:
-            if self.is_paused:
-                self.resume()  # whoever waits already, for what was an output of another one, will not say so again
 
     def _perform(self, step: Step) -> None:
         kind = type(step)

@@ -112,3 +112,24 @@ async def test_a_session_that_fails_is_released_once():
     line.reactor.arrived(LimitExceeded("too much"))
     line.reactor.gone()
     assert isinstance(await line.end(), LimitExceeded)
+
+
+async def test_E114_what_waits_is_told_once_while_another_input_is_stalled():
+    """A function that takes nothing does not keep the loop busy."""
+
+    async def asleep(xs: AsyncIterator[str]) -> AsyncIterator[str]:
+        await asyncio.Event().wait()
+        async for x in xs:
+            yield x
+
+    script = Script()
+    line = Line(driver_of(echo, asleep), script)
+    script.stalled.add(("a", 0))
+    line.say(Open("a", function="asleep"), Open("b", function="echo"), *(feed("a") for _ in range(8)))
+    await until(lambda: line.reactor.runners["b"].invocation.inputs[0].waiters)
+    line.reactor.arrived(None)
+    for _ in range(50):
+        await asyncio.sleep(0)
+    assert script.events == [Wants("b", 0, waits=True)]
+    line.reactor.gone()
+    await line.end()
