@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.struct_pb2 import Struct
 
@@ -157,7 +158,8 @@ async def ttl_zero_and_wrong_config(stage: Stage) -> None:
             await asyncio.sleep(0.1)
             await session.send(upper())
             await session.fails(ACT)
-    for configs in ([], [Struct()]):
+    broken = AnyMessage(type_url="type.googleapis.com/google.protobuf.Duration", value=b"\xff\xff")
+    for configs in ([], [Struct()], [broken]):
         async with negotiated(stage, "ttl") as session:
             await session.send(HI, A("SET_TTL", {"node": "p"}, configs=configs))
             await session.fails(ACT)
@@ -198,3 +200,12 @@ async def accept_extension(stage: Stage) -> None:
             if (met := session.outputs.leaves("r")[0].media_type) != media_type:
                 raise session.failure(met, media_type)
         await stage.succeeds(action, HI, r=["HI"])
+
+
+@scenario("E-124", "E-088", function="upper")
+async def accept_that_cannot_be_read(stage: Stage) -> None:
+    """A Struct that cannot be parsed is an invalid action, where the extension has to read it."""
+    broken = AnyMessage(type_url="type.googleapis.com/google.protobuf.Struct", value=b"\xff\xff")
+    async with negotiated(stage, "accept") as session:
+        await session.send(A("upper", {"text": "p"}, {"out": "r"}, configs=[broken]))
+        await session.fails(ACT)

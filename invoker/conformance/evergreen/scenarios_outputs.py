@@ -197,6 +197,14 @@ async def plain_two_params_two_leaves(stage: Stage) -> None:
     await stage.fails(BAD, join, *texts("p", "a", "b"), F("q", m=TEXT, t="c"))
     await stage.fails(BAD, join, F("p", m=TEXT, t="a"), F("q"))
     await stage.succeeds(join, *texts("p", "a"), F("q", m=TEXT, t="c"), r=["ac"])
+    late = [
+        K("p", "a", mark="+"),
+        F("a", m=TEXT, t="a"),
+        F("q", m=TEXT, t="c"),
+        K("p", "b", seq=1),
+        F("b", m=TEXT, t="b"),
+    ]
+    await stage.fails(BAD, join, *late)
     turn = [K("p", "a", "e"), F("a", m=TEXT, t="a"), F("e", m=EOT)]
     await stage.succeeds(join, *turn, F("q", m=TEXT, t="c"), r=["ac"])
 

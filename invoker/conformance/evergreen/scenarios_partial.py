@@ -6,8 +6,8 @@ import grpc
 from google.protobuf.wrappers_pb2 import Int32Value
 
 from invoker.conformance.evergreen.actions import HI, upper
-from invoker.conformance.evergreen.frames import JSON, TEXT, A, F
-from invoker.conformance.evergreen.rules import ACT, FRAG
+from invoker.conformance.evergreen.frames import JSON, TEXT, A, F, Part
+from invoker.conformance.evergreen.rules import ACT, FRAG, GRAPH, Fault
 from invoker.conformance.evergreen.scenarios_extensions import cancel, negotiated
 from invoker.conformance.evergreen.session import Session
 from invoker.conformance.evergreen.stage import Stage
@@ -87,6 +87,19 @@ async def status_outputs_need_negotiation(stage: Stage) -> None:
     """Without the extension ``__status__`` is a name of an output like any other."""
     await stage.fails(ACT, HI, A("upper", {"text": "p"}, {"out": "r", "__status__": "st"}))
     await stage.succeeds(HI, A("upper", {"text": "p"}, {"__status__": "r"}), r=["HI"])
+
+
+@scenario("E-121", "E-081", "E-069", function="upper")
+async def status_nodes_are_outputs(stage: Stage) -> None:
+    """The id of a status node is new, too, and no action may wait, through others, for its own status."""
+    own = A("upper", {"text": "st"}, {"out": "r", "__status__": "st"})
+    used = A("upper", {"text": "p"}, {"out": "r", "__status__": "p"})
+    circle = [A("upper", {"text": f"s{2 - n}"}, {"out": f"r{n}", "__status__": f"s{n}"}) for n in (0, 2)]
+    cases: list[tuple[list[Part], Fault]] = [([own], ACT), ([HI, used], ACT), ([*circle], GRAPH)]
+    for frames, fault in cases:
+        async with negotiated(stage, "partial-failures") as session:
+            await session.send(*frames)
+            await session.fails(fault)
 
 
 @scenario("ET-89", "E-121", function=("collapse", "drip"))
