@@ -9,6 +9,9 @@ broken, and who takes the next step. The parts::
     model    the driver: pump and runners, reduced to what they do with the core
     world    the scheduler, the environment, and the invariants that hold after each step
 
-``python -m tests.simulate --seeds 100000`` runs seeds 0 to 99999; ``--seed 7`` runs one and shows its steps. A seed
-that failed is kept in ``kept_seeds.txt``.
+Evergreen sessions are simulated in another way: with their real reactor and the real runners of async functions, on an
+event loop whose time is virtual (`virtual`, `session_bodies`, `session_plan`, `session_peer`, `sessions`).
+
+``python -m tests.simulate --seeds 100000`` runs seeds 0 to 99999; ``--seed 7`` runs one and shows its steps (with
+``--sessions`` one of a session). A seed that failed is kept in ``kept_seeds.txt`` or ``kept_session_seeds.txt``.
 """

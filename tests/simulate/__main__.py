@@ -7,6 +7,7 @@ import sys
 import time
 from collections import Counter
 
+from tests.simulate.sessions import simulate_session
 from tests.simulate.verdict import Violation
 from tests.simulate.world import simulate
 
@@ -16,12 +17,17 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--seeds", type=int, default=3000, help="run the seeds from 0 up to this")
     options.add_argument("--seed", type=int, default=None, help="run this one and show its steps")
+    options.add_argument("--sessions", action="store_true", help="with --seed: it is one of an Evergreen session")
     args = options.parse_args()
     if args.seed is not None:
-        simulate(args.seed, say=print)
+        (simulate_session if args.sessions else simulate)(args.seed, say=print)
         return 0
+    return _calls(args.seeds) or _sessions(args.seeds)
+
+
+def _calls(seeds: int) -> int:
     began, statuses = time.monotonic(), Counter[str]()
-    for seed in range(args.seeds):
+    for seed in range(seeds):
         try:
             statuses.update(simulate(seed).statuses())
         except Violation as violation:
@@ -29,7 +35,21 @@ def main() -> int:
             print(f"seed {seed} failed; keep it in tests/simulate/kept_seeds.txt", file=sys.stderr)
             return 1
     ends = ", ".join(f"{name} {number}" for name, number in statuses.most_common())
-    print(f"{args.seeds} seeds in {time.monotonic() - began:.1f} s: {ends}")
+    print(f"{seeds} seeds in {time.monotonic() - began:.1f} s: {ends}")
+    return 0
+
+
+def _sessions(seeds: int) -> int:
+    began, statuses = time.monotonic(), Counter[str]()
+    for seed in range(seeds):
+        try:
+            statuses[simulate_session(seed)] += 1
+        except Violation as violation:
+            print(violation, file=sys.stderr)
+            print(f"session seed {seed} failed; keep it in tests/simulate/kept_session_seeds.txt", file=sys.stderr)
+            return 1
+    ends = ", ".join(f"{name} {number}" for name, number in statuses.most_common())
+    print(f"{seeds} session seeds in {time.monotonic() - began:.1f} s: {ends}")
     return 0
 
 
