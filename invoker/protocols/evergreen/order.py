@@ -21,7 +21,9 @@ from invoker.protocols.evergreen.nodes import INTERIOR, Node
 
 __all__ = ["Order"]
 
-_GAP = 1 << 40
+_GAP = 1 << 256
+_STEP = 1 << 128
+"""Distances of new places from all others, and of moved ones from where they are moved to: room for either kind."""
 
 _MOST_WORK = 3_000_000
 """Edges looked at in one session. An honest graph comes nowhere near; one that was made to be slow ends here."""
@@ -86,7 +88,8 @@ class Order:
             if child.order - low.order <= len(ranks):
                 self._renumber()
                 ranks = up.ranks()
-            start, step = low.order, (child.order - low.order) // (len(ranks) + 1)
+            step = min(_STEP, (child.order - low.order) // (len(ranks) + 1))
+            start = child.order - step * (len(ranks) + 1)
         up.place(ranks, start, step)
 
     def _move_after(self, down: _Search, parent: Node) -> None:
@@ -99,7 +102,7 @@ class Order:
             if high.order - parent.order <= len(ranks):
                 self._renumber()
                 ranks = down.ranks()
-            start, step = parent.order, (high.order - parent.order) // (len(ranks) + 1)
+            start, step = parent.order, min(_STEP, (high.order - parent.order) // (len(ranks) + 1))
         down.place(ranks, start, step)
 
     def _renumber(self) -> None:
