@@ -268,6 +268,6 @@ def test_common_words_are_no_topics(ngrams):
 
 def test_training_takes_little(ngrams):
     """A process that serves it is ready in less than 200 ms more; measured in processor time."""
-    began = time.process_time()
+    began = time.thread_time()
     Ngrams.load()
-    assert time.process_time() - began < 0.2 * SLOW
+    assert time.thread_time() - began < 0.2 * SLOW
