@@ -21,7 +21,7 @@ class Ending(Enum):
 
     HALF_CLOSE = "half-closes"
     CANCEL = "cancels"
-    SILENCE = "says nothing more, and is gone later"
+    SILENCE = "waits for all outputs, and is gone"
 
 
 @dataclass
@@ -57,7 +57,7 @@ def draw_session(chance: Random) -> SessionPlan:
         EvergreenSettings(
             window=chance.choice((1, 2, 3, 8)), actions_running=chance.choice((1, 2, 64)), fragment_bytes=20
         ),
-        chance.choice((Ending.HALF_CLOSE,) * 8 + (Ending.CANCEL, Ending.SILENCE)),
+        chance.choice((Ending.HALF_CLOSE,) * 6 + (Ending.CANCEL,) + (Ending.SILENCE,) * 3),
         is_partial=chance.random() < 0.3,
         room=chance.randrange(1, 5),
     )

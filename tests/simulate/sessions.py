@@ -175,9 +175,19 @@ class _World:
                 await asyncio.sleep(chance.randrange(20))
                 self._gone()
         else:
+            if plan.ending is Ending.SILENCE and not plan.is_faulty and plan.drains_at is None:
+                await self._answered()
             await asyncio.sleep(chance.randrange(20))
             self._gone()
         self._check()
+
+    async def _answered(self) -> None:
+        """All is answered although there was no half-close."""
+        for _ in range(_PATIENCE_S):
+            if all(map(self.received.has_ended, self.plan.outputs)):
+                return
+            await asyncio.sleep(1)
+        raise Violation("outputs do not end although everything was sent")
 
     def _gone(self) -> None:
         self.note("gone")

@@ -67,7 +67,7 @@ def test_a_reader_that_is_forgotten_is_found(monkeypatch):
         return () if type(event) is Wants else deliver(session, event)
 
     monkeypatch.setattr(EvergreenSession, "deliver", deaf)
-    with pytest.raises(Violation, match="Stuck|does not end"):
+    with pytest.raises(Violation, match=r"Stuck|does not end"):
         many()
 
 
