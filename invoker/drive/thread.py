@@ -62,6 +62,7 @@ class ThreadRunner:
         self._ended: list[int] = []  # outputs whose end is to be told
         self._running = 1  # threads that have not left user code yet
         self._failure: InvocationError | None = None
+        self._is_due = False  # whether readers will be woken at the end of the turn
         self._is_awake = False  # whether the forwarder knows that there is something to do
         self._wakeup: asyncio.Future[None] | None = None
         self._forwarder: asyncio.Task[None] | None = None
@@ -82,8 +83,15 @@ class ThreadRunner:
         """Give one message to an input and wake its reader."""
         with self.lock:
             self.invocation.feed(command)
-            if self.invocation.inputs[command.index].waiters:
-                self.changed.notify_all()
+            if self._is_due or not self.invocation.inputs[command.index].waiters:
+                return
+            self._is_due = True
+        self.loop.call_soon(self._notify)  # once for all that the loop brings in this turn
+
+    def _notify(self) -> None:
+        with self.lock:
+            self._is_due = False
+            self.changed.notify_all()
 
     def end_inputs(self, command: EndInput) -> None:
         """End one or all inputs and wake their readers."""
