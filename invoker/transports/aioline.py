@@ -7,12 +7,13 @@ the peer takes waits for room.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import grpc.aio
 
 from invoker.errors import InvocationError
-from invoker.transports.loopline import Listener
+from invoker.transports.loopline import Listener, nothing
 from invoker.transports.outbox import Outbox
 
 __all__ = ["AioLine"]
@@ -29,11 +30,13 @@ class AioLine:
     Attributes:
         headers: Of the response.
         is_gone: The peer will get nothing any more.
+        over: Called once nothing but the status is left to be sent.
     """
 
     def __init__(self, context: Any, settle_s: float) -> None:
         self.headers: tuple[tuple[str, str], ...] = ()
         self.is_gone = False
+        self.over: Callable[[], None] = nothing
         self._context = context
         self._settle_s = settle_s
         self._outbox = Outbox()
@@ -96,6 +99,7 @@ class AioLine:
             raise
         finally:
             reader.cancel()
+            self.over()
 
     async def _read(self, listener: Listener) -> None:
         read = self._context.read

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 
 from invoker._pb.evergreen import evergreen_service_pb2
 from invoker.drive.driver import Driver
-from invoker.drive.sessions import Fetching, SessionReactor, SessionWire
+from invoker.drive.sessions import Fetching, SessionReactor
 from invoker.errors import InvocationError
 from invoker.message import Headers
 from invoker.protocols.evergreen.errors import limit, shutting_down, translated
@@ -15,7 +14,7 @@ from invoker.protocols.evergreen.session import EvergreenSession
 from invoker.protocols.evergreen.settings import EvergreenSettings
 from invoker.protocols.evergreen.table import Table
 from invoker.transports.loopline import Listener
-from invoker.transports.methods import OnClose, SessionMethod
+from invoker.transports.methods import CallWire, OnClose, SessionMethod
 
 __all__ = ["Evergreen", "evergreen_method"]
 
@@ -43,7 +42,7 @@ class Evergreen:
         sessions: That may run at once; one more is refused.
 
     Attributes:
-        running: Sessions right now.
+        running: Sessions right now; one that is over counts as long as its peer does not take what was written.
     """
 
     def __init__(self, driver: Driver, settings: EvergreenSettings, *, fetch: Fetching, sessions: int = 1000) -> None:
@@ -54,7 +53,7 @@ class Evergreen:
         self._most = sessions
         self._table = Table((function.spec for function in driver.engine.catalog), settings)
 
-    def begin(self, wire: SessionWire, metadata: Headers, on_close: OnClose, deadline: float | None) -> Listener:
+    def begin(self, wire: CallWire, metadata: Headers, on_close: OnClose, deadline: float | None) -> Listener:
         """Begin one session, or refuse it at once while the process drains (ET-93), or when too many run."""
         refusal = self._refusal()
         if refusal is not None:
@@ -63,11 +62,12 @@ class Evergreen:
             return _Refused()
         session = EvergreenSession(self._table, metadata)
         self.running += 1
+        wire.over = self._is_over
         return SessionReactor(
             session,
             wire,
             self._driver,
-            self._closing(on_close),
+            _closing(on_close),
             deadline=deadline,
             hard_bytes=self._settings.session_bytes * 2,
             window=self._settings.window,
@@ -81,12 +81,12 @@ class Evergreen:
             return limit(f"{self.running} sessions are running, and no more are allowed at once")
         return None
 
-    def _closing(self, on_close: OnClose) -> Callable[[InvocationError | None], None]:
-        def close(error: InvocationError | None) -> None:
-            self.running -= 1
-            on_close(None if error is None else translated(error, "the session"))
+    def _is_over(self) -> None:
+        self.running -= 1
 
-        return close
+
+def _closing(on_close: OnClose) -> OnClose:
+    return lambda error: on_close(None if error is None else translated(error, "the session"))
 
 
 class _Refused:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from invoker.transports.cygrpc import BUFFER_HINT, NO_FLAGS, cygrpc
@@ -19,11 +20,18 @@ from invoker.transports.details import clip
 from invoker.transports.lending import Lender
 from invoker.transports.outbox import Outbox
 
-__all__ = ["JoiningLine", "Listener", "LoopLine"]
-
+__all__ = ["JoiningLine", "Listener", "LoopLine", "nothing"]
 
 _ROOM = 2
 """Frames that may wait to be sent: one for its turn, and one behind it."""
+
+
+_LITTLE_BYTES = 64 * 1024
+"""What may leave in one operation with the status, after which nobody waits for the peer to take it."""
+
+
+def nothing() -> None:
+    """For whom nobody waits."""
 
 
 class Listener(Protocol):
@@ -240,12 +248,16 @@ class JoiningLine(LoopLine):
     Args:
         call: As grpcio's private layer gives it.
         lender: Brings the call's events.
+
+    Attributes:
+        over: Called once next to nothing is left to be sent, and the status behind it.
     """
 
-    __slots__ = ("_outbox",)
+    __slots__ = ("_outbox", "over")
 
     def __init__(self, call: Any, lender: Lender) -> None:
         super().__init__(call, lender)
+        self.over: Callable[[], None] = nothing
         self._outbox = Outbox()
 
     def write(self, frame: bytes) -> bool:
@@ -270,8 +282,10 @@ class JoiningLine(LoopLine):
         if self.is_gone:
             self._drop()
         last = self._outbox.take() if self._outbox else None
-        if self._status is not None and not self._outbox:
+        is_little = last is None or len(last) <= _LITTLE_BYTES
+        if self._status is not None and not self._outbox and is_little:
             self._end(last)
+            self.over()
         elif last is not None:
-            self._is_due = bool(self._outbox)
+            self._is_due = bool(self._outbox) or self._status is not None
             self._send(last, NO_FLAGS)

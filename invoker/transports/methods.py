@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from invoker.core.session import Session
 from invoker.drive.sessions import SessionWire
@@ -16,12 +16,20 @@ from invoker.errors import InvocationError
 from invoker.message import EMPTY, Headers
 from invoker.transports.loopline import Listener
 
-__all__ = ["Begin", "CallMethod", "Method", "OnClose", "SessionMethod", "metadata_of", "riff_method"]
+__all__ = ["Begin", "CallMethod", "CallWire", "Method", "OnClose", "SessionMethod", "metadata_of", "riff_method"]
 
 OnClose: TypeAlias = Callable[[InvocationError | None], None]
 """Told once how a conversation ended; None for OK."""
 
-Begin: TypeAlias = Callable[[SessionWire, Headers, OnClose, float | None], Listener]
+
+class CallWire(SessionWire, Protocol):
+    """A call as the wire of a session."""
+
+    over: Callable[[], None]
+    """Called once when the session is over and next to nothing of what it wrote waits for the peer."""
+
+
+Begin: TypeAlias = Callable[[CallWire, Headers, OnClose, float | None], Listener]
 """Begin a conversation: its wire, the call's metadata, who hears of its end, its deadline (monotonic) or None."""
 
 

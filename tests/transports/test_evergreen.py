@@ -52,13 +52,14 @@ def test_E003_memory_is_released_with_the_session(kind):
             assert talk.end()[1] is OK
 
         run()
+        before = len(alive())  # what other tests raise may keep theirs
         tracemalloc.start()
         try:
             base = tracemalloc.get_traced_memory()[0]
             for _ in range(100):
                 run()
                 served._calls.clear()
-            assert eventually(lambda: not alive())
+            assert eventually(lambda: len(alive()) <= before)
             assert tracemalloc.get_traced_memory()[0] - base < 5_000_000
         finally:
             tracemalloc.stop()

@@ -238,3 +238,26 @@ def test_E117_what_would_end_a_process_fails_the_action(kind, raised):
         assert type(raised).__name__ in text
         talk = served.talk(leaf("p", b"stay"), act(name, {"x": "p"}, {"out": "r"})).half_close()
         assert talk.end() == ({"r": b"stay"}, OK, "")
+
+
+@pytest.mark.parametrize("how", ["reads", "cancels"])
+def test_a_session_counts_until_its_peer_has_taken_what_was_written(kind, how):
+    """Else a client that reads nothing could leave any number of them behind, each with its output."""
+    endless = Endless()
+    with Served(kind, endless.of(kind, size=3_000_000), sessions=1) as served:
+        channel = served.connect(**{"http2.bdp_probe": 0})  # it takes no more than it must
+        talk = served.talk(act("endless", {}, {"out": "r"}), channel=channel)
+        assert eventually(lambda: any("r" in one.session.graph.nodes for one in served.driver.conversations))
+        assert eventually(lambda: any(one.session.graph.held > 3_000_000 for one in served.driver.conversations))
+        talk.send(b"\xff\xff\xff")
+        assert eventually(lambda: not served.driver.conversations)
+        assert endless.ended.acquire(timeout=2 * SLOW)
+        assert served.evergreen.running == 1
+        assert served.talk().end()[1] is grpc.StatusCode.RESOURCE_EXHAUSTED
+        if how == "reads":
+            nodes, code, _ = talk.end()
+            assert (len(nodes["r"]) % 3_000_000, code) == (0, grpc.StatusCode.INVALID_ARGUMENT)
+        else:
+            talk.cancel()
+        assert eventually(lambda: served.evergreen.running == 0)
+        channel.close()
