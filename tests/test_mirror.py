@@ -18,6 +18,7 @@ ANYWHERE = {
 TOGETHER = {
     "_pb/**": "generated: `make proto-check`",
     "core/session.py": "an interface without code: the tests of the sessions in protocols/",
+    "protocols/evergreen/store.py": "the lower half of Graph: tests/protocols/evergreen/test_graph.py",
     "drive/wire.py": "an interface without code: tests/drive/wires.py is one",
     "drive/inputs.py": "pulls from its conversation: tests/drive/test_direct.py",
     "transports/operations.py": "the base of lines: tests/transports/test_line.py",

@@ -1,4 +1,4 @@
-"""`Graph`: the nodes of one session; takes in fragments of the client and outputs of actions.
+"""`Graph`: takes in the fragments that a client sends.
 
 A fragment passes these checks, in this order, so that it is sure which error wins:
 
@@ -15,50 +15,29 @@ A fragment passes these checks, in this order, so that it is sure which error wi
 
 from __future__ import annotations
 
-import secrets
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from invoker._pb.evergreen import evergreen_pb2 as pb
-from invoker.message import EMPTY
-from invoker.protocols.evergreen.errors import bad_action, bad_fragment, limit, name_of
-from invoker.protocols.evergreen.nodes import INTERIOR, LEAF, MOST, UNDECIDED, Node, Reference
-from invoker.protocols.evergreen.order import Order
+from invoker.protocols.evergreen.errors import bad_action, bad_fragment, name_of
+from invoker.protocols.evergreen.nodes import INTERIOR, LEAF, UNDECIDED, Node, Reference
 from invoker.protocols.evergreen.settings import EvergreenSettings
-from invoker.protocols.evergreen.wire import headers_of, is_marker
-
-if TYPE_CHECKING:
-    from invoker.protocols.evergreen.inputs import Input
+from invoker.protocols.evergreen.store import WEIGHT, Store
+from invoker.protocols.evergreen.wire import headers_of
 
 __all__ = ["Graph"]
 
-_WEIGHT = 64
-"""What a stored fragment weighs beside its bytes, so that empty ones cannot fill the memory."""
 
-
-class Graph:
+class Graph(Store):
     """The nodes of one session.
 
     Args:
         settings: Limits, and what becomes of stray metadata.
-
-    Attributes:
-        nodes: By id, those that are only referred to as well.
-        held: What the session holds, in bytes.
-        woken: Inputs for which there may be more now; the session goes on with them and empties the list.
     """
 
     def __init__(self, settings: EvergreenSettings) -> None:
-        self.settings = settings
-        self.nodes: dict[str, Node] = {}
-        self.held = 0
-        self.woken: list[Input] = []
-        self._order = Order(self.nodes)
-        self._prefix = f"{secrets.token_hex(6)}-"
-        self._made = 0
+        super().__init__(settings)
         self._is_strict = settings.metadata == "strict"
         self._is_identical = settings.metadata == "identical"
-
-    # What the client sends.
 
     def accept(self, fragment: pb.NodeFragment) -> None:
         """Take in one fragment of the client.
@@ -76,9 +55,9 @@ class Graph:
             raise bad_fragment(f"node {name_of(id)}: seq {seq} is below 0")
         is_new = node is None
         if node is None:
-            self._check_id(id)
-            self._check_made(id, seq)
-            node = Node(id, self._order.before_all())
+            self.check_id(id)
+            self.check_made(id, seq)
+            node = Node(id, self.place_above())
         elif node.is_dropped:
             return
         elif node.owner is not None:
@@ -94,7 +73,7 @@ class Graph:
         if has_chunk:
             self._check_metadata(node, seq, fragment.chunk_fragment)
         if is_new:
-            self._register(node)
+            self.register(node)
         if has_chunk:
             item = self._chunk(node, seq, fragment.chunk_fragment)
         else:
@@ -109,7 +88,7 @@ class Graph:
         data = chunk.data
         if not data or chunk.HasField("metadata"):
             return False
-        self.charge(node, len(data) + _WEIGHT)
+        self.charge(node, len(data) + WEIGHT)
         node.content.append(data)
         node.count = seq + 1
         node.top = seq
@@ -165,11 +144,11 @@ class Graph:
             self.charge(node, chunk.metadata.ByteSize())
         if chunk.WhichOneof("payload") == "ref":
             reference = Reference(chunk.ref, node)
-            self.charge(node, len(chunk.ref) + _WEIGHT)
+            self.charge(node, len(chunk.ref) + WEIGHT)
             return reference
         data = chunk.data
         if data:
-            self.charge(node, len(data) + _WEIGHT)
+            self.charge(node, len(data) + WEIGHT)
         return data or None
 
     def _metadata(self, node: Node, seq: int, metadata: pb.ChunkMetadata) -> None:
@@ -190,11 +169,11 @@ class Graph:
 
     def _children(self, node: Node, seq: int, ids: Any) -> tuple[Node, ...]:
         found: list[Node] = []
-        self.charge(node, 16 * len(ids) + _WEIGHT)
+        self.charge(node, 16 * len(ids) + WEIGHT)
         fresh = {child for child in ids if child not in self.nodes}
         for child in fresh:
-            self._check_id(child)
-        self._check_room(len(fresh), node)
+            self.check_id(child)
+        self.check_room(len(fresh), node)
         if "" in fresh:
             raise bad_fragment(f"node {name_of(node.id)}, seq {seq}: an empty child id")
         for id in ids:  # noqa: A001 - what it is
@@ -210,7 +189,7 @@ class Graph:
             if node.ahead is None:
                 node.ahead = {}
             node.ahead[seq] = item
-            self.charge(node, _WEIGHT)
+            self.charge(node, WEIGHT)
             return
         self._append(node, item)
         ahead = node.ahead
@@ -221,7 +200,7 @@ class Graph:
                 node.ahead = None
         self.wake(node)
         if node.is_complete and not node.pending:
-            self._now_known(node)
+            self.now_known(node)
 
     def _append(self, node: Node, item: Any) -> None:
         node.count += 1
@@ -230,169 +209,3 @@ class Graph:
                 node.content.extend(item)
             else:
                 node.content.append(item)
-
-    def _check_made(self, id: str, seq: int) -> None:  # noqa: A002 - what it is
-        """Items that are not retained leave nothing behind but their ids, which are ours all the same (E-100)."""
-        if id.startswith(self._prefix):
-            number = id[len(self._prefix) :]
-            if number.isascii() and number.isdigit() and int(number[:20]) <= self._made:
-                raise bad_fragment(
-                    f"node {name_of(id)}, seq {seq}: it is an item of an output, which its action writes"
-                )
-
-    # What everybody uses.
-
-    def new_id(self) -> str:
-        """An id that nobody has used (E-100)."""
-        while True:
-            self._made += 1
-            id = f"{self._prefix}{self._made}"  # noqa: A001 - what it is
-            if id not in self.nodes:
-                return id
-
-    def new(self, id: str, order: int | None = None) -> Node:  # noqa: A002 - what it is
-        """Make room for a node that was not met before.
-
-        Raises:
-            EvergreenError: The id is too long, or there are too many nodes.
-        """
-        self._check_id(id)
-        node = Node(id, self._order.after_all() if order is None else order)
-        self._register(node)
-        return node
-
-    def _check_id(self, id: str) -> None:  # noqa: A002 - what it is
-        most = self.settings.name_bytes
-        if len(id) * 4 > most and len(id.encode()) > most:
-            raise limit(f"node {name_of(id)}: its id has {len(id.encode())} bytes; at most {most} are allowed")
-
-    def _register(self, node: Node) -> None:
-        self._check_room(1, node)
-        self.nodes[node.id] = node
-
-    def _check_room(self, count: int, node: Node) -> None:
-        most = self.settings.nodes
-        if len(self.nodes) + count > most:
-            raise limit(f"node {name_of(node.id)}: {len(self.nodes) + count} nodes; a session may have {most}")
-
-    def new_output(self, id: str) -> Node:  # noqa: A002 - what it is
-        """Room for an output that was not met before."""
-        return self.new(id, self._order.before_all())
-
-    def clear(self) -> None:
-        """The session is over: release every node."""
-        for node in self.nodes.values():  # they form cycles, which would wait for the collector
-            node.parents = node.sources = node.sinks = node.waiters = node.ahead = None
-            node.content = []
-            node.owner = None
-        self.nodes.clear()
-        self.woken.clear()
-        self.held = 0
-
-    def find(self, id: str) -> Node:  # noqa: A002 - what it is
-        """The node with this id, or room for it."""
-        return self.nodes.get(id) or self.new(id)
-
-    def link(self, parent: Node, child: Node) -> None:
-        """Take in that ``parent`` has ``child`` in one more place."""
-        self._order.edge(parent, child)
-        if child.parents is None:
-            child.parents = []
-        child.parents.append(parent)
-        if not child.is_known:
-            parent.pending += 1
-
-    def produces(self, source: Node, output: Node) -> None:
-        """Take in that ``output`` is made of ``source`` by an action (E-069)."""
-        self._order.edge(output, source)
-        if output.sources is None:
-            output.sources = []
-        if source.sinks is None:
-            source.sinks = []
-        output.sources.append(source)
-        source.sinks.append(output)
-
-    def charge(self, node: Node | None, size: int) -> None:
-        """Count what the session holds.
-
-        Raises:
-            EvergreenError: It would be more than the session may hold.
-        """
-        self.held += size
-        if node is not None:
-            node.charged += size
-        if self.held > self.settings.session_bytes:
-            where = f"node {name_of(node.id)}: " if node is not None else ""
-            raise limit(f"{where}the session would hold {self.held} bytes, and may hold {self.settings.session_bytes}")
-
-    def wake(self, node: Node) -> None:
-        """Go on with whoever waits for more of this node."""
-        if node.waiters:
-            self.woken.extend(node.waiters)
-            node.waiters = None
-
-    def _now_known(self, node: Node) -> None:
-        """All below the node is complete: sum it up, and so on upwards."""
-        stack = [node]
-        while stack:
-            one = stack.pop()
-            one.is_known = True
-            if one.kind == INTERIOR:
-                one.leaves = min(MOST, sum(child.leaves for child in one.content))
-                one.solid = min(MOST, sum(child.solid for child in one.content))
-                one.size = min(MOST, sum(child.size for child in one.content))
-                one.height = 1 + max((child.height for child in one.content), default=0)
-            else:
-                one.leaves, one.height = int(one.kind == LEAF), 1
-                one.solid = int(one.kind == LEAF and not is_marker(one.media_type))
-                one.size = sum(len(piece) for piece in one.content if type(piece) is bytes)
-            for parent in one.parents or ():
-                parent.pending -= 1
-                if not parent.pending and parent.is_complete:
-                    stack.append(parent)
-
-    # What actions produce.
-
-    def grow(
-        self, node: Node, data: bytes, media_type: str = "", headers: Any = EMPTY, *, is_last: bool = False
-    ) -> None:
-        """One more fragment of an output that is a leaf.
-
-        Raises:
-            EvergreenError: The session would hold too much.
-        """
-        if node.kind == UNDECIDED:
-            node.kind, node.media_type, node.headers = LEAF, media_type, headers
-        if data and not node.is_dropped and node.fault is None:
-            self.charge(node, len(data) + _WEIGHT)
-            node.content.append(data)
-        self._grown(node, is_last=is_last)
-
-    def refer(self, node: Node, uri: str, media_type: str, headers: Any) -> None:
-        """An output that is a reference, all of it."""
-        node.kind, node.media_type, node.headers = LEAF, media_type, headers
-        self.charge(node, len(uri) + _WEIGHT)
-        node.content.append(Reference(uri, node))
-        self._grown(node, is_last=True)
-
-    def adopt(self, node: Node, child: Node) -> None:
-        """One more item of an output that is interior."""
-        node.kind = INTERIOR
-        self.charge(node, 16 + _WEIGHT)
-        self.link(node, child)
-        node.content.append(child)
-        self._grown(node, is_last=False)
-
-    def end(self, node: Node) -> None:
-        """The fragment that only ends an output."""
-        self._grown(node, is_last=True)
-
-    def _grown(self, node: Node, *, is_last: bool) -> None:
-        seq = node.count
-        node.count += 1
-        node.top = seq
-        if is_last:
-            node.final = seq
-        self.wake(node)
-        if is_last and not node.pending:
-            self._now_known(node)

@@ -1,0 +1,216 @@
+"""`Store`: the nodes of one session: makes them, links them, weighs them, wakes who waits, and takes in outputs."""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING, Any
+
+from invoker.message import EMPTY
+from invoker.protocols.evergreen.errors import bad_fragment, limit, name_of
+from invoker.protocols.evergreen.nodes import INTERIOR, LEAF, MOST, UNDECIDED, Node, Reference
+from invoker.protocols.evergreen.order import Order
+from invoker.protocols.evergreen.settings import EvergreenSettings
+from invoker.protocols.evergreen.wire import is_marker
+
+if TYPE_CHECKING:
+    from invoker.protocols.evergreen.inputs import Input
+
+__all__ = ["WEIGHT", "Store"]
+
+WEIGHT = 64
+"""What a stored fragment weighs beside its bytes, so that empty ones cannot fill the memory."""
+
+
+class Store:
+    """The nodes of one session.
+
+    Args:
+        settings: Limits.
+
+    Attributes:
+        nodes: By id, those that are only referred to as well.
+        held: What the session holds, in bytes.
+        woken: Inputs for which there may be more now; the session goes on with them and empties the list.
+    """
+
+    def __init__(self, settings: EvergreenSettings) -> None:
+        self.settings = settings
+        self.nodes: dict[str, Node] = {}
+        self.held = 0
+        self.woken: list[Input] = []
+        self._order = Order(self.nodes)
+        self._prefix = f"{secrets.token_hex(6)}-"
+        self._made = 0
+
+    # Nodes and their ids.
+
+    def new_id(self) -> str:
+        """An id that nobody has used (E-100)."""
+        while True:
+            self._made += 1
+            id = f"{self._prefix}{self._made}"  # noqa: A001 - what it is
+            if id not in self.nodes:
+                return id
+
+    def check_made(self, id: str, seq: int) -> None:  # noqa: A002 - what it is
+        """Items that are not retained leave nothing behind but their ids, which are ours all the same (E-100)."""
+        if id.startswith(self._prefix):
+            number = id[len(self._prefix) :]
+            if number.isascii() and number.isdigit() and int(number[:20]) <= self._made:
+                raise bad_fragment(
+                    f"node {name_of(id)}, seq {seq}: it is an item of an output, which its action writes"
+                )
+
+    def place_above(self) -> int:
+        """A place in the order for a node that is met as a parent."""
+        return self._order.before_all()
+
+    def new(self, id: str, order: int | None = None) -> Node:  # noqa: A002 - what it is
+        """Make room for a node that was not met before.
+
+        Raises:
+            EvergreenError: The id is too long, or there are too many nodes.
+        """
+        self.check_id(id)
+        node = Node(id, self._order.after_all() if order is None else order)
+        self.register(node)
+        return node
+
+    def check_id(self, id: str) -> None:  # noqa: A002 - what it is
+        """An id is not too long."""
+        most = self.settings.name_bytes
+        if len(id) * 4 > most and len(id.encode()) > most:
+            raise limit(f"node {name_of(id)}: its id has {len(id.encode())} bytes; at most {most} are allowed")
+
+    def register(self, node: Node) -> None:
+        """Give a node its room in the session."""
+        self.check_room(1, node)
+        self.nodes[node.id] = node
+
+    def check_room(self, count: int, node: Node) -> None:
+        """There is room for so many more nodes; ``node`` is for the text."""
+        most = self.settings.nodes
+        if len(self.nodes) + count > most:
+            raise limit(f"node {name_of(node.id)}: {len(self.nodes) + count} nodes; a session may have {most}")
+
+    def new_output(self, id: str) -> Node:  # noqa: A002 - what it is
+        """Room for an output that was not met before."""
+        return self.new(id, self._order.before_all())
+
+    def clear(self) -> None:
+        """The session is over: release every node."""
+        for node in self.nodes.values():  # they form cycles, which would wait for the collector
+            node.parents = node.sources = node.sinks = node.waiters = node.ahead = None
+            node.content = []
+            node.owner = None
+        self.nodes.clear()
+        self.woken.clear()
+        self.held = 0
+
+    def find(self, id: str) -> Node:  # noqa: A002 - what it is
+        """The node with this id, or room for it."""
+        return self.nodes.get(id) or self.new(id)
+
+    def link(self, parent: Node, child: Node) -> None:
+        """Take in that ``parent`` has ``child`` in one more place."""
+        self._order.edge(parent, child)
+        if child.parents is None:
+            child.parents = []
+        child.parents.append(parent)
+        if not child.is_known:
+            parent.pending += 1
+
+    def produces(self, source: Node, output: Node) -> None:
+        """Take in that ``output`` is made of ``source`` by an action (E-069)."""
+        self._order.edge(output, source)
+        if output.sources is None:
+            output.sources = []
+        if source.sinks is None:
+            source.sinks = []
+        output.sources.append(source)
+        source.sinks.append(output)
+
+    def charge(self, node: Node | None, size: int) -> None:
+        """Count what the session holds.
+
+        Raises:
+            EvergreenError: It would be more than the session may hold.
+        """
+        self.held += size
+        if node is not None:
+            node.charged += size
+        if self.held > self.settings.session_bytes:
+            where = f"node {name_of(node.id)}: " if node is not None else ""
+            raise limit(f"{where}the session would hold {self.held} bytes, and may hold {self.settings.session_bytes}")
+
+    def wake(self, node: Node) -> None:
+        """Go on with whoever waits for more of this node."""
+        if node.waiters:
+            self.woken.extend(node.waiters)
+            node.waiters = None
+
+    def now_known(self, node: Node) -> None:
+        """All below the node is complete: sum it up, and so on upwards."""
+        stack = [node]
+        while stack:
+            one = stack.pop()
+            one.is_known = True
+            if one.kind == INTERIOR:
+                one.leaves = min(MOST, sum(child.leaves for child in one.content))
+                one.solid = min(MOST, sum(child.solid for child in one.content))
+                one.size = min(MOST, sum(child.size for child in one.content))
+                one.height = 1 + max((child.height for child in one.content), default=0)
+            else:
+                one.leaves, one.height = int(one.kind == LEAF), 1
+                one.solid = int(one.kind == LEAF and not is_marker(one.media_type))
+                one.size = sum(len(piece) for piece in one.content if type(piece) is bytes)
+            for parent in one.parents or ():
+                parent.pending -= 1
+                if not parent.pending and parent.is_complete:
+                    stack.append(parent)
+
+    # What actions produce.
+
+    def grow(
+        self, node: Node, data: bytes, media_type: str = "", headers: Any = EMPTY, *, is_last: bool = False
+    ) -> None:
+        """One more fragment of an output that is a leaf.
+
+        Raises:
+            EvergreenError: The session would hold too much.
+        """
+        if node.kind == UNDECIDED:
+            node.kind, node.media_type, node.headers = LEAF, media_type, headers
+        if data and not node.is_dropped and node.fault is None:
+            self.charge(node, len(data) + WEIGHT)
+            node.content.append(data)
+        self._grown(node, is_last=is_last)
+
+    def refer(self, node: Node, uri: str, media_type: str, headers: Any) -> None:
+        """An output that is a reference, all of it."""
+        node.kind, node.media_type, node.headers = LEAF, media_type, headers
+        self.charge(node, len(uri) + WEIGHT)
+        node.content.append(Reference(uri, node))
+        self._grown(node, is_last=True)
+
+    def adopt(self, node: Node, child: Node) -> None:
+        """One more item of an output that is interior."""
+        node.kind = INTERIOR
+        self.charge(node, 16 + WEIGHT)
+        self.link(node, child)
+        node.content.append(child)
+        self._grown(node, is_last=False)
+
+    def end(self, node: Node) -> None:
+        """The fragment that only ends an output."""
+        self._grown(node, is_last=True)
+
+    def _grown(self, node: Node, *, is_last: bool) -> None:
+        seq = node.count
+        node.count += 1
+        node.top = seq
+        if is_last:
+            node.final = seq
+        self.wake(node)
+        if is_last and not node.pending:
+            self.now_known(node)
