@@ -71,6 +71,15 @@ class Report:
     slowest_s: float = 0.0
     faults: list[str] = field(default_factory=list)
 
+    def ended(self, code: grpc.StatusCode, text: str) -> None:
+        """A broken session was told this."""
+        if code is grpc.StatusCode.INTERNAL and text == "Internal error from Core":
+            self.attacks["lost by the client's library"] += 1
+            return
+        self.attacks[code.name] += 1
+        if code is grpc.StatusCode.INTERNAL:
+            self.faults.append(f"an error of ours: {text}")
+
     def __str__(self) -> str:
         ends = ", ".join(f"{name} {number}" for name, number in self.attacks.most_common())
         text = f"evergreen, {self.way}: {self.attacks.total()} attacks ({ends}), {self.good} good sessions beside them"
@@ -161,7 +170,7 @@ async def _session(channel: grpc.aio.Channel, chance: Random, report: Report) ->
             call.cancel()
         await reader
         with contextlib.suppress(asyncio.CancelledError):
-            report.attacks[(await call.code()).name] += 1
+            report.ended(await call.code(), await call.details())
     finally:
         reader.cancel()
         call.cancel()
