@@ -1,8 +1,8 @@
 """Binds inputs to parameters by name, for callers who say which parameters get an input stream.
 
 Most callers do not: they feed a function's own inputs by index. Where names decide, a parameter with a default may be
-an input, or be left to its default, and ``**kwargs`` takes names that are no parameter's. `parameters` reads a signature
-for that, once; `bind` makes the spec of a function with just the inputs that were named.
+an input, or be left to its default, and ``**kwargs`` takes names that are no parameter's. `parameters` reads a
+signature for that, once; `bind` makes the spec of a function with just the inputs that were named.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class Function:
     def __init__(self, hooks: Hooks, spec: FunctionSpec) -> None:
         self.spec = spec
         self.hooks = hooks
-        self._takes_context = any(slot.index == CONTEXT for slot in spec.call.slots)
+        self._takes_context = spec.takes_context
         self._names = tuple(stream.name for stream in spec.inputs)
         self._ignores = all(slot.index == CONTEXT for slot in spec.call.slots) and not spec.call.variadic
         self._bind = _binder(spec)

@@ -208,6 +208,11 @@ class FunctionSpec:
     call: CallPlan = field(default=CallPlan(), repr=False)
 
     @property
+    def takes_context(self) -> bool:
+        """Whether a parameter receives the invocation's `Context`."""
+        return any(slot.index == CONTEXT for slot in self.call.slots)
+
+    @property
     def required(self) -> tuple[StreamSpec, ...]:
         """The inputs that a caller who names its inputs must name."""
         fixed = self.inputs[:-1] if self.open_inputs else self.inputs

@@ -24,7 +24,7 @@ TOGETHER = {
     "transports/operations.py": "the base of lines: tests/transports/test_line.py",
     "conformance/scenarios_*.py": "each judges a right and a faulty peer: tests/conformance/test_runner.py",
     "conformance/evergreen/scenarios_*.py": "so do these: tests/conformance/evergreen/test_scenarios.py",
-    "conformance/evergreen/actions.py": "the actions that the scenarios send: tests/conformance/evergreen/test_scenarios.py",
+    "conformance/evergreen/actions.py": "what scenarios send: tests/conformance/evergreen/test_scenarios.py",
 }
 
 

@@ -6,6 +6,8 @@ machinery raises is told in these words too (`translated`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from invoker.errors import (
     Cancelled,
     DeadlineExceeded,
@@ -126,19 +128,24 @@ def shutting_down(detail: str) -> EvergreenError:
     return EvergreenError(Status.UNAVAILABLE, "Evergreen: Shutting Down", detail)
 
 
-def translated(error: InvocationError, where: str) -> InvocationError:
+def translated(error: InvocationError, where: str, names: Mapping[str, str] | None = None) -> InvocationError:
     """Say an error of the machinery in the words of this protocol.
 
     Args:
         error: As an invocation ended.
         where: The action, for the text.
+        names: What the machinery calls ``input #0``, by those words.
 
     Returns:
         Errors of this protocol, those that a function chose itself, and ends of the call stay as they are.
     """
     if isinstance(error, EvergreenError | StatusError | Cancelled | DeadlineExceeded | InternalError):
         return error
-    detail = f"{where}: {error.detail}" if error.detail else where
+    said = error.detail
+    if names and said.startswith(("input #", "output #")):
+        words = said.partition(":")[0]
+        said = names.get(words, words) + said[len(words) :]
+    detail = f"{where}: {said}" if said else where
     if isinstance(error, DecodeError | UnsupportedMediaType):
         return bad_input(detail)
     if isinstance(error, NotAcceptable):

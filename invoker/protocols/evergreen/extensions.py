@@ -136,6 +136,8 @@ class Extensions:
         status = status_pb2.Status()
         if error is not None:
             status.code, status.message = int(error.status), str(error)
+            if isinstance(error, Cancelled):
+                status.message = f"Evergreen: Action Cancelled: {action.where}: {error.detail}"
         data, metadata = status.SerializeToString(), metadata_of(_STATUS_TYPE, {})
         steps.append(Send(leaf_frame(prefix_of(node.id), 0, data, continued=False, metadata=metadata)))
         self._session.graph.grow(node, data, _STATUS_TYPE, is_last=True)

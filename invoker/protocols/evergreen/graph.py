@@ -165,6 +165,8 @@ class Graph(Store):
             given = metadata.SerializeToString()
             if node.metadata is not None and given != node.metadata:
                 raise bad_fragment(f"node {name_of(node.id)}, seq {seq}: its metadata differs from that of seq 0")
+            if node.metadata is None:
+                self.charge(node, len(given))
             node.metadata = given
 
     def _children(self, node: Node, seq: int, ids: Any) -> tuple[Node, ...]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+from collections import deque
 from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 
@@ -15,6 +16,15 @@ from invoker.protocols.evergreen.graph import Graph
 from invoker.protocols.evergreen.nodes import INTERIOR, Node
 
 __all__ = ["Lifetimes"]
+
+_LOOKS = 256
+"""Ancestors of a dropped node that are looked at; one with more waits until no action is left that may read it."""
+
+_AT_ONCE = 64
+"""Dropped nodes that are looked at again when an action has ended."""
+
+_STALE = 64
+"""Entries of the queue that may be out of date, beside as many as there are good ones."""
 
 
 class Lifetimes:
@@ -31,13 +41,16 @@ class Lifetimes:
         self._expiries: dict[Node, float] = {}
         self._queue: list[tuple[float, int, Node]] = []
         self._numbers = itertools.count()
-        self._kept: list[Node] = []
+        self._kept: deque[Node] = deque()
 
     def set(self, node: Node, seconds: float) -> None:
         """Let a node expire after this many seconds; the last call counts."""
         at = self._clock() + seconds
         self._expiries[node] = at
         heapq.heappush(self._queue, (at, next(self._numbers), node))
+        if len(self._queue) > 2 * len(self._expiries) + _STALE:
+            self._queue = [one for one in self._queue if self._expiries.get(one[2]) == one[0]]
+            heapq.heapify(self._queue)
 
     def next_s(self) -> float | None:
         """Seconds until the next node expires, if any will."""
@@ -80,10 +93,8 @@ class Lifetimes:
 
     def settle(self, roots: AbstractSet[Node]) -> None:
         """Release what was dropped and cannot be come to from one of ``roots`` any more."""
-        if not self._kept:
-            return
-        before, self._kept = self._kept, []
-        for node in before:
+        for _ in range(min(len(self._kept), _AT_ONCE) if roots else len(self._kept)):
+            node = self._kept.popleft()
             if _is_read(node, roots):
                 self._kept.append(node)
             else:
@@ -92,7 +103,7 @@ class Lifetimes:
     def _release(self, node: Node) -> None:
         self._graph.held -= node.charged  # what a fetch brings from now on is not kept
         node.charged = 0
-        node.content = []
+        node.content, node.joined = [], None
         node.ahead = None
         node.fault = bad_action(f"node {name_of(node.id)} was dropped")
         self._graph.wake(node)
@@ -113,16 +124,16 @@ def _reach(roots: Iterable[Node]) -> dict[Node, None]:
 
 
 def _is_read(node: Node, roots: AbstractSet[Node]) -> bool:
-    """Whether a node is below one of these."""
+    """Whether a node may be below one of these; a look at very many parents counts as yes."""
     if not roots:
         return False
     seen = {node}
     stack = [node]
     while stack:
         one = stack.pop()
-        if one in roots:
+        if one in roots or len(seen) > _LOOKS:
             return True
-        for parent in one.parents or ():
+        for parent in (one.parents or ())[: _LOOKS + 1]:
             if parent not in seen:
                 seen.add(parent)
                 stack.append(parent)

@@ -77,6 +77,7 @@ class Node:
         pending: Places below it that are not known yet.
         sources: Of an output: the inputs of its action.
         sinks: Outputs of actions that read it.
+        joined: Of a leaf: its bytes in one, while somebody still reads them piece by piece.
         readers: How many read it piece by piece just now.
         waiters: Inputs to go on with when there is more.
         charged: What it weighs in the session's sum.
@@ -84,8 +85,8 @@ class Node:
 
     __slots__ = (
         "ahead", "charged", "content", "count", "fault", "final", "headers", "height", "id", "is_dropped", "is_known",
-        "is_received", "kind", "leaves", "media_type", "metadata", "order", "owner", "parents", "pending", "readers",
-        "sinks", "size", "solid", "sources", "top", "waiters",
+        "is_received", "joined", "kind", "leaves", "media_type", "metadata", "order", "owner", "parents", "pending",
+        "readers", "sinks", "size", "solid", "sources", "top", "waiters",
     )  # fmt: skip
 
     def __init__(self, id: str, order: int) -> None:  # noqa: A002 - what it is
@@ -107,6 +108,7 @@ class Node:
         self.pending = 0
         self.sources: list[Node] | None = None
         self.sinks: list[Node] | None = None
+        self.joined: bytes | None = None
         self.readers = 0
         self.waiters: list[Input] | None = None
         self.charged = 0
@@ -134,6 +136,8 @@ class Node:
 
     def payload(self) -> bytes | None:
         """The bytes of a complete leaf; None while a reference is not resolved."""
+        if self.joined is not None and self.readers:
+            return self.joined
         content = self.content
         if len(content) == 1 and type(content[0]) is bytes:
             return content[0]
@@ -145,9 +149,11 @@ class Node:
                 pieces.extend(piece.chunks)
             else:
                 return None
-        joined = b"".join(pieces)
-        if not self.readers and self.is_complete:
-            self.content = [joined] if joined else []
+        if self.joined is None:
+            self.joined = b"".join(pieces)
+        joined = self.joined
+        if not self.readers:
+            self.content, self.joined = ([joined] if joined else []), None
         return joined
 
     def references(self) -> list[Reference]:

@@ -63,6 +63,13 @@ class RunningAction:
         return found if self.status is None else [*found, self.status]
 
     @property
+    def names(self) -> dict[str, str]:
+        """Inputs and outputs by the words of the machinery, as the client knows them."""
+        found = {f"input #{one.index}": f"input {name_of(one.name)}" for one in self.inputs}
+        found.update((f"output #{index}", f"output {name_of(one.node.id)}") for index, one in self.writers.items())
+        return found
+
+    @property
     def is_awaited(self) -> bool:
         """Whether somebody waits for one of its outputs."""
         return any(node.waiters for node in self.nodes)
@@ -83,6 +90,7 @@ class RunningAction:
 
     def close(self) -> None:
         """It is over."""
+        self.open = None  # and with it its configurations
         for one in self.inputs:
             one.close()
 

@@ -11,6 +11,7 @@ allows is told otherwise.
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Iterable, Sequence
 
@@ -43,8 +44,13 @@ from invoker.spec import FunctionSpec
 
 __all__ = ["METHOD", "SERVICE", "EvergreenSession"]
 
+log = logging.getLogger(__name__)
+
 SERVICE = "evergreen.v2.EvergreenService"
 METHOD = "StartSession"
+
+_FREE, _WEIGHT = 16, 256
+"""Parameters and configurations of an action beyond the first few weigh so many bytes each, until it is over."""
 
 
 class EvergreenSession:
@@ -191,7 +197,7 @@ class EvergreenSession:
                 writer.end(steps)
             self.extensions.tell_status(action, None, steps)
         else:
-            error = translated(event.error, action.where)
+            error = translated(event.error, action.where, action.names)
             if not self.extensions.contains(action, error, steps):
                 self.abort(error, steps)
                 return
@@ -211,8 +217,12 @@ class EvergreenSession:
         message, status = self.extensions.without_status(message, action)
         binding = self.table.bind(message, action.where)
         self._claim(action, binding, status)
-        action.charged = sum(len(one.value) + len(one.type_url) for one in message.configs)
+        action.charged = _weight(message)
         self.graph.charge(None, action.charged)
+        if message.configs and not binding.spec.takes_context:
+            log.info(
+                "%s: the function takes no Context, so %s config(s) are ignored", action.where, len(message.configs)
+            )
         configs = tuple(Config(one) for one in message.configs)
         accepts = self.extensions.accepts(configs, action)
         action.open = open_step(action.key, binding, metadata=self._metadata, configs=configs, accepts=accepts)
@@ -270,6 +280,9 @@ class EvergreenSession:
 
     def _start(self, action: RunningAction, steps: list[Step]) -> None:
         assert action.open is not None
+        most = self.settings.actions_running + self.settings.actions_waiting
+        if len(self.running) >= most:
+            raise limit(f"{action.where}: {most} actions run and wait for each other, and no more are allowed")
         action.is_started = True
         self.running[action.key] = action
         steps.append(action.open)
@@ -370,3 +383,9 @@ class EvergreenSession:
             return
         for key, error in errors.items():
             self.fail(self.running[key], error, steps)
+
+
+def _weight(action: pb.Action) -> int:
+    """What an action weighs in its session's sum until it is over."""
+    count = len(action.inputs) + len(action.outputs) + len(action.configs)
+    return _WEIGHT * max(0, count - _FREE) + sum(len(one.value) + len(one.type_url) for one in action.configs)

@@ -101,7 +101,7 @@ class Store:
         """The session is over: release every node."""
         for node in self.nodes.values():  # they form cycles, which would wait for the collector
             node.parents = node.sources = node.sinks = node.waiters = node.ahead = None
-            node.content = []
+            node.content, node.joined = [], None
             node.owner = None
         self.nodes.clear()
         self.woken.clear()
