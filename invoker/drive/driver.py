@@ -8,7 +8,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from invoker.core.engine import Engine
@@ -19,7 +19,7 @@ from invoker.drive.runner import Host, Runner
 from invoker.drive.sweeper import Sweeper
 from invoker.drive.thread import ThreadRunner
 from invoker.drive.threads import Threads
-from invoker.errors import ShuttingDown
+from invoker.errors import ShuttingDown, Status
 from invoker.lift import Function
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from invoker.drive.pump import Conversation
     from invoker.drive.reactor import Reactor
 
-__all__ = ["Driver", "DriverSettings"]
+__all__ = ["Driver", "DriverSettings", "SessionCounts"]
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +49,14 @@ class DriverSettings:
     debug: bool = False
 
 
+@dataclass(slots=True)
+class SessionCounts:
+    """Sessions of many invocations: how many run, and how those ended that did."""
+
+    running: int = 0
+    ended: dict[Status, int] = field(default_factory=dict)
+
+
 class Driver:
     """Runs the conversations of one event loop over one engine.
 
@@ -65,6 +73,7 @@ class Driver:
         self.settings = settings or DriverSettings()
         self.threads = Threads(self.settings.threads)
         self.sweeper = Sweeper()
+        self.sessions = SessionCounts()
         self._paces: dict[str, Pace] = {}
         self.loop: asyncio.AbstractEventLoop | None = None
         self.conversations: set[Conversation | Reactor] = set()

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Protocol, TypeAlias
@@ -40,7 +41,7 @@ from invoker.core.streams import Limits
 from invoker.drive.driver import Driver
 from invoker.drive.reactor import Reactor, Wire
 from invoker.drive.runner import Runner
-from invoker.errors import InternalError, InvocationError, ShuttingDown, StopInvocation
+from invoker.errors import InternalError, InvocationError, ShuttingDown, Status, StopInvocation
 from invoker.message import Message
 
 __all__ = ["Fetching", "SessionReactor", "SessionWire", "StoringSession"]
@@ -125,6 +126,9 @@ class SessionReactor(Reactor):
         self._work: deque[Step] = deque()
         self._is_working = self._is_looking = False
         self._has_room = True
+        self._began = time.monotonic()
+        self._actions = 0
+        driver.sessions.running += 1
         driver.drains.add(self._drained)
         wire.headers = session.headers
         wire.accepted()  # E-014
@@ -230,6 +234,7 @@ class SessionReactor(Reactor):
             super()._perform(step)
 
     def _admit(self, step: Open) -> Invocation:
+        self._actions += 1
         return self.driver.engine.open(step, deadline=self.deadline, limits=self._limits)
 
     # What bodies report; `Host`.
@@ -309,5 +314,16 @@ class SessionReactor(Reactor):
             if task is not asyncio.current_task():
                 task.cancel()
         self.driver.drains.discard(self._drained)
+        self._tell_end(error)
         super()._close(error)
         self._storing.release()  # a body that does not leave keeps us, and must not keep what we stored
+
+    def _tell_end(self, error: InvocationError | None) -> None:
+        """Count the session, and say how it ended: its actions may have been too good, or too few, to tell."""
+        status = error.status if error is not None else Status.OK
+        counts = self.driver.sessions
+        counts.running -= 1
+        counts.ended[status] = counts.ended.get(status, 0) + 1
+        told = {"detail": str(error)} if error is not None else {}
+        seconds = round(time.monotonic() - self._began, 6)
+        log.info("session ended", extra={"status": status.name, "seconds": seconds, "actions": self._actions, **told})

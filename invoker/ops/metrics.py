@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RELOADS", "RESTARTS", "WANTED", "WORKERS", "Metrics", "numbers_of"]
 
-_ENDED = "invoker_invocations"
+_ENDED, _SESSIONS = "invoker_invocations", "invoker_sessions"
 RESTARTS, RELOADS = "invoker_worker_restarts", "invoker_worker_reloads"
 WORKERS, WANTED = "invoker_workers", "invoker_wanted_workers"
 
@@ -33,6 +33,7 @@ _COUNTERS = {
 }
 _GAUGES = {
     "invoker_running_invocations": "Invocations that run.",
+    "invoker_running_sessions": "Sessions of many invocations that are open.",
     "invoker_busy_threads": "Threads that run sync functions.",
     "invoker_stuck_threads": "Threads whose invocation is over but whose function goes on.",
     "invoker_thread_slots": "Threads that sync functions may use.",
@@ -45,6 +46,8 @@ def numbers_of(engine: Engine, driver: Driver) -> Numbers:
     """What this process has counted so far."""
     counters, threads = engine.counters, driver.threads
     ended = {f"{_ENDED} {status.name}": float(number) for status, number in list(counters.finished.items())}
+    sessions = driver.sessions
+    ended |= {f"{_SESSIONS} {status.name}": float(number) for status, number in sessions.ended.items()}
     sums = {
         "invoker_refused_invocations": counters.refused,
         "invoker_frames_in": counters.frames_in,
@@ -55,6 +58,7 @@ def numbers_of(engine: Engine, driver: Driver) -> Numbers:
     }
     gauges = {
         "invoker_running_invocations": len(engine.running),
+        "invoker_running_sessions": sessions.running,
         "invoker_busy_threads": threads.busy,
         "invoker_stuck_threads": threads.stuck,
         "invoker_thread_slots": threads.slots,
@@ -87,12 +91,13 @@ class Metrics:
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
         numbers = self._numbers()
-        ended = CounterMetricFamily(_ENDED, "Invocations that ended, by status.", labels=["status"])
-        for name, number in sorted(numbers.counters.items()):
-            family, _, status = name.partition(" ")
-            if family == _ENDED:
-                ended.add_metric([status], number)
-        yield ended
+        for family, text in ((_ENDED, "Invocations that ended"), (_SESSIONS, "Sessions that ended")):
+            ended = CounterMetricFamily(family, f"{text}, by status.", labels=["status"])
+            for name, number in sorted(numbers.counters.items()):
+                kind, _, status = name.partition(" ")
+                if kind == family:
+                    ended.add_metric([status], number)
+            yield ended
         for name, text in _COUNTERS.items():
             if name in numbers.counters:
                 yield CounterMetricFamily(name, text, value=numbers.counters[name])

@@ -5,7 +5,7 @@ from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
 from invoker.core.steps import Feed, Open
 from invoker.drive.driver import Driver
-from invoker.errors import Cancelled
+from invoker.errors import Cancelled, Status
 from invoker.message import Message
 from invoker.ops.board import Board, Numbers, Row
 from invoker.ops.metrics import RELOADS, RESTARTS, WANTED, WORKERS, Metrics, numbers_of
@@ -78,3 +78,15 @@ def test_a_worker_tells_the_sum_of_all() -> None:
         "invoker_wanted_workers 2.0",
     ):
         assert line in lines
+
+
+async def test_sessions_are_counted_by_their_status() -> None:
+    """Open ones are a gauge; how the others ended is a family of its own."""
+    engine = Engine(Catalog([prepare_function(double).function]), builtin(entry_points=False))
+    driver = Driver(engine)
+    driver.sessions.running = 2
+    driver.sessions.ended = {Status.OK: 5, Status.NOT_FOUND: 1}
+    lines = Metrics(lambda: numbers_of(engine, driver)).render()[1].decode().splitlines()
+    assert "invoker_running_sessions 2.0" in lines
+    assert 'invoker_sessions_total{status="OK"} 5.0' in lines
+    assert 'invoker_sessions_total{status="NOT_FOUND"} 1.0' in lines

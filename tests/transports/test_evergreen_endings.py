@@ -261,3 +261,18 @@ def test_a_session_counts_until_its_peer_has_taken_what_was_written(kind, how):
             talk.cancel()
         assert eventually(lambda: served.evergreen.running == 0)
         channel.close()
+
+
+def test_how_a_session_ended_is_logged_and_counted(kind, caplog):
+    """One line a session, also where no action ran that could tell."""
+    with caplog.at_level("INFO", "invoker"), Served(kind, upper_of(kind)) as served:
+        assert served.talk(act("nothing", {}, {})).end()[1] is grpc.StatusCode.NOT_FOUND
+        assert served.talk(leaf("p", b"x"), act("upper", {"x": "p"}, {"out": "r"})).half_close().end()[1] is OK
+        assert eventually(lambda: served.driver.sessions.running == 0)
+        told = [vars(one) for one in caplog.records if one.message == "session ended"]
+        assert [(one["status"], one["actions"]) for one in told] == [("NOT_FOUND", 0), ("OK", 1)]
+        assert told[0]["detail"].startswith("Evergreen: Action Not Found: no action is named 'nothing'")
+        assert {status.name: number for status, number in served.driver.sessions.ended.items()} == {
+            "NOT_FOUND": 1,
+            "OK": 1,
+        }
