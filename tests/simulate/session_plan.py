@@ -55,7 +55,7 @@ def draw_session(chance: Random) -> SessionPlan:
     """A session."""
     plan = SessionPlan(
         EvergreenSettings(
-            window=chance.choice((1, 2, 3, 8)), actions_running=chance.choice((1, 2, 64)), fragment_bytes=20
+            window=chance.choice((1, 2, 3, 8)), actions_running=chance.choice((3, 4, 64)), fragment_bytes=20
         ),
         chance.choice((Ending.HALF_CLOSE,) * 6 + (Ending.CANCEL,) + (Ending.SILENCE,) * 3),
         is_partial=chance.random() < 0.3,
@@ -81,7 +81,7 @@ def draw_session(chance: Random) -> SessionPlan:
             ).SerializeToString()
         )
     if chance.random() < 0.05:
-        plan.frames.insert(chance.randrange(len(plan.frames)), b"\xff\xff")
+        plan.frames.insert(chance.randrange(len(plan.frames) + 1), b"\xff\xff")
         plan.is_faulty = True
     if chance.random() < 0.05:
         plan.drains_at = chance.randrange(5)
