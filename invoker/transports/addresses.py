@@ -143,9 +143,7 @@ def _is_isatap(address: IPv6Address) -> bool:
 def _listed(entry: str) -> str:
     host = host_of(f"[{entry}]" if ":" in entry and not entry.startswith("[") else entry)
     if host is None:
-        raise ConfigError(
-            f"hosts of references: {entry!r} is no host; expected off, public, or names such as *.example.org"
-        )
+        raise ConfigError(f"--ref-http: {entry!r} is no host; expected off, public, or names such as *.example.org")
     return host
 
 

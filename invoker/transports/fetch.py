@@ -146,7 +146,11 @@ class Fetcher:
             return lambda transfer: read_file(uri, self._policy.roots, most, transfer.give)
         if scheme in {"http", "https"} and not self._hosts.is_off:
             return partial(self._web.read, self._web.check(uri))
-        raise reference_refused(f"references of the scheme {name_of(scheme)} are not allowed here")
+        hint, rest = "", uri.partition(":")[2]
+        authority = rest[2:].partition("/")[0] if rest.startswith("//") else ""
+        if scheme == "file" and authority.lower() not in {"", "localhost"}:
+            hint = f", and {name_of(authority)} in it is an authority: a path needs three slashes, file:///path"
+        raise reference_refused(f"references of the scheme {name_of(scheme)} are not allowed here{hint}")
 
     def _start(self, work: Callable[[Transfer], None], most: int) -> Transfer:
         """Start a thread, which owns a slot until it ends."""

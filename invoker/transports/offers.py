@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from invoker.config import Config
 from invoker.drive.driver import Driver
+from invoker.errors import ConfigError
 
 if TYPE_CHECKING:
     from invoker.transports.fetch import Fetcher
@@ -60,6 +62,7 @@ class Offers:
         from invoker.transports.evergreen import evergreen_method
 
         config = self._config
+        self._check_inputs()
         settings = EvergreenSettings(
             metadata=config.evergreen_metadata,
             actions=self._actions,
@@ -71,6 +74,20 @@ class Offers:
         if config.ref_roots or config.ref_http != "off":
             self._made_fetcher()  # so that what it cannot use is told before a port opens
         return evergreen_method(self._driver, settings, fetch=self.fetch, sessions=config.sessions)
+
+    def _check_inputs(self) -> None:
+        """An alias is for a parameter that some function has."""
+        specs = [function.spec for function in self._driver.engine.catalog]
+        known = {one.name for spec in specs for one in (*spec.inputs, *spec.optional)}
+        seen: set[str] = set()
+        for alias, name in self._config.inputs:
+            if name not in known and not any(spec.open_names for spec in specs):
+                near = get_close_matches(name, known, n=1)
+                hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(known)) or 'none'}"
+                raise ConfigError(f"--input {alias}={name}: no function has a parameter {name!r}; {hint}")
+            if alias in seen:
+                raise ConfigError(f"--input {alias}={name}: {alias!r} stands for another parameter already")
+            seen.add(alias)
 
     def _made_fetcher(self) -> Fetcher:
         if self._fetcher is None:

@@ -357,3 +357,9 @@ def test_a_policy_that_cannot_be_meant_is_refused_at_start(policy: FetchPolicy) 
     """Before a port opens."""
     with pytest.raises(ConfigError):
         Fetcher(policy)
+
+
+async def test_E054_the_hint_comes_without_roots_too() -> None:
+    """E-054: whoever writes two slashes is told of the third, whether files are allowed or not."""
+    with pytest.raises(EvergreenError, match=r"'path' in it is an authority: a path needs three slashes, file:///path"):
+        await Fetcher(FetchPolicy()).fetch("file://path/to/file/part1", 10, lambda _: None)

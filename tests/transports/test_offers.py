@@ -55,3 +55,17 @@ async def test_a_host_that_cannot_be_is_told_before_a_port_opens():
     """--ref-http."""
     with pytest.raises(ConfigError):
         Offers(Config(ref_http="http://a.org"), driver_of(square), {}).methods()
+
+
+@pytest.mark.parametrize(
+    ("inputs", "text"),
+    [
+        ((("a", "y"),), "no function has a parameter 'y'"),
+        ((("a", "xx"),), "did you mean 'x'"),
+        ((("a", "x"), ("a", "x")), "'a' stands for another parameter already"),
+    ],
+)
+async def test_E075_an_alias_for_nothing_stops_the_start(inputs, text):
+    """A typo is told before a port opens."""
+    with pytest.raises(ConfigError, match=text):
+        Offers(Config(inputs=inputs), driver_of(square), {}).methods()

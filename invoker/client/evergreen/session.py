@@ -176,6 +176,8 @@ class EvergreenSession:
             CallFailed: The session is over.
         """
         self._check()
+        if not isinstance(inputs, Mapping):
+            raise TypeError(f"inputs are a mapping of names to values, not {type(inputs).__name__}: {{'prompt': ...}}")
         if accept and "accept" not in self.extensions:
             raise ValueError("`accept` needs the extension 'accept', which was not asked for or not accepted")
         names = (outputs,) if isinstance(outputs, str) else tuple(outputs)

@@ -318,3 +318,11 @@ async def test_everything_is_written_before_anything_is_read(peer: Peer) -> None
             await node.write(bytes(1 << 19))
         await node.end()
         assert sum([len(piece) async for piece in answer]) == 48 << 20
+
+
+async def test_inputs_without_names_are_refused(peer: Peer) -> None:
+    """A bare value where a mapping belongs is told at once, and the session goes on."""
+    async with EvergreenSession(peer.target) as session:
+        with pytest.raises(TypeError, match="inputs are a mapping of names to values, not str"):
+            session.act("ECHO", "Hello")  # type: ignore[arg-type]
+        assert await session.act("ECHO", {"prompt": "Hello"}).text() == "Hello"
