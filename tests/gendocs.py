@@ -97,6 +97,10 @@ def errors_page() -> Iterator[str]:
             status = "the author's choice" if chosen else f"`{one.status.name}`"
             rows.append((f"`{name}`", status, "-" if chosen else f"`{one.prefix}`", _first_sentence(one.__doc__)))
     yield from table(("error", "status", "begins with", "when"), rows)
+    yield from (
+        "",
+        "Evergreen sessions end with words of their own for the same: [table 0.1](evergreen.md) of their catalogue.",
+    )
     yield from ("", "Errors that end the process before a port opens:", "")
     rows = []
     for name in _in_order_of_definition(errors):
