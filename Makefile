@@ -6,6 +6,9 @@ FUZZ_SECONDS ?= 60
 VENV ?= .venv
 TESTS ?=
 
+# On protobuf 6 everything but the tests of the conformance suite itself, which is judged once, by `make conformance`.
+PB6_TESTS := --ignore tests/conformance
+
 # A few seconds of what `make fuzz` and `make simulate` do at length.
 EXTRAS := $(if $(wildcard tests/fuzz*),fuzz-short) $(if $(wildcard tests/simulate*),simulate)
 
@@ -41,7 +44,7 @@ test: $(DEV) ## run the tests: make test TESTS="tests/core -k order"
 	$(BIN)/python -m pytest $(TESTS)
 
 test-protobuf6: $(PB6) ## run the tests on the newest protobuf 6
-	.venv-pb6/bin/python -m pytest --quiet $(TESTS)
+	.venv-pb6/bin/python -m pytest --quiet $(or $(TESTS),$(PB6_TESTS))
 
 check: fmt-check lint types imports proto-check docs-check trace test test-protobuf6 conformance $(EXTRAS) ## all that CI asks for
 
