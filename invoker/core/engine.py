@@ -154,7 +154,16 @@ class Engine:
             deadline=deadline,
             configs=command.configs,
         )
-        return Invocation(number, command.id, function, context, inputs=inputs, outputs=outputs, budget=budget)
+        return Invocation(
+            number,
+            command.id,
+            function,
+            context,
+            inputs=inputs,
+            outputs=outputs,
+            budget=budget,
+            drops_unlisted=command.by_value and spec.open_outputs,
+        )
 
     def _registry_for(self, function: Function) -> Registry:
         """The shared codecs, plus raw bytes for media types that only this function declares."""

@@ -37,6 +37,7 @@ class Invocation:
         context: What the function sees of its invocation.
         error: Why it finished; None while open and after a normal end.
         is_finished: Whether the ending has come.
+        drops_unlisted: Whether values for outputs that the caller did not name are dropped; else they are an error.
         generators: How many iterators the body gave; 0 until it has given them.
         bytes_in: Payload bytes fed so far.
         bytes_out: Payload bytes emitted so far.
@@ -47,6 +48,7 @@ class Invocation:
         "bytes_in",
         "bytes_out",
         "context",
+        "drops_unlisted",
         "error",
         "function",
         "generators",
@@ -68,6 +70,7 @@ class Invocation:
         inputs: Sequence[InputStream],
         outputs: MutableSequence[OutputStream | UnwantedOutput],
         budget: Budget,
+        drops_unlisted: bool = False,
     ) -> None:
         self.id = id
         self.key = key
@@ -76,6 +79,7 @@ class Invocation:
         self.inputs = inputs
         self.outputs = outputs
         self.budget = budget
+        self.drops_unlisted = drops_unlisted
         self.error: InvocationError | None = None
         self.is_finished = False
         self.generators = 0
@@ -152,12 +156,19 @@ class Invocation:
         if type(value) is Output:
             return self._encode_addressed(index, value)
         if index >= len(self.outputs):
+            if self.drops_unlisted:
+                raise Discarded
             # callers index a list with it, so it must never leave the house.
             raise EncodeError(f"the function produced for output #{index}, but has {len(self.outputs)} output(s)")
         return index, self.outputs[index].encode(value)
 
     def _encode_addressed(self, index: int, value: Output) -> tuple[int, Message[bytes]]:
-        target = self.find_output(value.target)
+        try:
+            target = self.find_output(value.target)
+        except EncodeError:
+            if self.drops_unlisted and isinstance(value.target, str):
+                raise Discarded from None  # E-086: an output of any name, which this caller did not list
+            raise
         try:
             return target, self.outputs[target].encode(value.value)
         except StopInvocation:

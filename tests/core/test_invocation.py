@@ -153,6 +153,22 @@ def test_E086_values_for_an_unwanted_output_are_dropped(engine):
     assert not invocation.end_output(1)
 
 
+def test_E086_an_output_of_any_name_that_is_not_listed_is_dropped(engine):
+    """Where the number of outputs is open, only what the caller named is wanted; riff callers are told of a mistake."""
+    invocation = engine.open(Open("a", accepts=("*/*",), output_names=("one",), by_value=True))
+    with pytest.raises(Discarded):
+        invocation.encode(0, Output("other", object()))
+    assert invocation.encode(0, Output("one", "x")) == (0, Message(b"x", media_type="text/plain"))
+    with pytest.raises(EncodeError):
+        invocation.encode(0, Output(3, "x"))
+    none = engine.open(Open("b", accepts=(), by_value=True))
+    for value in ("x", Output("other", "x")):
+        with pytest.raises(Discarded):
+            none.encode(0, value)
+    with pytest.raises(EncodeError):
+        engine.open(Open("c", accepts=("*/*",), output_names=("one",))).encode(0, Output("other", "x"))
+
+
 def test_E119_a_closed_output_stops_the_generator_that_gives_it_alone(invocation):
     """The next value on it raises into its own generator; another's values for it are only dropped."""
     invocation.generators = 2
