@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import gc
 import random
 import time
 
@@ -14,8 +14,7 @@ from functions.text.ngram import EDGE, Ngrams, words
 from invoker import Context, Headers, Message, Status, StatusError
 from invoker.protocols.evergreen.configs import Config
 from invoker.testing import Harness
-
-SLOW = float(os.environ.get("INVOKER_TEST_SLOW", "1"))
+from tests.conftest import SLOW
 
 
 @pytest.fixture(scope="module")
@@ -268,6 +267,12 @@ def test_common_words_are_no_topics(ngrams):
 
 def test_training_takes_little(ngrams):
     """A process that serves it is ready in less than 200 ms more; measured in processor time."""
-    began = time.thread_time()
-    Ngrams.load()
-    assert time.thread_time() - began < 0.2 * SLOW
+    gc.collect()
+    gc.disable()  # what the collector looks at is what other tests have left in this process
+    try:
+        began = time.thread_time()
+        Ngrams.load()
+        took = time.thread_time() - began
+    finally:
+        gc.enable()
+    assert took < 0.2 * SLOW
