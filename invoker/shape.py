@@ -218,3 +218,8 @@ class FunctionSpec:
         fixed = self.inputs[:-1] if self.open_inputs else self.inputs
         spare = {one.name for one in self.optional}
         return tuple(one for one in fixed if one.name not in spare and not one.is_ignored)
+
+    @property
+    def types(self) -> tuple[Any, ...]:
+        """The annotations of its inputs, optional ones among them, and of its outputs."""
+        return tuple(one.type for one in (*self.inputs, *self.optional, *self.outputs))

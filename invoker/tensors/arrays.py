@@ -38,11 +38,9 @@ DTYPES: Final[dict[TensorType, np.dtype[Any]]] = {
     TensorType.FLOAT64: np.dtype("<f8"),
     TensorType.STRING: np.dtype("O"),
 }
-"""The dtype of each type's arrays; that of strings holds objects, since numpy's own drops zeros at their end (G-036)."""
+"""The dtype of each type's arrays; that of strings holds objects, since numpy's own drop zeros at the end (G-036)."""
 
-_TYPES: Final = {(dtype.kind, dtype.itemsize): type_ for type_, dtype in DTYPES.items()} | {
-    ("b", 1): TensorType.UINT8
-}
+_TYPES: Final = {(dtype.kind, dtype.itemsize): type_ for type_, dtype in DTYPES.items()} | {("b", 1): TensorType.UINT8}
 _TEXT_KINDS: Final = "SUOT"
 _PLAIN: Final = (bool, int, float, str, bytes, bytearray, list, tuple)
 
@@ -164,9 +162,9 @@ def _plain_array(value: Any) -> Array:
     array: Array = np.asarray(value)
     if array.dtype.kind in _TEXT_KINDS:
         array = np.array(value, object)
-        wrong = next((one for one in array.reshape(-1).tolist() if not isinstance(one, str | bytes)), None)
-        if wrong is not None:
-            raise ValueError(f"a {type(wrong).__name__} among text, or lists of unequal lengths")
+        for one in array.reshape(-1).tolist():
+            if not isinstance(one, str | bytes):
+                raise ValueError(f"it has to be numbers, or text; there is {type(one).__name__}")
         array.reshape(-1)[:] = [_octets(one, value) for one in array.reshape(-1).tolist()]
     return array
 
@@ -181,7 +179,7 @@ def _array_of(value: Any) -> Array:
         array: Array = np.asarray(value)
         if array.dtype.kind in "SU" and not isinstance(value, np.ndarray | np.generic):
             array = np.array(value, object)
-    except Exception as error:  # noqa: BLE001 - ragged lists, and whatever an author's __array__ raises
+    except Exception as error:
         raise _refused(value, str(error).partition("\n")[0]) from error
     return array
 

@@ -162,7 +162,7 @@ class Layout:
                 tail = bytearray()
                 pieces.append(tail)
             if at > MAX_BYTES:
-                raise GraphPipeError(Code.TOO_LARGE, f"{at} bytes are more than a buffer can have, which is {MAX_BYTES}")
+                raise GraphPipeError(Code.TOO_LARGE, f"{at} bytes are more than a buffer can have")
             _U32_INTO(head, reference, target - reference)
         return Written([piece for piece in pieces if len(piece)], at)
 

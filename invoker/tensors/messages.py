@@ -17,9 +17,9 @@ from invoker.tensors.types import Tensor, spelled
 
 __all__ = [
     "LIMIT_BYTES",
+    "IOMetadata",
     "InferRequest",
     "InferResponse",
-    "IOMetadata",
     "MetadataRequest",
     "MetadataResponse",
     "RemoteError",
