@@ -164,7 +164,8 @@ def _plain_array(value: Any) -> Array:
         array = np.array(value, object)
         for one in array.reshape(-1).tolist():
             if not isinstance(one, str | bytes):
-                raise ValueError(f"it has to be numbers, or text; there is {type(one).__name__}")
+                problem = f"it has to be numbers, or text; there is {type(one).__name__}"
+                raise ValueError(problem)  # noqa: TRY004 - it is the value that is wrong, for all who decode
         array.reshape(-1)[:] = [_octets(one, value) for one in array.reshape(-1).tolist()]
     return array
 

@@ -1,4 +1,4 @@
-"""Errors of the machinery in GraphPipe's words: which of its codes each ending has (docs/reference/graphpipe.md 2.6)."""
+"""Errors of the machinery in GraphPipe's words: which code each ending has (docs/reference/graphpipe.md 2.6)."""
 
 from __future__ import annotations
 
