@@ -177,12 +177,19 @@ def _array_of(value: Any) -> Array:
     if isinstance(value, bytes | bytearray | str):
         return _of_one(value)
     try:
-        array: Array = np.asarray(value)
+        array = _loosely(value)
         if array.dtype.kind in "SU" and not isinstance(value, np.ndarray | np.generic):
             array = np.array(value, object)
     except Exception as error:
         raise _refused(value, str(error).partition("\n")[0]) from error
     return array
+
+
+def _loosely(value: Any) -> Array:
+    try:
+        return np.asarray(value)
+    except UnicodeDecodeError:  # bytes beside text, which numpy would make text of
+        return np.array(value, object)
 
 
 def _of_one(value: bytes | bytearray | str) -> Array:

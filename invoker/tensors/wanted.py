@@ -32,4 +32,5 @@ def array_type(annotation: Any) -> ArrayType | None:
         return None
     scalars = [typing.get_args(one) for one in typing.get_args(annotation) if typing.get_origin(one) is numpy.dtype]
     scalar = scalars[0][0] if scalars and scalars[0] else None
-    return ArrayType(scalar if isinstance(scalar, type) and scalar is not numpy.generic else None)
+    is_said = isinstance(scalar, type) and scalar not in (Any, object, numpy.generic)
+    return ArrayType(scalar if is_said else None)

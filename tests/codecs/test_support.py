@@ -46,7 +46,9 @@ def _clean() -> Iterator[None]:
     custom._replace(before)
 
 
-@pytest.mark.parametrize("type_", [np.ndarray, NDArray[np.float32], NDArray[Any] | None, Annotated[NDArray[np.str_], 1]])
+@pytest.mark.parametrize(
+    "type_", [np.ndarray, NDArray[np.float32], NDArray[Any] | None, Annotated[NDArray[np.str_], 1]]
+)
 def test_arrays_are_decodable(type_: Any) -> None:
     """By codecs of their own, and from lists."""
     assert decodable(type_) is None

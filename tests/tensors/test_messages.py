@@ -104,14 +104,14 @@ def test_G030_names_are_utf8(slot: int) -> None:
     names = raw.open(1)
     raw.link(infer + 4, names)
     raw.link(names + 4, raw.octets(b"na\xffme"))
-    with pytest.raises(GraphPipeError, match="name of an (in|out)put is not UTF-8 from byte 2 on") as caught:
+    with pytest.raises(GraphPipeError, match=r"name of an (in|out)put is not UTF-8 from byte 2 on") as caught:
         read_request(raw.root(root), LIMIT)
     assert caught.value.code is Code.MALFORMED
     assert read_request(request(input_names=(), output_names=("é\0",)), LIMIT).output_names == ("é\0",)
 
 
 @pytest.mark.parametrize("config", [b"", b"{}", b"\0\xff\0", b"x" * 5000])
-def test_G031_config_is_any_bytes(config: bytes) -> None:
+def test_config_is_any_bytes(config: bytes) -> None:
     """It comes as it was sent."""
     found = read_request(request(config=config), LIMIT)
     assert isinstance(found, InferRequest)
@@ -166,13 +166,16 @@ def test_metadata_of_others() -> None:
     """In the order in which they stand."""
     found = read_metadata_response(fixture("go_metadata_response"), LIMIT)
     assert (found.name, found.version, found.server) == ("echo", "1.0.0", "graphpipe-echo")
-    assert [(one.name, one.shape, one.type) for one in found.inputs] == [("images", (-1, 28, 28), 10), ("labels", (-1,), 12)]
+    assert [(one.name, one.shape, one.type) for one in found.inputs] == [
+        ("images", (-1, 28, 28), 10),
+        ("labels", (-1,), 12),
+    ]
     assert [(one.name, one.description) for one in found.outputs] == [("scores", "")]
 
 
 @pytest.mark.parametrize("read", [read_infer_response, read_metadata_response])
 @pytest.mark.parametrize("buffer", [b"", b"Bad gateway", b"\xff" * 100, b"<html></html>"])
-def test_G096_responses_are_checked_too(read: Any, buffer: bytes) -> None:
+def test_responses_are_checked_too(read: Any, buffer: bytes) -> None:
     """A server may be broken, or no server of this protocol."""
     with pytest.raises(GraphPipeError) as caught:
         read(buffer, LIMIT)
@@ -197,7 +200,7 @@ def test_metadata_cannot_be_a_bomb() -> None:
     assert caught.value.code is Code.TOO_LARGE
 
 
-def test_G100_G091_the_listing_has_what_the_buffer_has() -> None:
+def test_the_listing_has_what_the_buffer_has() -> None:
     """One object, two forms; keys as Go spells them, -1 as it is, and the names of types."""
     from invoker.tensors import write_metadata_response
 

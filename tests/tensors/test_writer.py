@@ -103,7 +103,7 @@ def test_an_error_is_aligned() -> None:
         assert all(one % 8 == 0 for one in at)
 
 
-def test_G087_G088_metadata_round_trips() -> None:
+def test_metadata_round_trips() -> None:
     """In order, each with name, shape and type."""
     whole = write_metadata_response(METADATA)
     assert read_metadata_response(whole, LIMIT) == METADATA
