@@ -222,7 +222,8 @@ def test_truth_and_text_come_back() -> None:
 @pytest.mark.parametrize(
     ("value", "scalar", "expected"),
     [([[1, 2]], np.float32, "float32"), ([1.5], np.float16, "float16"), ([1, 2], np.uint8, "uint8"),
-     (3, np.int8, "int8"), ([], np.int32, "int32"), ([True], np.bool_, "bool"), ([1, 2], None, "int64"), (["a"], None, "object"),
+     (3, np.int8, "int8"), ([], np.int32, "int32"), ([True], np.bool_, "bool"), ([1, 2], None, "int64"),
+     (["a"], None, "object"),
      (["a"], np.object_, "object"), (["a"], np.str_, "<U1"), ([1.5], np.floating, "float64")],
 )  # fmt: skip
 def test_lists_become_arrays(value: Any, scalar: type | None, expected: str) -> None:

@@ -45,7 +45,7 @@ SINGLE = to_tensor(np.array([1, 2], "<f4"))
         ("go_empty", InferRequest((to_tensor(np.zeros((0, 3), "f4")),))),
     ],
 )  # fmt: skip
-def test_GT01_GT02_requests_of_others(name: str, expected: object) -> None:
+def test_requests_of_others(name: str, expected: object) -> None:
     """Bytes of the Python and of the Go client: tests/data/graphpipe."""
     assert read_request(fixture(name), LIMIT) == expected
 
