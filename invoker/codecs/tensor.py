@@ -20,7 +20,6 @@ from invoker.mediatypes import MediaType, parse
 from invoker.message import EMPTY, Message
 from invoker.tensors import (
     ITEM_BYTES,
-    LIMIT_BYTES,
     MAX_RANK,
     ArrayType,
     Code,
@@ -37,6 +36,11 @@ from invoker.tensors import (
 __all__ = ["TENSOR", "TensorCodec", "array_wanted", "message_of", "tensor_in"]
 
 TENSOR: Final = "application/vnd.graphpipe.tensor"
+
+_LEAST_BYTES: Final = 1024
+_LIMIT_PER_BYTE: Final = 3
+"""A payload was admitted already; what sharing in it may make us do is bounded by its own size, at twelve times that:
+the shortest strings that one can write take so much memory."""
 
 _RAW_TYPES: Final = {spelled(one).lower(): one for one in TensorType if ITEM_BYTES[one]}
 
@@ -103,22 +107,21 @@ def message_of(tensor: Tensor) -> Message[bytes]:
     return Message(cast("bytes", tensor.data), EMPTY, media_type)  # a view: whoever reads this media type can have it
 
 
-def tensor_in(message: Message[bytes], limit_bytes: int = LIMIT_BYTES) -> Tensor:
+def tensor_in(message: Message[bytes]) -> Tensor:
     """The tensor in a message of this media type, in either form; its numbers are a view on the payload.
 
     Raises:
         GraphPipeError: It is malformed, or no tensor that one can have.
     """
-    return _reader(parse(message.media_type), limit_bytes)(message.payload)
+    return _reader(parse(message.media_type))(message.payload)
 
 
-def _reader(media_type: MediaType, limit_bytes: int = LIMIT_BYTES) -> Callable[[bytes], Tensor]:
+def _reader(media_type: MediaType) -> Callable[[bytes], Tensor]:
     spelling = media_type.param("type")
     if spelling is None:
         if media_type.param("shape") is not None:
             raise GraphPipeError(Code.UNSUPPORTED_TYPE, "the media type has a shape and no type")
-        # The payload was admitted already; what it may make us do is bounded as for one of the usual size.
-        return lambda payload: read_tensor(payload, max(limit_bytes, len(payload)))
+        return lambda payload: read_tensor(payload, _LEAST_BYTES + _LIMIT_PER_BYTE * len(payload))
     type_ = _RAW_TYPES.get(spelling.lower())
     if type_ is None:
         raise GraphPipeError(Code.UNSUPPORTED_TYPE, f"there is no raw form of type {spelling[:40]!r}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import tracemalloc
 from typing import Annotated, Any
 
@@ -196,6 +197,20 @@ def test_no_copy_on_the_way_in_and_one_out() -> None:
         tracemalloc.stop()
     assert np.shares_memory(found, np.frombuffer(message.payload, "u1"))
     assert read_tensor(message.payload, 8 << 20).data.obj is message.payload
+
+
+def test_G025_a_small_payload_does_not_become_large() -> None:
+    """A string that is shared counts each time; short strings of a good tensor are no bomb."""
+    shared = bytearray(wire(["x" * 10_000, *["y"] * 99]))
+    first = shared.index(struct.pack("<2I", 100, 400)) + 4  # a hundred references follow their number
+    for index in range(1, 100):
+        at = first + 4 * index
+        target = first + int.from_bytes(shared[first : first + 4], "little")
+        shared[at : at + 4] = (target - at).to_bytes(4, "little")
+    with pytest.raises(DecodeError, match="more than"):
+        decode(TENSOR, bytes(shared), np.ndarray, REGISTRY)
+    for count in (1, 2, 1000):
+        assert decode(TENSOR, wire([""] * count), np.ndarray, REGISTRY).tolist() == [b""] * count
 
 
 @PATIENT
