@@ -64,6 +64,11 @@ class Totals:
         self._most = _DECODED_PER_LIMIT * limit_bytes
         self._decoded = self._names = self._strings = self._tensors = 0
 
+    @property
+    def room(self) -> int:
+        """Bytes that may still be decoded."""
+        return self._most - self._decoded
+
     def tensors(self, count: int) -> None:
         """Count tensors, or descriptions of some."""
         self._tensors += count
@@ -136,7 +141,7 @@ class Flat:
         distance: int = _U32(self.raw, position)[0]
         target = position + distance
         if distance == 0 or target + 4 > self.size:
-            raise malformed(f"the reference at {position} leads to {target}, and the buffer has {self.size} bytes")
+            raise self._astray(position, distance)
         return target
 
     def vector(self, position: int, item_bytes: int) -> tuple[int, int]:
@@ -176,7 +181,7 @@ class Flat:
         for distance in struct.unpack_from(f"<{count}I", self.raw, position):
             target = position + distance
             if distance == 0 or target > size:
-                raise malformed(f"the reference at {position} leads to {target}, and the buffer has {self.size} bytes")
+                raise self._astray(position, distance)
             found.append(target)
             position += 4
         return found
@@ -191,16 +196,27 @@ class Flat:
         """
         totals.strings(count)
         totals.decoded(count * STRING_COST)
-        raw, source, size = self.raw, self._source, self.size
-        found = []
-        for target in self.references(position, count):
-            start = target + 4
-            end = start + _U32(raw, target)[0]
+        raw, source, size, room = self.raw, self._source, self.size, totals.room
+        found, decoded = [], 0
+        for distance in struct.unpack_from(f"<{count}I", raw, position):
+            start = position + distance + 4
+            if distance == 0 or start > size:
+                raise self._astray(position, distance)
+            length = _U32(raw, start - 4)[0]
+            end = start + length
             if end > size:
-                raise malformed(f"the string at {target} has {end - start} bytes, more than there is room for")
-            totals.decoded(end - start)
+                raise malformed(f"the string at {start - 4} has {length} bytes, more than there is room for")
+            decoded += length
+            if decoded > room:
+                break  # refused below
             found.append(bytes(source[start:end]))
+            position += 4
+        totals.decoded(decoded)
         return found
+
+    def _astray(self, position: int, distance: int) -> GraphPipeError:
+        to = position + distance
+        return malformed(f"the reference at {position} leads to {to}, and the buffer has {self.size} bytes")
 
 
 class Table:
