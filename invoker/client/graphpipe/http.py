@@ -55,7 +55,7 @@ class HttpLink:
     @property
     def is_usable(self) -> bool:
         """Whether the connection is kept, and nothing came since."""
-        sock = self._connection and self._connection.sock
+        sock = self._sock()
         return self._is_idle and sock is not None and is_quiet(sock)
 
     def ask(self, written: Written) -> Reply:
@@ -77,7 +77,7 @@ class HttpLink:
     def abort(self) -> None:
         """Cut the connection."""
         self._is_cut = True
-        sock = self._connection and self._connection.sock
+        sock = self._sock()
         if sock is not None:
             with contextlib.suppress(OSError):
                 socket.socket.shutdown(sock, socket.SHUT_RDWR)  # that of TLS changes what another thread is using
@@ -88,6 +88,10 @@ class HttpLink:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
+
+    def _sock(self) -> socket.socket | None:
+        connection = self._connection
+        return None if connection is None else connection.sock
 
     def _connect(self) -> http.client.HTTPConnection:
         address = self._address
@@ -109,9 +113,8 @@ class HttpLink:
 
     def _send(self, connection: http.client.HTTPConnection, written: Written) -> bool:
         """Send all of it; false when the server closed before, which may have said why."""
-        connection.putrequest(
-            "POST", self._address.target, skip_host="host" in self._headers, skip_accept_encoding=True
-        )
+        skip_host = "host" in self._headers
+        connection.putrequest("POST", self._address.target, skip_host=skip_host, skip_accept_encoding=True)
         for name, value in self._headers.items():
             connection.putheader(name, value)
         connection.putheader("content-length", str(written.size))

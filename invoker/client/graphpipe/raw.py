@@ -43,12 +43,7 @@ class RawLink:
         self._is_idle = False
         try:
             is_whole = _send(sock, written)
-            (length,) = _LENGTH.unpack(_receive(sock, _LENGTH.size))
-            if length == 0:
-                raise GraphPipeError(Code.MALFORMED, "the answer has no bytes")
-            if length > self._limit_bytes:
-                raise too_large(length, self._limit_bytes)
-            reply = Reply(_receive(sock, length))
+            reply = Reply(_receive(sock, self._length(sock)))
         except BaseException as error:
             self.close()
             if isinstance(error, OSError):
@@ -70,6 +65,14 @@ class RawLink:
         sock, self._sock = self._sock, None
         if sock is not None:
             sock.close()
+
+    def _length(self, sock: socket.socket) -> int:
+        length: int = _LENGTH.unpack(_receive(sock, _LENGTH.size))[0]
+        if length == 0:
+            raise GraphPipeError(Code.MALFORMED, "the answer has no bytes")
+        if length > self._limit_bytes:
+            raise too_large(length, self._limit_bytes)
+        return length
 
     def _connect(self) -> socket.socket:
         try:

@@ -92,12 +92,12 @@ def get_output_names(uri: str) -> list[str]:
 
 
 def get_input_types(uri: str) -> list[np.dtype[Any] | None]:
-    """dtypes of the inputs; None where nothing is known."""
+    """Types of the elements of inputs; None where nothing is known."""
     return [_dtype(one) for one in metadata(uri).response.inputs]
 
 
 def get_output_types(uri: str) -> list[np.dtype[Any] | None]:
-    """dtypes of the outputs; None where nothing is known."""
+    """Types of the elements of outputs; None where nothing is known."""
     return [_dtype(one) for one in metadata(uri).response.outputs]
 
 
