@@ -1,4 +1,4 @@
-"""Call functions of others: `RiffClient` any riff invoker, `EvergreenSession` any Evergreen server, `GraphPipe` any model.
+"""Call functions of others: `RiffClient` riff invokers, `EvergreenSession` Evergreen servers, `GraphPipe` models.
 
 `SyncRiffClient` and `SyncEvergreenSession` are for code without a loop, `AsyncGraphPipe` for code on one.
 """

@@ -61,7 +61,7 @@ def test_G094_names_are_counted_before_anything_is_sent() -> None:
 
 def test_a_value_that_is_no_tensor_is_named() -> None:
     """By its name, or its number."""
-    with pytest.raises(ValueError, match="input 'phase': .*complex128 has no type"):
+    with pytest.raises(ValueError, match=r"input 'phase': .*complex128 has no type"):
         request_of({"size": 1, "phase": 1j})
     with pytest.raises(ValueError, match="input #1: "):
         request_of(1, [[1], [2, 3]])
