@@ -72,6 +72,8 @@ class HttpLink:
             if isinstance(error, OSError | http.client.HTTPException):
                 raise lost(error, f"{self._address} gave no answer") from error
             raise
+        if not self._is_idle:
+            self.close()
         return reply
 
     def abort(self) -> None:
@@ -97,13 +99,9 @@ class HttpLink:
         address = self._address
         host = "localhost" if address.socket else address.host
         made = http.client.HTTPConnection(host, address.port or None, timeout=self._timeout_s)
+        made.auto_open = 0  # it would connect anew by itself, in the clear
         try:
-            plain = connected(address, self._timeout_s)
-            try:
-                made.sock = self._tls.wrap_socket(plain, server_hostname=host) if self._tls else plain
-            except BaseException:
-                plain.close()
-                raise
+            made.sock = connected(address, self._timeout_s, self._tls)
         except OSError as error:
             raise NotReached(f"{address} cannot be reached: {error}") from error
         if self._is_cut:

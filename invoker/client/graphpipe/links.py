@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import select
 import socket
+import ssl
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -110,24 +111,25 @@ class Links:
             link.close()
 
 
-def connected(address: Address, timeout_s: float) -> socket.socket:
-    """A connection without TLS; every wait on it is limited.
+def connected(address: Address, timeout_s: float, tls: ssl.SSLContext | None = None) -> socket.socket:
+    """A connection; every wait on it is limited.
+
+    Args:
+        address: Of the server.
+        timeout_s: For each wait.
+        tls: Secures it; None: it stays plain.
 
     Raises:
-        OSError: There is none.
+        OSError: There is none, or it cannot be secured.
     """
-    if not address.socket:
-        made = socket.create_connection((address.host, address.port), timeout_s)
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # a request is several writes
-        return made
-    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    plain = _plain(address, timeout_s)
+    if tls is None:
+        return plain
     try:
-        made.settimeout(timeout_s)
-        made.connect(address.socket)
+        return tls.wrap_socket(plain, server_hostname=address.host or None)
     except BaseException:
-        made.close()
+        plain.close()
         raise
-    return made
 
 
 def is_quiet(sock: socket.socket) -> bool:
@@ -143,3 +145,18 @@ def is_quiet(sock: socket.socket) -> bool:
 def too_large(size: int | str, limit_bytes: int, status: int | None = None) -> GraphPipeError:
     """The answer is refused by its size (G-096)."""
     return GraphPipeError(Code.TOO_LARGE, f"the answer has {size} bytes, the limit is {limit_bytes}", status)
+
+
+def _plain(address: Address, timeout_s: float) -> socket.socket:
+    if not address.socket:
+        made = socket.create_connection((address.host, address.port), timeout_s)
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # a request is several writes
+        return made
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        made.settimeout(timeout_s)
+        made.connect(address.socket)
+    except BaseException:
+        made.close()
+        raise
+    return made

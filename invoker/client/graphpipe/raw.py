@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import ssl
 import struct
 
 from invoker.client.graphpipe.addresses import Address
@@ -23,12 +24,21 @@ class RawLink:
         address: Without a ``target``.
         timeout_s: How long each wait may take: for the connection, for sending, for each part of the answer.
         limit_bytes: Larger answers are refused by their length.
+        tls: Secures a TCP connection; None: it stays plain.
     """
 
-    def __init__(self, address: Address, *, timeout_s: float = 60.0, limit_bytes: int = LIMIT_BYTES) -> None:
+    def __init__(
+        self,
+        address: Address,
+        *,
+        timeout_s: float = 60.0,
+        limit_bytes: int = LIMIT_BYTES,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         self._address = address
         self._timeout_s = timeout_s
         self._limit_bytes = limit_bytes
+        self._tls = None if address.socket else tls
         self._sock: socket.socket | None = None
         self._is_idle = self._is_cut = False
 
@@ -50,6 +60,8 @@ class RawLink:
                 raise lost(error, f"{self._address} gave no answer") from error
             raise
         self._is_idle = is_whole
+        if not is_whole:
+            self.close()
         return reply
 
     def abort(self) -> None:
@@ -57,7 +69,7 @@ class RawLink:
         self._is_cut = True
         if (sock := self._sock) is not None:
             with contextlib.suppress(OSError):
-                sock.shutdown(socket.SHUT_RDWR)
+                socket.socket.shutdown(sock, socket.SHUT_RDWR)  # that of TLS changes what another thread is using
 
     def close(self) -> None:
         """Close it."""
@@ -76,7 +88,7 @@ class RawLink:
 
     def _connect(self) -> socket.socket:
         try:
-            made = connected(self._address, self._timeout_s)
+            made = connected(self._address, self._timeout_s, self._tls)
         except OSError as error:
             raise NotReached(f"{self._address} cannot be reached: {error}") from error
         if self._is_cut:

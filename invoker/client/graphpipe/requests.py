@@ -44,7 +44,7 @@ class Settings:
         timeout_s: How long each wait may take: for the connection, for sending, for each part of the answer.
         limit_bytes: Larger answers are refused (G-096).
         headers: Of each HTTP request.
-        tls: For https; None: the authorities of this machine are trusted.
+        tls: For https, where None trusts the authorities of this machine; for tcp, where None is plain text.
         scalar_as_vector: Send scalars with the shape [1], for servers that refuse those without a shape (G-039).
     """
 
@@ -67,10 +67,10 @@ class Server:
         self.settings = settings
 
         def make() -> Link:
-            timeout_s, limit_bytes = settings.timeout_s, settings.limit_bytes
+            timeout_s, limit_bytes, tls = settings.timeout_s, settings.limit_bytes, settings.tls
             if not address.is_http:
-                return RawLink(address, timeout_s=timeout_s, limit_bytes=limit_bytes)
-            headers, tls = settings.headers, settings.tls
+                return RawLink(address, timeout_s=timeout_s, limit_bytes=limit_bytes, tls=tls)
+            headers = settings.headers
             return HttpLink(address, timeout_s=timeout_s, limit_bytes=limit_bytes, headers=headers, tls=tls)
 
         self.links = Links(make)

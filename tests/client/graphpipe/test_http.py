@@ -83,7 +83,10 @@ def test_G111_a_body_ends_in_many_ways(asked, answer: Answer) -> None:
         link = asked(peer.http)
         reply = link.ask(REQUEST)
         assert (bytes(reply.body), reply.status) == (b"answer", 200)
-        assert link.is_usable is (b"chunked" in answer.raw or b"100" in answer.raw)
+        is_kept = b"chunked" in answer.raw or b"100" in answer.raw
+        assert link.is_usable is is_kept
+        assert bytes(link.ask(REQUEST).body) == b"answer"
+        assert peer.connections == (1 if is_kept else 2)
 
 
 def test_GT57_an_answer_that_is_cut_short_is_no_answer(asked) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ssl
 import struct
 
 import pytest
+import trustme
 
 from invoker.client.graphpipe.addresses import parse
 from invoker.client.graphpipe.failure import GraphPipeError, NotReached
@@ -64,6 +66,22 @@ def test_GT50_lengths_that_cannot_be_are_refused(linked, length: int, code: Code
             link.ask(REQUEST)
         assert not link.is_usable
     assert (refused.value.code, refused.value.http_status) == (code, None)
+
+
+def test_a_plain_connection_may_be_secured(linked) -> None:
+    """With a context that trusts the server, and with no other."""
+    authority = trustme.CA()
+    theirs = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(theirs)
+    ours = ssl.create_default_context()
+    with serving(frame(b"secret"), is_raw=True, tls=theirs) as peer:
+        url = f"tcp://{peer.address}"
+        with pytest.raises(NotReached, match="certificate"):
+            linked(url, tls=ours).ask(REQUEST)
+        authority.configure_trust(ours)
+        link = linked(url, tls=ours)
+        assert link.ask(REQUEST).body == b"secret"
+        link.close()
 
 
 def test_G112_a_reset_is_an_error_without_a_code(linked) -> None:
