@@ -10,6 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from invoker import Message
+from invoker.tensors import write_tensor
+from invoker.tensors.arrays import to_tensor
 from invoker.testing import Harness
 
 ROOT = Path(__file__).parent.parent
@@ -69,7 +72,7 @@ def test_every_type_of_the_table_is_taken() -> None:
             return str(x.dtype)
 
         taken.__annotations__ = {"x": kind, "return": str}
-        value = _value(annotation)
+        value = Message(bytes(write_tensor(to_tensor(_value(annotation)))), media_type=TENSOR)
         assert Harness(taken).run([value], accept="text/plain") == [_dtype(annotation)], annotation
 
 
