@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from invoker.client.graphpipe.addresses import parse
@@ -14,7 +14,6 @@ from invoker.client.graphpipe.failure import GraphPipeError
 from invoker.client.graphpipe.http import HttpLink
 from invoker.client.graphpipe.links import Link, Links, Reply
 from invoker.client.graphpipe.raw import RawLink
-from invoker.message import EMPTY
 from invoker.tensors import LIMIT_BYTES, METADATA_REQUEST, InferRequest, Tensor, Written, write_request
 from invoker.tensors import GraphPipeError as Unfit
 
@@ -50,7 +49,7 @@ class Settings:
 
     timeout_s: float = 60.0
     limit_bytes: int = LIMIT_BYTES
-    headers: Mapping[str, str] = EMPTY
+    headers: Mapping[str, str] = field(default_factory=dict)
     tls: ssl.SSLContext | None = None
     scalar_as_vector: bool = False
 

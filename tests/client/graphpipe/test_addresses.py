@@ -31,7 +31,7 @@ def test_G097_schemes_of_urls(url: str, address: Address) -> None:
 @pytest.mark.parametrize(
     ("url", "why"),
     [
-        ("127.0.0.1:80", "scheme"),
+        ("127.0.0.1:80", "begin with http"),
         ("ftp://h", "the scheme is 'ftp', not http"),
         ("", "begin with"),
         ("http://", "no host"),

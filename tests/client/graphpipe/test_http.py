@@ -94,7 +94,7 @@ def test_GT57_an_answer_that_is_cut_short_is_no_answer(asked) -> None:
     for raw in (
         b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nansw",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nansw",
-        b"HTTP/1.1 200 O",
+        b"HTTP/1.1 2",
         b"nonsense\r\n\r\n",
         b"",
     ):
