@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from invoker.testing import Harness
-from tests.test_howto_tensors import TENSOR, blocks
+from tests.test_howto_tensors import TENSOR, blocks, sent
 
 pytest.importorskip("onnx", reason="takes `pip install onnx onnxruntime`")
 pytest.importorskip("onnxruntime", reason="takes `pip install onnx onnxruntime`")
@@ -60,7 +60,7 @@ def page(tmp_path, monkeypatch):
 def test_the_model_is_asked(page, rows: int) -> None:
     """Batches of any size, in Float32."""
     x = np.random.default_rng(rows).normal(size=(rows, 4)).astype(np.float32)
-    (found,) = Harness(page.predict).run([x], accept=TENSOR)
+    (found,) = Harness(page.predict).run([sent(x)], accept=TENSOR)
     assert (found.dtype, found.shape) == (np.float32, (rows, 3))
     assert np.allclose(found, x @ WEIGHTS + BIAS, atol=1e-6)
 
@@ -69,7 +69,7 @@ def test_the_model_is_asked(page, rows: int) -> None:
 def test_several_outputs_are_one_run(page) -> None:
     """Both, where both are wanted."""
     x = np.float32([[1, 0, 0, 0], [0, 0, 0, 1]])
-    result = Harness(page.explain).invoke([x], accept=(TENSOR, TENSOR))
+    result = Harness(page.explain).invoke([sent(x)], accept=(TENSOR, TENSOR))
     assert result.error is None
     assert np.allclose(result.values(0)[0], x @ WEIGHTS + BIAS, atol=1e-6)
     assert result.values(1)[0].tolist() == (x @ WEIGHTS + BIAS).argmax(1).tolist()
