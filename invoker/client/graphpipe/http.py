@@ -50,18 +50,21 @@ class HttpLink:
         self._headers = _HEADERS | {name.lower(): value for name, value in headers.items()}
         self._tls = (tls or ssl.create_default_context()) if address.is_tls else None
         self._connection: http.client.HTTPConnection | None = None
+        self._sock: socket.socket | None = None  # the connection forgets its own once it knows that it will be closed
         self._is_idle = self._is_cut = False
 
     @property
     def is_usable(self) -> bool:
         """Whether the connection is kept, and nothing came since."""
-        sock = self._sock()
-        return self._is_idle and sock is not None and is_quiet(sock)
+        return self._is_idle and self._sock is not None and is_quiet(self._sock)
 
     def ask(self, written: Written) -> Reply:
         """Post a request and wait for what comes back."""
         connection = self._connection = self._connection or self._connect()
         self._is_idle = False
+        if self._is_cut:
+            self.close()
+            raise NotReached(f"{self._address} is not wanted any more")
         try:
             is_whole = self._send(connection, written)
             with connection.getresponse() as response:
@@ -74,13 +77,14 @@ class HttpLink:
             raise
         if not self._is_idle:
             self.close()
+        if self._is_cut:  # a body that ends with the connection looks whole
+            raise lost(ConnectionAbortedError("it was cut"), f"{self._address} gave no answer")
         return reply
 
     def abort(self) -> None:
         """Cut the connection."""
         self._is_cut = True
-        sock = self._sock()
-        if sock is not None:
+        if (sock := self._sock) is not None:
             with contextlib.suppress(OSError):
                 socket.socket.shutdown(sock, socket.SHUT_RDWR)  # that of TLS changes what another thread is using
 
@@ -88,12 +92,9 @@ class HttpLink:
         """Close it."""
         self._is_idle = False
         connection, self._connection = self._connection, None
+        self._sock = None
         if connection is not None:
             connection.close()
-
-    def _sock(self) -> socket.socket | None:
-        connection = self._connection
-        return None if connection is None else connection.sock
 
     def _connect(self) -> http.client.HTTPConnection:
         address = self._address
@@ -101,12 +102,9 @@ class HttpLink:
         made = http.client.HTTPConnection(host, address.port or None, timeout=self._timeout_s)
         made.auto_open = 0  # it would connect anew by itself, in the clear
         try:
-            made.sock = connected(address, self._timeout_s, self._tls)
+            made.sock = self._sock = connected(address, self._timeout_s, self._tls)
         except OSError as error:
             raise NotReached(f"{address} cannot be reached: {error}") from error
-        if self._is_cut:
-            made.close()
-            raise NotReached(f"{address} is not wanted any more")
         return made
 
     def _send(self, connection: http.client.HTTPConnection, written: Written) -> bool:

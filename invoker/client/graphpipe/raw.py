@@ -51,6 +51,9 @@ class RawLink:
         """Send a request and wait for what comes back."""
         sock = self._sock = self._sock or self._connect()
         self._is_idle = False
+        if self._is_cut:
+            self.close()
+            raise NotReached(f"{self._address} is not wanted any more")
         try:
             is_whole = _send(sock, written)
             reply = Reply(_receive(sock, self._length(sock)))
@@ -88,13 +91,9 @@ class RawLink:
 
     def _connect(self) -> socket.socket:
         try:
-            made = connected(self._address, self._timeout_s, self._tls)
+            return connected(self._address, self._timeout_s, self._tls)
         except OSError as error:
             raise NotReached(f"{self._address} cannot be reached: {error}") from error
-        if self._is_cut:
-            made.close()
-            raise NotReached(f"{self._address} is not wanted any more")
-        return made
 
 
 def _send(sock: socket.socket, written: Written) -> bool:
