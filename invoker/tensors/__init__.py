@@ -18,6 +18,7 @@ from invoker.tensors.messages import (
     read_metadata_response,
     read_request,
 )
+from invoker.tensors.shapes import ANY_SIZE, Declared, described, misfit, numeric, shape_of, written
 from invoker.tensors.tables import read_tensor
 from invoker.tensors.types import ITEM_BYTES, MAX_RANK, Tensor, TensorType, count_of, spelled
 from invoker.tensors.wanted import ArrayType, array_type
@@ -31,6 +32,7 @@ from invoker.tensors.writer import (
 )
 
 __all__ = [
+    "ANY_SIZE",
     "ITEM_BYTES",
     "LIMIT_BYTES",
     "MAX_BYTES",
@@ -39,6 +41,7 @@ __all__ = [
     "METADATA_REQUEST",
     "ArrayType",
     "Code",
+    "Declared",
     "GraphPipeError",
     "IOMetadata",
     "InferRequest",
@@ -51,16 +54,21 @@ __all__ = [
     "Written",
     "array_type",
     "count_of",
+    "described",
     "http_status",
     "listing",
+    "misfit",
+    "numeric",
     "read_infer_response",
     "read_metadata_response",
     "read_request",
     "read_tensor",
+    "shape_of",
     "spelled",
     "write_error_response",
     "write_infer_response",
     "write_metadata_response",
     "write_request",
     "write_tensor",
+    "written",
 ]

@@ -20,7 +20,7 @@ from invoker.tensors.errors import Code, GraphPipeError
 from invoker.tensors.types import MAX_RANK, Tensor, TensorType, spelled
 from invoker.tensors.wanted import ArrayType
 
-__all__ = ["DTYPES", "Array", "fitted", "from_plain", "is_takeable", "to_array", "to_tensor", "type_of"]
+__all__ = ["DTYPES", "Array", "fitted", "from_plain", "is_takeable", "taken_types", "to_array", "to_tensor", "type_of"]
 
 Array: TypeAlias = NDArray[Any]
 
@@ -111,6 +111,17 @@ def type_of(dtype: Any) -> TensorType:
     if one.kind in _TEXT_KINDS:
         return TensorType.STRING
     return _TYPES.get((one.kind, one.itemsize), TensorType.NULL)
+
+
+def taken_types(scalar: type) -> frozenset[TensorType]:
+    """Types of tensors whose elements become this class, several if it is abstract; what `fitted` takes."""
+    if issubclass(scalar, np.bool_ | bool):
+        return frozenset({TensorType.UINT8})
+    if issubclass(scalar, np.str_ | str | np.bytes_ | bytes):
+        return frozenset({TensorType.STRING})
+    if scalar in (np.number, np.integer, np.signedinteger, np.unsignedinteger, np.inexact, np.floating):
+        return frozenset(type_ for type_, dtype in DTYPES.items() if np.issubdtype(dtype, scalar))
+    return frozenset({type_of(scalar)}) - {TensorType.NULL}
 
 
 def is_takeable(cls: type) -> bool:

@@ -21,7 +21,15 @@ from invoker.errors import (
 )
 from invoker.tensors import Code, GraphPipeError
 
-__all__ = ["translated"]
+__all__ = ["ConfigRefused", "translated"]
+
+
+class ConfigRefused(GraphPipeError, ValueError):
+    """The config of a request is not what its function takes (E17)."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(Code.CONFIG, detail)
+
 
 # The first class that fits decides.
 _BY_CLASS: Final[tuple[tuple[type[InvocationError], Code], ...]] = (
