@@ -185,6 +185,7 @@ class FunctionSpec:
         open_outputs: The number of outputs is what the caller says.
         any_output: With ``open_outputs``, what each output is like.
         concurrency: How many calls of an async request/reply function may overlap within one invocation.
+        rows: Where a protocol has batches, their rows are its values, one by one.
         hooks: Start, stop and ready hooks.
         optional: Parameters with a default that may be inputs if a caller names them; some may be among ``inputs``.
         open_names: Any name may be an input; those that are no parameter's go to ``**kwargs``.
@@ -202,6 +203,7 @@ class FunctionSpec:
     open_outputs: bool = False
     any_output: StreamSpec = StreamSpec("out", object)
     concurrency: int = 1
+    rows: bool = False
     hooks: HookSpec = HookSpec()
     optional: tuple[StreamSpec, ...] = ()
     open_names: bool = False

@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, TypeVar
 
 from invoker import __version__
@@ -23,7 +24,7 @@ from invoker.message import EMPTY, Headers
 from invoker.protocols.graphpipe.answer import Answer, Response, refusal
 from invoker.protocols.graphpipe.errors import translated
 from invoker.protocols.graphpipe.model import Model
-from invoker.protocols.graphpipe.session import GraphPipeSession, Prepared, prepare
+from invoker.protocols.graphpipe.session import GraphPipeSession, Prepared, Row, prepare
 from invoker.tensors import LIMIT_BYTES
 
 __all__ = ["GraphPipeSettings", "Inferences", "off_loop"]
@@ -133,16 +134,15 @@ class Inferences:
 
 
 class _Channel:
-    """One request, and what it is answered with."""
+    """One request, row by row if its function wants that, and what it is answered with."""
 
     def __init__(self, prepared: Prepared) -> None:
         self.answer: Answer | Response | None = None
-        self._prepared: Prepared | None = prepared
+        self._frames: Iterator[Prepared | Row] = chain((prepared,), map(Row, range(prepared.rows or 0)))
 
-    async def read(self) -> Prepared | None:
-        """The request, then None."""
-        prepared, self._prepared = self._prepared, None
-        return prepared
+    async def read(self) -> Prepared | Row | None:
+        """The request, its rows, then None; the pump pauses between them as the function takes them."""
+        return next(self._frames, None)
 
     async def accepted(self) -> None:
         """Nothing can be told before the function has ended."""

@@ -16,6 +16,7 @@ from invoker.message import Message
 from invoker.protocols.graphpipe.binding import fitting
 from invoker.protocols.graphpipe.model import Port
 from invoker.protocols.graphpipe.plain import tensor_of
+from invoker.protocols.graphpipe.rows import no_rows, stacked
 from invoker.tensors import (
     Code,
     GraphPipeError,
@@ -54,11 +55,13 @@ class Answer(msgspec.Struct, frozen=True):
         ports: The wanted outputs, in the order of the request.
         messages: Of each of them.
         known: Sizes by their declared names, as the inputs have them.
+        rows: How many each output has to have, one a message (G-073); None: a message is a whole tensor.
     """
 
     ports: tuple[Port, ...]
     messages: tuple[tuple[Message[bytes], ...], ...]
     known: dict[str, int]
+    rows: int | None = None
 
     @property
     def size(self) -> int:
@@ -71,7 +74,7 @@ class Answer(msgspec.Struct, frozen=True):
         try:
             for port, messages in zip(self.ports, self.messages, strict=True):
                 if port.own not in made:  # G-057: a name may repeat
-                    made[port.own] = _tensor(port, messages, known)
+                    made[port.own] = _tensor(port, messages, known, self.rows)
             return response_of(write_infer_response([made[port.own] for port in self.ports]))
         except GraphPipeError as error:
             return refusal(error)
@@ -88,8 +91,14 @@ def refusal(error: GraphPipeError) -> Response:
     return Response((buffer,), len(buffer), error)
 
 
-def _tensor(port: Port, messages: Sequence[Message[bytes]], known: dict[str, int]) -> Tensor:
+def _tensor(port: Port, messages: Sequence[Message[bytes]], known: dict[str, int], rows: int | None) -> Tensor:
     where = f"output '{port.name}'"
+    if rows is not None:
+        if len(messages) != rows:
+            raise GraphPipeError(Code.BAD_OUTPUT, f"{where} has {len(messages)} rows, and the inputs have {rows}")
+        tensor = stacked([_read(message, where) for message in messages], where) if rows else no_rows(port)
+        fitting(port, tensor, where, known, codes=(Code.BAD_OUTPUT, Code.BAD_OUTPUT))
+        return tensor
     if not messages:
         raise GraphPipeError(Code.BAD_OUTPUT, f"the function gave nothing for {where}")
     tensors = [_read(message, where) for message in messages]

@@ -97,6 +97,7 @@ class Model:
     Attributes:
         inputs: In declared order, optional ones last.
         outputs: In declared order.
+        rows: Whether it is fed batches row by row; annotations are of one row then, metadata of the batch (G-073).
 
     Raises:
         SpecError: An annotation declares a shape that is none.
@@ -109,6 +110,7 @@ class Model:
         several = [one for one in spec.inputs if not one.is_ignored]
         if not spec.open_inputs:  # which are by position, so that no spare one can be among them
             several += [one for one in spec.optional if all(one.name != other.name for other in several)]
+        self.rows = spec.rows
         self.inputs = tuple(
             _port(
                 spec,
@@ -181,23 +183,28 @@ def _port(
     )
     if len(arrays) == 1 and len(members(stream.type)) == 1:
         where = f"{'output' if is_output else 'input'} '{stream.name}' of '{spec.name}'"
-        return _of_array(made, arrays[0], where)
+        return _of_array(made, arrays[0], where, is_rows=spec.rows)
     kinds = members(stream.type)
     if len(kinds) == 1 and kinds[0] is bool:
         types = frozenset({TensorType.UINT8})
-        return msgspec.structs.replace(made, type=TensorType.UINT8, types=types, is_single=True, is_truth=True)
+        return msgspec.structs.replace(
+            made, type=TensorType.UINT8, types=types, shape=_one(spec), is_single=True, is_truth=True
+        )
     if len(kinds) == 1 and isinstance(kinds[0], type) and kinds[0] in _PLAIN:
         type_, types = _PLAIN[kinds[0]]
-        return msgspec.structs.replace(made, type=type_, types=None if is_output else types, is_single=True)
+        types_ = None if is_output else types
+        return msgspec.structs.replace(made, type=type_, types=types_, shape=_one(spec), is_single=True)
     return made
 
 
-def _of_array(port: Port, annotation: Any, where: str) -> Port:
+def _of_array(port: Port, annotation: Any, where: str, *, is_rows: bool) -> Port:
     from invoker.tensors import arrays
 
     wanted = array_type(_plain(annotation))
     types = None if wanted is None or wanted.scalar is None else arrays.taken_types(wanted.scalar)
     shape = shape_of(annotation, where)
+    if is_rows and shape is not None:
+        shape = (ANY_SIZE, *shape)
     note = described(annotation)
     if shape is not None and any(isinstance(size, str) for size in shape):
         note = f"{note} {written(shape)}".strip()
@@ -219,6 +226,11 @@ def _media_type(stream: StreamSpec, *, has_arrays: bool, is_output: bool) -> str
         if bytes_like(stream.type) is not None:
             return OCTETS
     return MSGPACK
+
+
+def _one(spec: FunctionSpec) -> Declared | None:
+    """The shape of a plain value: none is said, but that of a column where it is one for each row."""
+    return (ANY_SIZE,) if spec.rows else None
 
 
 def _leaves(type_: Any) -> Sequence[Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import msgspec
@@ -25,8 +25,8 @@ TEXT: Final = "text/plain"
 OCTETS: Final = "application/octet-stream"
 
 _FORMATS: Final = ("", "B", "b", "H", "h", "I", "i", "Q", "q", "e", "f", "d", "")
-_WRITERS: Final = {MSGPACK: msgspec.msgpack.encode, JSON: msgspec.json.encode}
-_READERS: Final = {MSGPACK: msgspec.msgpack.decode, JSON: msgspec.json.decode}
+_WRITERS: Final[dict[str, Callable[[Any], bytes]]] = {MSGPACK: msgspec.msgpack.encode, JSON: msgspec.json.encode}
+_READERS: Final[dict[str, Callable[[bytes], Any]]] = {MSGPACK: msgspec.msgpack.decode, JSON: msgspec.json.decode}
 
 
 def message_as(

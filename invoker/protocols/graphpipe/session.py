@@ -8,6 +8,8 @@ Theory. A conversation is one request and one response, over HTTP and over bare 
     FRESH    one for metadata  CLOSED   Send(Response), Close (G-092: nothing is invoked)
     FRESH    a wrong one       CLOSED   Send(Response), Close
     FRESH    end               -        ProtocolViolation
+    RUNNING  a Row             RUNNING  a Feed each; of functions that want rows, which are opened with no input (G-073)
+    RUNNING  end               RUNNING  EndInput, of such functions
     RUNNING  Emitted           RUNNING  - (kept); Cancel when an output gives more than it may
     RUNNING  Finished          CLOSED   Send(Answer) or Send(Response with the error), Close
 
@@ -33,9 +35,10 @@ from invoker.protocols.graphpipe.config import Config
 from invoker.protocols.graphpipe.errors import translated
 from invoker.protocols.graphpipe.model import Model, Port
 from invoker.protocols.graphpipe.plain import message_as
+from invoker.protocols.graphpipe.rows import count_rows, row
 from invoker.tensors import LIMIT_BYTES, Code, GraphPipeError, InferRequest, MetadataRequest, read_request, spelled
 
-__all__ = ["GraphPipeSession", "Prepared", "State", "prepare", "refused"]
+__all__ = ["GraphPipeSession", "Prepared", "Row", "State", "prepare", "refused"]
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 
@@ -52,6 +55,8 @@ class Prepared(msgspec.Struct, frozen=True):
         ports: The same outputs.
         known: Sizes by their declared names, as the inputs have them.
         most_bytes: That the function may give.
+        given: Its inputs, of a function that wants rows.
+        rows: How many they have; None: they are fed whole.
         about: What it asks for, for the log: names, types and shapes, never values (G-105, G-106).
     """
 
@@ -60,7 +65,15 @@ class Prepared(msgspec.Struct, frozen=True):
     ports: tuple[Port, ...] = ()
     known: dict[str, int] = {}
     most_bytes: int = _HELD_PER_LIMIT * LIMIT_BYTES
+    given: tuple[Given, ...] = ()
+    rows: int | None = None
     about: str = "nothing"
+
+
+class Row(msgspec.Struct, frozen=True):
+    """A door says that the driver may have one more row."""
+
+    index: int
 
 
 class State(enum.Enum):
@@ -115,12 +128,14 @@ class GraphPipeSession:
         self._messages: dict[int, list[Message[bytes]]] = {}
         self._size = 0
 
-    def receive(self, frame: Buffer | Prepared) -> Sequence[Step]:
-        """Translate the request, a buffer or what `prepare` made of it.
+    def receive(self, frame: Buffer | Prepared | Row) -> Sequence[Step]:
+        """Translate the request, a buffer or what `prepare` made of it; or feed one of its rows.
 
         Raises:
             ProtocolViolation: There was one already.
         """
+        if isinstance(frame, Row):
+            return self._row(frame.index) if self.state is State.RUNNING else ()
         if self.state is not State.FRESH:
             raise ProtocolViolation(f"a request came while {self.state.value}")
         if not isinstance(frame, Prepared):
@@ -138,7 +153,7 @@ class GraphPipeSession:
         """
         if self.state is State.FRESH:
             raise ProtocolViolation("the conversation ended without a request")
-        return ()
+        return (EndInput(_ID),) if self.state is State.RUNNING and self._prepared.rows is not None else ()
 
     def deliver(self, event: Event) -> Sequence[Step]:
         """Translate an event of the invocation; the response comes with its end."""
@@ -154,15 +169,24 @@ class GraphPipeSession:
             return (Send(refusal(error)), Close(error))
         prepared = self._prepared
         messages = tuple(tuple(self._messages[index]) for index in prepared.wanted)
-        return (Send(Answer(prepared.ports, messages, prepared.known)), Close())
+        return (Send(Answer(prepared.ports, messages, prepared.known, prepared.rows)), Close())
+
+    def _row(self, index: int) -> Sequence[Step]:
+        several = ((at, Given(one.port, row(one.tensor, index))) for at, one in enumerate(self._prepared.given))
+        try:
+            return tuple(Feed(_ID, at, _message(one)) for at, one in several)
+        except GraphPipeError as error:
+            return (Cancel(_ID, error),)
 
     def _emitted(self, event: Emitted) -> Sequence[Step]:
         messages = self._messages.get(event.index)
         if messages is None:
             return ()
         port = self._model.outputs[event.index]
-        if messages and not port.is_joined:  # G-071, G-072
-            detail = f"the function gave a second value for output '{port.name}', which is one tensor"
+        rows = self._prepared.rows
+        is_full = bool(messages) and not port.is_joined if rows is None else len(messages) >= rows
+        if is_full:  # G-071, G-072, G-073
+            detail = f"the function gave value {len(messages) + 1} for output '{port.name}', which is one too many"
             return (Cancel(_ID, GraphPipeError(Code.BAD_OUTPUT, detail)),)
         self._size += len(event.message.payload)
         if self._size > self._prepared.most_bytes:
@@ -176,7 +200,8 @@ def _inference(model: Model, request: InferRequest, limit_bytes: int, metadata: 
     known: dict[str, int] = {}
     given = given_inputs(model, request, known)
     wanted = wanted_outputs(model, request)
-    messages = [_message(one) for one in given]
+    rows = count_rows(given) if model.rows else None
+    messages = [_message(one) for one in given] if rows is None else []
     total = sum(len(one.payload) for one in messages)
     if total > limit_bytes:  # tensors that share their data count each time
         raise GraphPipeError(Code.TOO_LARGE, f"the inputs have {total} bytes, the limit is {limit_bytes}")
@@ -194,8 +219,9 @@ def _inference(model: Model, request: InferRequest, limit_bytes: int, metadata: 
     )
     feeds = (Feed(_ID, index, message) for index, message in enumerate(messages))
     ports = tuple(model.outputs[index] for index in wanted)
-    steps = (opened, *feeds, EndInput(_ID))
-    return Prepared(steps, wanted, ports, known, max(_HELD_PER_LIMIT * limit_bytes, LIMIT_BYTES), _about(given))
+    steps: tuple[Step, ...] = (opened, *feeds, EndInput(_ID)) if rows is None else (opened,)
+    most_bytes = max(_HELD_PER_LIMIT * limit_bytes, LIMIT_BYTES)
+    return Prepared(steps, wanted, ports, known, most_bytes, given if model.rows else (), rows, _about(given))
 
 
 def _message(given: Given) -> Message[bytes]:
