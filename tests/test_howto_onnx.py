@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from invoker.client import GraphPipe, GraphPipeError
+from invoker.tensors import Code
 from invoker.testing import Harness
+from tests.serving import serving
 from tests.test_howto_tensors import TENSOR, blocks, sent
 
 pytest.importorskip("onnx", reason="takes `pip install onnx onnxruntime`")
@@ -81,3 +85,21 @@ def test_names_and_shapes_are_in_the_model(page) -> None:
     ends = [*page.session().get_inputs(), *page.session().get_outputs()]
     shapes = {"x": ["batch", 4], "scores": ["batch", 3], "best": ["batch"]}
     assert {one.name: one.shape for one in ends} == shapes
+
+
+@pytest.mark.timeout(60)
+def test_the_model_is_served(page, tmp_path) -> None:
+    """Clients see names and shapes, and get the outputs that they ask for."""
+    x = np.float32([[1, 0, 0, 0], [0, 0, 0, 1]])
+    wanted = x @ WEIGHTS + BIAS
+    paths = os.pathsep.join(filter(None, (str(tmp_path), os.environ.get("PYTHONPATH"))))
+    with serving("onnx_page", env={"PYTHONPATH": paths}) as one:
+        with GraphPipe(f"http://{one.http}/graphpipe/predict") as model:
+            assert [(one.name, one.shape) for one in model.metadata().inputs] == [("x", (-1, 4))]
+            assert np.allclose(model.infer({"x": x}), wanted, atol=1e-6)
+            with pytest.raises(GraphPipeError) as refused:
+                model.infer(x[:, :3])
+            assert refused.value.code == Code.SHAPE
+        with GraphPipe(f"http://{one.http}/graphpipe/explain") as model:
+            assert model.infer(x, outputs="best").tolist() == wanted.argmax(1).tolist()
+            assert list(model.infer(x, outputs=["best", "scores"])) == ["best", "scores"]
