@@ -101,6 +101,8 @@ def read(function: Any, *, entrypoint: str = "", name: str = "") -> FunctionSpec
         any_output=_any_output(options),
         concurrency=_concurrency(facts, style, is_async=is_async),
         rows=options.rows,
+        batch_max=options.batch_max,
+        batch_wait_ms=options.batch_wait_ms,
         hooks=_hooks(facts, function),
         optional=tuple(one.stream for one in known if one.stream and one.is_optional and not one.is_variadic),
         open_names=any(one.is_variadic and one.by_keyword for one in known),

@@ -26,6 +26,7 @@ from invoker.protocols.graphpipe.errors import translated
 from invoker.protocols.graphpipe.model import Model
 from invoker.protocols.graphpipe.session import GraphPipeSession, Prepared, Row, prepare
 from invoker.tensors import LIMIT_BYTES
+from invoker.transports.batching import Batching
 
 __all__ = ["GraphPipeSettings", "Inferences", "off_loop"]
 
@@ -78,6 +79,7 @@ class Inferences:
         self.settings = settings
         self.limit_bytes = min(settings.limit_bytes, driver.engine.limits.hard_bytes)
         self._driver = driver
+        self._batchings: dict[str, Batching] = {}
         has_arrays = _has_arrays(driver)
         self.models: Mapping[str, Model] = {
             function.spec.name: Model(function.spec, has_arrays=has_arrays, server=f"invoker/{__version__}")
@@ -108,7 +110,7 @@ class Inferences:
                 len(buffer), lambda: prepare(model, buffer, limit_bytes=self.limit_bytes, metadata=metadata)
             )
             about = prepared.about
-            response = await self._converse(model, prepared)
+            response = await self._answered(model, prepared)
         except InvocationError as error:
             response = refusal(translated(error))
         except Exception:  # a session or driver of ours is at fault; nothing of it may reach the peer
@@ -119,14 +121,25 @@ class Inferences:
         log.info("%s answered", door, extra={**told, "seconds": round(time.monotonic() - began, 6)})
         return response
 
-    async def _converse(self, model: Model, prepared: Prepared) -> Response:
+    async def _answered(self, model: Model, prepared: Prepared) -> Response:
+        if prepared.kind is not None and prepared.count < model.spec.batch_max:
+            return await self._batching(model).ask(prepared)
+        answer = await self._converse(model, prepared)
+        return await self._timely(answer.size, answer.response) if isinstance(answer, Answer) else answer
+
+    def _batching(self, model: Model) -> Batching:
+        found = self._batchings.get(model.spec.name)
+        if found is None:
+            found = Batching(model, self._converse, limit_bytes=self.limit_bytes)
+            self._batchings[model.spec.name] = found
+        return found
+
+    async def _converse(self, model: Model, prepared: Prepared) -> Answer | Response:
         session = GraphPipeSession(model)
         channel = _Channel(prepared)
         deadline = time.monotonic() + self.settings.timeout_s if self.settings.timeout_s else None
         error = await pump(session, channel, self._driver, deadline=deadline)
         answer = channel.answer
-        if isinstance(answer, Answer):
-            return await self._timely(answer.size, answer.response)
         return answer if answer is not None else refusal(translated(error or InternalError()))
 
     async def _timely(self, size: int, work: Callable[[], T]) -> T:

@@ -16,14 +16,12 @@ from invoker.message import Message
 from invoker.protocols.graphpipe.binding import fitting
 from invoker.protocols.graphpipe.model import Port
 from invoker.protocols.graphpipe.plain import tensor_of
-from invoker.protocols.graphpipe.rows import no_rows, stacked
+from invoker.protocols.graphpipe.rows import joined, no_rows, stacked
 from invoker.tensors import (
     Code,
     GraphPipeError,
     Tensor,
-    TensorType,
     Written,
-    spelled,
     write_error_response,
     write_infer_response,
 )
@@ -70,14 +68,22 @@ class Answer(msgspec.Struct, frozen=True):
 
     def response(self) -> Response:
         """The tensors, or the error that they are not those which were promised (G-064, G-066)."""
-        known, made = dict(self.known), dict[str, Tensor]()
         try:
-            for port, messages in zip(self.ports, self.messages, strict=True):
-                if port.own not in made:  # G-057: a name may repeat
-                    made[port.own] = _tensor(port, messages, known, self.rows)
-            return response_of(write_infer_response([made[port.own] for port in self.ports]))
+            return response_of(write_infer_response(self.tensors()))
         except GraphPipeError as error:
             return refusal(error)
+
+    def tensors(self) -> list[Tensor]:
+        """The outputs in the order of the request.
+
+        Raises:
+            GraphPipeError: They are not those which were promised (E18).
+        """
+        known, made = dict(self.known), dict[str, Tensor]()
+        for port, messages in zip(self.ports, self.messages, strict=True):
+            if port.own not in made:  # G-057: a name may repeat
+                made[port.own] = _tensor(port, messages, known, self.rows)
+        return [made[port.own] for port in self.ports]
 
 
 def response_of(written: Written) -> Response:
@@ -105,7 +111,7 @@ def _tensor(port: Port, messages: Sequence[Message[bytes]], known: dict[str, int
     if len(tensors) > 1 and not port.is_joined:
         detail = f"the function gave {len(tensors)} values for {where}, whose first size is not declared as any"
         raise GraphPipeError(Code.BAD_OUTPUT, detail)  # G-071, G-072
-    tensor = _joined(tensors, where) if len(tensors) > 1 else tensors[0]
+    tensor = joined(tensors, where) if len(tensors) > 1 else tensors[0]
     fitting(port, tensor, where, known, codes=(Code.BAD_OUTPUT, Code.BAD_OUTPUT))
     return tensor
 
@@ -121,17 +127,3 @@ def _read(message: Message[bytes], where: str) -> Tensor:
         raise GraphPipeError(Code.BAD_OUTPUT, f"{where}: {error.detail}") from error
     except (msgspec.MsgspecError, DecodeError, ValueError) as error:
         raise GraphPipeError(Code.BAD_OUTPUT, f"{where}: {error}") from error
-
-
-def _joined(tensors: Sequence[Tensor], where: str) -> Tensor:
-    """One after the other along the first size (G-072)."""
-    first = tensors[0]
-    for one in tensors:
-        if one.type != first.type or one.shape[1:] != first.shape[1:] or not one.shape:
-            met = f"{spelled(one.type)} of the shape {list(one.shape)}"
-            detail = f"{where}: {met} cannot follow {spelled(first.type)} of the shape {list(first.shape)}"
-            raise GraphPipeError(Code.BAD_OUTPUT, detail)
-    shape = (sum(one.shape[0] for one in tensors), *first.shape[1:])
-    if first.type is TensorType.STRING:
-        return Tensor(first.type, shape, [element for one in tensors for element in one.data])  # type: ignore[misc]  # strings are bytes
-    return Tensor(first.type, shape, memoryview(b"".join(one.data for one in tensors)))  # type: ignore[misc]  # numbers are views

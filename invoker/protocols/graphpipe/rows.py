@@ -12,7 +12,7 @@ from invoker.protocols.graphpipe.binding import Given
 from invoker.protocols.graphpipe.model import Port
 from invoker.tensors import ITEM_BYTES, Code, GraphPipeError, Tensor, TensorType, count_of, spelled
 
-__all__ = ["count_rows", "no_rows", "row", "stacked"]
+__all__ = ["count_rows", "joined", "no_rows", "row", "span", "stacked"]
 
 
 def count_rows(given: Sequence[Given]) -> int:
@@ -37,6 +37,12 @@ def row(tensor: Tensor, index: int) -> Tensor:
     shape = tensor.shape[1:]
     size = count_of(shape) * (1 if isinstance(tensor.data, list) else ITEM_BYTES[tensor.type])
     return Tensor(tensor.type, shape, tensor.data[size * index : size * (index + 1)])
+
+
+def span(tensor: Tensor, start: int, end: int) -> Tensor:
+    """Some of its rows; numbers stay a view."""
+    size = count_of(tensor.shape[1:]) * (1 if isinstance(tensor.data, list) else ITEM_BYTES[tensor.type])
+    return Tensor(tensor.type, (end - start, *tensor.shape[1:]), tensor.data[size * start : size * end])
 
 
 def no_rows(port: Port) -> Tensor:
@@ -65,6 +71,24 @@ def stacked(tensors: Sequence[Tensor], where: str) -> Tensor:
             )
             raise GraphPipeError(Code.BAD_OUTPUT, detail)
     shape = (len(tensors), *first.shape)
+    if first.type is TensorType.STRING:
+        return Tensor(first.type, shape, [element for one in tensors for element in one.data])  # type: ignore[misc]  # strings are bytes
+    return Tensor(first.type, shape, memoryview(b"".join(one.data for one in tensors)))  # type: ignore[misc]  # numbers are views
+
+
+def joined(tensors: Sequence[Tensor], where: str) -> Tensor:
+    """One after the other along the first size (G-072).
+
+    Raises:
+        GraphPipeError: They differ in type or another size, or one is a scalar (E18).
+    """
+    first = tensors[0]
+    for one in tensors:
+        if one.type != first.type or one.shape[1:] != first.shape[1:] or not one.shape:
+            met = f"{spelled(one.type)} of the shape {list(one.shape)}"
+            detail = f"{where}: {met} cannot follow {spelled(first.type)} of the shape {list(first.shape)}"
+            raise GraphPipeError(Code.BAD_OUTPUT, detail)
+    shape = (sum(one.shape[0] for one in tensors), *first.shape[1:])
     if first.type is TensorType.STRING:
         return Tensor(first.type, shape, [element for one in tensors for element in one.data])  # type: ignore[misc]  # strings are bytes
     return Tensor(first.type, shape, memoryview(b"".join(one.data for one in tensors)))  # type: ignore[misc]  # numbers are views

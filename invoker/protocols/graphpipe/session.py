@@ -20,7 +20,7 @@ call it elsewhere than on the loop if the buffer is large (G-102). The session i
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Final, TypeAlias
 
 import msgspec
@@ -30,7 +30,8 @@ from invoker.core.steps import Cancel, Close, Emitted, EndInput, Event, Feed, Fi
 from invoker.errors import ProtocolViolation
 from invoker.message import EMPTY, Headers, Message
 from invoker.protocols.graphpipe.answer import Answer, Response, refusal
-from invoker.protocols.graphpipe.binding import Given, given_inputs, wanted_outputs
+from invoker.protocols.graphpipe.batch import alike, count_of_batch, merged
+from invoker.protocols.graphpipe.binding import Given, fitting, given_inputs, wanted_outputs
 from invoker.protocols.graphpipe.config import Config
 from invoker.protocols.graphpipe.errors import translated
 from invoker.protocols.graphpipe.model import Model, Port
@@ -38,7 +39,7 @@ from invoker.protocols.graphpipe.plain import message_as
 from invoker.protocols.graphpipe.rows import count_rows, row
 from invoker.tensors import LIMIT_BYTES, Code, GraphPipeError, InferRequest, MetadataRequest, read_request, spelled
 
-__all__ = ["GraphPipeSession", "Prepared", "Row", "State", "prepare", "refused"]
+__all__ = ["GraphPipeSession", "Prepared", "Row", "State", "joint", "prepare", "refused"]
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 
@@ -55,9 +56,11 @@ class Prepared(msgspec.Struct, frozen=True):
         ports: The same outputs.
         known: Sizes by their declared names, as the inputs have them.
         most_bytes: That the function may give.
-        given: Its inputs, of a function that wants rows.
+        given: Its inputs, where they are still needed: for rows and for batches.
         rows: How many they have; None: they are fed whole.
         about: What it asks for, for the log: names, types and shapes, never values (G-105, G-106).
+        config: What it says beside its tensors.
+        kind: What requests have in common that may be joined with it; None: none may.
     """
 
     steps: tuple[Step, ...]
@@ -68,6 +71,22 @@ class Prepared(msgspec.Struct, frozen=True):
     given: tuple[Given, ...] = ()
     rows: int | None = None
     about: str = "nothing"
+    config: bytes = b""
+    kind: Hashable | None = None
+
+    @property
+    def count(self) -> int:
+        """Rows of a request that may be joined."""
+        return count_of_batch(self.given)
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """What a request comes to: inputs, wanted outputs, config, and sizes by their declared names."""
+
+    given: tuple[Given, ...]
+    wanted: tuple[int, ...]
+    config: bytes
+    known: dict[str, int]
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -196,10 +215,28 @@ class GraphPipeSession:
         return ()
 
 
+def joint(model: Model, several: Sequence[Prepared], *, limit_bytes: int = LIMIT_BYTES) -> Prepared:
+    """Requests that are alike as one (G-076).
+
+    Raises:
+        GraphPipeError: They are too large together (E13), or do not fit what is declared.
+    """
+    first = several[0]
+    known: dict[str, int] = {}
+    given = merged([one.given for one in several])
+    for one in given:
+        fitting(one.port, one.tensor, f"input '{one.port.name}'", known)
+    return _planned(model, Plan(given, first.wanted, first.config, known), limit_bytes, EMPTY)
+
+
 def _inference(model: Model, request: InferRequest, limit_bytes: int, metadata: Headers) -> Prepared:
     known: dict[str, int] = {}
     given = given_inputs(model, request, known)
-    wanted = wanted_outputs(model, request)
+    return _planned(model, Plan(given, wanted_outputs(model, request), request.config, known), limit_bytes, metadata)
+
+
+def _planned(model: Model, plan: Plan, limit_bytes: int, metadata: Headers) -> Prepared:
+    given, wanted = plan.given, plan.wanted
     rows = count_rows(given) if model.rows else None
     messages = [_message(one) for one in given] if rows is None else []
     total = sum(len(one.payload) for one in messages)
@@ -215,13 +252,23 @@ def _inference(model: Model, request: InferRequest, limit_bytes: int, metadata: 
         metadata=metadata,
         bound=None if is_open else names,
         unwanted=tuple(index for index in range(len(model.outputs)) if index not in wanted),
-        configs=(Config(request.config),) if request.config else (),
+        configs=(Config(plan.config),) if plan.config else (),
     )
     feeds = (Feed(_ID, index, message) for index, message in enumerate(messages))
-    ports = tuple(model.outputs[index] for index in wanted)
     steps: tuple[Step, ...] = (opened, *feeds, EndInput(_ID)) if rows is None else (opened,)
-    most_bytes = max(_HELD_PER_LIMIT * limit_bytes, LIMIT_BYTES)
-    return Prepared(steps, wanted, ports, known, most_bytes, given if model.rows else (), rows, _about(given))
+    kind = alike(given, wanted, plan.config) if model.spec.batch_max > 1 else None
+    return Prepared(
+        steps,
+        wanted,
+        tuple(model.outputs[index] for index in wanted),
+        plan.known,
+        max(_HELD_PER_LIMIT * limit_bytes, LIMIT_BYTES),
+        given if rows is not None or kind is not None else (),
+        rows,
+        _about(given),
+        plan.config,
+        kind,
+    )
 
 
 def _message(given: Given) -> Message[bytes]:
