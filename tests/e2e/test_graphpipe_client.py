@@ -14,6 +14,7 @@ import pytest
 from invoker.client import AsyncGraphPipe, GraphPipe, GraphPipeError
 from invoker.client.graphpipe import remote
 from invoker.tensors import Code, TensorType
+from tests.client.graphpipe.peer import nobody
 from tests.serving import Served, serving
 from tests.test_howto_tensors import blocks
 
@@ -74,10 +75,10 @@ def test_programs_of_the_other_package_work(iris: Served) -> None:
 
 def test_bare_sockets_serve_the_same(tmp_path: Path) -> None:
     """TCP and Unix ones, and HTTP at the root."""
-    path = tmp_path / "m.sock"
-    flags = ("--graphpipe-unix", str(path), "--http-root", "graphpipe")
+    path, tcp = tmp_path / "m.sock", nobody()
+    flags = ("--graphpipe-unix", str(path), "--graphpipe-tcp", tcp, "--http-root", "graphpipe")
     with serving("functions.similarity:similarity", *flags) as one:
-        for url in (f"unix://{path}", f"http://{one.http}"):
+        for url in (f"unix://{path}", f"tcp://{tcp}", f"http://{one.http}"):
             with GraphPipe(url) as model:
                 queries, items = np.float32([[1, 0], [1, 1]]), np.float32([[0, 1]])
                 assert np.allclose(model.infer({"items": items, "queries": queries}), [[0], [0.5**0.5]])
