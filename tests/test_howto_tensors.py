@@ -36,7 +36,7 @@ def sent(value: np.ndarray) -> Message[bytes]:
 @pytest.fixture
 def model(tmp_path, monkeypatch):
     """The page's functions, as a module."""
-    (tmp_path / "page_model.py").write_text(blocks("def softmax", "def classify", "def scaled"))
+    (tmp_path / "page_model.py").write_text(blocks("def softmax", "def classify", "def joined", "def scaled"))
     monkeypatch.syspath_prepend(tmp_path)
     yield importlib.import_module("page_model")
     del sys.modules["page_model"]

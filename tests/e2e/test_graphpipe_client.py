@@ -6,6 +6,7 @@ import ast
 import contextlib
 import io
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -91,7 +92,7 @@ def test_bare_sockets_serve_the_same(tmp_path: Path) -> None:
 def test_the_page_is_true(tmp_path: Path) -> None:
     """Its first program prints what it should; outputs by name, configs."""
     marked = "softmax, scaled = function(softmax), function(scaled)\n"
-    code = "\n\n".join((blocks("def softmax", "def classify", "def scaled"), marked))
+    code = "\n\n".join((blocks("def softmax", "def classify", "def joined", "def scaled"), marked))
     (tmp_path / "model.py").write_text(code)
     with serving("model", env={"PYTHONPATH": str(tmp_path)}) as one:
         url = f"http://{one.http}/graphpipe"
@@ -107,6 +108,9 @@ def test_the_page_is_true(tmp_path: Path) -> None:
             both = model.infer(scores, outputs=["chances", "best"])
             assert list(both) == ["chances", "best"]
             assert np.allclose(both["chances"].sum(1), 1)
+        with GraphPipe(f"{url}/joined") as model, ThreadPoolExecutor(8) as threads:
+            for found in threads.map(model.infer, [scores[:1], scores[1:], scores] * 4):
+                assert np.allclose(found.sum(1), 1)
         with GraphPipe(f"{url}/scaled") as model:
             assert model.infer(scores).tolist() == scores.tolist()
             assert model.infer(scores, config='{"by": 2}').tolist() == (scores * 2).tolist()
