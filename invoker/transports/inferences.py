@@ -138,8 +138,12 @@ class Inferences:
         session = GraphPipeSession(model)
         channel = _Channel(prepared)
         deadline = time.monotonic() + self.settings.timeout_s if self.settings.timeout_s else None
-        error = await pump(session, channel, self._driver, deadline=deadline)
-        answer = channel.answer
+        try:
+            error = await pump(session, channel, self._driver, deadline=deadline)
+            answer = channel.answer
+        finally:  # conversations hold on to these until the garbage is collected, which takes many small requests
+            session.release()
+            channel.release()
         return answer if answer is not None else refusal(translated(error or InternalError()))
 
     async def _timely(self, size: int, work: Callable[[], T]) -> T:
@@ -156,6 +160,11 @@ class _Channel:
     async def read(self) -> Prepared | Row | None:
         """The request, its rows, then None; the pump pauses between them as the function takes them."""
         return next(self._frames, None)
+
+    def release(self) -> None:
+        """Drop the tensors."""
+        self._frames = iter(())
+        self.answer = None
 
     async def accepted(self) -> None:
         """Nothing can be told before the function has ended."""

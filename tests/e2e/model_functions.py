@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,3 +33,9 @@ def repeat(word: str, times: int = 2) -> str:
     if times < 0:
         raise ValueError("a word cannot be repeated less than never")
     return word * times
+
+
+@function
+def echo(x: NDArray[Any]) -> NDArray[Any]:
+    """The same again."""
+    return x

@@ -163,3 +163,20 @@ def test_G015_https_serves_the_same(tmp_path: Path) -> None:
             context.wrap_socket(plain, server_hostname="127.0.0.1") as sock,
         ):
             assert values(exchange(sock, fixture("infer_request"))) == [[1.0], [1]]
+
+
+def test_G103_GT58_an_echo_takes_three_times_its_bytes_at_most(served: Process) -> None:
+    """And 16 MiB."""
+    size = 32 << 20
+    buffer = ask(np.zeros(size // 4, "f4"))
+    with Http(served) as client:
+        before = memory(served, "VmRSS")
+        assert client.ask("POST", "/graphpipe/echo", buffer)[0] == 200
+        assert memory(served, "VmHWM") - before <= 3 * size + (16 << 20)
+
+
+def memory(process: Process, field: str) -> int:
+    """Bytes, of which the system says so much in KiB."""
+    found = re.search(rf"{field}:\s+(\d+) kB", Path(f"/proc/{process.pid}/status").read_text())
+    assert found is not None
+    return int(found[1]) * 1024

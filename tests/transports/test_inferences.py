@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import threading
+import weakref
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from invoker.tensors import Code
 from invoker.transports import inferences as module
 from invoker.transports.inferences import off_loop
 from tests.protocols.graphpipe.asking import ask, code_of, values
+from tests.transports.doors import until
 from tests.transports.models import inferring
 
 
@@ -118,3 +121,24 @@ async def test_work_off_the_loop() -> None:
         threads.spawn = none  # type: ignore[method-assign]
         with pytest.raises(LimitExceeded):
             await off_loop(threads, int)
+
+
+class Body(bytearray):
+    """A request that can be watched."""
+
+
+@pytest.mark.parametrize("function", [echo, aecho, plain])
+async def test_G103_nothing_is_kept_of_a_request(function: Any) -> None:
+    """Not until the garbage is collected: large ones would pile up before that; also of one that fails."""
+    gc.collect()
+    gc.disable()
+    try:
+        async with inferring(function) as one:
+            body = Body(ask(np.zeros(300_000, "f4")))
+            watched = weakref.ref(body)
+            response = await one.infer(one.first, body, door="test")
+            assert (response.error is None) is (function is not plain)
+            del body, response
+            await until(lambda: watched() is None)
+    finally:
+        gc.enable()

@@ -123,8 +123,9 @@ def prepare(model: Model, buffer: Buffer, *, limit_bytes: int = LIMIT_BYTES, met
 
 
 def refused(error: GraphPipeError) -> Prepared:
-    """A request that fails without the function."""
-    return Prepared((Send(refusal(error)), Close(error)))
+    """A request that fails without the function; its traceback, which leads to the buffer, is not kept."""
+    bare = GraphPipeError(error.code, error.detail)
+    return Prepared((Send(refusal(bare)), Close(bare)))
 
 
 class GraphPipeSession:
@@ -182,13 +183,19 @@ class GraphPipeSession:
             return self._emitted(event)
         if type(event) is not Finished:
             return ()
-        self.state = State.CLOSED
+        prepared, given = self._prepared, self._messages
+        self.release()
         if event.error is not None:
             error = translated(event.error)
             return (Send(refusal(error)), Close(error))
-        prepared = self._prepared
-        messages = tuple(tuple(self._messages[index]) for index in prepared.wanted)
+        messages = tuple(tuple(given[index]) for index in prepared.wanted)
         return (Send(Answer(prepared.ports, messages, prepared.known, prepared.rows)), Close())
+
+    def release(self) -> None:
+        """The conversation is over, however it ended: drop the tensors, which who converses may outlive for a while."""
+        self.state = State.CLOSED
+        self._prepared = Prepared(())
+        self._messages = {}
 
     def _row(self, index: int) -> Sequence[Step]:
         several = ((at, Given(one.port, row(one.tensor, index))) for at, one in enumerate(self._prepared.given))
