@@ -6,6 +6,7 @@ Nothing here looks at functions; `invoker.signature` resolves annotations to obj
 from __future__ import annotations
 
 import inspect
+import sys
 import types
 import typing
 from collections import abc
@@ -143,9 +144,11 @@ def render(annotation: Any) -> str:
 
 
 def _bare(annotation: Any) -> Any:
-    """Strip Annotated, aliases, and Optional around what cannot be None anyway."""
+    """Strip Annotated (except around arrays), aliases, and Optional around what cannot be None anyway."""
     while True:
         if typing.get_origin(annotation) is typing.Annotated:
+            if _is_array(annotation.__origin__):
+                return annotation  # its shape may stand beside it (G-068)
             annotation = annotation.__origin__
         elif type(annotation).__name__ == "TypeAliasType":  # `type X = ...` of Python 3.12
             annotation = annotation.__value__
@@ -155,6 +158,11 @@ def _bare(annotation: Any) -> Any:
             annotation = inner
         else:
             return annotation
+
+
+def _is_array(annotation: Any) -> bool:
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and _origin(annotation) is getattr(numpy, "ndarray", None)
 
 
 def _optional(union: Any) -> Any:

@@ -139,7 +139,7 @@ def build(config: knobs.Config, entrypoint: str) -> Server:
     Raises:
         StartupError: It cannot be loaded, understood or served.
     """
-    from invoker.codecs import builtin
+    from invoker.codecs import builtin, wants_arrays
     from invoker.core.catalog import Catalog
     from invoker.prepare import prepare, with_actions
     from invoker.server import Server
@@ -153,7 +153,8 @@ def build(config: knobs.Config, entrypoint: str) -> Server:
             log.warning("%s", warning)
     renew = _renewer(entrypoint, config) if config.reload_per_invocation else None
     catalog = Catalog([prepared.function for prepared in found], renew=renew)
-    return Server(config, catalog, builtin(pickle=config.pickle_codec), actions=actions)
+    arrays = any(wants_arrays(prepared.spec.types) for prepared in found)
+    return Server(config, catalog, builtin(pickle=config.pickle_codec, arrays=arrays), actions=actions)
 
 
 def _renewer(entrypoint: str, config: knobs.Config) -> Callable[[Any], Any]:

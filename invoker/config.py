@@ -20,15 +20,17 @@ from invoker.knobs import Knob, flag_of, knob, knob_of, parsed
 __all__ = ["PROTOCOLS", "Config", "Knob", "flag_of", "knob_of", "knobs"]
 
 
-PROTOCOLS = ("riff", "evergreen", "http", "action-engine")
+PROTOCOLS = ("riff", "evergreen", "http", "graphpipe", "action-engine")
 
-_SERVED = ("riff", "evergreen", "http")
+_SERVED = ("riff", "evergreen", "http", "graphpipe")
 
 _BAD_INPUT = ("unknown", "invalid-argument")
 _LOG_FORMATS = ("auto", "text", "json")
 _LOG_LEVELS = ("debug", "info", "warning", "error")
 _LOOPS = ("auto", "asyncio", "uvloop")
 _GRPC_DRIVERS = ("auto", "fast", "aio")
+_ROOTS = ("riff", "graphpipe")
+_ERRORS = ("http", "200")
 _METADATA = ("strict", "identical", "ignore")
 
 
@@ -49,8 +51,8 @@ class Config:
     )  # fmt: skip
     protocols: tuple[str, ...] = knob(
         _SERVED, "INVOKER_PROTOCOLS", parse.some_of(*PROTOCOLS),
-        "What is served, of riff and evergreen, which share the gRPC door, and http and action-engine, which share the "
-        "HTTP door.",
+        "What is served, of riff and evergreen, which share the gRPC door, and http, graphpipe and action-engine, "
+        "which share the HTTP door.",
     )  # fmt: skip
     http: bool = knob(True, "INVOKER_HTTP", parse.switch, "Whether the HTTP door opens.", flag="--no-http")
     reflection: bool = knob(
@@ -170,6 +172,29 @@ class Config:
     http_timeout_s: float = knob(
         0.0, "INVOKER_HTTP_TIMEOUT_S", parse.seconds, "Deadline of an HTTP request (504); 0 means none.", unit="seconds"
     )
+    http_root: str = knob(
+        "riff", "INVOKER_HTTP_ROOT", parse.one_of(*_ROOTS),
+        "What / of the HTTP door is: riff's request and reply, or a GraphPipe model.", choices=_ROOTS,
+    )  # fmt: skip
+    graphpipe_tcp: str = knob(
+        "", "INVOKER_GRAPHPIPE_TCP", parse.endpoint,
+        "HOST:PORT on which GraphPipe buffers are taken from a bare socket, each behind its length.",
+    )  # fmt: skip
+    graphpipe_unix: str = knob(
+        "", "INVOKER_GRAPHPIPE_UNIX", str, "Path of a Unix socket on which GraphPipe buffers are taken likewise."
+    )
+    graphpipe_bytes: int = knob(
+        64 * 1024 * 1024, "INVOKER_GRAPHPIPE_BYTES", parse.whole(1), "Largest GraphPipe request.", unit="bytes"
+    )
+    graphpipe_timeout_s: float = knob(
+        30.0, "INVOKER_GRAPHPIPE_TIMEOUT_S", parse.seconds,
+        "Deadline of an inference, from the whole request to the response; 0 means none.", unit="seconds",
+    )  # fmt: skip
+    graphpipe_errors: str = knob(
+        "http", "INVOKER_GRAPHPIPE_ERRORS", parse.one_of(*_ERRORS),
+        "HTTP status of a GraphPipe response with errors: 'http' is that of the error, '200' is always 200.",
+        choices=_ERRORS,
+    )  # fmt: skip
     blocked_s: float = knob(
         0.25, "INVOKER_BLOCKED_S", parse.seconds,
         "An async function that blocks the loop for this long is named in the log; 0 turns the watchdog off.",
@@ -244,6 +269,7 @@ class Config:
             )
         if "action-engine" in self.protocols and not self.serves("http"):
             raise ConfigError("INVOKER_PROTOCOLS has action-engine without http, whose door it shares")
+        self._check_graphpipe()
         if not any(self.serves(one) for one in PROTOCOLS):
             raise ConfigError("INVOKER_PROTOCOLS is http and INVOKER_HTTP is off, so nothing would be served")
         for low, high in (("high_frames", "hard_frames"), ("high_bytes", "hard_bytes")):
@@ -252,8 +278,19 @@ class Config:
                     f"{low} is {getattr(self, low)}, above {high} {getattr(self, high)}; the hard cap is the larger"
                 )
 
+    def _check_graphpipe(self) -> None:
+        has_socket = bool(self.graphpipe_tcp or self.graphpipe_unix)
+        if "graphpipe" not in self.protocols and (has_socket or self.http_root == "graphpipe"):
+            raise ConfigError("a place for GraphPipe is given, and INVOKER_PROTOCOLS does not have graphpipe")
+        if self.graphpipe_unix and self.workers > 1:
+            raise ConfigError("INVOKER_GRAPHPIPE_UNIX needs one process, since workers cannot share a Unix socket")
+        if self.graphpipe_tcp.endswith(":0") and self.workers > 1:
+            raise ConfigError("INVOKER_GRAPHPIPE_TCP needs a port of its own with several workers, not 0")
+
     def serves(self, protocol: str) -> bool:
         """Whether one of `PROTOCOLS` is served."""
+        if protocol == "graphpipe" and not (self.graphpipe_tcp or self.graphpipe_unix):
+            return protocol in self.protocols and self.serves("http")
         return protocol in self.protocols and (protocol != "http" or self.http)
 
     @classmethod

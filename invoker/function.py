@@ -38,6 +38,9 @@ class Options:
     sequence: bool | tuple[str, ...] = False
     retain: bool | tuple[str, ...] = True
     concurrency: int = 1
+    rows: bool = False
+    batch_max: int = 1
+    batch_wait_ms: float = 5.0
     argument_type: Take | None = None
     init: Any = None
     destroy: Any = None
@@ -59,6 +62,9 @@ def function(
     sequence: bool | Iterable[str] = False,
     retain: bool | Iterable[str] = True,
     concurrency: int = 1,
+    rows: bool = False,
+    batch_max: int = 1,
+    batch_wait_ms: float = 5.0,
     argument_type: Take | str | None = None,
     init: Callable[[], Any] | None = None,
     destroy: Callable[[], Any] | None = None,
@@ -80,6 +86,10 @@ def function(target: Any = None, /, **said: Any) -> Any:  # noqa: D417 - the opt
             the names of those for which it holds. Protocols that store what they send make use of it.
         retain: Whether what an output has given may be used again later, likewise; False for endless outputs.
         concurrency: How many calls of an async request/reply function may overlap within one invocation (R-035).
+        rows: Whether GraphPipe feeds it batches row by row: each tensor is one value for each of its first index, and
+            what it gives for them is stacked again.
+        batch_max: Rows up to which GraphPipe joins requests that come at the same time into one; 1 joins none.
+        batch_wait_ms: Milliseconds that the first of them waits for others.
         argument_type: ``"payload"``, ``"message"`` or ``"headers"`` for every input that is not annotated so (R-040).
         init: Hook to run once before the first invocation.
         destroy: Hook to run once after the last one.
@@ -124,6 +134,15 @@ def _options(said: dict[str, Any]) -> Options:
     concurrency = said.get("concurrency", 1)
     if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 1:
         raise SpecError(f"@function(concurrency={concurrency!r}) must be a whole number of at least 1")
+    if not isinstance(said.get("rows", False), bool):
+        raise SpecError(f"@function(rows={said['rows']!r}) must be True or False")
+    batch_max, wait_ms = said.get("batch_max", 1), said.get("batch_wait_ms", 5.0)
+    if isinstance(batch_max, bool) or not isinstance(batch_max, int) or batch_max < 1:
+        raise SpecError(f"@function(batch_max={batch_max!r}) must be a whole number of at least 1")
+    if isinstance(wait_ms, bool) or not (isinstance(wait_ms, int | float) and 0 <= wait_ms < float("inf")):
+        raise SpecError(f"@function(batch_wait_ms={wait_ms!r}) must be a number of milliseconds, 0 or more")
+    if batch_max > 1 and said.get("rows"):
+        raise SpecError("@function(batch_max=..., rows=True): a function takes batches or rows; drop one of them")
     timeout_s = said.get("hook_timeout_s")
     if timeout_s is not None and not (isinstance(timeout_s, int | float) and timeout_s > 0):
         raise SpecError(f"@function(hook_timeout_s={timeout_s!r}) must be a number of seconds above 0")

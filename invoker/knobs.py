@@ -13,6 +13,7 @@ from invoker.errors import ConfigError
 __all__ = [
     "Knob",
     "directories",
+    "endpoint",
     "flag_of",
     "host",
     "hosts",
@@ -89,6 +90,18 @@ def port(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) > 65535:
         raise ValueError("a port number from 0 to 65535, where 0 takes a free one")
     return int(text)
+
+
+def endpoint(text: str) -> str:
+    """An address with a port, ``HOST:PORT``."""
+    host, sign, number = text.rpartition(":")
+    try:
+        port(number)
+    except ValueError:
+        sign = ""
+    if not (host and sign) or any(one.isspace() for one in host) or (":" in host and not host.startswith("[")):
+        raise ValueError("HOST:PORT, where port 0 takes a free one; an IPv6 address stands in brackets")
+    return text
 
 
 def whole(least: int) -> Callable[[str], int]:

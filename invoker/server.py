@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from invoker.transports.grpc import GrpcDoor
     from invoker.transports.http import HttpDoor
     from invoker.transports.methods import Method
+    from invoker.transports.modeldoors import ModelDoors
     from invoker.transports.websocket import SocketApp
 
 __all__ = ["Server"]
@@ -88,6 +89,7 @@ class Server:
         self._actions = dict(actions or {})
         self._offers = Offers(config, self.driver, self._actions)
         self._http: HttpDoor | None = None
+        self._models: ModelDoors | None = None
         self._health: Health | None = None
         self._watchdog: Watchdog | None = None
         self._pulse: asyncio.Task[None] | None = None
@@ -137,6 +139,8 @@ class Server:
         tls = TlsFiles.of(self.config.tls_cert, self.config.tls_key, self.config.tls_client_ca)
         if self._has_grpc:
             await self._open_grpc(tls)
+        if self.config.serves("graphpipe"):
+            await self._open_models(tls)
         if self.config.serves("http"):
             await self._open_http(tls)
         if self.config.blocked_s and any(function.spec.is_async for function in self._functions):
@@ -180,12 +184,15 @@ class Server:
     @property
     def ports(self) -> set[int]:
         """The ports of the open doors."""
-        return {int(one.rpartition(":")[2]) for one in (self.grpc_address, self.http_address) if one}
+        tcp = self._models.tcp_address if self._models is not None else ""
+        return {int(one.rpartition(":")[2]) for one in (self.grpc_address, self.http_address, tcp) if one}
 
     def leave(self) -> None:
         """Tell the clients of the HTTP door to connect anew; requests are served as before."""
         if self._http is not None:
             self._http.leave()
+        if self._models is not None:
+            self._models.leave()
 
     async def is_ready(self) -> bool:
         """Whether this process should get traffic: started, not draining, threads not stuck, functions ready."""
@@ -200,7 +207,9 @@ class Server:
         """What is served, where, and a call to copy (R-005)."""
         names = ", ".join(function.spec.name for function in self._functions)
         _, why = self.config.bind_host()
-        addresses = (("grpc", self.grpc_address), ("http", self.http_address))
+        addresses = [("grpc", self.grpc_address), ("http", self.http_address)]
+        if self._models is not None:
+            addresses += [("graphpipe", self._models.tcp_address), ("graphpipe", self._models.unix_address)]
         doors = " ".join(f"{door}={address}" for door, address in addresses if address)
         many = f"; {self.config.workers} workers" if self.share_ports else ""
         spoken = "+".join(one for one in PROTOCOLS if self.config.serves(one))
@@ -293,8 +302,20 @@ class Server:
             metrics=Metrics(self.numbers).render,
             share_port=self.share_ports,
             sockets=self._sockets() if config.serves("action-engine") else None,
+            front=self._models.front if self._models is not None else None,
         )
         self.http_address = await self._http.start()
+
+    async def _open_models(self, tls: TlsFiles | None) -> None:
+        from invoker.codecs import wants_arrays
+        from invoker.transports.modeldoors import ModelDoors
+
+        self._models = ModelDoors(self.config, self.driver, self.is_ready)
+        await self._models.start(
+            tls=tls.server_context() if tls is not None else None,
+            share_port=self.share_ports,
+            has_arrays=any(wants_arrays(function.spec.types) for function in self._functions),
+        )
 
     def _sockets(self) -> SocketApp:
         from invoker.protocols.action_engine.settings import ActionEngineSettings
@@ -316,6 +337,8 @@ class Server:
     async def _close_doors(self) -> None:
         if self._http is not None:
             await self._http.stop(_STOP_GRACE_S)
+        if self._models is not None:
+            await self._models.stop(_STOP_GRACE_S)
         if self._grpc is not None:
             await self._grpc.stop(_STOP_GRACE_S)
         await self._offers.close()

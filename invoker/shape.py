@@ -185,6 +185,9 @@ class FunctionSpec:
         open_outputs: The number of outputs is what the caller says.
         any_output: With ``open_outputs``, what each output is like.
         concurrency: How many calls of an async request/reply function may overlap within one invocation.
+        rows: Where a protocol has batches, their rows are its values, one by one.
+        batch_max: Rows up to which requests that come at the same time are joined; 1 joins none.
+        batch_wait_ms: How long the first of them waits for others, in milliseconds.
         hooks: Start, stop and ready hooks.
         optional: Parameters with a default that may be inputs if a caller names them; some may be among ``inputs``.
         open_names: Any name may be an input; those that are no parameter's go to ``**kwargs``.
@@ -202,6 +205,9 @@ class FunctionSpec:
     open_outputs: bool = False
     any_output: StreamSpec = StreamSpec("out", object)
     concurrency: int = 1
+    rows: bool = False
+    batch_max: int = 1
+    batch_wait_ms: float = 5.0
     hooks: HookSpec = HookSpec()
     optional: tuple[StreamSpec, ...] = ()
     open_names: bool = False
@@ -218,3 +224,8 @@ class FunctionSpec:
         fixed = self.inputs[:-1] if self.open_inputs else self.inputs
         spare = {one.name for one in self.optional}
         return tuple(one for one in fixed if one.name not in spare and not one.is_ignored)
+
+    @property
+    def types(self) -> tuple[Any, ...]:
+        """The annotations of its inputs, optional ones among them, and of its outputs."""
+        return tuple(one.type for one in (*self.inputs, *self.optional, *self.outputs))

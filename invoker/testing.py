@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from typing import IO, Any
 
 from invoker._pb.riff import riff_rpc_pb2 as pb
-from invoker.codecs import Registry, builtin
+from invoker.codecs import Registry, builtin, wants_arrays
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
 from invoker.drive.driver import Driver
@@ -80,7 +80,7 @@ class Harness:
     def __init__(self, function: Any, *, registry: Registry | None = None) -> None:
         prepared = prepare(function)[0] if isinstance(function, str) else prepare_function(function)
         self.function = prepared.function
-        self.registry = registry or builtin()
+        self.registry = registry or builtin(arrays=wants_arrays(self.function.spec.types))
 
     def run(self, *inputs: Iterable[Any], accept: str | Sequence[str] | None = None) -> list[Any]:
         """Run it once over finite inputs and give the values of its first output.

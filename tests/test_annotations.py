@@ -6,7 +6,9 @@ import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Generator, Iterator
 from typing import Annotated, Any, Literal, NamedTuple, Optional, TypeVar
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from invoker.annotations import read_annotation, read_return, render
 from invoker.context import Context
@@ -105,3 +107,12 @@ def test_R039_results(annotation: Any, result: Result, stream: str, outputs: int
 def test_annotations_are_written_as_an_author_would(annotation: Any, text: str) -> None:
     """Without the names of their modules."""
     assert render(annotation) == text
+
+
+def test_G068_what_stands_beside_an_array_is_kept() -> None:
+    """Its shape; beside other types nothing is, as before."""
+    array = Annotated[NDArray[np.float32], ("batch", 3)]
+    assert read_annotation(array).type == array
+    assert read_annotation(Iterator[array]).type == array  # type: ignore[valid-type]
+    assert read_return(array).outputs[0].type == array
+    assert read_annotation(Annotated[int, ("batch", 3)]).type is int

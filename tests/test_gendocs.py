@@ -64,4 +64,5 @@ def test_the_requirements_of_each_catalogue_have_a_chapter() -> None:
     riff, evergreen = page.index("\n## riff streaming protocol\n"), page.index("\n## Evergreen session protocol\n")
     assert riff < page.index("\n### Process and lifecycle\n") < page.index("| R-001 | MUST") < evergreen
     assert evergreen < page.index("\n### Session\n") < page.index("| E-001 | MUST") < page.index("| E-119 | EXT |")
-    assert "[riff.md](riff.md), [evergreen.md](evergreen.md)" in page
+    assert page.index("\n## GraphPipe\n") < page.index("\n### Safe decoding") < page.index("| G-021 | MUST |")
+    assert "[riff.md](riff.md), [evergreen.md](evergreen.md), [graphpipe.md](graphpipe.md)" in page

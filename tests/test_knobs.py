@@ -6,7 +6,7 @@ import pytest
 
 from invoker.config import Config
 from invoker.errors import ConfigError
-from invoker.knobs import directories, hosts, names, pairs, some_of
+from invoker.knobs import directories, endpoint, hosts, names, pairs, some_of
 
 
 def test_names_stand_between_commas():
@@ -92,3 +92,12 @@ def test_sessions_over_sockets_have_a_path_and_origins():
     for text in ("actions", "/a?b", "/a b", "/a#b"):
         with pytest.raises(ConfigError, match=r"INVOKER_SOCKET_PATH.*a path that starts with /"):
             Config.read({"INVOKER_SOCKET_PATH": text})
+
+
+def test_an_endpoint_has_a_host_and_a_port():
+    """An IPv6 address stands in brackets."""
+    for text in ("localhost:0", "127.0.0.1:9000", "[::1]:65535"):
+        assert endpoint(text) == text
+    for text in ("localhost", ":1", "localhost:", "localhost:65536", "::1:80", "a b:1", "localhost:x"):
+        with pytest.raises(ValueError, match="HOST:PORT"):
+            endpoint(text)

@@ -21,6 +21,7 @@ TOGETHER = {
     "protocols/evergreen/store.py": "the lower half of Graph: tests/protocols/evergreen/test_graph.py",
     "drive/wire.py": "an interface without code: tests/drive/wires.py is one",
     "drive/inputs.py": "pulls from its conversation: tests/drive/test_direct.py",
+    "transports/exchange.py": "one request of the HTTP door: tests/transports/test_asgi.py and test_asgi_endings.py",
     "transports/operations.py": "the base of lines: tests/transports/test_line.py",
     "conformance/scenarios_*.py": "each judges a right and a faulty peer: tests/conformance/test_runner.py",
     "conformance/evergreen/scenarios_*.py": "so do these: tests/conformance/evergreen/test_scenarios.py",

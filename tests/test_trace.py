@@ -59,6 +59,7 @@ def tree(root: Path, tests: str) -> Path:
     (root / "docs/reference").mkdir(parents=True)
     (root / "docs/reference/riff.md").write_text(CATALOGUE)
     (root / "docs/reference/evergreen.md").write_text(SECOND.replace("| E-001 | MUST", "| E-001 | SHOULD"))
+    (root / "docs/reference/graphpipe.md").write_text("| G-001 | SHOULD | A body. | 200 | S3 |\n| GT-01 | Bytes |\n")
     (root / "tests").mkdir()
     (root / "tests/test_it.py").write_text(sample(tests))
     return root
@@ -90,6 +91,7 @@ def test_a_row_without_a_level_has_that_of_its_heading() -> None:
 WHOLE = {
     "docs/reference/riff.md": {f"R-{n:03}" for n in range(1, 164)} | {f"RM-{n}" for n in range(1, 7)},
     "docs/reference/evergreen.md": {f"E-{n:03}" for n in range(1, 132)} | {f"ET-{n:02}" for n in range(1, 95)},
+    "docs/reference/graphpipe.md": {f"G-{n:03}" for n in range(1, 113)} | {f"GT-{n:02}" for n in range(1, 64)},
 }
 
 
@@ -127,6 +129,7 @@ def test_the_catalogue_is_whole(name: str) -> None:
         ("def check_R46_and_R0461(): ...", []),
         ("def check_RATHER100_things(): ...", []),
         ("def check_E046_ET28_EA19_text(): ...", ["E-046", "ET-28", "EA-19"]),
+        ("def check_G021_GT13_text(): ...", ["G-021", "GT-13"]),
         ('def check_it():\n    """UTF-8 and E-46 and TE-046 are none; E-046 is."""', ["E-046"]),
     ],
 )

@@ -1,6 +1,6 @@
-"""Call functions of others: `RiffClient` any riff invoker, `EvergreenSession` any Evergreen server.
+"""Call functions of others: `RiffClient` riff invokers, `EvergreenSession` Evergreen servers, `GraphPipe` models.
 
-`SyncRiffClient` and `SyncEvergreenSession` are for code without a loop.
+`SyncRiffClient` and `SyncEvergreenSession` are for code without a loop, `AsyncGraphPipe` for code on one.
 """
 
 from invoker.client.call import Call, Outputs
@@ -19,6 +19,7 @@ from invoker.client.evergreen import (
 )
 from invoker.client.failure import CallFailed, ConnectFailed
 from invoker.client.frames import Received
+from invoker.client.graphpipe import AsyncGraphPipe, GraphPipe, GraphPipeError
 from invoker.client.request import Options
 from invoker.client.riff import RiffClient
 from invoker.client.sync import SyncCall, SyncRiffClient
@@ -26,10 +27,13 @@ from invoker.client.tls import Tls
 
 __all__ = [
     "Answer",
+    "AsyncGraphPipe",
     "Call",
     "CallFailed",
     "ConnectFailed",
     "EvergreenSession",
+    "GraphPipe",
+    "GraphPipeError",
     "LeafNode",
     "Node",
     "Options",

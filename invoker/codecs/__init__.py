@@ -1,6 +1,7 @@
 """Codecs: payloads to Python values and back, and the negotiation between what is there and what is wanted.
 
 `Registry` answers for the machinery; `codec` and `Codec` are for authors who bring a media type of their own.
+Those of arrays, `invoker.codecs.tensor` and `invoker.codecs.npy`, are imported only where somebody asks for arrays.
 """
 
 from invoker.codecs.custom import codec, register, registered, unregister
@@ -13,7 +14,7 @@ from invoker.codecs.octets import OctetsCodec
 from invoker.codecs.parts import Part, PartReader
 from invoker.codecs.pickle import PickleCodec
 from invoker.codecs.registry import Registry, builtin
-from invoker.codecs.support import decodable
+from invoker.codecs.support import decodable, wants_arrays
 from invoker.codecs.text import TextCodec
 
 __all__ = [
@@ -37,4 +38,5 @@ __all__ = [
     "register",
     "registered",
     "unregister",
+    "wants_arrays",
 ]

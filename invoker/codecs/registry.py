@@ -9,6 +9,7 @@ a message costs one call.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -33,7 +34,7 @@ _CACHED = 512
 _CACHED_LENGTH = 512
 
 
-def builtin_codecs(*, pickle: bool = False) -> list[Specialised]:
+def builtin_codecs(*, pickle: bool = False, arrays: bool = False) -> list[Specialised]:
     """New built-in codecs in server order (R-097)."""
     codecs: list[Specialised] = [
         JsonCodec(),
@@ -44,6 +45,11 @@ def builtin_codecs(*, pickle: bool = False) -> list[Specialised]:
         MsgpackCodec(),
         MultipartCodec(),
     ]
+    if arrays:
+        from invoker.codecs.npy import NpyCodec  # start-up time: few functions ask for arrays
+        from invoker.codecs.tensor import TensorCodec
+
+        codecs += [TensorCodec(), NpyCodec()]
     if pickle:
         codecs.append(PickleCodec())
     return codecs
@@ -234,17 +240,18 @@ class Registry:
         self._encoders.clear()
 
 
-def builtin(*, pickle: bool = False, entry_points: bool = True) -> Registry:
+def builtin(*, pickle: bool = False, arrays: bool | None = None, entry_points: bool = True) -> Registry:
     """The registry of a server.
 
     Args:
         pickle: Whether to read and write pickles; reading one runs code that its sender chose.
+        arrays: Whether to read and write arrays, as tensors and as files of numpy; None: if numpy has been imported.
         entry_points: Whether codecs of installed packages are taken in.
 
     Raises:
         LoadError: A codec of an installed package cannot be loaded.
     """
-    registry = Registry(builtin_codecs(pickle=pickle))
+    registry = Registry(builtin_codecs(pickle=pickle, arrays="numpy" in sys.modules if arrays is None else arrays))
     if entry_points:
         for one in custom.entry_points():
             registry.register(one)

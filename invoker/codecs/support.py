@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable
 from typing import Any
 
 from invoker.codecs import custom
@@ -9,7 +11,7 @@ from invoker.codecs.parts import Part
 from invoker.codecs.refusal import spell
 from invoker.codecs.typed import BYTES_LIKE, adapter, bytes_like, dec_hook, holds_pydantic, is_any, members, narrowed
 
-__all__ = ["decodable"]
+__all__ = ["decodable", "wants_arrays"]
 
 
 def decodable(type_: Any) -> str | None:
@@ -25,6 +27,8 @@ def decodable(type_: Any) -> str | None:
             continue
     if is_any(type_) or (bytes_like(type_) is not None and narrowed(type_, BYTES_LIKE) is type_):
         return None
+    if wants_arrays([type_]):
+        return None
     if holds_pydantic(type_):
         return _pydantic(type_)
     wanted = narrowed(type_, BYTES_LIKE)
@@ -33,6 +37,15 @@ def decodable(type_: Any) -> str | None:
         return problem
     # A union that msgspec cannot tell apart is tried member by member.
     return next((found for one in members(wanted) if (found := _msgspec(one)) is not None), None)
+
+
+def wants_arrays(types: Iterable[Any]) -> bool:
+    """Whether one of these annotations is an array of numpy's, alone or in a union."""
+    if "numpy" not in sys.modules:
+        return False  # whoever wrote the annotation has imported it
+    from invoker.tensors import array_type
+
+    return any(array_type(one) is not None for type_ in types for one in members(type_))
 
 
 def _pydantic(type_: Any) -> str | None:

@@ -187,6 +187,8 @@ def dec_hook(type_: Any, value: Any) -> Any:
         return adapter(type_).validate_python(value)
     if isinstance(type_, type) and isinstance(value, type_):
         return value
+    if "numpy" in sys.modules and getattr(type_, "__origin__", type_) is sys.modules["numpy"].ndarray:
+        return _array(type_, value)
     raise TypeError(f"nothing makes {getattr(type_, '__name__', type_)} of {type(value).__name__}")
 
 
@@ -242,6 +244,19 @@ def _is_pydantic(cls: Any) -> bool:
 
 def _is_numpy(cls: type) -> bool:
     return cls.__module__ == "numpy" and hasattr(cls, "tolist")
+
+
+def _array(type_: Any, value: Any) -> Any:
+    """An array of lists and numbers, as JSON and MessagePack have them."""
+    from invoker.tensors import GraphPipeError, array_type
+    from invoker.tensors.arrays import from_plain
+
+    wanted = array_type(type_)
+    assert wanted is not None, "dec_hook has asked"
+    try:
+        return from_plain(value, wanted)
+    except GraphPipeError as error:
+        raise ValueError(error.detail) from error
 
 
 def _as_bytes(value: Any, wanted: type) -> Any:

@@ -21,7 +21,7 @@ from hypercorn.config import Config
 
 from invoker.drive.driver import Driver
 from invoker.errors import StartupError
-from invoker.transports.asgi import Application, HttpApp, HttpSettings, IsReady, Metrics
+from invoker.transports.asgi import Application, FrontOf, HttpApp, HttpSettings, IsReady, Metrics
 from invoker.transports.tls import TlsFiles
 
 __all__ = ["HttpDoor"]
@@ -49,6 +49,7 @@ class HttpDoor:
         settings: Further limits; what stands above wins over what stands there.
         share_port: Whether other processes may bind the same port.
         sockets: Serves WebSocket connections; None: they are refused.
+        front: Gives who answers a path of another protocol.
     """
 
     def __init__(  # noqa: PLR0913 - the composition root gives each by name
@@ -65,6 +66,7 @@ class HttpDoor:
         settings: HttpSettings | None = None,
         share_port: bool = False,
         sockets: Application | None = None,
+        front: FrontOf | None = None,
     ) -> None:
         self._host = host
         self._port = port
@@ -74,7 +76,7 @@ class HttpDoor:
         max_body_bytes = min(max_body_bytes, driver.engine.limits.hard_bytes)
         settings = replace(settings or HttpSettings(), max_body_bytes=max_body_bytes, timeout_s=timeout_s)
         self._idle_s = settings.idle_s
-        self._app = HttpApp(driver, settings, is_ready=is_ready, metrics=metrics, sockets=sockets)
+        self._app = HttpApp(driver, settings, is_ready=is_ready, metrics=metrics, sockets=sockets, front=front)
         self._wrapped = ASGIWrapper(_Counted(self._app))
         self._config = _configured()
         self._context = WorkerContext(None)

@@ -70,6 +70,11 @@ class Process:
         self._popen.send_signal(number)
 
     @property
+    def pid(self) -> int:
+        """Its id."""
+        return self._popen.pid
+
+    @property
     def is_running(self) -> bool:
         """Whether it has not ended."""
         return self._popen.poll() is None

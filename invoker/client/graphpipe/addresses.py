@@ -1,0 +1,104 @@
+"""Where a GraphPipe server is: `parse` understands the schemes of G-097.
+
+==================================  ==============================================================
+``http://host:port/path``           HTTP; without a path: ``/``
+``https://host:port/path``          the same with TLS
+``unix+http:///run/m.sock``         HTTP over a Unix socket, path ``/``
+``unix+http://%2Frun%2Fm.sock/p``   the same with a path, the socket's own is percent-encoded
+``tcp://host:port``                 raw: each buffer behind its length (D4)
+``unix:///run/m.sock``              raw over a Unix socket; ``unix:m.sock`` is relative
+==================================  ==============================================================
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import SplitResult, unquote, urlsplit
+
+__all__ = ["Address", "parse"]
+
+_PORTS = {"http": 80, "https": 443}
+_SCHEMES = "http, https, unix+http, tcp or unix"
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A server, and how it is spoken to.
+
+    Attributes:
+        host: Name or number; empty for a Unix socket.
+        port: 0 for a Unix socket.
+        socket: Path of a Unix socket, or empty.
+        target: Path and query of the HTTP request; empty for raw sockets.
+        is_tls: Whether it is secured.
+    """
+
+    host: str = ""
+    port: int = 0
+    socket: str = ""
+    target: str = ""
+    is_tls: bool = False
+
+    @property
+    def is_http(self) -> bool:
+        """Whether HTTP is spoken; else buffers go raw."""
+        return bool(self.target)
+
+    def __str__(self) -> str:
+        if self.socket:
+            return f"unix:{self.socket}"
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def parse(url: str) -> Address:
+    """Understand a URL.
+
+    Raises:
+        ValueError: It is none of the forms above.
+    """
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+    except ValueError as error:
+        raise ValueError(f"{url!r} is no URL: {error}") from None
+    if parts.fragment:
+        raise _bad(url, "what follows # is never sent")
+    if "@" in parts.netloc:
+        raise _bad(url, "names and passwords go into headers={'authorization': ...}")
+    match parts.scheme:
+        case "http" | "https":
+            if not host:
+                raise _bad(url, "there is no host")
+            port = _PORTS[parts.scheme] if port is None else port
+            return Address(host, port, target=_target(url, parts), is_tls=parts.scheme == "https")
+        case "unix+http":
+            return _unix_http(url, parts)
+        case "tcp":
+            if not host or port is None or parts.path not in ("", "/") or parts.query:
+                raise _bad(url, "write tcp://host:port")
+            return Address(host, port)
+        case "unix":
+            if not parts.path or parts.netloc or parts.query:
+                raise _bad(url, "write unix:///path")
+            return Address(socket=unquote(parts.path))
+        case other:
+            raise _bad(url, f"the scheme is {other!r}, not {_SCHEMES}" if other else f"begin with {_SCHEMES}")
+
+
+def _unix_http(url: str, parts: SplitResult) -> Address:
+    if parts.netloc:
+        return Address(socket=unquote(parts.netloc), target=_target(url, parts))
+    if not parts.path:
+        raise _bad(url, "write unix+http:///path")
+    return Address(socket=unquote(parts.path), target=f"/?{parts.query}" if parts.query else "/")
+
+
+def _target(url: str, parts: SplitResult) -> str:
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    if not target.isascii() or any(sign <= " " or sign == "\x7f" for sign in target):
+        raise _bad(url, "signs beyond ASCII, and spaces, have to be percent-encoded")
+    return target
+
+
+def _bad(url: str, why: str) -> ValueError:
+    return ValueError(f"{url!r} is no address of a GraphPipe server: {why}")

@@ -1,0 +1,156 @@
+"""`HttpLink`: requests by HTTP/1.1, over TCP, TLS or a Unix socket.
+
+The body of an answer ends where its length says, with its last chunk, or with the connection (G-111). Redirects are not
+followed and proxies of the environment not used: models are neighbours.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import socket
+import ssl
+from collections.abc import Mapping
+
+from invoker.client.graphpipe.addresses import Address
+from invoker.client.graphpipe.failure import GraphPipeError, NotReached, lost
+from invoker.client.graphpipe.links import Reply, connected, is_quiet, too_large
+from invoker.message import EMPTY
+from invoker.tensors import LIMIT_BYTES, Written
+
+__all__ = ["HttpLink"]
+
+_CHUNK_BYTES = 256 << 10
+_HEADERS = {"accept": "application/octet-stream, */*;q=0.5", "content-type": "application/octet-stream"}
+
+
+class HttpLink:
+    """A connection to an HTTP server, made with the first request.
+
+    Args:
+        address: With a ``target``.
+        timeout_s: How long each wait may take: for the connection, for sending, for each part of the answer.
+        limit_bytes: Larger answers are refused, as soon as that is known.
+        headers: Of each request.
+        tls: For https; None: the authorities of this machine are trusted.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        *,
+        timeout_s: float = 60.0,
+        limit_bytes: int = LIMIT_BYTES,
+        headers: Mapping[str, str] = EMPTY,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self._address = address
+        self._timeout_s = timeout_s
+        self._limit_bytes = limit_bytes
+        self._headers = _HEADERS | {name.lower(): value for name, value in headers.items()}
+        self._tls = (tls or ssl.create_default_context()) if address.is_tls else None
+        self._connection: http.client.HTTPConnection | None = None
+        self._sock: socket.socket | None = None  # the connection forgets its own once it knows that it will be closed
+        self._is_idle = self._is_cut = False
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether the connection is kept, and nothing came since."""
+        return self._is_idle and self._sock is not None and is_quiet(self._sock)
+
+    def ask(self, written: Written) -> Reply:
+        """Post a request and wait for what comes back."""
+        connection = self._connection = self._connection or self._connect()
+        self._is_idle = False
+        if self._is_cut:
+            self.close()
+            raise NotReached(f"{self._address} is not wanted any more")
+        try:
+            is_whole = self._send(connection, written)
+            with connection.getresponse() as response:
+                reply = self._read(response)
+                self._is_idle = is_whole and not response.will_close
+        except BaseException as error:
+            self.close()
+            if isinstance(error, OSError | http.client.HTTPException):
+                raise lost(error, f"{self._address} gave no answer") from error
+            raise
+        if not self._is_idle:
+            self.close()
+        if self._is_cut:  # a body that ends with the connection looks whole
+            raise lost(ConnectionAbortedError("it was cut"), f"{self._address} gave no answer")
+        return reply
+
+    def abort(self) -> None:
+        """Cut the connection."""
+        self._is_cut = True
+        if (sock := self._sock) is not None:
+            with contextlib.suppress(OSError):
+                socket.socket.shutdown(sock, socket.SHUT_RDWR)  # that of TLS changes what another thread is using
+
+    def close(self) -> None:
+        """Close it."""
+        self._is_idle = False
+        connection, self._connection = self._connection, None
+        self._sock = None
+        if connection is not None:
+            connection.close()
+
+    def _connect(self) -> http.client.HTTPConnection:
+        address = self._address
+        host = "localhost" if address.socket else address.host
+        made = http.client.HTTPConnection(host, address.port or None, timeout=self._timeout_s)
+        made.auto_open = 0  # it would connect anew by itself, in the clear
+        try:
+            made.sock = self._sock = connected(address, self._timeout_s, self._tls)
+        except OSError as error:
+            raise NotReached(f"{address} cannot be reached: {error}") from error
+        return made
+
+    def _send(self, connection: http.client.HTTPConnection, written: Written) -> bool:
+        """Send all of it; false when the server closed before, which may have said why."""
+        skip_host = "host" in self._headers
+        connection.putrequest("POST", self._address.target, skip_host=skip_host, skip_accept_encoding=True)
+        for name, value in self._headers.items():
+            connection.putheader(name, value)
+        connection.putheader("content-length", str(written.size))
+        try:
+            connection.endheaders()
+            for piece in written.pieces:
+                connection.send(piece)
+        except (BrokenPipeError, ConnectionResetError):
+            return False
+        return True
+
+    def _read(self, response: http.client.HTTPResponse) -> Reply:
+        status, length, limit = response.status, response.length, self._limit_bytes
+        coding = response.getheader("content-encoding", "identity")
+        if coding.lower() != "identity":
+            raise GraphPipeError(None, f"the answer is packed as {coding!r}, which was not asked for", status)
+        if length is not None and length > limit:
+            raise too_large(length, limit, status)
+        body = _read_some(response, limit) if length is None else _read_exactly(response, length)
+        if len(body) > limit:
+            raise too_large(f"more than {limit}", limit, status)
+        is_error = response.getheader("x-graphpipe-error") is not None
+        return Reply(body, status, response.reason, is_error)
+
+
+def _read_exactly(response: http.client.HTTPResponse, length: int) -> bytearray:
+    """A body whose length was said; it is received where it stays."""
+    body = bytearray(length)
+    rest = memoryview(body)
+    while rest:
+        count = response.readinto(rest)
+        if not count:
+            raise http.client.IncompleteRead(b"", len(rest))
+        rest = rest[count:]
+    return body
+
+
+def _read_some(response: http.client.HTTPResponse, limit_bytes: int) -> bytearray:
+    """A body that ends some time, and of which no more is read than is needed to refuse it."""
+    body = bytearray()
+    while len(body) <= limit_bytes and (part := response.read(_CHUNK_BYTES)):
+        body += part
+    return body

@@ -1,0 +1,157 @@
+"""Requests as they are sent, and results as they are given: what the plain client and the async one share."""
+
+from __future__ import annotations
+
+import ssl
+import weakref
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from invoker.client.graphpipe.addresses import parse
+from invoker.client.graphpipe.answers import tensors_in
+from invoker.client.graphpipe.failure import GraphPipeError
+from invoker.client.graphpipe.http import HttpLink
+from invoker.client.graphpipe.links import Link, Links, Reply
+from invoker.client.graphpipe.raw import RawLink
+from invoker.tensors import LIMIT_BYTES, METADATA_REQUEST, InferRequest, Tensor, Written, write_request
+from invoker.tensors import GraphPipeError as Unfit
+
+__all__ = [
+    "METADATA",
+    "Names",
+    "Server",
+    "Settings",
+    "array_of",
+    "result_of",
+    "tensor_of",
+    "written",
+    "written_tensors",
+]
+
+Names = str | Sequence[str] | None
+"""Of outputs: one, several, or whatever the server gives."""
+
+METADATA: Final = Written([memoryview(METADATA_REQUEST)], len(METADATA_REQUEST))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How a server is spoken to.
+
+    Attributes:
+        timeout_s: How long each wait may take: for the connection, for sending, for each part of the answer.
+        limit_bytes: Larger answers are refused (G-096).
+        headers: Of each HTTP request.
+        tls: For https, where None trusts the authorities of this machine; for tcp, where None is plain text.
+        scalar_as_vector: Send scalars with the shape [1], for servers that refuse those without a shape (G-039).
+    """
+
+    timeout_s: float = 60.0
+    limit_bytes: int = LIMIT_BYTES
+    headers: Mapping[str, str] = field(default_factory=dict)
+    tls: ssl.SSLContext | None = None
+    scalar_as_vector: bool = False
+
+
+class Server:
+    """A server, and the connections to it, which are closed when nobody has them any more.
+
+    Raises:
+        ValueError: The URL is of no form that `addresses` knows.
+    """
+
+    def __init__(self, url: str, settings: Settings) -> None:
+        address = parse(url)
+        self.settings = settings
+
+        def make() -> Link:
+            timeout_s, limit_bytes, tls = settings.timeout_s, settings.limit_bytes, settings.tls
+            if not address.is_http:
+                return RawLink(address, timeout_s=timeout_s, limit_bytes=limit_bytes, tls=tls)
+            headers = settings.headers
+            return HttpLink(address, timeout_s=timeout_s, limit_bytes=limit_bytes, headers=headers, tls=tls)
+
+        self.links = Links(make)
+        self.close = weakref.finalize(self, self.links.close)
+
+    def ask(self, request: Written) -> Reply:
+        """Send a request and wait for what comes back."""
+        link = self.links.take()
+        try:
+            return link.ask(request)
+        finally:
+            self.links.give(link)
+
+
+def written(inputs: Sequence[Any], outputs: Names, config: str | bytes, *, scalar_as_vector: bool) -> Written:
+    """A request as it is sent; numbers are views on the arrays, which must not change until it is.
+
+    Raises:
+        ValueError: A value cannot be a tensor.
+    """
+    names: tuple[str, ...] = ()
+    values: Iterable[Any] = inputs
+    if len(inputs) == 1 and isinstance(inputs[0], Mapping):
+        names, values = tuple(inputs[0]), inputs[0].values()
+    labels = [repr(name) for name in names] or [f"#{index}" for index in range(len(inputs))]
+    tensors = [
+        tensor_of(value, label, scalar_as_vector=scalar_as_vector)
+        for value, label in zip(values, labels, strict=False)  # of an empty dict there are none
+    ]
+    return written_tensors(tensors, names, _names(outputs), config)
+
+
+def written_tensors(
+    tensors: Sequence[Tensor], input_names: Sequence[str], output_names: Sequence[str], config: str | bytes
+) -> Written:
+    """The same of tensors, whose names are counted before anything is sent (G-094)."""
+    if input_names and len(input_names) != len(tensors):
+        raise ValueError(f"there are {len(input_names)} input names and {len(tensors)} inputs")
+    raw = config.encode() if isinstance(config, str) else bytes(config)
+    try:
+        return write_request(InferRequest(tuple(tensors), tuple(input_names), tuple(output_names), raw))
+    except Unfit as error:
+        raise ValueError(f"the request cannot be written: {error.detail}") from error
+
+
+def tensor_of(value: Any, label: str, *, scalar_as_vector: bool = False) -> Tensor:
+    """A value as it is sent; ``label`` says in errors which one it is."""
+    from invoker.tensors.arrays import to_tensor
+
+    try:
+        tensor = to_tensor(value)
+    except Unfit as error:
+        raise ValueError(f"input {label}: {error.detail}") from error
+    if scalar_as_vector and not tensor.shape:
+        return Tensor(tensor.type, (1,), tensor.data)
+    return tensor
+
+
+def result_of(reply: Reply, limit_bytes: int, outputs: Names) -> Any:
+    """The outputs in an answer, in the form in which they were asked for: see `GraphPipe.infer`.
+
+    Raises:
+        GraphPipeError: There are none.
+    """
+    names = _names(outputs)
+    arrays = [array_of(tensor, reply) for tensor in tensors_in(reply, limit_bytes, len(names) if names else None)]
+    if names and not isinstance(outputs, str):
+        return dict(zip(names, arrays, strict=True))
+    return arrays[0] if len(arrays) == 1 else arrays
+
+
+def array_of(tensor: Tensor, reply: Reply) -> Any:
+    """An output as an array."""
+    from invoker.tensors.arrays import to_array
+
+    try:
+        return to_array(tensor)
+    except Unfit as error:  # a shape that numpy has not
+        raise GraphPipeError(error.code, f"an output cannot be an array: {error.detail}", reply.status) from error
+
+
+def _names(outputs: Names) -> tuple[str, ...]:
+    if outputs is None:
+        return ()
+    return (outputs,) if isinstance(outputs, str) else tuple(outputs)

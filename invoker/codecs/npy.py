@@ -1,0 +1,108 @@
+"""``application/x-npy``: arrays as numpy's own files have them.
+
+Any dtype that is numbers, text or times may travel, also those that tensors have no type for; objects would be pickles,
+and records have a language of their own: both are refused. An array is a view on the payload where alignment allows.
+"""
+
+from __future__ import annotations
+
+import io
+from typing import Any, Final
+
+from invoker.codecs.interface import Decode, Encode, Offer, Specialised
+from invoker.codecs.refusal import refuse_decode, refuse_encode
+from invoker.codecs.tensor import array_wanted
+from invoker.codecs.typed import bytes_like
+from invoker.mediatypes import MediaType
+from invoker.message import EMPTY, Message
+
+__all__ = ["NpyCodec"]
+
+_KINDS: Final = "biufcmMSU"
+_HEADER_BYTES: Final = 10_000
+
+
+class NpyCodec(Specialised):
+    """Arrays as files of numpy, format 1.0 and 2.0; written as 1.0."""
+
+    media_types = ("application/x-npy",)
+
+    def can_decode(self, type_: Any) -> bool:
+        """Arrays, the payload as it is, or whatever comes."""
+        return array_wanted(type_) is not None or bytes_like(type_) is not None
+
+    def decoder(self, media_type: MediaType, type_: Any, where: str) -> Decode:
+        """A closure that makes an array of a file."""
+        if (wanted := array_wanted(type_)) is None:
+            make = bytes_like(type_) or bytes
+            return lambda message: message.payload if make is bytes else make(message.payload)
+        from invoker.tensors import arrays
+
+        essence = media_type.essence
+
+        def decode(message: Message[bytes]) -> Any:
+            try:
+                return arrays.fitted(_read(message.payload), wanted)
+            except BaseException as error:
+                raise refuse_decode(error, where, essence, type_) from error
+
+        return decode
+
+    def encoder(self, offer: Offer, cls: type, where: str) -> Encode | None:
+        """A closure that writes arrays, and what has the form of one."""
+        from invoker.tensors import arrays
+
+        if not arrays.is_takeable(cls):
+            return None
+        name = offer.media_type.essence
+
+        def encode(value: Any) -> Message[bytes]:
+            try:
+                return Message(_write(value), EMPTY, name)
+            except BaseException as error:
+                raise refuse_encode(error, where, name, cls) from error
+
+        return encode
+
+
+def _read(payload: bytes) -> Any:
+    import numpy as np
+
+    file = io.BytesIO(payload)  # shares the bytes
+    version = np.lib.format.read_magic(file)
+    if version == (1, 0):
+        header = np.lib.format.read_array_header_1_0(file, max_header_size=_HEADER_BYTES)
+    elif version == (2, 0):
+        header = np.lib.format.read_array_header_2_0(file, max_header_size=_HEADER_BYTES)
+    else:
+        raise ValueError(f"format {version[0]}.{version[1]} is neither 1.0 nor 2.0")
+    shape, is_fortran, dtype = header
+    _check(dtype)
+    start = file.tell()
+    size = dtype.itemsize
+    for one in shape:
+        if one < 0:
+            raise ValueError(f"the shape {shape} has a negative size")
+        size *= one
+    if len(payload) - start != size:
+        raise ValueError(f"it has {len(payload) - start} bytes of elements, and its header says {size}")
+    array: Any = np.ndarray(shape, dtype, payload, start, order="F" if is_fortran else "C")
+    array = array.astype(dtype.newbyteorder("="), copy=not array.flags.aligned)
+    array.flags.writeable = False
+    return array
+
+
+def _write(value: Any) -> bytes:
+    import numpy as np
+
+    array = np.asarray(value)
+    _check(array.dtype)
+    array = np.asarray(array, order="C")
+    head = io.BytesIO()
+    np.lib.format.write_array_header_1_0(head, np.lib.format.header_data_from_array_1_0(array))
+    return b"".join((head.getvalue(), array.reshape(-1).view(np.uint8).data if array.size else b""))
+
+
+def _check(dtype: Any) -> None:
+    if dtype.kind not in _KINDS or dtype.subdtype is not None or dtype.itemsize == 0:
+        raise ValueError(f"elements of dtype {dtype} are refused; only numbers, text and times travel")

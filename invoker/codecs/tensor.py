@@ -1,0 +1,153 @@
+"""``application/vnd.graphpipe.tensor``: arrays as tensors of GraphPipe.
+
+Theory. A tensor travels in one of two forms (ADR 10). The *table* needs no parameter: the payload is a FlatBuffer whose
+root is a ``Tensor``, which says by itself what it is; this form is written. The *raw* form has the parameter ``type``
+(``float32``) and, unless it is a scalar, ``shape`` (``2x3``): the payload is nothing but the elements, little-endian
+and in row-major order, so that a part of a larger buffer can be handed on as it lies there. Strings have no raw form.
+
+Both become an array without a copy where alignment allows. The codec is there only where a function asks for arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, cast
+
+from invoker.codecs.interface import Decode, Encode, Offer, Specialised, refusing
+from invoker.codecs.refusal import refuse_decode, refuse_encode
+from invoker.codecs.typed import bytes_like, is_any, members
+from invoker.mediatypes import MediaType, parse
+from invoker.message import EMPTY, Message
+from invoker.tensors import (
+    ITEM_BYTES,
+    MAX_RANK,
+    ArrayType,
+    Code,
+    GraphPipeError,
+    Tensor,
+    TensorType,
+    array_type,
+    count_of,
+    read_tensor,
+    spelled,
+    write_tensor,
+)
+
+__all__ = ["TENSOR", "TensorCodec", "array_wanted", "message_of", "tensor_in"]
+
+TENSOR: Final = "application/vnd.graphpipe.tensor"
+
+_LEAST_BYTES: Final = 1024
+_LIMIT_PER_BYTE: Final = 3
+"""A payload was admitted already; what sharing in it may make us do is bounded by its own size, at twelve times that:
+the shortest strings that one can write take so much memory."""
+
+_RAW_TYPES: Final = {spelled(one).lower(): one for one in TensorType if ITEM_BYTES[one]}
+
+
+class TensorCodec(Specialised):
+    """Arrays, and whatever can be one, as tensors; a type that is not wanted is refused, never cast (G-061)."""
+
+    media_types = (TENSOR,)
+
+    def can_decode(self, type_: Any) -> bool:
+        """Arrays, the payload as it is, or whatever comes."""
+        return array_wanted(type_) is not None or bytes_like(type_) is not None
+
+    def decoder(self, media_type: MediaType, type_: Any, where: str) -> Decode:
+        """A closure that makes an array of a tensor."""
+        if (wanted := array_wanted(type_)) is None:
+            return _as_bytes(bytes_like(type_))
+        from invoker.tensors import arrays
+
+        essence = media_type.essence
+        try:
+            read = _reader(media_type)
+        except GraphPipeError as error:
+            return refusing(refuse_decode(error, where, essence, type_))
+
+        def decode(message: Message[bytes]) -> Any:
+            try:
+                return arrays.fitted(arrays.to_array(read(message.payload)), wanted)
+            except BaseException as error:
+                raise refuse_decode(error, where, essence, type_) from error
+
+        return decode
+
+    def encoder(self, offer: Offer, cls: type, where: str) -> Encode | None:
+        """A closure that writes values of ``cls`` as tables."""
+        from invoker.tensors import arrays
+
+        if not arrays.is_takeable(cls):
+            return None
+        name = offer.media_type.essence
+
+        def encode(value: Any) -> Message[bytes]:
+            try:
+                return Message(bytes(write_tensor(arrays.to_tensor(value))), EMPTY, name)
+            except BaseException as error:
+                raise refuse_encode(error, where, name, cls) from error
+
+        return encode
+
+
+def array_wanted(type_: Any) -> ArrayType | None:
+    """Which arrays an annotation takes, alone or in a union; None when it takes none."""
+    if is_any(type_):
+        return ArrayType()
+    return next((found for one in members(type_) if (found := array_type(one)) is not None), None)
+
+
+def message_of(tensor: Tensor) -> Message[bytes]:
+    """A tensor that was received, as a message for a function: numbers in the raw form, without a copy."""
+    if isinstance(tensor.data, list):
+        return Message(bytes(write_tensor(tensor)), EMPTY, TENSOR)
+    shape = f";shape={'x'.join(map(str, tensor.shape))}" if tensor.shape else ""
+    media_type = f"{TENSOR};type={spelled(tensor.type).lower()}{shape}"
+    return Message(cast("bytes", tensor.data), EMPTY, media_type)  # a view: whoever reads this media type can have it
+
+
+def tensor_in(message: Message[bytes]) -> Tensor:
+    """The tensor in a message of this media type, in either form; its numbers are a view on the payload.
+
+    Raises:
+        GraphPipeError: It is malformed, or no tensor that one can have.
+    """
+    return _reader(parse(message.media_type))(message.payload)
+
+
+def _reader(media_type: MediaType) -> Callable[[bytes], Tensor]:
+    spelling = media_type.param("type")
+    if spelling is None:
+        if media_type.param("shape") is not None:
+            raise GraphPipeError(Code.UNSUPPORTED_TYPE, "the media type has a shape and no type")
+        return lambda payload: read_tensor(payload, _LEAST_BYTES + _LIMIT_PER_BYTE * len(payload))
+    type_ = _RAW_TYPES.get(spelling.lower())
+    if type_ is None:
+        raise GraphPipeError(Code.UNSUPPORTED_TYPE, f"there is no raw form of type {spelling[:40]!r}")
+    shape = _shape(media_type.param("shape") or "")
+    size = count_of(shape) * ITEM_BYTES[type_]
+
+    def read(payload: bytes) -> Tensor:
+        view = memoryview(payload)
+        if len(view) != size:
+            raise GraphPipeError(
+                Code.DATA_LENGTH,
+                f"it has {len(view)} bytes, and {spelled(type_)} of the shape {list(shape)} takes {size}",
+            )
+        return Tensor(type_, shape, view)
+
+    return read
+
+
+def _shape(spelling: str) -> tuple[int, ...]:
+    sizes = spelling.split("x") if spelling else []
+    if len(sizes) > MAX_RANK or not all(one.isascii() and one.isdigit() and len(one) < 20 for one in sizes):
+        raise GraphPipeError(Code.SHAPE, f"{spelling[:80]!r} is no shape; write it like 2x3")
+    return tuple(map(int, sizes))
+
+
+def _as_bytes(kind: type | None) -> Decode:
+    """Of those who want no array: the payload, which may be a view."""
+    make = kind or bytes
+    return lambda message: message.payload if type(message.payload) is make else make(message.payload)

@@ -1,0 +1,62 @@
+"""Batches made of requests: several that are alike become one along the first index, whose outputs are parted again.
+
+Alike are requests with the same inputs, of the same types and sizes but the first, the same outputs and the same config
+(G-077). What goes wrong with a batch says nothing of its requests: whoever runs it runs them alone then (G-076).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from itertools import accumulate
+
+from invoker.protocols.graphpipe.answer import Answer, Response, response_of
+from invoker.protocols.graphpipe.binding import Given
+from invoker.protocols.graphpipe.rows import joined, span
+from invoker.tensors import Code, GraphPipeError, write_infer_response
+
+__all__ = ["alike", "count_of_batch", "merged", "parted"]
+
+
+def alike(given: Sequence[Given], wanted: Sequence[int], config: bytes) -> Hashable | None:
+    """What equal requests have in common; None for one that cannot be joined with any."""
+    sizes = {one.tensor.shape[:1] for one in given}
+    if len(sizes) != 1 or sizes & {(), (0,)}:
+        return None
+    inputs = tuple((one.port.own, one.tensor.type, one.tensor.shape[1:]) for one in given)
+    return (inputs, tuple(wanted), config)
+
+
+def count_of_batch(given: Sequence[Given]) -> int:
+    """How many rows a request has that can be joined."""
+    return given[0].tensor.shape[0]
+
+
+def merged(several: Sequence[Sequence[Given]]) -> tuple[Given, ...]:
+    """The inputs of requests that are alike, one after the other."""
+    return tuple(
+        Given(inputs[0].port, joined([one.tensor for one in inputs], f"input '{inputs[0].port.name}'"))
+        for inputs in zip(*several, strict=True)
+    )
+
+
+def parted(answer: Answer, counts: Sequence[int]) -> list[Response]:
+    """A response for each request.
+
+    Args:
+        answer: To the batch.
+        counts: Rows of each request, in order.
+
+    Raises:
+        GraphPipeError: An output is none, or has not a row for each of the inputs (E18).
+    """
+    tensors = answer.tensors()
+    total = sum(counts)
+    for port, tensor in zip(answer.ports, tensors, strict=True):
+        if tensor.shape[:1] != (total,):
+            detail = f"output '{port.name}' has the shape {list(tensor.shape)}, and the batch has {total} rows"
+            raise GraphPipeError(Code.BAD_OUTPUT, detail)
+    ends = list(accumulate(counts))
+    return [
+        response_of(write_infer_response([span(tensor, end - count, end) for tensor in tensors]))
+        for count, end in zip(counts, ends, strict=True)
+    ]

@@ -1,0 +1,122 @@
+"""Which tensor of a request is for which input, and which outputs it wants: docs/reference/graphpipe.md 2.4.
+
+All of it is settled before the function is opened; `fitting` says the same of what the function gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+import msgspec
+
+from invoker.protocols.graphpipe.model import Model, Port
+from invoker.tensors import Code, GraphPipeError, InferRequest, Tensor, misfit, spelled
+
+__all__ = ["Given", "fitting", "given_inputs", "wanted_outputs"]
+
+
+class Given(msgspec.Struct, frozen=True):
+    """One input and its tensor."""
+
+    port: Port
+    tensor: Tensor
+
+
+def given_inputs(model: Model, request: InferRequest, known: dict[str, int]) -> tuple[Given, ...]:
+    """The inputs that a request gives, in declared order (G-070).
+
+    Args:
+        model: Whose inputs they are.
+        request: As it was read.
+        known: Sizes by their declared names; those of the inputs are added.
+
+    Raises:
+        GraphPipeError: An input is unknown (E4), given twice (E6), missing (E7), of another type (E8) or shape (E9).
+    """
+    ports = list(model.inputs)
+    if model.spec.open_inputs:
+        ports += (model.further(index) for index in range(len(ports), len(request.tensors)))
+    found: dict[int, Tensor] = {}
+    names = request.input_names or ("",) * len(request.tensors)
+    for position, (name, tensor) in enumerate(zip(names, request.tensors, strict=True)):
+        index = _index(model, ports, name, position)
+        if index in found:
+            raise GraphPipeError(Code.DUPLICATE_NAME, f"input '{ports[index].name}' is given twice")
+        found[index] = tensor
+    for index, port in enumerate(ports):
+        if index not in found and not port.is_optional:
+            raise GraphPipeError(Code.MISSING_INPUT, f"input '{port.name}' is not given; {_there(ports)}")
+    given = tuple(Given(ports[index], found[index]) for index in sorted(found))
+    for one in given:
+        where = f"input '{one.port.name}'"
+        if not one.port.media_type:
+            detail = f"{where} takes no tensors, nor what one can be made into"
+            raise GraphPipeError(Code.TYPE_MISMATCH, detail)
+        fitting(one.port, one.tensor, where, known)
+    return given
+
+
+def wanted_outputs(model: Model, request: InferRequest) -> tuple[int, ...]:
+    """The indexes of the outputs that a request wants, in its order; a name may repeat (G-057, G-058).
+
+    Raises:
+        GraphPipeError: A name is no output's (E5).
+    """
+    if not request.output_names:
+        return tuple(range(len(model.outputs)))
+    wanted = []
+    for name in request.output_names:
+        index = model.output_index(name)
+        if index is None:
+            raise GraphPipeError(Code.UNKNOWN_OUTPUT, f"there is no output {name!a}; {_there(model.outputs)}")
+        wanted.append(index)
+    return tuple(wanted)
+
+
+def fitting(
+    port: Port,
+    tensor: Tensor,
+    where: str,
+    known: dict[str, int],
+    *,
+    codes: tuple[Code, Code] = (Code.TYPE_MISMATCH, Code.SHAPE),
+) -> None:
+    """Make sure that a tensor is of the declared type and shape.
+
+    Args:
+        port: Whose it is.
+        tensor: What there is.
+        where: For the error.
+        known: Sizes by their declared names; those of this tensor are added.
+        codes: Of the error, for the type and for the shape.
+
+    Raises:
+        GraphPipeError: It is not.
+    """
+    if port.types is not None and tensor.type not in port.types:
+        wanted = " or ".join(spelled(one) for one in sorted(port.types)) or "something that no tensor is"
+        raise GraphPipeError(codes[0], f"{where} is {spelled(tensor.type)}, not {wanted}")  # G-061: nothing is cast
+    if port.shape is not None and (problem := misfit(tensor.shape, port.shape, known)):
+        raise GraphPipeError(codes[1], f"{where}: {problem}")  # G-062
+
+
+def _index(model: Model, ports: Sequence[Port], name: str, position: int) -> int:
+    if not name:  # G-052, G-053: the default at this place
+        if position < len(ports):
+            return position
+        detail = f"there are more tensors than inputs; {_there(ports)}"
+        raise GraphPipeError(Code.UNKNOWN_INPUT, detail)
+    index = model.input_index(name)
+    if index is None:
+        further = [one.name for one in ports[len(model.inputs) :]]
+        if name not in further:
+            near = get_close_matches(name, [one.name for one in ports], n=1)
+            hint = f"did you mean '{near[0]}'?" if near else _there(ports)
+            raise GraphPipeError(Code.UNKNOWN_INPUT, f"there is no input {name!a}; {hint}")
+        index = len(model.inputs) + further.index(name)
+    return index
+
+
+def _there(ports: Sequence[Port]) -> str:
+    return f"there are {', '.join(one.name for one in ports)}" if ports else "there are none"

@@ -1,0 +1,49 @@
+"""`Config`: what a request says beside its tensors, as its function sees it in ``ctx.configs`` (G-031)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from invoker.protocols.graphpipe.errors import ConfigRefused
+
+__all__ = ["Config"]
+
+
+class Config:
+    """Any bytes: given as such, as text if they are UTF-8, and parsed as JSON only if a function asks for a dict.
+
+    Attributes:
+        value: As it came.
+    """
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: bytes) -> None:
+        self.value = value
+
+    def unpack(self, kind: type[Any]) -> Any:
+        """It as ``bytes``, or as ``str``; None for other classes, and where it is no text."""
+        if kind is bytes:
+            return self.value
+        if kind is str:
+            try:
+                return self.value.decode()
+            except UnicodeDecodeError:
+                return None
+        return None
+
+    def to_dict(self) -> dict[str, Any]:
+        """What its JSON says.
+
+        Raises:
+            ConfigRefused: It is no JSON object (E17), which is the caller's fault if the function lets it pass.
+        """
+        try:
+            return msgspec.json.decode(self.value, type=dict[str, Any])
+        except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+            raise ConfigRefused(f"the config is no JSON object: {error}") from None
+
+    def __repr__(self) -> str:
+        return f"Config({len(self.value)} bytes)"  # G-106: it may hold secrets

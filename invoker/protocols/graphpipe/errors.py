@@ -1,0 +1,74 @@
+"""Errors of the machinery in GraphPipe's words: which code each ending has (docs/reference/graphpipe.md 2.6)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from invoker.errors import (
+    Cancelled,
+    DeadlineExceeded,
+    DecodeError,
+    EncodeError,
+    InternalError,
+    InvocationError,
+    LimitExceeded,
+    NotAcceptable,
+    ProtocolViolation,
+    ShuttingDown,
+    Status,
+    StatusError,
+    UnsupportedMediaType,
+)
+from invoker.tensors import Code, GraphPipeError
+
+__all__ = ["ConfigRefused", "translated"]
+
+
+class ConfigRefused(GraphPipeError, ValueError):
+    """The config of a request is not what its function takes (E17)."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(Code.CONFIG, detail)
+
+
+# The first class that fits decides.
+_BY_CLASS: Final[tuple[tuple[type[InvocationError], Code], ...]] = (
+    (EncodeError, Code.BAD_OUTPUT),
+    (UnsupportedMediaType, Code.TYPE_MISMATCH),
+    (DecodeError, Code.TYPE_MISMATCH),
+    (NotAcceptable, Code.TYPE_MISMATCH),  # G-074: what the function gives is nothing that tensors can be
+    (ProtocolViolation, Code.BAD_OUTPUT),
+    (LimitExceeded, Code.OVERLOADED),
+    (ShuttingDown, Code.NOT_READY),
+    (DeadlineExceeded, Code.TIMEOUT),
+    (Cancelled, Code.CANCELLED),
+)
+
+_BY_STATUS: Final = {
+    Status.CANCELLED: Code.CANCELLED,
+    Status.DEADLINE_EXCEEDED: Code.TIMEOUT,
+    Status.RESOURCE_EXHAUSTED: Code.OVERLOADED,
+    Status.UNAVAILABLE: Code.NOT_READY,
+}
+"""What a function may say by choosing a status itself; anything else is its failure."""
+
+
+def translated(error: InvocationError) -> GraphPipeError:
+    """Say how an invocation ended with a code of GraphPipe.
+
+    Args:
+        error: One that has a code already is kept, also where it is the cause of another.
+
+    Returns:
+        Without a traceback (G-065); of our own defects not even the detail.
+    """
+    if isinstance(error, GraphPipeError):
+        return error
+    if isinstance(error, DecodeError) and isinstance(error.__cause__, GraphPipeError):
+        return GraphPipeError(error.__cause__.code, error.detail)
+    if isinstance(error, StatusError):
+        return GraphPipeError(_BY_STATUS.get(error.status, Code.FUNCTION_FAILED), error.detail)
+    if isinstance(error, InternalError):
+        return GraphPipeError(Code.FUNCTION_FAILED, str(error))
+    code = next((code for cls, code in _BY_CLASS if isinstance(error, cls)), Code.FUNCTION_FAILED)
+    return GraphPipeError(code, error.detail)

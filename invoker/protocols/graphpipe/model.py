@@ -1,0 +1,251 @@
+"""`Model`: a function as GraphPipe sees it: named tensors in, named tensors out, and what metadata tells of both.
+
+An input is a parameter, also one with a default, which a request may leave out; its type and shape are those of its
+annotation, else nothing is said and nothing checked (G-068). An output has the name that the author gave it, else
+``output<i>``; ``input<i>`` and ``output<i>`` are understood in any case (G-069).
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from invoker.codecs.tensor import TENSOR, array_wanted
+from invoker.codecs.typed import bytes_like, members
+from invoker.protocols.graphpipe.plain import JSON, MSGPACK, OCTETS, TEXT
+from invoker.spec import FunctionSpec, StreamSpec
+from invoker.tensors import (
+    ANY_SIZE,
+    Declared,
+    IOMetadata,
+    MetadataResponse,
+    TensorType,
+    array_type,
+    described,
+    numeric,
+    shape_of,
+    write_metadata_response,
+    written,
+)
+
+__all__ = ["Model", "Port"]
+
+_INTEGERS = frozenset(one for one in TensorType if TensorType.NULL < one < TensorType.FLOAT16)
+_NUMBERS = frozenset(one for one in TensorType if TensorType.NULL < one < TensorType.STRING)
+
+# What a plain annotation is in metadata, and what it takes.
+_PLAIN: dict[type, tuple[TensorType, frozenset[TensorType]]] = {
+    int: (TensorType.INT64, _INTEGERS),
+    float: (TensorType.FLOAT64, _NUMBERS),
+    str: (TensorType.STRING, frozenset({TensorType.STRING})),
+    bytes: (TensorType.STRING, frozenset({TensorType.STRING, TensorType.UINT8})),
+}
+
+
+class Port(msgspec.Struct, frozen=True):
+    """An input or an output.
+
+    Attributes:
+        name: In metadata.
+        own: Of the parameter, or of the function's output.
+        media_type: In which its tensors reach the function, or leave it; empty: it has none that tensors can be.
+        type: In metadata; NULL where it may be several.
+        types: Which it takes; None: any.
+        shape: As it is declared; None: any.
+        is_single: One value, of which a tensor of one element is as good as a scalar.
+        is_truth: That value is true or false.
+        is_optional: A request may leave it out.
+        note: For readers.
+    """
+
+    name: str
+    own: str
+    media_type: str
+    type: TensorType = TensorType.NULL
+    types: frozenset[TensorType] | None = None
+    shape: Declared | None = None
+    is_single: bool = False
+    is_truth: bool = False
+    is_optional: bool = False
+    note: str = ""
+
+    @property
+    def is_joined(self) -> bool:
+        """Whether several values of this output are one tensor: its first size is declared as any (G-072)."""
+        first = self.shape[0] if self.shape else 0
+        return isinstance(first, str) or first == ANY_SIZE
+
+    @property
+    def metadata(self) -> IOMetadata:
+        """As a client is told."""
+        note = f"{self.note} (optional)".strip() if self.is_optional else self.note
+        return IOMetadata(self.name, note, numeric(self.shape), self.type)
+
+
+class Model:
+    """One function.
+
+    Args:
+        spec: As its signature was understood.
+        has_arrays: Whether there is a codec for tensors, as there is where any function takes or gives arrays.
+        server: What clients are told of the program that serves it.
+
+    Attributes:
+        inputs: In declared order, optional ones last.
+        outputs: In declared order.
+        rows: Whether it is fed batches row by row; annotations are of one row then, metadata of the batch (G-073).
+
+    Raises:
+        SpecError: An annotation declares a shape that is none.
+    """
+
+    def __init__(self, spec: FunctionSpec, *, has_arrays: bool, server: str = "invoker") -> None:
+        self.spec = spec
+        self._server = server
+        required = {one.name for one in spec.required}
+        several = [one for one in spec.inputs if not one.is_ignored]
+        if not spec.open_inputs:  # which are by position, so that no spare one can be among them
+            several += [one for one in spec.optional if all(one.name != other.name for other in several)]
+        self.rows = spec.rows
+        self.inputs = tuple(
+            _port(
+                spec,
+                one,
+                one.name,
+                has_arrays=has_arrays,
+                is_optional=not spec.open_inputs and one.name not in required,
+            )
+            for one in several
+        )
+        self.outputs = tuple(
+            _output(spec, index, one, has_arrays=has_arrays)
+            for index, one in enumerate(spec.outputs or ((spec.any_output,) if spec.open_outputs else ()))
+        )
+        self._inputs = {f"input{index}": index for index in range(len(self.inputs))}
+        self._inputs |= {one.name: index for index, one in enumerate(self.inputs)}
+        self._outputs = {f"output{index}": index for index in range(len(self.outputs))}
+        self._outputs |= {one.own: index for index, one in enumerate(self.outputs)}
+
+    def input_index(self, name: str) -> int | None:
+        """Which input has a name, or an alias."""
+        return self._inputs.get(name)
+
+    def output_index(self, name: str) -> int | None:
+        """Which output has a name, or an alias."""
+        return self._outputs.get(name)
+
+    def further(self, index: int) -> Port:
+        """Input ``index`` of a function that takes any number of them."""
+        own = self.spec.inputs[-1].name
+        last = next(one for one in self.inputs if one.own == own)
+        return msgspec.structs.replace(last, name=f"input{index}", own=f"{own}{index}")
+
+    @functools.cached_property
+    def metadata(self) -> MetadataResponse:
+        """What a client is told (G-087)."""
+        spec = self.spec
+        return MetadataResponse(
+            name=spec.name,
+            version=_version(spec.entrypoint),
+            server=self._server,
+            description=spec.doc.partition("\n\n")[0],
+            inputs=tuple(one.metadata for one in self.inputs),
+            outputs=tuple(one.metadata for one in self.outputs),
+        )
+
+    @functools.cached_property
+    def metadata_buffer(self) -> bytes:
+        """The same as a MetadataResponse."""
+        return write_metadata_response(self.metadata)
+
+
+def _output(spec: FunctionSpec, index: int, stream: StreamSpec, *, has_arrays: bool) -> Port:
+    is_unnamed = stream.name in ("out", f"out{index}")
+    return _port(spec, stream, f"output{index}" if is_unnamed else stream.name, has_arrays=has_arrays, is_output=True)
+
+
+def _port(
+    spec: FunctionSpec,
+    stream: StreamSpec,
+    name: str,
+    *,
+    has_arrays: bool,
+    is_optional: bool = False,
+    is_output: bool = False,
+) -> Port:
+    arrays = [one for one in _leaves(stream.type) if array_type(_plain(one)) is not None]
+    made = Port(
+        name, stream.name, _media_type(stream, has_arrays=has_arrays, is_output=is_output), is_optional=is_optional
+    )
+    if len(arrays) == 1 and len(members(stream.type)) == 1:
+        where = f"{'output' if is_output else 'input'} '{stream.name}' of '{spec.name}'"
+        return _of_array(made, arrays[0], where, is_rows=spec.rows)
+    kinds = members(stream.type)
+    if len(kinds) == 1 and kinds[0] is bool:
+        types = frozenset({TensorType.UINT8})
+        return msgspec.structs.replace(
+            made, type=TensorType.UINT8, types=types, shape=_one(spec), is_single=True, is_truth=True
+        )
+    if len(kinds) == 1 and isinstance(kinds[0], type) and kinds[0] in _PLAIN:
+        type_, types = _PLAIN[kinds[0]]
+        types_ = None if is_output else types
+        return msgspec.structs.replace(made, type=type_, types=types_, shape=_one(spec), is_single=True)
+    return made
+
+
+def _of_array(port: Port, annotation: Any, where: str, *, is_rows: bool) -> Port:
+    from invoker.tensors import arrays
+
+    wanted = array_type(_plain(annotation))
+    types = None if wanted is None or wanted.scalar is None else arrays.taken_types(wanted.scalar)
+    shape = shape_of(annotation, where)
+    if is_rows and shape is not None:
+        shape = (ANY_SIZE, *shape)
+    note = described(annotation)
+    if shape is not None and any(isinstance(size, str) for size in shape):
+        note = f"{note} {written(shape)}".strip()
+    type_ = next(iter(types)) if types is not None and len(types) == 1 else TensorType.NULL
+    return msgspec.structs.replace(port, type=type_, types=types, shape=shape, note=note)
+
+
+def _media_type(stream: StreamSpec, *, has_arrays: bool, is_output: bool) -> str:
+    """In which form tensors travel between here and the function (G-074)."""
+    if stream.media_types:
+        known = (TENSOR, MSGPACK, JSON, TEXT, OCTETS)
+        found = next((one for one in known if one in stream.media_types), "")
+        return found or (stream.media_types[0] if is_output else "")
+    if has_arrays and (is_output or array_wanted(stream.type) is not None):
+        return TENSOR
+    if not is_output and len(members(stream.type)) == 1:
+        if members(stream.type)[0] is str:
+            return TEXT
+        if bytes_like(stream.type) is not None:
+            return OCTETS
+    return MSGPACK
+
+
+def _one(spec: FunctionSpec) -> Declared | None:
+    """The shape of a plain value: none is said, but that of a column where it is one for each row."""
+    return (ANY_SIZE,) if spec.rows else None
+
+
+def _leaves(type_: Any) -> Sequence[Any]:
+    return (type_,) if len(members(type_)) == 1 else members(type_)
+
+
+def _plain(annotation: Any) -> Any:
+    return members(annotation)[0]
+
+
+def _version(entrypoint: str) -> str:
+    """``__version__`` of the function's module, or of the package it is in."""
+    module = entrypoint.partition(":")[0]
+    for name in (module, module.partition(".")[0]):
+        found = getattr(sys.modules.get(name), "__version__", None)
+        if isinstance(found, str):
+            return found
+    return ""

@@ -1,0 +1,158 @@
+"""Tensors for functions that take no arrays, and what such functions give made into tensors; numpy is not needed.
+
+A function of ints, texts, lists or models of its own meets a tensor as nested lists in MessagePack or JSON, a single
+string as text or bytes (G-074). Its values come back the same way: an int is Int64, a float Float64, a bool Uint8, text
+and bytes String, lists of these a tensor of as many dimensions (G-046).
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import msgspec
+
+from invoker.message import EMPTY, Message
+from invoker.tensors import MAX_RANK, Code, GraphPipeError, Tensor, TensorType, count_of, spelled
+
+__all__ = ["JSON", "MSGPACK", "OCTETS", "TEXT", "message_as", "tensor_of"]
+
+MSGPACK: Final = "application/msgpack"
+JSON: Final = "application/json"
+TEXT: Final = "text/plain"
+OCTETS: Final = "application/octet-stream"
+
+_FORMATS: Final = ("", "B", "b", "H", "h", "I", "i", "Q", "q", "e", "f", "d", "")
+_WRITERS: Final[dict[str, Callable[[Any], bytes]]] = {MSGPACK: msgspec.msgpack.encode, JSON: msgspec.json.encode}
+_READERS: Final[dict[str, Callable[[bytes], Any]]] = {MSGPACK: msgspec.msgpack.decode, JSON: msgspec.json.decode}
+
+
+def message_as(
+    tensor: Tensor, media_type: str, where: str, *, is_single: bool = False, is_truth: bool = False
+) -> Message[bytes]:
+    """A tensor as a message that is none.
+
+    Args:
+        tensor: What was received.
+        media_type: One of this file's.
+        where: For the error.
+        is_single: One value is wanted, which also a tensor of one element is.
+        is_truth: Numbers become true and false.
+
+    Raises:
+        GraphPipeError: It cannot be one (E8).
+    """
+    if media_type in _WRITERS:
+        elements = _elements(tensor, is_text=media_type == JSON)
+        value = _nested([one != 0 for one in elements] if is_truth else elements, tensor.shape, is_single=is_single)
+        if media_type == JSON and any(isinstance(one, float) and not math.isfinite(one) for one in elements):
+            raise GraphPipeError(Code.TYPE_MISMATCH, f"{where} holds NaN or infinity, which JSON has not")
+        return Message(_WRITERS[media_type](value), EMPTY, media_type)
+    if isinstance(tensor.data, list) and len(tensor.data) == 1:
+        (payload,) = tensor.data
+        return Message(payload, EMPTY, f"{TEXT}; charset=utf-8" if media_type == TEXT else media_type)
+    if media_type == OCTETS and tensor.type is TensorType.UINT8:
+        return Message(bytes(tensor.data), EMPTY, media_type)  # type: ignore[arg-type]  # a list is for strings only
+    detail = f"{where} is {spelled(tensor.type)} of the shape {list(tensor.shape)}, and one String is wanted"
+    raise GraphPipeError(Code.TYPE_MISMATCH, detail)
+
+
+def tensor_of(message: Message[bytes], where: str) -> Tensor:
+    """The tensor that a value is; one that is no number, text or list stays bytes.
+
+    Raises:
+        GraphPipeError: It is ragged, mixed or something else (E18).
+    """
+    essence = message.media_type.partition(";")[0]
+    if essence not in _READERS:
+        return Tensor(TensorType.STRING, (), [bytes(message.payload)])
+    value = _READERS[essence](message.payload)
+    shape = _shape(value, where)
+    elements = list(_flat(value, shape, where))
+    kinds = {type(one) for one in elements}
+    if not kinds:
+        return Tensor(TensorType.FLOAT64, shape, memoryview(b""))
+    if kinds <= {str, bytes}:
+        return Tensor(TensorType.STRING, shape, [one if type(one) is bytes else one.encode() for one in elements])
+    if kinds == {bool}:
+        return _packed(TensorType.UINT8, shape, elements, where)
+    if kinds == {int}:
+        return _packed(TensorType.INT64, shape, elements, where)
+    if kinds <= {int, float}:
+        return _packed(TensorType.FLOAT64, shape, elements, where)
+    names = ", ".join(sorted(one.__name__ for one in kinds))
+    raise GraphPipeError(Code.BAD_OUTPUT, f"{where} holds {names}, of which no tensor can be made")
+
+
+def _elements(tensor: Tensor, *, is_text: bool) -> list[Any]:
+    if isinstance(tensor.data, list):
+        return [_text(one, is_text=is_text) for one in tensor.data]
+    return list(struct.unpack(f"<{count_of(tensor.shape)}{_FORMATS[tensor.type]}", tensor.data))
+
+
+def _nested(elements: list[Any], shape: tuple[int, ...], *, is_single: bool) -> Any:
+    if not shape or (is_single and len(elements) == 1):
+        return elements[0]
+    if 0 in shape:
+        return _hollow(shape)
+    for size in reversed(shape[1:]):
+        elements = [elements[at : at + size] for at in range(0, len(elements), size)]
+    return elements
+
+
+def _hollow(shape: tuple[int, ...]) -> list[Any]:
+    """Nested lists down to the first size of zero, behind which lists have no sizes."""
+    before = shape[: shape.index(0)]
+    if count_of(before) > 1_000_000:
+        raise GraphPipeError(Code.SHAPE, f"there are no lists of the shape {list(shape)}")
+    made: list[Any] = []
+    for size in reversed(before):
+        made = [made] * size
+    return made
+
+
+def _text(raw: bytes, *, is_text: bool) -> str | bytes:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        if is_text:
+            raise GraphPipeError(Code.TYPE_MISMATCH, "a string is not UTF-8, and JSON is wanted") from None
+        return raw
+
+
+def _shape(value: Any, where: str) -> tuple[int, ...]:
+    shape: list[int] = []
+    while isinstance(value, list):
+        shape.append(len(value))
+        if len(shape) > MAX_RANK:
+            raise GraphPipeError(Code.BAD_OUTPUT, f"{where} has more than {MAX_RANK} dimensions")
+        if not value:
+            break
+        value = value[0]
+    return tuple(shape)
+
+
+def _flat(value: Any, shape: tuple[int, ...], where: str) -> Iterator[Any]:
+    """The elements in row-major order; a list in place of one, or of another length, is an error."""
+    level = [value]
+    for size in shape:
+        inner = []
+        for one in level:
+            if not isinstance(one, list) or len(one) != size:
+                raise GraphPipeError(Code.BAD_OUTPUT, f"{where} is ragged: lists beside each other differ in length")
+            inner.extend(one)
+        level = inner
+    for one in level:
+        if isinstance(one, list):
+            raise GraphPipeError(Code.BAD_OUTPUT, f"{where} is ragged: there are lists beside values")
+        yield one
+
+
+def _packed(type_: TensorType, shape: tuple[int, ...], elements: list[Any], where: str) -> Tensor:
+    try:
+        data = struct.pack(f"<{len(elements)}{_FORMATS[type_]}", *elements)
+    except (struct.error, OverflowError) as error:
+        raise GraphPipeError(Code.BAD_OUTPUT, f"{where} cannot be {spelled(type_)}: {error}") from None
+    return Tensor(type_, shape, memoryview(data))

@@ -1,0 +1,94 @@
+"""Batches row by row, for functions that ask for it: each tensor is one value for each of its first index (G-073).
+
+Rows are cut only when the driver asks for them, so that a function that is slow to take them stops further ones; what
+it gives is stacked again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from invoker.protocols.graphpipe.binding import Given
+from invoker.protocols.graphpipe.model import Port
+from invoker.tensors import ITEM_BYTES, Code, GraphPipeError, Tensor, TensorType, count_of, spelled
+
+__all__ = ["count_rows", "joined", "no_rows", "row", "span", "stacked"]
+
+
+def count_rows(given: Sequence[Given]) -> int:
+    """How many rows all inputs have.
+
+    Raises:
+        GraphPipeError: One is a scalar, they differ, or there are no inputs (E9).
+    """
+    counts = set()
+    for one in given:
+        if not one.tensor.shape:
+            raise GraphPipeError(Code.SHAPE, f"input '{one.port.name}' is a scalar, and rows are wanted")
+        counts.add(one.tensor.shape[0])
+    if len(counts) != 1:
+        met = ", ".join(f"'{one.port.name}' {one.tensor.shape[0]}" for one in given) or "none"
+        raise GraphPipeError(Code.SHAPE, f"inputs have different numbers of rows: {met}")
+    return int(counts.pop())
+
+
+def row(tensor: Tensor, index: int) -> Tensor:
+    """One of its rows; numbers stay a view."""
+    shape = tensor.shape[1:]
+    size = count_of(shape) * (1 if isinstance(tensor.data, list) else ITEM_BYTES[tensor.type])
+    return Tensor(tensor.type, shape, tensor.data[size * index : size * (index + 1)])
+
+
+def span(tensor: Tensor, start: int, end: int) -> Tensor:
+    """Some of its rows; numbers stay a view."""
+    size = count_of(tensor.shape[1:]) * (1 if isinstance(tensor.data, list) else ITEM_BYTES[tensor.type])
+    return Tensor(tensor.type, (end - start, *tensor.shape[1:]), tensor.data[size * start : size * end])
+
+
+def no_rows(port: Port) -> Tensor:
+    """An output without rows: as it is declared, as far as it is."""
+    type_ = port.type or TensorType.FLOAT64
+    rest = (size if isinstance(size, int) and size > 0 else 0 for size in (port.shape or ())[1:])
+    return Tensor(type_, (0, *rest), [] if type_ is TensorType.STRING else memoryview(b""))
+
+
+def stacked(tensors: Sequence[Tensor], where: str) -> Tensor:
+    """Rows as one tensor.
+
+    Args:
+        tensors: At least one.
+        where: For the error.
+
+    Raises:
+        GraphPipeError: They differ in type or shape (E18).
+    """
+    first = tensors[0]
+    for index, one in enumerate(tensors):
+        if (one.type, one.shape) != (first.type, first.shape):
+            met = f"{spelled(one.type)} of the shape {list(one.shape)}"
+            detail = (
+                f"{where}: row {index} is {met}, the first is {spelled(first.type)} of the shape {list(first.shape)}"
+            )
+            raise GraphPipeError(Code.BAD_OUTPUT, detail)
+    shape = (len(tensors), *first.shape)
+    if first.type is TensorType.STRING:
+        return Tensor(first.type, shape, [element for one in tensors for element in one.data])  # type: ignore[misc]  # strings are bytes
+    return Tensor(first.type, shape, memoryview(b"".join(one.data for one in tensors)))  # type: ignore[misc]  # numbers are views
+
+
+def joined(tensors: Sequence[Tensor], where: str) -> Tensor:
+    """One after the other along the first size (G-072).
+
+    Raises:
+        GraphPipeError: They differ in type or another size, or one is a scalar (E18).
+    """
+    first = tensors[0]
+    for one in tensors:
+        if one.type != first.type or one.shape[1:] != first.shape[1:] or not one.shape:
+            met = f"{spelled(one.type)} of the shape {list(one.shape)}"
+            detail = f"{where}: {met} cannot follow {spelled(first.type)} of the shape {list(first.shape)}"
+            raise GraphPipeError(Code.BAD_OUTPUT, detail)
+    shape = (sum(one.shape[0] for one in tensors), *first.shape[1:])
+    if first.type is TensorType.STRING:
+        return Tensor(first.type, shape, [element for one in tensors for element in one.data])  # type: ignore[misc]  # strings are bytes
+    return Tensor(first.type, shape, memoryview(b"".join(one.data for one in tensors)))  # type: ignore[misc]  # numbers are views

@@ -1,0 +1,74 @@
+"""Tensors as GraphPipe has them: types, and its buffers read and written, without numpy and without flatbuffers.
+
+`invoker.tensors.arrays` goes between tensors and numpy's arrays; it imports numpy, so it is not gathered here.
+"""
+
+from invoker.tensors.errors import MAX_MESSAGE_BYTES, Code, GraphPipeError, http_status
+from invoker.tensors.layout import MAX_BYTES, Written
+from invoker.tensors.messages import (
+    LIMIT_BYTES,
+    InferRequest,
+    InferResponse,
+    IOMetadata,
+    MetadataRequest,
+    MetadataResponse,
+    RemoteError,
+    listing,
+    read_infer_response,
+    read_metadata_response,
+    read_request,
+)
+from invoker.tensors.shapes import ANY_SIZE, Declared, described, misfit, numeric, shape_of, written
+from invoker.tensors.tables import read_tensor
+from invoker.tensors.types import ITEM_BYTES, MAX_RANK, Tensor, TensorType, count_of, spelled
+from invoker.tensors.wanted import ArrayType, array_type
+from invoker.tensors.writer import (
+    METADATA_REQUEST,
+    write_error_response,
+    write_infer_response,
+    write_metadata_response,
+    write_request,
+    write_tensor,
+)
+
+__all__ = [
+    "ANY_SIZE",
+    "ITEM_BYTES",
+    "LIMIT_BYTES",
+    "MAX_BYTES",
+    "MAX_MESSAGE_BYTES",
+    "MAX_RANK",
+    "METADATA_REQUEST",
+    "ArrayType",
+    "Code",
+    "Declared",
+    "GraphPipeError",
+    "IOMetadata",
+    "InferRequest",
+    "InferResponse",
+    "MetadataRequest",
+    "MetadataResponse",
+    "RemoteError",
+    "Tensor",
+    "TensorType",
+    "Written",
+    "array_type",
+    "count_of",
+    "described",
+    "http_status",
+    "listing",
+    "misfit",
+    "numeric",
+    "read_infer_response",
+    "read_metadata_response",
+    "read_request",
+    "read_tensor",
+    "shape_of",
+    "spelled",
+    "write_error_response",
+    "write_infer_response",
+    "write_metadata_response",
+    "write_request",
+    "write_tensor",
+    "written",
+]

@@ -1,0 +1,245 @@
+"""numpy arrays to tensors and back: the one module that imports numpy, so it is imported only where arrays are wanted.
+
+What is copied. On the way in nothing: an array is a read-only view on the buffer that was received. Exceptions: data
+that lies at an address which is no multiple of the element's size is copied once, since many a C library that is given
+such an array crashes or is slow (G-045, D8); so is what somebody asked to be writable; strings always are. On the way
+out nothing either if the array is in row-major order and little-endian: the tensor is a view on it, whose bytes are
+copied when the buffer is joined. Any other array is first brought into this form, by one copy more (G-046, G-048).
+
+Source: GraphPipe specification, "Tensor"; docs/reference/graphpipe.md 2.3.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from invoker.tensors.errors import Code, GraphPipeError
+from invoker.tensors.types import MAX_RANK, Tensor, TensorType, spelled
+from invoker.tensors.wanted import ArrayType
+
+__all__ = ["DTYPES", "Array", "fitted", "from_plain", "is_takeable", "taken_types", "to_array", "to_tensor", "type_of"]
+
+Array: TypeAlias = NDArray[Any]
+
+DTYPES: Final[dict[TensorType, np.dtype[Any]]] = {
+    TensorType.UINT8: np.dtype("u1"),
+    TensorType.INT8: np.dtype("i1"),
+    TensorType.UINT16: np.dtype("<u2"),
+    TensorType.INT16: np.dtype("<i2"),
+    TensorType.UINT32: np.dtype("<u4"),
+    TensorType.INT32: np.dtype("<i4"),
+    TensorType.UINT64: np.dtype("<u8"),
+    TensorType.INT64: np.dtype("<i8"),
+    TensorType.FLOAT16: np.dtype("<f2"),
+    TensorType.FLOAT32: np.dtype("<f4"),
+    TensorType.FLOAT64: np.dtype("<f8"),
+    TensorType.STRING: np.dtype("O"),
+}
+"""The dtype of each type's arrays; that of strings holds objects, since numpy's own drop zeros at the end (G-036)."""
+
+_TYPES: Final = {(dtype.kind, dtype.itemsize): type_ for type_, dtype in DTYPES.items()} | {("b", 1): TensorType.UINT8}
+_TEXT_KINDS: Final = "SUOT"
+_PLAIN: Final = (bool, int, float, str, bytes, bytearray, list, tuple)
+
+
+def to_array(tensor: Tensor, *, is_writable: bool = False) -> Array:
+    """Make an array of a tensor.
+
+    Args:
+        tensor: As it was read.
+        is_writable: Whether it may be changed, which takes a copy.
+
+    Returns:
+        Shape as the tensor's, aligned; read-only unless asked otherwise. Strings are bytes in an array of objects.
+
+    Raises:
+        GraphPipeError: numpy has no arrays of this shape (E9).
+    """
+    dtype = DTYPES[tensor.type]
+    try:
+        if isinstance(tensor.data, list):
+            array = np.empty(len(tensor.data), dtype)
+            array[:] = tensor.data
+            array = array.reshape(tensor.shape)
+        else:
+            array = np.ndarray(tensor.shape, dtype, tensor.data)
+    except (ValueError, OverflowError) as error:  # a size of zero beside sizes whose product is beyond all bounds
+        detail = f"no array has the shape {list(tensor.shape)} ({error})"
+        raise GraphPipeError(Code.SHAPE, detail) from error
+    if is_writable or not array.flags.aligned:
+        array = array.copy()
+    array.flags.writeable = is_writable
+    return array
+
+
+def to_tensor(value: Any) -> Tensor:
+    """Make a tensor of what a function returned.
+
+    Args:
+        value: An array of any layout, a number, bytes, text, a list of these, or what numpy makes an array of. An int
+            becomes Int64, a float Float64, a bool Uint8, text UTF-8.
+
+    Returns:
+        Its data is a view on the array where its layout allows; the array must not change until the tensor is written.
+
+    Raises:
+        GraphPipeError: It has no form as a tensor (E18).
+    """
+    array = _array_of(value)
+    if array.ndim > MAX_RANK:
+        raise _refused(value, f"it has {array.ndim} dimensions")
+    if array.dtype.kind in _TEXT_KINDS:
+        return Tensor(TensorType.STRING, array.shape, [_octets(one, value) for one in array.reshape(-1).tolist()])
+    type_ = type_of(array.dtype)
+    if type_ is TensorType.NULL:
+        raise _refused(value, f"{array.dtype} has no type")
+    if array.dtype.kind == "b":
+        array = array.view(np.uint8)
+    plain = np.asarray(array, DTYPES[type_], order="C")
+    return Tensor(type_, array.shape, plain.reshape(-1).view(np.uint8).data)
+
+
+def type_of(dtype: Any) -> TensorType:
+    """The type that elements of a dtype, or of a class of numpy's, have; NULL where there is none, or not one."""
+    try:
+        one = np.dtype(dtype)
+    except TypeError:
+        return TensorType.NULL
+    if one.kind in _TEXT_KINDS:
+        return TensorType.STRING
+    return _TYPES.get((one.kind, one.itemsize), TensorType.NULL)
+
+
+def taken_types(scalar: type) -> frozenset[TensorType]:
+    """Types of tensors whose elements become this class, several if it is abstract; what `fitted` takes."""
+    if issubclass(scalar, np.bool_ | bool):
+        return frozenset({TensorType.UINT8})
+    if issubclass(scalar, np.str_ | str | np.bytes_ | bytes):
+        return frozenset({TensorType.STRING})
+    if scalar in (np.number, np.integer, np.signedinteger, np.unsignedinteger, np.inexact, np.floating):
+        return frozenset(type_ for type_, dtype in DTYPES.items() if np.issubdtype(dtype, scalar))
+    return frozenset({type_of(scalar)}) - {TensorType.NULL}
+
+
+def is_takeable(cls: type) -> bool:
+    """Whether `to_tensor` may take values of this class."""
+    return issubclass(cls, (np.ndarray, np.generic, *_PLAIN)) or hasattr(cls, "__array__")
+
+
+def fitted(array: Array, wanted: ArrayType) -> Array:
+    """An array as an annotation wants it; nothing is cast, but truth values and text, which travel as something else.
+
+    Raises:
+        GraphPipeError: It has another type (E8).
+    """
+    scalar = wanted.scalar
+    if scalar is None:
+        return array
+    have = array.dtype
+    if issubclass(scalar, np.generic) and np.issubdtype(have, scalar):
+        return array
+    if type_of(scalar) is not TensorType.NULL and np.dtype(scalar) == have:
+        return array
+    if issubclass(scalar, np.bool_ | bool) and have == np.uint8:
+        return _frozen(array != 0)
+    if have.kind == "O" and issubclass(scalar, np.str_ | str | np.bytes_ | bytes):
+        return _texts(array, is_text=issubclass(scalar, str))
+    name = getattr(scalar, "__name__", str(scalar))
+    raise GraphPipeError(Code.TYPE_MISMATCH, f"it is {spelled(type_of(have)) if type_of(have) else have}, not {name}")
+
+
+def from_plain(value: Any, wanted: ArrayType) -> Array:
+    """Make an array of lists and numbers as other formats have them.
+
+    Raises:
+        ValueError: It is ragged, or would lose something.
+    """
+    array = _plain_array(value)
+    scalar = wanted.scalar
+    if scalar is None or type_of(scalar) in (TensorType.NULL, TensorType.STRING):
+        return _frozen(fitted(array, wanted))
+    dtype = np.dtype(scalar)
+    if array.size == 0 or (array.dtype.kind in "iu" and dtype.kind in "iu"):
+        array = np.array(value, dtype)  # OverflowError tells what does not fit, where a cast would wrap
+    elif not np.can_cast(array.dtype, dtype, "same_kind"):
+        raise ValueError(f"{array.dtype} cannot become {dtype} without loss")
+    return _frozen(array.astype(dtype, copy=False))
+
+
+def _plain_array(value: Any) -> Array:
+    array: Array = np.asarray(value)
+    if array.dtype.kind in _TEXT_KINDS:
+        array = np.array(value, object)
+        for one in array.reshape(-1).tolist():
+            if not isinstance(one, str | bytes):
+                problem = f"it has to be numbers, or text; there is {type(one).__name__}"
+                raise ValueError(problem)  # noqa: TRY004 - it is the value that is wrong, for all who decode
+        array.reshape(-1)[:] = [_octets(one, value) for one in array.reshape(-1).tolist()]
+    return array
+
+
+def _array_of(value: Any) -> Array:
+    """An array of any layout; text in lists stays what it was, of any length and with its zeros."""
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise _refused(value, "what its mask hides would show")
+    if isinstance(value, bytes | bytearray | str):
+        return _of_one(value)
+    try:
+        array = _loosely(value)
+        if array.dtype.kind in "SU" and not isinstance(value, np.ndarray | np.generic):
+            array = np.array(value, object)
+    except Exception as error:
+        raise _refused(value, str(error).partition("\n")[0]) from error
+    return array
+
+
+def _loosely(value: Any) -> Array:
+    try:
+        return np.asarray(value)
+    except UnicodeDecodeError:  # bytes beside text, which numpy would make text of
+        return np.array(value, object)
+
+
+def _of_one(value: bytes | bytearray | str) -> Array:
+    array = np.empty((), object)
+    array[()] = bytes(value) if isinstance(value, bytearray) else value
+    return array
+
+
+def _octets(one: Any, value: Any) -> bytes:
+    if isinstance(one, bytes):
+        return one if type(one) is bytes else bytes(one)
+    if not isinstance(one, str):
+        raise _refused(value, f"an element is {type(one).__name__}, neither bytes nor str")
+    try:
+        return str.encode(one)
+    except UnicodeEncodeError as error:
+        raise _refused(value, f"an element is no Unicode ({error.reason})") from error
+
+
+def _texts(array: Array, *, is_text: bool) -> Array:
+    """Strings in numpy's own arrays, which cannot have zeros at their ends."""
+    elements = array.reshape(-1).tolist()
+    if any(one.endswith(b"\0") for one in elements):
+        detail = "a string ends with a zero, which only NDArray[np.object_] keeps"
+        raise GraphPipeError(Code.TYPE_MISMATCH, detail)
+    if not is_text:
+        return _frozen(np.array(elements, np.bytes_).reshape(array.shape))
+    try:
+        texts = [str(one, "utf-8") for one in elements]
+    except UnicodeDecodeError as error:
+        detail = f"a string is not UTF-8 ({error.reason}), and NDArray[np.str_] is wanted"
+        raise GraphPipeError(Code.TYPE_MISMATCH, detail) from None
+    return _frozen(np.array(texts, np.str_).reshape(array.shape))
+
+
+def _frozen(array: Array) -> Array:
+    array.flags.writeable = False
+    return array
+
+
+def _refused(value: Any, why: str) -> GraphPipeError:
+    return GraphPipeError(Code.BAD_OUTPUT, f"{type(value).__name__} cannot be a tensor: {why}")

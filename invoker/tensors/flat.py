@@ -1,0 +1,280 @@
+"""Reads FlatBuffers that nobody has checked: every position is proven to lie inside before anything is read there.
+
+Theory. A buffer begins with the position of its root table. A *table* begins with the signed distance back to its
+*vtable*, which lists, by *slot*, where in the table each field lies (0: absent). A field holds a number, or a
+*reference*: the distance, always forward, from the field to a table, a string or a vector; the latter two begin with
+the number of their elements. Hence whoever writes a buffer may point anywhere, share what he likes, make chains that
+loop, and claim four thousand million elements.
+
+Against that stand three rules. All arithmetic is done with Python's integers, which do not wrap, and each result is
+compared with the size of the buffer before use (G-021). Nothing is allocated by a number that was not compared. And
+sharing is legal but counted each time it is visited (`Totals`, G-025): what a buffer makes us do is bounded, however
+small it is. There is no recursion: the schema has no type that contains itself.
+
+Alignment is not asked for (G-024), nor the zero behind a string (G-023); what no reference leads to is never looked at
+(G-026). Positions are from the beginning of the buffer.
+
+Source: docs/reference/graphpipe.md 1.3 and 2.2.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+from invoker.tensors.errors import Code, GraphPipeError
+
+__all__ = ["MAX_NAMES", "MAX_STRINGS", "MAX_TENSORS", "STRING_COST", "Flat", "Table", "Totals", "malformed"]
+
+MAX_TENSORS: Final = 1024
+MAX_NAMES: Final = 1024
+MAX_STRINGS: Final = 1_000_000
+
+STRING_COST: Final = 48
+"""Bytes that a string costs in memory besides its own, by which it counts as decoded bytes."""
+
+_DECODED_PER_LIMIT: Final = 4
+
+_U16 = struct.Struct("<H").unpack_from
+_U32 = struct.Struct("<I").unpack_from
+_I32 = struct.Struct("<i").unpack_from
+_I64 = struct.Struct("<q").unpack_from
+_VTABLE = struct.Struct("<HH").unpack_from
+
+
+def malformed(detail: str) -> GraphPipeError:
+    """E1: the buffer is not what FlatBuffers or the schema say."""
+    return GraphPipeError(Code.MALFORMED, detail)
+
+
+def _too_large(what: str, most: int) -> GraphPipeError:
+    return GraphPipeError(Code.TOO_LARGE, f"there are more than {most} {what}")
+
+
+class Totals:
+    """What one buffer may still make us do; shared things count each time (G-025).
+
+    Args:
+        limit_bytes: The largest buffer that is taken; four times as much may be decoded.
+    """
+
+    __slots__ = ("_decoded", "_most", "_names", "_strings", "_tensors")
+
+    def __init__(self, limit_bytes: int) -> None:
+        self._most = _DECODED_PER_LIMIT * limit_bytes
+        self._decoded = self._names = self._strings = self._tensors = 0
+
+    @property
+    def room(self) -> int:
+        """Bytes that may still be decoded."""
+        return self._most - self._decoded
+
+    def tensors(self, count: int) -> None:
+        """Count tensors, or descriptions of some."""
+        self._tensors += count
+        if self._tensors > MAX_TENSORS:
+            raise _too_large("tensors", MAX_TENSORS)
+
+    def names(self, count: int) -> None:
+        """Count names of inputs and outputs."""
+        self._names += count
+        if self._names > MAX_NAMES:
+            raise _too_large("names", MAX_NAMES)
+
+    def strings(self, count: int) -> None:
+        """Count elements of string tensors."""
+        self._strings += count
+        if self._strings > MAX_STRINGS:
+            raise _too_large("strings", MAX_STRINGS)
+
+    def decoded(self, size: int) -> None:
+        """Count bytes that somebody will hold, or go through."""
+        self._decoded += size
+        if self._decoded > self._most:
+            raise _too_large("decoded bytes", self._most)
+
+
+class Flat:
+    """A buffer that is to be read.
+
+    Args:
+        buffer: Anything with bytes in one piece.
+
+    Attributes:
+        raw: As slices are taken of it: a flat, read-only view.
+        size: In bytes.
+    """
+
+    __slots__ = ("_source", "raw", "size")
+
+    def __init__(self, buffer: bytes | bytearray | memoryview) -> None:
+        view = memoryview(buffer)
+        self.raw = (view if view.format == "B" and view.ndim == 1 and view.contiguous else view.cast("B")).toreadonly()
+        self.size = len(self.raw)
+        self._source: bytes | memoryview = buffer if type(buffer) is bytes else self.raw  # slices of bytes are faster
+
+    def root(self) -> Table:
+        """The table that the buffer is about."""
+        if self.size < 8:
+            raise malformed(f"{self.size} bytes are no buffer")
+        position: int = _U32(self.raw, 0)[0]
+        if position < 4:
+            raise malformed(f"the root lies at {position}")
+        return self.table(position)
+
+    def table(self, position: int) -> Table:
+        """The table at a position that is not known to be inside."""
+        if position + 4 > self.size:
+            raise malformed(f"a table lies at {position}, and the buffer has {self.size} bytes")
+        vtable = position - _I32(self.raw, position)[0]
+        if vtable < 0 or vtable + 4 > self.size:
+            raise malformed(f"the vtable of the table at {position} lies at {vtable}, outside")
+        vtable_size, size = _VTABLE(self.raw, vtable)
+        if vtable_size < 4 or vtable_size & 1 or vtable + vtable_size > self.size:
+            raise malformed(f"the vtable at {vtable} cannot have {vtable_size} bytes")
+        if size < 4 or position + size > self.size:
+            raise malformed(f"the table at {position} cannot have {size} bytes")
+        return Table(self, position, vtable, vtable_size, size)
+
+    def reference(self, position: int) -> int:
+        """Where the reference at a position inside leads; at least four bytes are there."""
+        distance: int = _U32(self.raw, position)[0]
+        target = position + distance
+        if distance == 0 or target + 4 > self.size:
+            raise self._astray(position, distance)
+        return target
+
+    def vector(self, position: int, item_bytes: int) -> tuple[int, int]:
+        """Where the elements of the vector at a position begin, and how many there are; all of them are inside.
+
+        Args:
+            position: With four bytes inside, as `reference` gives it.
+            item_bytes: Size of one element.
+        """
+        count: int = _U32(self.raw, position)[0]
+        start = position + 4
+        if start + count * item_bytes > self.size:
+            raise malformed(f"the vector at {position} has {count} elements, more than there is room for")
+        return start, count
+
+    def octets(self, position: int) -> memoryview:
+        """A view on the bytes, or the string, at a position with four bytes inside."""
+        start, count = self.vector(position, 1)
+        return self.raw[start : start + count]
+
+    def text(self, position: int, what: str) -> str:
+        """The string at a position with four bytes inside, in UTF-8 (G-030)."""
+        try:
+            return str(self.octets(position), "utf-8")
+        except UnicodeDecodeError as error:
+            raise malformed(f"{what} is not UTF-8 from byte {error.start} on") from None
+
+    def references(self, position: int, count: int) -> list[int]:
+        """Where a vector of references leads, each with four bytes inside.
+
+        Args:
+            position: Of its first element, as `vector` gives it.
+            count: Of its elements; the caller has counted them against `Totals`.
+        """
+        size = self.size - 4
+        found = []
+        for distance in struct.unpack_from(f"<{count}I", self.raw, position):
+            target = position + distance
+            if distance == 0 or target > size:
+                raise self._astray(position, distance)
+            found.append(target)
+            position += 4
+        return found
+
+    def strings(self, position: int, count: int, totals: Totals) -> list[bytes]:
+        """Copies of the strings of a vector, which may overlap.
+
+        Args:
+            position: Of its first element, as `vector` gives it.
+            count: Of its elements.
+            totals: Counts them, and what they hold.
+        """
+        totals.strings(count)
+        totals.decoded(count * STRING_COST)
+        raw, source, size, room = self.raw, self._source, self.size, totals.room
+        found, decoded = [], 0
+        for distance in struct.unpack_from(f"<{count}I", raw, position):
+            start = position + distance + 4
+            if distance == 0 or start > size:
+                raise self._astray(position, distance)
+            length = _U32(raw, start - 4)[0]
+            end = start + length
+            if end > size:
+                raise malformed(f"the string at {start - 4} has {length} bytes, more than there is room for")
+            decoded += length
+            if decoded > room:
+                break  # refused below
+            found.append(bytes(source[start:end]))
+            position += 4
+        totals.decoded(decoded)
+        return found
+
+    def _astray(self, position: int, distance: int) -> GraphPipeError:
+        to = position + distance
+        return malformed(f"the reference at {position} leads to {to}, and the buffer has {self.size} bytes")
+
+
+class Table:
+    """A table whose vtable and whose own bytes are inside; slots are looked up in the vtable."""
+
+    __slots__ = ("_position", "_size", "_vtable", "_vtable_size", "flat")
+
+    def __init__(self, flat: Flat, position: int, vtable: int, vtable_size: int, size: int) -> None:
+        self.flat = flat
+        self._position = position
+        self._vtable = vtable
+        self._vtable_size = vtable_size
+        self._size = size
+
+    def field(self, slot: int, width: int) -> int:
+        """Where a field of so many bytes lies; 0 when it is absent. More slots than we know are ignored (G-027)."""
+        entry = 4 + 2 * slot
+        if entry + 2 > self._vtable_size:
+            return 0
+        offset: int = _U16(self.flat.raw, self._vtable + entry)[0]
+        if offset == 0:
+            return 0
+        if offset < 4 or offset + width > self._size:
+            raise malformed(f"field {slot} of the table at {self._position} lies outside of it")
+        return self._position + offset
+
+    def uint8(self, slot: int) -> int:
+        """A small number; 0 when it is absent."""
+        position = self.field(slot, 1)
+        return self.flat.raw[position] if position else 0
+
+    def int64(self, slot: int) -> int:
+        """A number; 0 when it is absent."""
+        position = self.field(slot, 8)
+        number: int = _I64(self.flat.raw, position)[0] if position else 0
+        return number
+
+    def target(self, slot: int) -> int:
+        """Where a reference leads, with four bytes inside; 0 when it is absent."""
+        position = self.field(slot, 4)
+        return self.flat.reference(position) if position else 0
+
+    def table(self, slot: int) -> Table | None:
+        """The table that a reference leads to; None when it is absent."""
+        target = self.target(slot)
+        return self.flat.table(target) if target else None
+
+    def vector(self, slot: int, item_bytes: int) -> tuple[int, int]:
+        """First element and count of a vector; an absent one is empty (D20)."""
+        target = self.target(slot)
+        return self.flat.vector(target, item_bytes) if target else (0, 0)
+
+    def octets(self, slot: int) -> memoryview:
+        """A view on the bytes, or the string, of a field; an absent one is empty."""
+        target = self.target(slot)
+        return self.flat.octets(target) if target else self.flat.raw[:0]
+
+    def text(self, slot: int, what: str) -> str:
+        """The string of a field; an absent one is empty."""
+        target = self.target(slot)
+        return self.flat.text(target, what) if target else ""

@@ -1,0 +1,201 @@
+"""The messages of GraphPipe, and reading them: what a server gets, and what a client gets back.
+
+Names and meaning are those of the schema; an absent vector and an empty one are alike (D20). Whether names exist, and
+whether shapes are those that somebody declared, is not known here.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from invoker.tensors.errors import Code, GraphPipeError
+from invoker.tensors.flat import STRING_COST, Table, Totals, malformed
+from invoker.tensors.tables import opened, read_names, read_shape, read_tables, tensor_of
+from invoker.tensors.types import Tensor, spelled
+
+__all__ = [
+    "LIMIT_BYTES",
+    "IOMetadata",
+    "InferRequest",
+    "InferResponse",
+    "MetadataRequest",
+    "MetadataResponse",
+    "RemoteError",
+    "listing",
+    "read_infer_response",
+    "read_metadata_response",
+    "read_request",
+]
+
+LIMIT_BYTES: Final = 64 << 20
+"""The largest buffer that is taken, unless somebody says otherwise (G-004)."""
+
+_INFER: Final = 1
+_METADATA: Final = 2
+
+Buffer: TypeAlias = bytes | bytearray | memoryview
+
+
+class InferRequest(msgspec.Struct, frozen=True):
+    """Someone wants an inference.
+
+    Attributes:
+        tensors: In the order of the wire; their numbers are views on the buffer.
+        input_names: One a tensor, or none at all; an empty one stands for the default (G-053).
+        output_names: Empty means the default outputs.
+        config: Any bytes (G-031).
+    """
+
+    tensors: tuple[Tensor, ...] = ()
+    input_names: tuple[str, ...] = ()
+    output_names: tuple[str, ...] = ()
+    config: bytes = b""
+
+
+class MetadataRequest(msgspec.Struct, frozen=True):
+    """Someone wants to know what the model takes and gives."""
+
+
+class RemoteError(msgspec.Struct, frozen=True):
+    """An error as a server sent it; the codes of others are their own."""
+
+    code: int
+    message: str
+
+
+class InferResponse(msgspec.Struct, frozen=True):
+    """What came of an inference; tensors or errors, though a server may send both or neither (G-086)."""
+
+    tensors: tuple[Tensor, ...] = ()
+    errors: tuple[RemoteError, ...] = ()
+
+
+class IOMetadata(msgspec.Struct, frozen=True):
+    """An input or an output.
+
+    Attributes:
+        name: By which requests ask for it.
+        description: For readers.
+        shape: -1 where any size is taken; empty for a scalar, and where nothing is known.
+        type: Id of its type; 0 where nothing is known. A newer schema may have more than we know.
+    """
+
+    name: str
+    description: str = ""
+    shape: tuple[int, ...] = ()
+    type: int = 0
+
+
+class MetadataResponse(msgspec.Struct, frozen=True):
+    """What a model takes and gives."""
+
+    name: str = ""
+    version: str = ""
+    server: str = ""
+    description: str = ""
+    inputs: tuple[IOMetadata, ...] = ()
+    outputs: tuple[IOMetadata, ...] = ()
+
+
+def read_request(buffer: Buffer, limit_bytes: int = LIMIT_BYTES) -> InferRequest | MetadataRequest:
+    """Read what a client sent.
+
+    Args:
+        buffer: Exactly one Request; bytes behind it are ignored (G-026). It must not change while tensors are used.
+        limit_bytes: Larger buffers are refused.
+
+    Raises:
+        GraphPipeError: It is malformed (E1), of a type that is none (E2), has as many names as it has not tensors (E3),
+            holds a tensor that cannot be (E9 to E12), or makes too much work (E13).
+    """
+    root = opened(buffer, limit_bytes).root()
+    kind = root.uint8(0)
+    if kind not in (_INFER, _METADATA):
+        raise GraphPipeError(Code.REQUEST_TYPE, f"request type {kind} is none; 1 is an inference, 2 asks for metadata")
+    table = root.table(1)
+    if kind == _METADATA:  # G-029: the table has no fields, and need not be there
+        return MetadataRequest()
+    if table is None:
+        raise GraphPipeError(Code.REQUEST_TYPE, "the request type is an inference, and there is none")
+    totals = Totals(limit_bytes)
+    config = table.octets(0)
+    totals.decoded(len(config))
+    input_names = read_names(table, 1, totals, "the name of an input")
+    output_names = read_names(table, 3, totals, "the name of an output")
+    tensors = _read_tensors(table, 2, totals, "input")
+    if input_names and len(input_names) != len(tensors):  # G-051
+        raise GraphPipeError(Code.NAME_COUNT, f"there are {len(input_names)} input names and {len(tensors)} tensors")
+    return InferRequest(tensors, input_names, output_names, bytes(config))
+
+
+def read_infer_response(buffer: Buffer, limit_bytes: int = LIMIT_BYTES) -> InferResponse:
+    """Read what came of an inference, or the error of any request.
+
+    Raises:
+        GraphPipeError: It is malformed (E1), or holds what `read_request` would refuse (G-096).
+    """
+    root = opened(buffer, limit_bytes).root()
+    totals = Totals(limit_bytes)
+    tensors = _read_tensors(root, 0, totals, "output")
+    errors = []
+    for table in read_tables(root, 1, totals):
+        text = table.octets(1)
+        totals.decoded(len(text) + STRING_COST)
+        errors.append(RemoteError(table.int64(0), str(text, "utf-8", "replace")))
+    return InferResponse(tensors, tuple(errors))
+
+
+def read_metadata_response(buffer: Buffer, limit_bytes: int = LIMIT_BYTES) -> MetadataResponse:
+    """Read what a model takes and gives.
+
+    Raises:
+        GraphPipeError: It is malformed (E1) or makes too much work (E13).
+    """
+    root = opened(buffer, limit_bytes).root()
+    totals = Totals(limit_bytes)
+    name, version, server, description = (_text(root, slot, totals) for slot in range(4))
+    inputs, outputs = (tuple(_io(one, totals) for one in read_tables(root, slot, totals)) for slot in (4, 5))
+    return MetadataResponse(name, version, server, description, inputs, outputs)
+
+
+def listing(metadata: MetadataResponse) -> dict[str, Any]:
+    """The same as a dict, as a GET gives it: keys as Go spells them, and the names of types (G-007, G-100)."""
+    return {
+        "Name": metadata.name,
+        "Version": metadata.version,
+        "Server": metadata.server,
+        "Description": metadata.description,
+        "Inputs": [_listed(one) for one in metadata.inputs],
+        "Outputs": [_listed(one) for one in metadata.outputs],
+    }
+
+
+def _listed(one: IOMetadata) -> dict[str, Any]:
+    return {
+        "Name": one.name,
+        "Description": one.description,
+        "Shape": list(one.shape),
+        "Type": int(one.type),
+        "TypeName": spelled(one.type),
+    }
+
+
+def _read_tensors(table: Table, slot: int, totals: Totals, what: str) -> tuple[Tensor, ...]:
+    tables = read_tables(table, slot, totals)
+    return tuple(tensor_of(one, totals, f"{what} #{index}") for index, one in enumerate(tables))
+
+
+def _text(table: Table, slot: int, totals: Totals) -> str:
+    text = table.octets(slot)
+    totals.decoded(len(text) + STRING_COST)
+    try:
+        return str(text, "utf-8")
+    except UnicodeDecodeError as error:
+        raise malformed(f"a text of the metadata is not UTF-8 from byte {error.start} on") from None
+
+
+def _io(table: Table, totals: Totals) -> IOMetadata:
+    name, description = _text(table, 0, totals), _text(table, 1, totals)
+    return IOMetadata(name, description, read_shape(table, 2, "the metadata"), table.uint8(3))

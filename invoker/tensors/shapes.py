@@ -1,0 +1,100 @@
+"""Shapes as annotations declare them, and whether a tensor has one.
+
+An author writes sizes beside the array, as in ``Annotated[NDArray[np.float32], ("batch", 784)]``: a number is that
+size, None or -1 any, and a name any that is the same wherever the name stands. The spelling of numpy itself,
+``np.ndarray[tuple[int, Literal[3]], ...]``, says the same without names.
+"""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, TypeAlias
+
+from invoker.errors import SpecError
+
+__all__ = ["ANY_SIZE", "Declared", "Size", "described", "misfit", "numeric", "shape_of", "written"]
+
+Size: TypeAlias = int | str
+Declared: TypeAlias = tuple[Size, ...]
+
+ANY_SIZE: Final = -1
+"""A size that is not declared, as metadata has it."""
+
+
+def shape_of(annotation: Any, where: str) -> Declared | None:
+    """The shape that an annotation declares; None when it declares none.
+
+    Args:
+        annotation: Of one array.
+        where: For the error.
+
+    Raises:
+        SpecError: It declares something that is no shape.
+    """
+    for one in _notes(annotation):
+        if isinstance(one, tuple | list):
+            return tuple(_size(size, where) for size in one)
+    while typing.get_origin(annotation) is typing.Annotated:
+        annotation = annotation.__origin__
+    args = typing.get_args(annotation)
+    if not args or typing.get_origin(args[0]) is not tuple:
+        return None
+    sizes = typing.get_args(args[0])
+    return None if ... in sizes else tuple(map(_of_numpy, sizes))
+
+
+def described(annotation: Any) -> str:
+    """What the author says of it in words: the first text beside the array."""
+    return next((one for one in _notes(annotation) if isinstance(one, str)), "")
+
+
+def numeric(declared: Declared | None) -> tuple[int, ...]:
+    """As metadata has it: names are any size; nothing where nothing is declared (G-068, G-091)."""
+    return tuple(size if isinstance(size, int) else ANY_SIZE for size in declared or ())
+
+
+def written(declared: Declared) -> str:
+    """For readers: ``[batch, 784]``."""
+    return f"[{', '.join('any' if size == ANY_SIZE else str(size) for size in declared)}]"
+
+
+def misfit(shape: Sequence[int], declared: Declared, known: dict[str, int]) -> str:
+    """Why a shape is not the declared one; empty if it is.
+
+    Args:
+        shape: Of a tensor.
+        declared: What it should be.
+        known: Sizes by name, so far; those of this shape are added.
+    """
+    wanted = written(declared)
+    if len(shape) != len(declared):
+        return f"it has the shape {list(shape)}, and {wanted} is declared"
+    for size, one in zip(shape, declared, strict=True):
+        if isinstance(one, str):
+            if known.setdefault(one, size) != size:
+                return f"it has the shape {list(shape)}; {wanted} is declared, and '{one}' is {known[one]} already"
+        elif one not in (ANY_SIZE, size):
+            return f"it has the shape {list(shape)}, and {wanted} is declared"
+    return ""
+
+
+def _notes(annotation: Any) -> Iterator[Any]:
+    while typing.get_origin(annotation) is typing.Annotated:
+        yield from annotation.__metadata__
+        annotation = annotation.__origin__
+
+
+def _size(size: Any, where: str) -> Size:
+    if size is None:
+        return ANY_SIZE
+    if isinstance(size, str) and size:
+        return size
+    if isinstance(size, int) and not isinstance(size, bool) and size >= ANY_SIZE:
+        return int(size)
+    raise SpecError(f"{where} declares a size {size!r}; a size is a whole number, a name, or None for any")
+
+
+def _of_numpy(size: Any) -> int:
+    values = typing.get_args(size) if typing.get_origin(size) is typing.Literal else ()
+    return values[0] if len(values) == 1 and type(values[0]) is int and values[0] >= 0 else ANY_SIZE

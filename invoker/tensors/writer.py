@@ -1,0 +1,117 @@
+"""Writes the messages of GraphPipe, and single tensors.
+
+Every vector is written, also an empty one, but of tensors and errors in a response only the one that is meant (G-064,
+D20): readers there are that fail without a shape (G-099). The bytes of large tensors are not copied: see
+`invoker.tensors.layout`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final, TypeVar
+
+from invoker.tensors.errors import GraphPipeError
+from invoker.tensors.layout import Kind, Layout, Written
+from invoker.tensors.messages import InferRequest, IOMetadata, MetadataResponse
+from invoker.tensors.types import Tensor
+
+__all__ = [
+    "METADATA_REQUEST",
+    "write_error_response",
+    "write_infer_response",
+    "write_metadata_response",
+    "write_request",
+    "write_tensor",
+]
+
+METADATA_REQUEST: Final = bytes.fromhex("0c00000008000c000b000400080000000c000000000000020400040004000000")
+"""A request for metadata: it is always the same."""
+
+T = TypeVar("T")
+
+_NUMERIC: Final = Kind((12, 4, 8), 16)
+_STRINGS: Final = Kind((12, 4, 0, 8), 16)
+_REQUEST: Final = Kind((8, 4), 12)
+_INFER: Final = Kind((4, 8, 12, 16), 20)
+_TENSORS: Final = Kind((4,), 8)
+_ERRORS: Final = Kind((0, 4), 8)
+_ERROR: Final = Kind((8, 4), 16, align=8)
+_METADATA: Final = Kind((4, 8, 12, 16, 20, 24), 28)
+_IO: Final = Kind((4, 8, 12, 16), 20)
+
+
+def write_tensor(tensor: Tensor) -> Written:
+    """A buffer whose root is a tensor."""
+    layout = Layout()
+    _put_tensor(layout, 0, tensor)
+    return layout.written()
+
+
+def write_request(request: InferRequest) -> Written:
+    """A request for an inference."""
+    layout = Layout()
+    root = layout.table(_REQUEST)
+    layout.byte(root + 8, 1)
+    table = layout.table(_INFER, root + 4)
+    layout.string(table + 4, request.config)
+    layout.strings(table + 8, request.input_names)
+    _put_tensors(layout, table + 12, request.tensors)
+    layout.strings(table + 16, request.output_names)
+    return layout.written()
+
+
+def write_infer_response(tensors: Sequence[Tensor]) -> Written:
+    """What an inference gave."""
+    layout = Layout()
+    _put_tensors(layout, layout.table(_TENSORS) + 4, tensors)
+    return layout.written()
+
+
+def write_error_response(errors: GraphPipeError | Sequence[GraphPipeError]) -> bytes:
+    """Why a request failed; of several errors the first is the one that counts (G-084)."""
+    several = (errors,) if isinstance(errors, GraphPipeError) else errors
+    layout = Layout()
+    first = layout.references(layout.table(_ERRORS) + 4, len(several))
+    for index, error in enumerate(several):
+        table = layout.table(_ERROR, first + 4 * index)
+        layout.number(table + 8, error.code)
+        layout.string(table + 4, error.message.encode())
+    return bytes(layout.written())
+
+
+def write_metadata_response(metadata: MetadataResponse) -> bytes:
+    """What a model takes and gives (G-087)."""
+    layout = Layout()
+    root = layout.table(_METADATA)
+    texts = (metadata.name, metadata.version, metadata.server, metadata.description)
+    for index, text in enumerate(texts):
+        layout.string(root + 4 + 4 * index, text.encode("utf-8", "replace"))
+    _put_ios(layout, root + 20, metadata.inputs)
+    _put_ios(layout, root + 24, metadata.outputs)
+    return bytes(layout.written())
+
+
+def _put_ios(layout: Layout, reference: int, several: Sequence[IOMetadata]) -> None:
+    for at, one in _each(layout, reference, several):
+        table = layout.table(_IO, at)
+        layout.string(table + 4, one.name.encode("utf-8", "replace"))
+        layout.string(table + 8, one.description.encode("utf-8", "replace"))
+        layout.numbers(table + 12, one.shape)
+        layout.byte(table + 16, one.type)
+
+
+def _put_tensors(layout: Layout, reference: int, tensors: Sequence[Tensor]) -> None:
+    for at, tensor in _each(layout, reference, tensors):
+        _put_tensor(layout, at, tensor)
+
+
+def _put_tensor(layout: Layout, reference: int, tensor: Tensor) -> None:
+    table = layout.table(_STRINGS if isinstance(tensor.data, list) else _NUMERIC, reference)
+    layout.byte(table + 12, tensor.type)
+    layout.numbers(table + 4, tensor.shape)
+    layout.later(table + 8, tensor.data)
+
+
+def _each(layout: Layout, reference: int, several: Sequence[T]) -> Iterable[tuple[int, T]]:
+    first = layout.references(reference, len(several))
+    return zip(range(first, first + 4 * len(several), 4), several, strict=True)

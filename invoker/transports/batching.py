@@ -1,0 +1,143 @@
+"""`Batching`: requests that come at the same time are one call of a function that asks for it (G-076).
+
+The first of several that are alike waits for others, as long and for as many rows as the function says; then they run
+as one. If that fails, or its outputs are not those of a batch, each runs alone, so that an error reaches only whoever
+caused it. A batch whose clients have all left is cancelled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+
+from invoker.protocols.graphpipe.answer import Answer, Response
+from invoker.protocols.graphpipe.batch import parted
+from invoker.protocols.graphpipe.model import Model
+from invoker.protocols.graphpipe.session import Prepared, joint
+from invoker.tensors import GraphPipeError
+
+__all__ = ["Batching", "Converse"]
+
+log = logging.getLogger(__name__)
+
+Converse = Callable[[Model, Prepared], Awaitable[Answer | Response]]
+
+
+@dataclass(eq=False, slots=True)
+class _Place:
+    """One request, and who waits for its response."""
+
+    prepared: Prepared
+    done: asyncio.Future[Response]
+
+
+@dataclass(eq=False, slots=True)
+class _Batch:
+    """Requests that will run as one."""
+
+    places: list[_Place] = field(default_factory=list)
+    rows: int = 0
+    timer: asyncio.TimerHandle | None = None
+    task: asyncio.Task[None] | None = None
+
+
+class Batching:
+    """The batches of one function.
+
+    Args:
+        model: Of the function.
+        converse: Runs one request, or several as one.
+        limit_bytes: Of the inputs of a batch.
+    """
+
+    def __init__(self, model: Model, converse: Converse, *, limit_bytes: int) -> None:
+        self._model = model
+        self._converse = converse
+        self._limit_bytes = limit_bytes
+        self._open: dict[Hashable, _Batch] = {}
+        self._running: set[asyncio.Task[None]] = set()
+
+    async def ask(self, prepared: Prepared) -> Response:
+        """Answer a request together with others.
+
+        Args:
+            prepared: With a ``kind``, by which others are alike.
+
+        Raises:
+            asyncio.CancelledError: The client is gone.
+        """
+        spec = self._model.spec
+        batch = self._open.get(prepared.kind)
+        if batch is not None and batch.rows + prepared.count > spec.batch_max:
+            self._run(prepared.kind, batch)
+            batch = None
+        loop = asyncio.get_running_loop()
+        if batch is None:
+            batch = self._open[prepared.kind] = _Batch()
+            batch.timer = loop.call_later(spec.batch_wait_ms / 1000, self._run, prepared.kind, batch)
+        place = _Place(prepared, loop.create_future())
+        batch.places.append(place)
+        batch.rows += prepared.count
+        if batch.rows >= spec.batch_max:
+            self._run(prepared.kind, batch)
+        try:
+            return await place.done
+        finally:
+            if not place.done.done() or place.done.cancelled():
+                self._leave(batch, place)
+
+    def _run(self, kind: Hashable, batch: _Batch) -> None:
+        if batch.timer is not None:
+            batch.timer.cancel()
+        if self._open.get(kind) is batch:
+            del self._open[kind]
+        if batch.places and batch.task is None:
+            batch.task = asyncio.get_running_loop().create_task(self._answer(batch.places), name="batch")
+            self._running.add(batch.task)
+            batch.task.add_done_callback(self._running.discard)
+
+    def _leave(self, batch: _Batch, place: _Place) -> None:
+        if batch.task is None:
+            batch.places.remove(place)
+            batch.rows -= place.prepared.count
+        elif all(one.done.done() for one in batch.places):
+            batch.task.cancel()
+
+    async def _answer(self, places: Sequence[_Place]) -> None:
+        if len(places) > 1 and await self._together(places):
+            return
+        async with asyncio.TaskGroup() as group:
+            for one in places:
+                if not one.done.done():
+                    group.create_task(self._alone(one), name="of a batch")
+
+    async def _together(self, places: Sequence[_Place]) -> bool:
+        """Run several as one; False when each has to run alone."""
+        try:
+            prepared = joint(self._model, [one.prepared for one in places], limit_bytes=self._limit_bytes)
+            answer = await self._converse(self._model, prepared)
+            if not isinstance(answer, Answer):
+                return False
+            responses = parted(answer, [one.prepared.count for one in places])
+        except GraphPipeError:
+            return False
+        except Exception:  # a defect of ours; alone they may pass
+            log.exception("a batch failed inside the invoker")
+            return False
+        for one, response in zip(places, responses, strict=True):
+            if not one.done.done():
+                one.done.set_result(response)
+        return True
+
+    async def _alone(self, place: _Place) -> None:
+        try:
+            answer = await self._converse(self._model, place.prepared)
+            response = answer.response() if isinstance(answer, Answer) else answer
+        except Exception as error:  # noqa: BLE001 - raised again by who awaits
+            if not place.done.done():
+                place.done.set_exception(error)
+        else:
+            if not place.done.done():
+                place.done.set_result(response)

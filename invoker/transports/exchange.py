@@ -1,0 +1,239 @@
+"""`Exchange`: one request of the HTTP door as a channel, whichever protocol answers it.
+
+It reads the body within its time, watches for a client that leaves, and writes the response, long ones in parts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from invoker.errors import Cancelled, DeadlineExceeded
+from invoker.protocols.riff.http import BodyChunk, Frame, RequestHead, Response
+
+__all__ = ["Exchange", "HttpSettings", "Receive", "Reply", "Scope", "Send"]
+
+log = logging.getLogger(__name__)
+
+Scope: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+_PIECE_BYTES = 1 << 20
+"""What is handed on at once of a long body, since each layer below copies it."""
+_BODILESS = frozenset({204, 304})  # these must not say a length (RFC 9110, 8.6)
+
+
+@dataclass(frozen=True, slots=True)
+class HttpSettings:
+    """How requests are treated.
+
+    Attributes:
+        max_body_bytes: A longer body is refused with 413.
+        timeout_s: From the head to the response, else 504; None means no limit.
+        idle_s: A connection without a request under way ends after so long; a head must come within it, too.
+        body_s: A body may take this long, and longer by what it has brought at ``body_bytes_per_s``, else 408.
+        body_bytes_per_s: The slowest upload that is borne with.
+        write_s: A client that does not take its response for so long loses its connection.
+        linger_s: How long the rest of a refused body is read and dropped, so that its sender gets to see the refusal.
+    """
+
+    max_body_bytes: int = 4 * 1024 * 1024
+    timeout_s: float | None = None
+    idle_s: float = 30.0
+    body_s: float = 30.0
+    body_bytes_per_s: float = 1024.0
+    write_s: float = 60.0
+    linger_s: float = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A response that a `Front` gives.
+
+    Attributes:
+        response: Its head, and the beginning of its body.
+        pieces: What follows in the body, in order.
+        close: Whether the client should use another connection from now on.
+    """
+
+    response: Response
+    pieces: Sequence[bytes | bytearray | memoryview] = ()
+    close: bool = False
+
+
+class Exchange:
+    """One ASGI request as a channel: frames in, one response out.
+
+    Attributes:
+        path: Of the request.
+        response: As it was written.
+        is_gone: Whether the client has left.
+        is_late: Whether the body came too slowly.
+        conversation: To be cancelled when the client leaves; set by who converses, once the body is there.
+    """
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send, settings: HttpSettings) -> None:
+        self.path = _path(scope)
+        self.response: Response | None = None
+        self.is_gone = False
+        self.is_late = False
+        self.conversation: asyncio.Task[Any] | None = None
+        self._scope = scope
+        self._receive = receive
+        self._send = send
+        self._settings = settings
+        self._is_headed = False
+        self._is_complete = False
+        self._received = 0
+        self._started_s = 0.0
+        self._watcher: asyncio.Task[None] | None = None
+
+    async def read(self) -> Frame | None:
+        """The head, then the body's chunks, then None.
+
+        Raises:
+            Cancelled: The client has left.
+            DeadlineExceeded: The body comes too slowly (408).
+        """
+        if not self._is_headed:
+            self._is_headed = True
+            self._started_s = asyncio.get_running_loop().time()
+            return _head(self._scope, self.path)
+        while not self._is_complete:
+            body = await self._body()
+            if body:
+                return BodyChunk(body)
+        self._watch()
+        return None
+
+    async def accepted(self) -> None:
+        """Nothing can be told before the function has ended: its output decides the status."""
+
+    async def write(self, frame: Response) -> None:
+        """Keep the response; it is written when the conversation is over, so that a slow client holds no invocation."""
+        self.response = frame
+
+    async def respond(self, reply: Reply, *, close: bool) -> None:
+        """Write the response, and drop what is still to come of the body.
+
+        Args:
+            reply: What to write.
+            close: Whether the client should use another connection from now on in any case.
+        """
+        response = reply.response
+        headers = [(name.lower().encode(), value.encode()) for name, value in response.headers]
+        if response.status not in _BODILESS:
+            size = len(response.body) + sum(map(len, reply.pieces))
+            headers.append((b"content-length", b"%d" % size))
+        if (close or reply.close) and self._scope["http_version"] != "2":
+            headers.append((b"connection", b"close"))
+        try:
+            async with asyncio.timeout(self._settings.write_s):
+                await self._send({"type": "http.response.start", "status": response.status, "headers": headers})
+                parts = _parts(reply) if reply.pieces else iter((response.body,))
+                body = next(parts)
+                for following in parts:
+                    await self._send({"type": "http.response.body", "body": body, "more_body": True})
+                    body = following
+                await self._send({"type": "http.response.body", "body": body, "more_body": not self._is_complete})
+        except TimeoutError:
+            log.warning("a client did not take its response within %s s", self._settings.write_s)
+            self._abort()
+            return
+        if not self._is_complete:
+            await self._linger()
+
+    async def _linger(self) -> None:
+        """Closing now would reset the connection, and the reset could overtake the response."""
+        settings = self._settings
+        # Other streams live on a connection of HTTP/2, so it is not cut as soon.
+        limit_s = settings.write_s if self._scope["http_version"] == "2" else settings.linger_s
+        try:
+            async with asyncio.timeout(limit_s):
+                while not self._is_complete:
+                    message = await self._receive()
+                    if message["type"] == "http.disconnect":
+                        return
+                    self._is_complete = not message.get("more_body", False)
+        except TimeoutError:
+            self._abort()
+            return
+        await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    def unwatch(self) -> None:
+        """The conversation is over."""
+        if self._watcher is not None:
+            self._watcher.cancel()
+
+    async def _body(self) -> bytes:
+        settings = self._settings
+        until = self._started_s + settings.body_s + self._received / settings.body_bytes_per_s
+        try:
+            async with asyncio.timeout_at(until):
+                message = await self._receive()
+        except TimeoutError:
+            self.is_late = True
+            raise DeadlineExceeded(f"only {self._received} bytes of the body came in time") from None
+        if message["type"] == "http.disconnect":
+            self.is_gone = True
+            raise Cancelled("the client left before its request was complete")
+        body: bytes = message.get("body", b"")
+        self._received += len(body)
+        self._is_complete = not message.get("more_body", False)
+        return body
+
+    def _watch(self) -> None:
+        """From now on the client can only leave."""
+        self._watcher = asyncio.get_running_loop().create_task(self._cancel_when_gone(), name="watch")
+
+    async def _cancel_when_gone(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        self.is_gone = True
+        if self.conversation is not None:
+            self.conversation.cancel()
+
+    def _abort(self) -> None:
+        connection = self._scope.get("state", {}).get("connection")
+        if connection is not None:
+            connection.abort()
+
+
+def _parts(reply: Reply) -> Iterator[bytes]:
+    """The body in parts that are worth a write each."""
+    small = bytearray(reply.response.body)
+    for piece in reply.pieces:
+        if len(small) + len(piece) <= _PIECE_BYTES:
+            small += piece
+            continue
+        yield bytes(small)
+        small = bytearray()
+        view = memoryview(piece)
+        for at in range(0, len(view), _PIECE_BYTES):
+            yield bytes(view[at : at + _PIECE_BYTES])
+    yield bytes(small)
+
+
+def _path(scope: Scope) -> str:
+    """The path of the request's target, which a client may also give as a whole URI (RFC 9112, 3.2.2)."""
+    path: str = scope["path"]
+    if path.startswith(("http://", "https://")):
+        path = "/" + path.partition("://")[2].partition("/")[2]
+    return path
+
+
+def _head(scope: Scope, path: str) -> RequestHead:
+    headers = [(_text(name), _text(value)) for name, value in scope["headers"]]
+    return RequestHead(scope["method"], path, _text(scope["query_string"]), scope["http_version"], headers)
+
+
+def _text(data: bytes) -> str:
+    """Header bytes as text: UTF-8, which is what our own responses use, else Latin-1, which takes everything."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data.decode("latin-1")

@@ -1,0 +1,174 @@
+"""GraphPipe on the HTTP door: models at ``/graphpipe``, ``/graphpipe/NAME`` and, if wanted, ``/``; readiness.
+
+A POST is an inference; a GET tells what the model takes and gives, as JSON with the keys of the Go implementation, or
+as a page to whom prefers HTML. Errors of an inference are buffers, whatever the HTTP status (G-082); what is wrong with
+the HTTP around it is told in text.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Final
+from urllib.parse import unquote
+
+from invoker.errors import Cancelled, DeadlineExceeded
+from invoker.mediatypes import rank
+from invoker.message import Headers
+from invoker.protocols.graphpipe.answer import Response as Answered
+from invoker.protocols.graphpipe.answer import refusal
+from invoker.protocols.graphpipe.model import Model
+from invoker.protocols.graphpipe.page import page
+from invoker.protocols.riff.http import BodyChunk, RequestHead, Response
+from invoker.tensors import Code, GraphPipeError, http_status, listing
+from invoker.transports.asgi import Exchange, Front, IsReady, Reply
+from invoker.transports.inferences import Inferences
+
+__all__ = ["GraphPipeFront"]
+
+_ALLOW: Final = (("Allow", "GET, HEAD, POST"),)
+_OCTETS: Final = "application/octet-stream"
+_JSON: Final = "application/json"
+_HTML: Final = "text/html"
+_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
+_BUSY: Final = frozenset({Code.OVERLOADED, Code.NOT_READY})
+_LARGEST_DIGITS: Final = 18
+
+
+class GraphPipeFront(Front):
+    """Answers requests whose path is a model's.
+
+    Args:
+        inferences: Runs them.
+        path: Of the first model; the others are below it.
+        is_ready: Whether this process should get traffic.
+    """
+
+    def __init__(self, inferences: Inferences, *, path: str, is_ready: IsReady) -> None:
+        self._inferences = inferences
+        self._path = path
+        self._is_ready = is_ready
+
+    async def answer(self, exchange: Exchange) -> Reply | None:
+        """Answer one request; None when nobody is left to be answered."""
+        head = await exchange.read()
+        assert isinstance(head, RequestHead)
+        if exchange.path.startswith("/control/"):
+            return Reply(await self._control(head))
+        model = self._model(exchange.path)
+        if model is None:
+            return Reply(_text(404, f"{exchange.path!a} is nothing here; models are at {self._where()}"))
+        if head.method in ("GET", "HEAD"):
+            return Reply(self._described(model, head))
+        if head.method != "POST":
+            return Reply(_text(405, f"{head.method!a} is not allowed; POST infers, GET describes", _ALLOW))
+        if (refused := self._refused(head)) is not None:
+            return refused
+        return await self._infer(exchange, model, head)
+
+    async def _infer(self, exchange: Exchange, model: Model, head: RequestHead) -> Reply | None:
+        conversation = exchange.conversation = asyncio.current_task()
+        try:
+            body = await self._body(exchange)
+            if body is None:
+                return self._too_large()
+            metadata = _metadata(head)
+            return self._reply(await self._inferences.infer(model, body, metadata=metadata, door=f"POST {head.path}"))
+        except Cancelled:
+            return None
+        except DeadlineExceeded as error:
+            return Reply(_text(408, error.detail), close=True)  # G-014
+        except asyncio.CancelledError:
+            if not exchange.is_gone or conversation is None:
+                raise
+            conversation.uncancel()  # G-013: the client has left, and the invocation with it
+            return None
+        finally:
+            exchange.unwatch()
+
+    async def _body(self, exchange: Exchange) -> bytearray | None:
+        """The whole body; None as soon as it is longer than what is taken."""
+        body = bytearray()
+        while (chunk := await exchange.read()) is not None:
+            assert isinstance(chunk, BodyChunk)
+            if len(body) + len(chunk.payload) > self._inferences.limit_bytes:
+                return None
+            body += chunk.payload
+        return body
+
+    def _refused(self, head: RequestHead) -> Reply | None:
+        """What can be refused before the body is read."""
+        encoding = _value(head, "content-encoding").strip().lower()
+        if encoding not in ("", "identity"):
+            return Reply(_text(415, f"a body with Content-Encoding {encoding!a} is not understood; send it plain"))
+        if (accept := _value(head, "accept").strip()) and not rank(accept, [_OCTETS]):
+            return Reply(_text(406, f"a response is {_OCTETS}, which Accept leaves out"))
+        announced = _value(head, "content-length").strip()
+        if not (announced.isascii() and announced.isdigit()):
+            return None
+        is_too_long = len(announced) > _LARGEST_DIGITS or int(announced) > self._inferences.limit_bytes
+        return self._too_large() if is_too_long else None
+
+    def _too_large(self) -> Reply:
+        detail = f"the request has more than {self._inferences.limit_bytes} bytes"
+        return self._reply(refusal(GraphPipeError(Code.TOO_LARGE, detail)), close=True)
+
+    def _reply(self, answered: Answered, *, close: bool = False) -> Reply:
+        headers = [("Content-Type", _OCTETS)]
+        status = 200
+        if (error := answered.error) is not None:
+            headers.append(("X-GraphPipe-Error", str(int(error.code))))
+            status = 200 if self._inferences.settings.plain_status else http_status(error.code)
+            if error.code in _BUSY:
+                headers.append(("Retry-After", "1"))
+        return Reply(Response(status, tuple(headers), b""), answered.pieces, close=close)
+
+    def _described(self, model: Model, head: RequestHead) -> Response:
+        """Metadata without an invocation (G-092): JSON unless HTML is preferred."""
+        found = rank(_value(head, "accept").strip() or "*/*", [_JSON, _HTML])
+        if not found:
+            return _text(406, f"the metadata is {_JSON} or {_HTML}, and Accept leaves both out")
+        vary = ("Vary", "Accept")
+        if found[0][0] == _HTML:
+            headers = (("Content-Type", f"{_HTML}; charset=utf-8"), vary, ("Content-Security-Policy", _POLICY))
+            return Response(200, headers, page(model.metadata, head.path).encode("utf-8", "replace"))
+        text = json.dumps(listing(model.metadata), indent=4, ensure_ascii=False)
+        return Response(200, (("Content-Type", _JSON), vary), f"{text}\n".encode("utf-8", "replace"))
+
+    async def _control(self, head: RequestHead) -> Response:
+        """G-010; nothing else is offered there (G-011)."""
+        question = head.path.removeprefix("/control/")
+        if question not in ("is_ready", "is_alive"):
+            return _text(404, "there are /control/is_ready and /control/is_alive")
+        if head.method not in ("GET", "HEAD"):
+            return _text(405, "GET reads this", (("Allow", "GET, HEAD"),))
+        is_well = question == "is_alive" or await self._is_ready()
+        return _text(200, "ok") if is_well else _text(503, "not ready")
+
+    def _model(self, path: str) -> Model | None:
+        if path.rstrip("/") == self._path or (self._inferences.settings.is_root and path == "/"):
+            return self._inferences.first
+        if not path.startswith(f"{self._path}/"):
+            return None
+        return self._inferences.models.get(unquote(path.removeprefix(f"{self._path}/")))
+
+    def _where(self) -> str:
+        names = list(self._inferences.models)
+        return ", ".join([self._path, *(f"{self._path}/{name}" for name in names if len(names) > 1)])
+
+
+def _text(status: int, text: str, headers: tuple[tuple[str, str], ...] = ()) -> Response:
+    always = (("Content-Type", "text/plain"), ("Cache-Control", "no-store"))
+    return Response(status, (*always, *headers), f"{text}\n".encode())
+
+
+def _value(head: RequestHead, name: str) -> str:
+    return ", ".join(value for key, value in head.headers if key.lower() == name)
+
+
+def _metadata(head: RequestHead) -> Headers:
+    """The request's headers, as functions see them (G-108)."""
+    joined: dict[str, str] = {}
+    for name, value in head.headers:
+        joined[name] = f"{joined[name]}, {value}" if name in joined else value
+    return Headers(joined)

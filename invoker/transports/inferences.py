@@ -1,0 +1,214 @@
+"""`Inferences`: the models of a driver's functions, and one inference after the other with them, for any door.
+
+A buffer goes in and a response comes out; between them stands one conversation of the pump. Reading and writing large
+buffers is done in a thread, so that nobody else on the loop waits for it (G-102).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, TypeVar
+
+from invoker import __version__
+from invoker.codecs.tensor import TENSOR
+from invoker.drive.driver import Driver
+from invoker.drive.pump import pump
+from invoker.drive.threads import Threads
+from invoker.errors import InternalError, InvocationError, NotAcceptable
+from invoker.message import EMPTY, Headers
+from invoker.protocols.graphpipe.answer import Answer, Response, refusal
+from invoker.protocols.graphpipe.errors import translated
+from invoker.protocols.graphpipe.model import Model
+from invoker.protocols.graphpipe.session import GraphPipeSession, Prepared, Row, prepare
+from invoker.tensors import LIMIT_BYTES
+from invoker.transports.batching import Batching
+
+__all__ = ["GraphPipeSettings", "Inferences", "off_loop"]
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+_LARGE_BYTES = 1 << 20
+"""A buffer from which on it is read and written in a thread; what is smaller takes less than waking one."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphPipeSettings:
+    """How inferences are treated.
+
+    Attributes:
+        limit_bytes: The largest request that is taken (G-004).
+        timeout_s: From the whole request to the response (G-079); 0 means no limit.
+        is_root: Whether ``/`` of the HTTP door is a model's, too.
+        plain_status: Whether responses with errors have the HTTP status 200 (G-081).
+        body_s: A request over a socket may take this long, and longer by what it has brought at ``bytes_per_s``.
+        bytes_per_s: The slowest request that is borne with.
+        write_s: A client that does not take its response for so long loses its connection.
+    """
+
+    limit_bytes: int = LIMIT_BYTES
+    timeout_s: float = 30.0
+    is_root: bool = False
+    plain_status: bool = False
+    body_s: float = 30.0
+    bytes_per_s: float = 1024.0
+    write_s: float = 60.0
+
+
+class Inferences:
+    """Runs inferences.
+
+    Args:
+        driver: Runs bodies.
+        settings: Limits.
+
+    Attributes:
+        models: By name; the first one is that of doors without names.
+
+    Raises:
+        SpecError: An annotation declares a shape that is none.
+    """
+
+    def __init__(self, driver: Driver, settings: GraphPipeSettings) -> None:
+        self.settings = settings
+        self.limit_bytes = min(settings.limit_bytes, driver.engine.limits.hard_bytes)
+        self._driver = driver
+        self._batchings: dict[str, Batching] = {}
+        has_arrays = _has_arrays(driver)
+        self.models: Mapping[str, Model] = {
+            function.spec.name: Model(function.spec, has_arrays=has_arrays, server=f"invoker/{__version__}")
+            for function in driver.engine.catalog
+        }
+
+    @property
+    def first(self) -> Model:
+        """The model of doors without names."""
+        return next(iter(self.models.values()))
+
+    async def infer(self, model: Model, buffer: bytearray, *, metadata: Headers = EMPTY, door: str) -> Response:
+        """Answer one request, whatever comes of it.
+
+        Args:
+            model: Who is asked.
+            buffer: The request; it must not change any more.
+            metadata: Of the conversation.
+            door: For the log.
+
+        Raises:
+            asyncio.CancelledError: The peer is gone; so is the invocation.
+        """
+        began = time.monotonic()
+        about = "nothing"
+        try:
+            prepared = await self._timely(
+                len(buffer), lambda: prepare(model, buffer, limit_bytes=self.limit_bytes, metadata=metadata)
+            )
+            about = prepared.about
+            response = await self._answered(model, prepared)
+        except InvocationError as error:
+            response = refusal(translated(error))
+        except Exception:  # a session or driver of ours is at fault; nothing of it may reach the peer
+            log.exception("an inference failed inside the invoker")
+            response = refusal(translated(InternalError()))
+        code = 0 if response.error is None else int(response.error.code)
+        told = {"function": model.spec.name, "request": about, "code": code, "bytes": response.size}
+        log.info("%s answered", door, extra={**told, "seconds": round(time.monotonic() - began, 6)})
+        return response
+
+    async def _answered(self, model: Model, prepared: Prepared) -> Response:
+        if prepared.kind is not None and prepared.count < model.spec.batch_max:
+            return await self._batching(model).ask(prepared)
+        answer = await self._converse(model, prepared)
+        return await self._timely(answer.size, answer.response) if isinstance(answer, Answer) else answer
+
+    def _batching(self, model: Model) -> Batching:
+        found = self._batchings.get(model.spec.name)
+        if found is None:
+            found = Batching(model, self._converse, limit_bytes=self.limit_bytes)
+            self._batchings[model.spec.name] = found
+        return found
+
+    async def _converse(self, model: Model, prepared: Prepared) -> Answer | Response:
+        session = GraphPipeSession(model)
+        channel = _Channel(prepared)
+        deadline = time.monotonic() + self.settings.timeout_s if self.settings.timeout_s else None
+        try:
+            error = await pump(session, channel, self._driver, deadline=deadline)
+            answer = channel.answer
+        finally:  # conversations hold on to these until the garbage is collected, which takes many small requests
+            session.release()
+            channel.release()
+        return answer if answer is not None else refusal(translated(error or InternalError()))
+
+    async def _timely(self, size: int, work: Callable[[], T]) -> T:
+        return work() if size < _LARGE_BYTES else await off_loop(self._driver.threads, work)
+
+
+class _Channel:
+    """One request, row by row if its function wants that, and what it is answered with."""
+
+    def __init__(self, prepared: Prepared) -> None:
+        self.answer: Answer | Response | None = None
+        self._frames: Iterator[Prepared | Row] = chain((prepared,), map(Row, range(prepared.rows or 0)))
+
+    async def read(self) -> Prepared | Row | None:
+        """The request, its rows, then None; the pump pauses between them as the function takes them."""
+        return next(self._frames, None)
+
+    def release(self) -> None:
+        """Drop the tensors."""
+        self._frames = iter(())
+        self.answer = None
+
+    async def accepted(self) -> None:
+        """Nothing can be told before the function has ended."""
+
+    async def write(self, frame: Answer | Response) -> None:
+        """Keep the answer."""
+        self.answer = frame
+
+
+async def off_loop(threads: Threads, work: Callable[[], T]) -> T:
+    """Do something in a thread, which must end by itself.
+
+    Raises:
+        LimitExceeded: The system gives no more threads.
+    """
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+
+    def tell(set_it: Callable[[Any], None], what: Any) -> None:
+        if not done.done():
+            set_it(what)
+
+    def run() -> None:
+        try:
+            made = work()
+        except BaseException as error:  # noqa: BLE001 - raised again by who awaits
+            _call(loop, tell, done.set_exception, error)
+        else:
+            _call(loop, tell, done.set_result, made)
+
+    threads.spawn(run)
+    return await done
+
+
+def _call(loop: asyncio.AbstractEventLoop, *args: Any) -> None:
+    try:
+        loop.call_soon_threadsafe(*args)
+    except RuntimeError:
+        log.debug("the loop closed before a buffer was done")
+
+
+def _has_arrays(driver: Driver) -> bool:
+    try:
+        driver.engine.registry.offers(TENSOR, index=0, name="")
+    except NotAcceptable:
+        return False
+    return True

@@ -1,0 +1,141 @@
+"""Flips bytes of buffers and reads them with everything that reads buffers of others; no server is needed."""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from invoker.codecs import Registry, builtin
+from invoker.errors import DecodeError
+from invoker.message import EMPTY, Message
+from invoker.tensors import GraphPipeError, InferRequest, InferResponse, Tensor
+from invoker.tensors.arrays import to_array
+from tests.tensors.samples import READERS, fixture
+
+SEEDS = (
+    "infer_request",
+    "metadata_request",
+    "py_strings",
+    "go_all_types",
+    "go_strings_2d",
+    "go_metadata_response",
+    "own_request",
+    "own_shapes",
+    "own_errors",
+    "own_tensor",
+)
+"""Fixtures of which the buffers are made."""
+
+Reader: TypeAlias = Callable[[bytes], Any]
+
+_INTERESTING = (0, 1, 2, 4, 8, 0x7F, 0x80, 0xFF)
+
+
+@dataclass(slots=True)
+class Report:
+    """What was tried.
+
+    Attributes:
+        tried: Buffers.
+        refused: Of these, by all that read.
+        faults: Whatever else happened, with the buffer that it happened to.
+    """
+
+    tried: int = 0
+    refused: int = 0
+    faults: list[str] = field(default_factory=list)
+
+
+def flip(chance: random.Random, seed: bytes, count: int) -> Report:
+    """Read so many buffers that differ from a good one by a few bytes, or by their length."""
+    report = Report()
+    for _ in range(count):
+        buffer = _mutated(chance, seed)
+        report.tried += 1
+        for read in (*READERS, _decode):
+            if (fault := fault_of(read, buffer)) is not None:
+                report.faults.append(f"{fault}: {buffer.hex()}")
+        report.refused += _is_refused(buffer)
+    return report
+
+
+def fuzz(chance: random.Random, seconds: float) -> bool:
+    """Flip until the time is over; whether nothing broke."""
+    until = time.monotonic() + seconds
+    total = Report()
+    while time.monotonic() < until and not total.faults:
+        for name in SEEDS:
+            one = flip(chance, fixture(name), 100)
+            total.tried += one.tried
+            total.refused += one.refused
+            total.faults += one.faults
+    for fault in total.faults[:5]:
+        print(fault, file=sys.stderr)
+    print(
+        f"tensors: {total.tried} buffers with flipped bytes, {total.refused} refused by all, {len(total.faults)} faults"
+    )
+    return not total.faults
+
+
+def fault_of(read: Reader, buffer: bytes, *, within_s: float = 1.0) -> str | None:
+    """What is wrong with how a buffer is read; None when it gives something or is refused in time."""
+    began = time.process_time()
+    try:
+        _use(read(buffer))
+    except (GraphPipeError, DecodeError) as error:
+        str(error).encode()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    took = time.process_time() - began
+    return f"took {took:.1f} s" if took > within_s else None
+
+
+def _use(found: Any) -> None:
+    """What a server would do with it next."""
+    if isinstance(found, InferRequest | InferResponse):
+        for tensor in found.tensors:
+            to_array(tensor)
+    elif isinstance(found, Tensor):
+        to_array(found)
+
+
+_REGISTRY: Registry = builtin(arrays=True, entry_points=False)
+
+
+def _decode(buffer: bytes) -> Any:
+    media_type = "application/vnd.graphpipe.tensor"
+    return _REGISTRY.decoder(media_type, Any)(Message(buffer, EMPTY, media_type))
+
+
+def _is_refused(buffer: bytes) -> bool:
+    for read in READERS:
+        try:
+            read(buffer)
+        except GraphPipeError:
+            continue
+        return False
+    return True
+
+
+def _mutated(chance: random.Random, seed: bytes) -> bytes:
+    buffer = bytearray(seed)
+    for _ in range(chance.choice((1, 1, 1, 2, 3, 8))):
+        at = chance.randrange(len(buffer))
+        way = chance.randrange(4)
+        if way == 0:
+            buffer[at] ^= 1 << chance.randrange(8)
+        elif way == 1:
+            buffer[at] = chance.choice(_INTERESTING)
+        elif way == 2:
+            buffer[at] = chance.randrange(256)
+        else:  # a whole number: distances and counts have four bytes
+            at -= at % 4
+            number = chance.choice((0, 1, 4, len(seed), len(seed) - at, 2**31 - 1, 2**32 - 1, 2**32 - at - 1))
+            buffer[at : at + 4] = number.to_bytes(4, "little")
+    if chance.random() < 0.1:
+        del buffer[chance.randrange(len(buffer)) :]
+    return bytes(buffer)

@@ -1,0 +1,126 @@
+"""`invoker.transports.batching`: requests at the same time become one call."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from invoker import function
+from invoker.tensors import Code
+from invoker.transports.inferences import Inferences
+from tests.protocols.graphpipe.asking import ask, code_of, values
+from tests.transports.doors import until
+from tests.transports.models import inferring
+
+
+def noted(calls: list[int], **said: Any) -> Any:
+    @function(**{"batch_max": 4, "batch_wait_ms": 10_000, **said})
+    def run(x: NDArray[np.float64]) -> NDArray[np.float64]:
+        calls.append(len(x))
+        if (x < 0).any():
+            raise ValueError("a negative number")
+        return x * 2
+
+    return run
+
+
+async def infer(one: Inferences, value: Any, **more: Any) -> Any:
+    return await one.infer(one.first, bytearray(ask(np.float64(value), **more)), door="test")
+
+
+async def test_G076_GT52_requests_at_once_are_one_call() -> None:
+    """As soon as there are so many rows; each gets what is its own."""
+    calls: list[int] = []
+    async with inferring(noted(calls)) as one:
+        several = await asyncio.gather(*(infer(one, [[number]]) for number in range(8)))
+    assert calls == [4, 4]
+    assert [values(response) for response in several] == [[[[2.0 * number]]] for number in range(8)]
+
+
+async def test_G076_the_first_waits_no_longer_than_it_may() -> None:
+    """Also when nobody else comes."""
+    calls: list[int] = []
+    async with inferring(noted(calls, batch_wait_ms=1)) as one:
+        assert values(await infer(one, [[1]])) == [[[2.0]]]
+        assert values(await infer(one, [[1], [2]])) == [[[2.0], [4.0]]]
+    assert calls == [1, 2]
+
+
+async def test_G076_an_error_reaches_only_who_caused_it() -> None:
+    """The others are run again, alone."""
+    calls: list[int] = []
+    async with inferring(noted(calls)) as one:
+        several = await asyncio.gather(*(infer(one, [number]) for number in (1, -1, 3, 4)))
+    assert [code_of(several[1])] == [Code.FUNCTION_FAILED]
+    assert [values(several[index]) for index in (0, 2, 3)] == [[[2.0]], [[6.0]], [[8.0]]]
+    assert sorted(calls) == [1, 1, 1, 1, 4]
+
+
+async def test_G077_other_configs_and_outputs_are_other_calls() -> None:
+    """So are other sizes."""
+    calls: list[int] = []
+    async with inferring(noted(calls, batch_max=2)) as one:
+        kinds: list[dict[str, Any]] = [{}, {"config": b"x"}, {"output_names": ("output0", "output0")}]
+        await asyncio.gather(*(infer(one, [[1]], **kind) for kind in kinds * 2))
+        await asyncio.gather(*(infer(one, value) for value in ([[1, 2]], [[1]], [[1, 2]], [[1]])))
+    assert calls == [2] * 5
+
+
+async def test_requests_that_do_not_fit_run_by_themselves() -> None:
+    """One that is as large as a batch, and what has no rows."""
+    calls: list[int] = []
+    async with inferring(noted(calls)) as one:
+        await infer(one, np.zeros((9, 1)))
+        await infer(one, np.zeros((0, 1)))
+        three = asyncio.ensure_future(infer(one, np.zeros((3, 1))))
+        await asyncio.sleep(0)
+        await asyncio.gather(infer(one, np.zeros((3, 1))), infer(one, np.zeros((1, 1))))
+        await three
+    assert sorted(calls) == [0, 3, 4, 9]
+
+
+async def test_a_function_that_gives_no_batch_is_run_alone() -> None:
+    """Its outputs have not a row for each of the inputs."""
+
+    @function(batch_max=2, batch_wait_ms=10_000)
+    def total(x: NDArray[np.float64]) -> NDArray[np.float64]:
+        return x.sum(axis=0)
+
+    async with inferring(total) as one:
+        several = await asyncio.gather(infer(one, [[1, 2, 3]]), infer(one, [[4, 5, 6]]))
+    assert [values(response) for response in several] == [[[1.0, 2.0, 3.0]], [[4.0, 5.0, 6.0]]]
+
+
+async def test_G013_who_leaves_is_not_waited_for() -> None:
+    """Before the batch runs, and while it does; the last one cancels it."""
+    started, left = asyncio.Event(), asyncio.Event()
+
+    @function(batch_max=2, batch_wait_ms=10_000)
+    async def slow(x: NDArray[np.float64]) -> NDArray[np.float64]:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            left.set()
+        return x
+
+    async with inferring(slow) as one:
+        early = asyncio.ensure_future(infer(one, [1]))
+        await asyncio.sleep(0)
+        early.cancel()
+        await asyncio.wait([early])
+        both = [asyncio.ensure_future(infer(one, [number])) for number in (1, 2)]
+        await started.wait()
+        both[0].cancel()
+        await asyncio.wait([both[0]])
+        assert not left.is_set()
+        both[1].cancel()
+        await left.wait()
+        for request in both:
+            with pytest.raises(asyncio.CancelledError):
+                await request
+        await until(lambda: not one._driver.engine.running)

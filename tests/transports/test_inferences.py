@@ -1,0 +1,144 @@
+"""`invoker.transports.inferences`: requests through the machinery, without a door."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import threading
+import weakref
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from invoker.errors import LimitExceeded
+from invoker.tensors import Code
+from invoker.transports import inferences as module
+from invoker.transports.inferences import off_loop
+from tests.protocols.graphpipe.asking import ask, code_of, values
+from tests.transports.doors import until
+from tests.transports.models import inferring
+
+
+def echo(x: NDArray[Any]) -> NDArray[Any]:
+    return x
+
+
+async def aecho(x: NDArray[Any]) -> NDArray[Any]:
+    return x
+
+
+def plain(a: int, b: float = 0.5) -> list[float]:
+    return [a + b, 2.0]
+
+
+@pytest.mark.parametrize("function", [echo, aecho])
+async def test_G050_sync_and_async_functions_infer(function: Any) -> None:
+    """Every type of array comes back as it went."""
+    async with inferring(function) as one:
+        for value in (np.float16([1.5]), np.zeros((0, 3), "u8"), np.array(["a\0", "é"], object), np.int8(3)):
+            response = await one.infer(one.first, bytearray(ask(value)), door="test")
+            expected = [item.encode() if isinstance(item, str) else item for item in np.atleast_1d(value).tolist()]
+            assert np.atleast_1d(np.array(values(response)[0], object)).tolist() == expected
+
+
+async def test_G074_functions_without_arrays_infer() -> None:
+    """Tensors of one element are values; the result is a tensor again."""
+    async with inferring(plain) as one:
+        assert values(await one.infer(one.first, bytearray(ask(np.int32([2]), 1.5)), door="test")) == [[3.5, 2.0]]
+        assert values(await one.infer(one.first, bytearray(ask(2)), door="test")) == [[2.5, 2.0]]
+
+
+async def test_G102_large_buffers_are_read_and_written_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small ones on the loop, where that takes less."""
+    threads: list[bool] = []
+    prepare = module.prepare
+
+    def noted(*args: Any, **more: Any) -> Any:
+        threads.append(threading.current_thread() is threading.main_thread())
+        return prepare(*args, **more)
+
+    monkeypatch.setattr(module, "prepare", noted)
+    async with inferring(aecho) as one:
+        for size in (10, 300_000):
+            response = await one.infer(one.first, bytearray(ask(np.zeros(size, "f4"))), door="test")
+            assert response.size > 4 * size
+    assert threads == [True, False]
+
+
+async def test_G105_G106_one_line_a_request(caplog: pytest.LogCaptureFixture) -> None:
+    """Types, shapes, code and duration; neither values nor the config."""
+    caplog.set_level(logging.INFO, "invoker.transports.inferences")
+    async with inferring(echo) as one:
+        await one.infer(one.first, bytearray(ask([41], config=b"secret")), door="POST /graphpipe")
+        await one.infer(one.first, bytearray(b"x"), door="socket")
+    good, bad = (record for record in caplog.records if record.name == "invoker.transports.inferences")
+    assert good.getMessage() == "POST /graphpipe answered"
+    assert (good.request, good.code, bad.code) == ("infer x:Int64[1]", 0, 1)  # type: ignore[attr-defined]
+    assert not any("secret" in str(vars(one)) for one in (good, bad))
+
+
+async def test_a_defect_of_ours_is_not_told(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """It is logged, and is E14 to the peer."""
+
+    def broken(*args: Any, **more: Any) -> Any:
+        raise RuntimeError("inside")
+
+    monkeypatch.setattr(module, "prepare", broken)
+    async with inferring(echo) as one:
+        response = await one.infer(one.first, bytearray(ask([1])), door="test")
+    assert code_of(response) is Code.FUNCTION_FAILED
+    assert b"inside" not in bytes(response)
+    assert "inside" in caplog.text
+
+
+async def test_G004_the_limit_is_not_above_what_an_invocation_may_hold() -> None:
+    """Else a request would be taken that cannot be fed."""
+    async with inferring(echo, limit_bytes=1 << 40) as one:
+        assert one.limit_bytes == 64 * 1024 * 1024
+
+
+async def test_work_off_the_loop() -> None:
+    """Its result, its exception, and no thread to be had."""
+    async with inferring(echo) as one:
+        threads = one._driver.threads
+        assert await off_loop(threads, threading.get_ident) != threading.get_ident()
+        with pytest.raises(ZeroDivisionError):
+            await off_loop(threads, lambda: 1 // 0)
+        held = threading.Event()
+        task = asyncio.ensure_future(off_loop(threads, lambda: held.wait(5)))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        held.set()
+
+        def none(_: object) -> None:
+            raise LimitExceeded("no thread")
+
+        threads.spawn = none  # type: ignore[method-assign]
+        with pytest.raises(LimitExceeded):
+            await off_loop(threads, int)
+
+
+class Body(bytearray):
+    """A request that can be watched."""
+
+
+@pytest.mark.parametrize("function", [echo, aecho, plain])
+async def test_G103_nothing_is_kept_of_a_request(function: Any) -> None:
+    """Not until the garbage is collected: large ones would pile up before that; also of one that fails."""
+    gc.collect()
+    gc.disable()
+    try:
+        async with inferring(function) as one:
+            body = Body(ask(np.zeros(300_000, "f4")))
+            watched = weakref.ref(body)
+            response = await one.infer(one.first, body, door="test")
+            assert (response.error is None) is (function is not plain)
+            del body, response
+            await until(lambda: watched() is None)
+    finally:
+        gc.enable()

@@ -1,0 +1,113 @@
+"""`invoker.transports.modeldoors`: what of GraphPipe is served, as the knobs say."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from invoker.codecs import builtin
+from invoker.config import Config
+from invoker.core.catalog import Catalog
+from invoker.core.engine import Engine
+from invoker.drive.driver import Driver
+from invoker.errors import ConfigError, SpecError
+from invoker.lift import lift
+from invoker.spec import read
+from invoker.transports.modeldoors import ModelDoors
+
+
+def echo(x: NDArray[Any]) -> NDArray[Any]:
+    return x
+
+
+async def is_ready() -> bool:
+    return True
+
+
+def doors(function: Any = echo, **knobs: Any) -> ModelDoors:
+    driver = Driver(Engine(Catalog([lift(function, read(function))]), builtin(arrays=True)))
+    return ModelDoors(Config(**knobs), driver, is_ready)
+
+
+async def test_G016_sockets_are_opened_as_the_knobs_say(tmp_path: Path) -> None:
+    """Each says where it is."""
+    path = str(tmp_path / "s")
+    made = doors(graphpipe_tcp="127.0.0.1:0", graphpipe_unix=path)
+    await made.start(tls=None, share_port=False, has_arrays=True)
+    assert made.tcp_address.startswith("127.0.0.1:")
+    assert not made.tcp_address.endswith(":0")
+    assert made.unix_address == path
+    made.leave()
+    await made.stop(1)
+    none = doors()
+    await none.start(tls=None, share_port=False, has_arrays=True)
+    assert (none.tcp_address, none.unix_address) == ("", "")
+    await none.stop(1)
+
+
+def test_G107_only_its_own_paths_are_answered() -> None:
+    """Unless it is to be the root."""
+    made, root = doors(), doors(http_root="graphpipe")
+    for path in ("/graphpipe", "/graphpipe/echo", "/control/is_ready"):
+        assert made.front(path) is not None
+        assert root.front(path) is not None
+    for path in ("/", "/graphpiper", "/elsewhere"):
+        assert made.front(path) is None
+        assert root.front(path) is not None
+
+
+async def test_a_wrong_shape_is_told_at_the_start() -> None:
+    """Not to the first client."""
+
+    def wrong(x: Annotated[NDArray[np.int8], (1.5,)]) -> None:
+        raise NotImplementedError
+
+    with pytest.raises(SpecError, match="declares a size"):
+        await doors(wrong).start(tls=None, share_port=False, has_arrays=True)
+
+
+@pytest.mark.parametrize(
+    ("knobs", "text"),
+    [
+        ({"graphpipe_tcp": "127.0.0.1:0", "protocols": ("riff",)}, "does not have graphpipe"),
+        ({"http_root": "graphpipe", "protocols": ("http",)}, "does not have graphpipe"),
+        ({"graphpipe_unix": "/tmp/x", "workers": 2}, "needs one process"),
+        ({"graphpipe_tcp": "127.0.0.1:0", "workers": 2}, "needs a port of its own"),
+    ],
+)
+def test_knobs_that_cannot_be_together(knobs: dict[str, Any], text: str) -> None:
+    """Each is one sentence."""
+    with pytest.raises(ConfigError, match=text):
+        Config(**knobs)
+
+
+def test_what_serves_graphpipe() -> None:
+    """The HTTP door, or a socket of its own."""
+    assert Config().serves("graphpipe")
+    assert not Config(http=False).serves("graphpipe")
+    assert Config(http=False, graphpipe_tcp="localhost:0").serves("graphpipe")
+    assert Config(protocols=("graphpipe",), graphpipe_unix="/tmp/x").serves("graphpipe")
+    with pytest.raises(ConfigError, match="nothing would be served"):
+        Config(protocols=("graphpipe",))
+
+
+def test_nothing_is_imported_before_it_is_asked_for() -> None:
+    """A server of other functions starts as fast as before."""
+    code = (
+        "import asyncio, sys\n"
+        "from invoker.cli import build; from invoker.config import Config\n"
+        "async def run():\n"
+        "    server = build(Config(host='127.0.0.1', grpc_port=0, port=0), 'functions.square:square')\n"
+        "    await server.start()\n"
+        "    print(any('graphpipe' in one or 'tensors' in one or one == 'numpy' for one in sys.modules))\n"
+        "    await server.stop(drain_s=0)\n"
+        "asyncio.run(run())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    assert done.stdout.split() == ["False"], done.stderr
