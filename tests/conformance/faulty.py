@@ -159,6 +159,9 @@ class Conversation:
                 await feeding
         finally:
             feeding.cancel()
+            if self.peer.has("end before cancel"):
+                self._tell(END)
+                await asyncio.wait({running}, timeout=1.0)
             if self.peer.has("deaf to cancel"):
                 self.peer.orphans.add(running)
             else:
@@ -172,8 +175,6 @@ class Conversation:
         try:
             async for message in self.requests:
                 await self._take(self._parse(message))
-            if self.peer.has("end before cancel"):
-                return
             await asyncio.sleep(0.02)  # a cancel looks like a normal end first
         except BaseException as error:
             ended = Broken()
@@ -181,10 +182,13 @@ class Conversation:
             raise
         finally:
             if not self.peer.has("hangs on half-close"):
-                for queue in self.inputs:
-                    with suppress(asyncio.QueueFull):  # the fault of bounded inputs
-                        queue.put_nowait(ended)
-            await asyncio.sleep(0.05 if ended is not END or self.peer.has("end before cancel") else 0)
+                self._tell(ended if not self.peer.has("end before cancel") else END)
+            await asyncio.sleep(0.05 if ended is not END else 0)
+
+    def _tell(self, ended: Any) -> None:
+        for queue in self.inputs:
+            with suppress(asyncio.QueueFull):  # the fault of bounded inputs
+                queue.put_nowait(ended)
 
     async def _take(self, signal: pb.InputSignal) -> None:
         case = signal.WhichOneof("frame")
