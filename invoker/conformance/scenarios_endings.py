@@ -155,7 +155,7 @@ async def cancel_mid_stream(probe: Probe) -> None:
 
 @scenario("RT-48", "R-109", "R-110", "R-115", function=("total", "marks"))
 async def cancel_is_not_completion(probe: Probe) -> None:
-    """Fifty cancelled calls of an aggregator, of which five or more have begun: it never completes, its inputs raise."""
+    """Fifty cancelled calls of an aggregator, five of which have surely begun: it never completes, its inputs raise."""
     watch = await probe.watch("total.calls", "total.failed", "total.completed")
     for number in range(50):
         async with probe.call() as call:
