@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
 
 from invoker.protocols.graphpipe.answer import Answer, Response
 from invoker.protocols.graphpipe.batch import parted
@@ -18,11 +19,20 @@ from invoker.protocols.graphpipe.model import Model
 from invoker.protocols.graphpipe.session import Prepared, joint
 from invoker.tensors import GraphPipeError
 
-__all__ = ["Batching", "Converse"]
+__all__ = ["Batching", "Converse", "Timely"]
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 Converse = Callable[[Model, Prepared], Awaitable[Answer | Response]]
+
+
+class Timely(Protocol):
+    """Does something with so many bytes: at once, or in a thread where that would hold up the loop (G-102)."""
+
+    async def __call__(self, size: int, work: Callable[[], T]) -> T:
+        """What ``work`` gives."""
 
 
 @dataclass(eq=False, slots=True)
@@ -49,12 +59,14 @@ class Batching:
     Args:
         model: Of the function.
         converse: Runs one request, or several as one.
+        timely: Joins what is asked and parts what is answered.
         limit_bytes: Of the inputs of a batch.
     """
 
-    def __init__(self, model: Model, converse: Converse, *, limit_bytes: int) -> None:
+    def __init__(self, model: Model, converse: Converse, *, timely: Timely, limit_bytes: int) -> None:
         self._model = model
         self._converse = converse
+        self._timely = timely
         self._limit_bytes = limit_bytes
         self._open: dict[Hashable, _Batch] = {}
         self._running: set[asyncio.Task[None]] = set()
@@ -115,12 +127,16 @@ class Batching:
 
     async def _together(self, places: Sequence[_Place]) -> bool:
         """Run several as one; False when each has to run alone."""
+        several = [one.prepared for one in places]
         try:
-            prepared = joint(self._model, [one.prepared for one in places], limit_bytes=self._limit_bytes)
+            prepared = await self._timely(
+                sum(map(_size, several)),
+                lambda: joint(self._model, several, limit_bytes=self._limit_bytes),
+            )
             answer = await self._converse(self._model, prepared)
             if not isinstance(answer, Answer):
                 return False
-            responses = parted(answer, [one.prepared.count for one in places])
+            responses = await self._timely(answer.size, lambda: parted(answer, [one.count for one in several]))
         except GraphPipeError:
             return False
         except Exception:  # a defect of ours; alone they may pass
@@ -134,10 +150,16 @@ class Batching:
     async def _alone(self, place: _Place) -> None:
         try:
             answer = await self._converse(self._model, place.prepared)
-            response = answer.response() if isinstance(answer, Answer) else answer
+            if isinstance(answer, Answer):
+                answer = await self._timely(answer.size, answer.response)
         except Exception as error:  # noqa: BLE001 - raised again by who awaits
             if not place.done.done():
                 place.done.set_exception(error)
         else:
             if not place.done.done():
-                place.done.set_result(response)
+                place.done.set_result(answer)
+
+
+def _size(prepared: Prepared) -> int:
+    """What joining has to copy, in bytes; of strings, how many there are."""
+    return sum(len(one.tensor.data) for one in prepared.given)

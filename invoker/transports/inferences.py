@@ -130,7 +130,7 @@ class Inferences:
     def _batching(self, model: Model) -> Batching:
         found = self._batchings.get(model.spec.name)
         if found is None:
-            found = Batching(model, self._converse, limit_bytes=self.limit_bytes)
+            found = Batching(model, self._converse, timely=self._timely, limit_bytes=self.limit_bytes)
             self._batchings[model.spec.name] = found
         return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,9 @@ import pytest
 from numpy.typing import NDArray
 
 from invoker import function
+from invoker.protocols.graphpipe.answer import Answer, Response
 from invoker.tensors import Code
+from invoker.transports import batching as module
 from invoker.transports.inferences import Inferences
 from tests.protocols.graphpipe.asking import ask, code_of, values
 from tests.transports.doors import until
@@ -124,3 +127,53 @@ async def test_G013_who_leaves_is_not_waited_for() -> None:
             with pytest.raises(asyncio.CancelledError):
                 await request
         await until(lambda: not one._driver.engine.running)
+
+
+@pytest.mark.parametrize(("rows", "on_loop"), [(3, True), (300_000, False)])
+async def test_G102_large_batches_are_joined_and_parted_elsewhere(
+    rows: int, on_loop: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Small ones on the loop, where that takes less."""
+    seen: dict[str, bool] = {}
+
+    def noted_by(name: str) -> Any:
+        work = getattr(module, name)
+
+        def noted(*args: Any, **more: Any) -> Any:
+            seen[name] = threading.current_thread() is threading.main_thread()
+            return work(*args, **more)
+
+        return noted
+
+    for name in ("joint", "parted"):
+        monkeypatch.setattr(module, name, noted_by(name))
+    async with inferring(noted([], batch_max=2 * rows)) as one:
+        several = await asyncio.gather(*(infer(one, np.full((rows, 1), number)) for number in (1, 2)))
+    assert [len(bytes(one)) > 8 * rows for one in several] == [True, True]
+    assert seen == {"joint": on_loop, "parted": on_loop}
+
+
+async def test_G102_large_answers_of_a_batch_of_one_are_written_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also those of requests that run alone after their batch failed."""
+    on_loop: list[bool] = []
+    response = Answer.response
+
+    def noted(self: Answer) -> Response:
+        on_loop.append(threading.current_thread() is threading.main_thread())
+        return response(self)
+
+    monkeypatch.setattr(Answer, "response", noted)
+
+    @function(batch_max=2, batch_wait_ms=0)
+    def wide(x: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.zeros((len(x), 300_000))
+
+    @function(batch_max=2, batch_wait_ms=10_000)
+    def total(x: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.zeros(300_000)
+
+    async with inferring(wide) as one:
+        assert (await infer(one, [[1]])).size > 2_400_000
+    async with inferring(total) as one:
+        await asyncio.gather(infer(one, [[1]]), infer(one, [[2]]))
+    assert on_loop == [False, False, False]
