@@ -13,6 +13,7 @@
     |   |   `-- EncodeError         the author's fault: a value that no codec takes        UNKNOWN
     |   |-- StatusError             the author's choice of status and text                 any
     |   |-- LimitExceeded           a limit of ours was reached                            RESOURCE_EXHAUSTED
+    |   |   `-- Overloaded          too much runs already; the same may pass later         RESOURCE_EXHAUSTED
     |   |-- ShuttingDown            the process drains                                     UNAVAILABLE
     |   |-- Cancelled               the peer cancelled or is gone                          CANCELLED
     |   |-- DeadlineExceeded        the peer's deadline passed                             DEADLINE_EXCEEDED
@@ -51,6 +52,7 @@ __all__ = [
     "LimitExceeded",
     "LoadError",
     "NotAcceptable",
+    "Overloaded",
     "ProtocolViolation",
     "ShuttingDown",
     "SpecError",
@@ -179,6 +181,10 @@ class LimitExceeded(InvocationError):
 
     status = Status.RESOURCE_EXHAUSTED
     prefix = "Invoker: Limit Exceeded"
+
+
+class Overloaded(LimitExceeded):
+    """There is no room for one more beside what runs: invocations, threads; it may be tried again (R-132)."""
 
 
 class ShuttingDown(InvocationError):

@@ -21,7 +21,7 @@ from invoker.core.invocation import Invocation
 from invoker.core.outputs import UnwantedOutput
 from invoker.core.steps import Open
 from invoker.core.streams import Budget, InputStream, Limits, OutputStream
-from invoker.errors import InvocationError, LimitExceeded, ProtocolViolation, ShuttingDown, Status
+from invoker.errors import InvocationError, Overloaded, ProtocolViolation, ShuttingDown, Status
 from invoker.lift import Function
 from invoker.message import as_headers
 from invoker.spec import FunctionSpec, StreamSpec
@@ -81,7 +81,7 @@ class Engine:
 
         Raises:
             ShuttingDown: The process drains (R-025).
-            LimitExceeded: ``max_invocations`` run already (R-132).
+            Overloaded: ``max_invocations`` run already (R-132).
             ProtocolViolation: Unknown function, an arity that is not the function's (R-052, R-055), or inputs bound by
                 names that it does not have (E-076, E-077).
             NotAcceptable: An output has no codec for what is accepted (R-100).
@@ -120,7 +120,7 @@ class Engine:
         if self.is_draining:
             raise ShuttingDown("this invoker is draining and takes no new invocations")
         if self.max_invocations and len(self.running) >= self.max_invocations:
-            raise LimitExceeded(f"{len(self.running)} invocations are running, and no more are allowed at once")
+            raise Overloaded(f"{len(self.running)} invocations are running, and no more are allowed at once")
 
     def _negotiate(self, function: Function, command: Open, deadline: float | None, limits: Limits) -> Invocation:
         registry = self._registry_for(function)

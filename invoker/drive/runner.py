@@ -61,7 +61,7 @@ class Runner(Protocol):
     left: asyncio.Future[None]
 
     def start(self) -> None:
-        """Begin; LimitExceeded when there is no room for the body."""
+        """Begin; Overloaded when there is no room for the body."""
 
     def feed(self, command: Any) -> None:
         """Apply a Feed to the invocation and wake who waits for it."""

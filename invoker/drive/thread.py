@@ -74,7 +74,7 @@ class ThreadRunner:
         """Start the body in a thread.
 
         Raises:
-            LimitExceeded: Every thread is busy.
+            Overloaded: Every thread is busy.
         """
         self.threads.start(self._run)
         self._forwarder = self.loop.create_task(self._forward(), name=f"forward {self.invocation.id}")

@@ -12,7 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from invoker.errors import LimitExceeded
+from invoker.errors import Overloaded
 
 __all__ = ["Threads"]
 
@@ -52,7 +52,7 @@ class Threads:
         """Run ``work``, which must not raise, in an idle or a new thread.
 
         Raises:
-            LimitExceeded: Every slot is taken.
+            Overloaded: Every slot is taken.
         """
         self.enter()
 
@@ -72,13 +72,11 @@ class Threads:
         """Take a slot for the calling thread, which must `leave` it.
 
         Raises:
-            LimitExceeded: Every slot is taken.
+            Overloaded: Every slot is taken.
         """
         with self._lock:
             if self.busy >= self.slots:
-                raise LimitExceeded(
-                    f"all {self.slots} threads for sync functions are busy ({self.stuck} of them stuck)"
-                )
+                raise Overloaded(f"all {self.slots} threads for sync functions are busy ({self.stuck} of them stuck)")
             self.busy += 1
 
     def leave(self) -> None:
@@ -90,7 +88,7 @@ class Threads:
         """Run ``work``, which must not raise, in an idle or a new thread, without a slot.
 
         Raises:
-            LimitExceeded: The system gives no more threads.
+            Overloaded: The system gives no more threads.
         """
         with self._lock:
             self._work.append(work)
@@ -106,7 +104,7 @@ class Threads:
                 if work not in self._work:  # a thread that has become idle took it
                     return
                 self._work.remove(work)
-            raise LimitExceeded(f"no thread can be started for a sync function: {error}") from None
+            raise Overloaded(f"no thread can be started for a sync function: {error}") from None
 
     def close(self) -> None:
         """Let idle threads leave at once, and working ones when they are done."""

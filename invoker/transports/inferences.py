@@ -178,7 +178,7 @@ async def off_loop(threads: Threads, work: Callable[[], T]) -> T:
     """Do something in a thread, which must end by itself.
 
     Raises:
-        LimitExceeded: The system gives no more threads.
+        Overloaded: The system gives no more threads.
     """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()

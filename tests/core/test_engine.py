@@ -12,7 +12,15 @@ from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
 from invoker.core.steps import Feed, Open
 from invoker.core.streams import Limits
-from invoker.errors import LimitExceeded, NotAcceptable, ProtocolViolation, ShuttingDown, Status, UnsupportedMediaType
+from invoker.errors import (
+    LimitExceeded,
+    NotAcceptable,
+    Overloaded,
+    ProtocolViolation,
+    ShuttingDown,
+    Status,
+    UnsupportedMediaType,
+)
 from invoker.message import Message, Output
 from invoker.prepare import prepare_function
 
@@ -105,7 +113,7 @@ def test_R132_more_invocations_than_allowed_fail_at_once():
     """The limit counts what runs, and a closed invocation makes room."""
     engine = engine_of(square, max_invocations=1)
     first = engine.open(Open("a"))
-    with pytest.raises(LimitExceeded, match="no more are allowed"):
+    with pytest.raises(Overloaded, match="no more are allowed"):
         engine.open(Open("a"))
     first.finish(None)
     engine.close(first)

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from invoker.drive.threads import Threads
-from invoker.errors import LimitExceeded
+from invoker.errors import Overloaded
 
 
 def test_each_work_has_a_thread_and_idle_ones_are_used_again():
@@ -32,7 +32,7 @@ def test_no_slot_left_is_a_clear_refusal():
     """The text says how many there are and how many are stuck."""
     pool, go = Threads(1), threading.Event()
     pool.start(lambda: go.wait(5) and None)
-    with pytest.raises(LimitExceeded, match=r"all 1 threads .* busy \(0 of them stuck\)"):
+    with pytest.raises(Overloaded, match=r"all 1 threads .* busy \(0 of them stuck\)"):
         pool.start(lambda: None)
     go.set()
     pool.close()

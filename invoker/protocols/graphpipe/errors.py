@@ -13,6 +13,7 @@ from invoker.errors import (
     InvocationError,
     LimitExceeded,
     NotAcceptable,
+    Overloaded,
     ProtocolViolation,
     ShuttingDown,
     Status,
@@ -38,7 +39,8 @@ _BY_CLASS: Final[tuple[tuple[type[InvocationError], Code], ...]] = (
     (DecodeError, Code.TYPE_MISMATCH),
     (NotAcceptable, Code.TYPE_MISMATCH),  # G-074: what the function gives is nothing that tensors can be
     (ProtocolViolation, Code.BAD_OUTPUT),
-    (LimitExceeded, Code.OVERLOADED),
+    (Overloaded, Code.OVERLOADED),  # another time there may be room for the same request
+    (LimitExceeded, Code.TOO_LARGE),  # and this one never fits
     (ShuttingDown, Code.NOT_READY),
     (DeadlineExceeded, Code.TIMEOUT),
     (Cancelled, Code.CANCELLED),

@@ -19,6 +19,7 @@ from invoker.errors import (
     FunctionError,
     InvocationError,
     LimitExceeded,
+    Overloaded,
     ProtocolViolation,
     ShuttingDown,
 )
@@ -166,7 +167,8 @@ def test_G025_GT63_tensors_that_share_their_data_count_each_time() -> None:
         (FunctionError("ValueError: x"), Code.FUNCTION_FAILED),
         (CallError("x"), Code.FUNCTION_FAILED),
         (DeadlineExceeded("x"), Code.TIMEOUT),
-        (LimitExceeded("x"), Code.OVERLOADED),
+        (Overloaded("x"), Code.OVERLOADED),
+        (LimitExceeded("x"), Code.TOO_LARGE),
         (ShuttingDown("x"), Code.NOT_READY),
         (Cancelled("x"), Code.CANCELLED),
     ],
