@@ -1,5 +1,7 @@
 """The HTTP door: HTTP/1.1 and HTTP/2 (with prior knowledge, or by ALPN) on one port, in the loop of the process.
 
+Who is on the same machine may come by a Unix socket beside it, without TLS.
+
 Hypercorn speaks the protocols; the sockets, their TLS and their ends are ours, because its own `serve` keeps the port
 that it took to itself, and cannot end in bounded time on every Python (ADR 0004). Each connection has one timer: a
 client that has no request under way for ``idle_s`` loses it, however it spends that time (R-155).
@@ -9,29 +11,28 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
-import ssl
 from dataclasses import replace
 from typing import Any
 
 from hypercorn.app_wrappers import ASGIWrapper
-from hypercorn.asyncio.tcp_server import TCPServer
 from hypercorn.asyncio.worker_context import WorkerContext
 from hypercorn.config import Config
 
 from invoker.drive.driver import Driver
-from invoker.errors import StartupError
 from invoker.transports.asgi import Application, FrontOf, HttpApp, HttpSettings, IsReady, Metrics
+from invoker.transports.hyperexpect import PatientServer, waiting
+from invoker.transports.sockets import BACKLOG, Purpose, UnixSocket, address_of, bind_tcp
 from invoker.transports.tls import TlsFiles
 
 __all__ = ["HttpDoor"]
 
 log = logging.getLogger(__name__)
 
-_BACKLOG = 1024
 _HANDSHAKE_S = 10.0
 _CLOSE_S = 5.0
 _MANY = 2**31 - 1
+_TCP = Purpose("HTTP", "PORT", "INVOKER_HOST")
+_UNIX = Purpose("HTTP", "INVOKER_HTTP_UNIX")
 
 
 class HttpDoor:
@@ -50,6 +51,8 @@ class HttpDoor:
         share_port: Whether other processes may bind the same port.
         sockets: Serves WebSocket connections; None: they are refused.
         front: Gives who answers a path of another protocol.
+        unix: Path of a Unix socket that serves the same; empty: there is none.
+        unix_mode: Permissions of its file, in octal.
     """
 
     def __init__(  # noqa: PLR0913 - the composition root gives each by name
@@ -67,6 +70,8 @@ class HttpDoor:
         share_port: bool = False,
         sockets: Application | None = None,
         front: FrontOf | None = None,
+        unix: str = "",
+        unix_mode: str = "600",
     ) -> None:
         self._host = host
         self._port = port
@@ -81,7 +86,9 @@ class HttpDoor:
         self._config = _configured()
         self._context = WorkerContext(None)
         self._connections: dict[Connection, asyncio.Task[Any]] = {}
-        self._server: asyncio.Server | None = None
+        self._servers: list[asyncio.Server] = []
+        self._unix = (unix, unix_mode)
+        self._file: UnixSocket | None = None
 
     async def start(self) -> str:
         """Bind, and begin to answer.
@@ -94,21 +101,35 @@ class HttpDoor:
             ConfigError: A TLS file is not usable.
         """
         context = self._tls.server_context() if self._tls is not None else None
-        sock = _bound(self._host, self._port, share_port=self._share_port)
-        self._server = await _listen(self._connected, sock, context)
-        host, port = sock.getsockname()[:2]
-        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        sock = bind_tcp(self._host, self._port, _TCP, share_port=self._share_port)
+        path, mode = self._unix
+        try:
+            self._file = UnixSocket(path, _UNIX, mode=mode) if path else None
+        except BaseException:
+            sock.close()
+            raise
+        limit_s = None if context is None else _HANDSHAKE_S
+        server = await asyncio.start_server(
+            self._connected, sock=sock, backlog=BACKLOG, ssl=context, ssl_handshake_timeout=limit_s
+        )
+        self._servers.append(server)
+        if self._file is not None:
+            unix = self._file.sock
+            self._servers.append(await asyncio.start_unix_server(self._connected, sock=unix, backlog=BACKLOG))
+        return address_of(sock)
 
     def leave(self) -> None:
         """Accept no more; HTTP/1 connections end after their next response, which says so."""
         self._app.is_leaving = True
-        if self._server is not None:
-            self._server.close()
+        for server in self._servers:
+            server.close()
 
     async def stop(self, grace_s: float) -> None:
         """Accept no more; requests under way have ``grace_s`` before their connections are cut. Idempotent."""
-        if self._server is not None:
-            self._server.close()
+        for server in self._servers:
+            server.close()
+        if self._file is not None:
+            self._file.remove()
         await self._context.terminated.set()
         for connection in list(self._connections):
             connection.end_when_idle()
@@ -129,7 +150,7 @@ class HttpDoor:
         self._connections[connection] = task
         state = {"connection": connection}
         loop = asyncio.get_running_loop()
-        server = TCPServer(self._wrapped, loop, self._config, self._context, state, reader, writer)
+        server = PatientServer(self._wrapped, loop, self._config, self._context, state, reader, writer)
         server.idle_task = _NoTimer()  # type: ignore[assignment]  # it has the two methods that are called
         try:
             await server
@@ -219,6 +240,9 @@ class _Counted:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         connection: Connection = scope["state"]["connection"]
         connection.entered()
+        client = waiting(receive, send)
+        if client is not None:
+            receive, send = client.receive, client.send
         try:
             await self._app(scope, receive, send)
         finally:
@@ -234,32 +258,3 @@ def _configured() -> Config:
     config.keep_alive_max_requests = _MANY
     logging.getLogger("hpack").setLevel(logging.INFO)  # at DEBUG it logs every header, credentials included
     return config
-
-
-def _bound(host: str, port: int, *, share_port: bool) -> socket.socket:
-    try:
-        # Unless the protocol's number is there, asyncio leaves Nagle's algorithm on, and each response takes 40 ms.
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
-        family, kind, protocol, _, address = found[0]
-        sock = socket.socket(family, kind, protocol)
-    except OSError as error:
-        raise StartupError(f"cannot listen on {host}:{port} for HTTP: {error.strerror}; set INVOKER_HOST") from None
-    try:
-        sock.setblocking(False)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a port in TIME_WAIT is free, a taken one is not
-        if share_port:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        sock.bind(address)
-        sock.listen(_BACKLOG)  # now, so that a port taken by another listener shows here
-    except OSError as error:
-        sock.close()
-        raise StartupError(f"cannot listen on {host}:{port} for HTTP: {error.strerror}; set PORT") from None
-    return sock
-
-
-async def _listen(connected: Any, sock: socket.socket, context: ssl.SSLContext | None) -> asyncio.Server:
-    if context is None:
-        return await asyncio.start_server(connected, sock=sock, backlog=_BACKLOG)
-    return await asyncio.start_server(
-        connected, sock=sock, backlog=_BACKLOG, ssl=context, ssl_handshake_timeout=_HANDSHAKE_S
-    )

@@ -96,7 +96,7 @@ async def test_G004_GT06_a_body_that_grows_too_long() -> None:
 
 
 async def test_G005_expect_is_answered() -> None:
-    """100, which comes before the size is looked at, and 413 for what is too large, without waiting for it."""
+    """100 for what fits; 413, and nothing before it, for what is too large."""
     buffer = fixture("infer_request")
     head = "POST /graphpipe HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: {}\r\n\r\n"
     async with serving_models(double, limit_bytes=1000) as served:
@@ -107,7 +107,6 @@ async def test_G005_expect_is_answered() -> None:
             assert (await wire.answer())[0] == 200
         async with served.wire() as wire:
             await wire.send(head.format(2000))
-            assert (await wire.reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 100")
             assert (await wire.answer())[0] == 413
 
 

@@ -1,0 +1,148 @@
+"""Sockets that doors listen on, TCP and Unix ones, bound in the same way for each of them.
+
+A Unix socket is a file. One that nobody listens on any more is replaced; one that somebody serves, and whatever else
+has that name, is left alone. Its permissions are set before anybody can connect, and it goes with its door, unless
+another one has its name by then.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import stat
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from invoker.errors import StartupError
+
+__all__ = ["BACKLOG", "Purpose", "UnixSocket", "address_of", "bind_tcp"]
+
+BACKLOG: Final = 1024
+"""Connections that wait to be accepted; asyncio wants it, too, since it listens once more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Purpose:
+    """What a socket is for; errors say it.
+
+    Attributes:
+        door: For whom one listens.
+        knob: Where another port or path can be set.
+        host_knob: Where another host can be set.
+    """
+
+    door: str
+    knob: str
+    host_knob: str = ""
+
+    def refusal(self, place: str, error: OSError, knob: str = "") -> StartupError:
+        """The error that nobody can listen there."""
+        why = error.strerror or str(error)
+        return StartupError(f"cannot listen on {place} for {self.door}: {why}; set {knob or self.knob}")
+
+
+def bind_tcp(host: str, port: int, purpose: Purpose, *, share_port: bool = False) -> socket.socket:
+    """A socket that listens, so that a port taken by another listener shows at once.
+
+    Args:
+        host: Name or address; of several addresses the first one is taken. Brackets around IPv6 ones may stay.
+        port: 0 takes a free one.
+        purpose: For errors.
+        share_port: Whether other processes may bind the same port.
+
+    Raises:
+        StartupError: It cannot be bound.
+    """
+    place = f"{host}:{port}"
+    try:
+        # Unless the protocol's number is there, asyncio leaves Nagle's algorithm on, and each response takes 40 ms.
+        found = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+        family, kind, protocol, _, address = found[0]
+        sock = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise purpose.refusal(place, error, purpose.host_knob) from None
+    try:
+        sock.setblocking(False)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a port in TIME_WAIT is free, a taken one is not
+        if share_port:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        sock.bind(address)
+        sock.listen(BACKLOG)
+    except OSError as error:
+        sock.close()
+        raise purpose.refusal(place, error) from None
+    return sock
+
+
+def address_of(sock: socket.socket) -> str:
+    """``host:port`` of a TCP socket, with the port that was taken."""
+    host, port = sock.getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+class UnixSocket:
+    """A Unix socket that listens, and its file.
+
+    Args:
+        path: Of the file.
+        purpose: For errors.
+        mode: Permissions of the file, in octal; who may write to it may connect.
+
+    Attributes:
+        path: Of the file.
+        sock: To be served, and closed, by somebody else.
+
+    Raises:
+        StartupError: It cannot be bound.
+    """
+
+    def __init__(self, path: str, purpose: Purpose, *, mode: str = "600") -> None:
+        self.path = path
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            self.sock.setblocking(False)
+            _unlink_stale(path)
+            self.sock.bind(path)
+            self._file = _identity(path)
+            Path(path).chmod(int(mode, 8))
+            self.sock.listen(BACKLOG)  # before this nobody can connect
+        except OSError as error:
+            self.sock.close()
+            raise purpose.refusal(path, error) from None
+
+    def remove(self) -> None:
+        """Remove the file if it is still this socket's. Idempotent."""
+        with suppress(OSError):
+            if _identity(self.path) == self._file:
+                Path(self.path).unlink()
+
+
+def _identity(path: str) -> tuple[int, int]:
+    about = Path(path).lstat()
+    return about.st_dev, about.st_ino
+
+
+def _unlink_stale(path: str) -> None:
+    """Remove a socket that nobody listens on any more.
+
+    Raises:
+        OSError: Somebody listens there, or who does cannot be asked.
+    """
+    try:
+        if not stat.S_ISSOCK(Path(path).stat().st_mode):
+            return  # binding will say that the address is in use
+    except FileNotFoundError:
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.setblocking(False)
+        try:
+            probe.connect(path)
+        except ConnectionRefusedError:
+            Path(path).unlink()
+            return
+        except BlockingIOError:
+            pass  # many wait to be accepted
+    raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
