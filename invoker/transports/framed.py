@@ -204,36 +204,55 @@ class _Connection:
 
     async def _read(self) -> None:
         """Read one message after the other; the last thing is None, or why there cannot be any more."""
+        try:
+            last = await self._read_all()
+        except OSError:  # whoever answers sees that this task failed; whoever waits for a message has to be told
+            if self._ahead.empty():
+                self._ahead.put_nowait(None)
+            raise
+        await self._ahead.put(last)
+
+    async def _read_all(self) -> GraphPipeError | None:
+        """Read until the client ends; gives why there cannot be any more if that is an error."""
         limit_bytes = self._inferences.limit_bytes
         while True:
-            prefix = await self._exactly(_PREFIX_BYTES)
-            if prefix is None:
-                break
-            (size,) = struct.unpack("<I", prefix)
-            if size == 0 or size > limit_bytes:  # G-017
-                code = Code.TOO_LARGE if size else Code.MALFORMED
-                detail = f"the message is said to have {size} bytes; it may have 1 to {limit_bytes}"
-                await self._ahead.put(GraphPipeError(code, detail))
-                return
-            settings = self._inferences.settings
             try:
-                async with asyncio.timeout(settings.body_s + size / settings.bytes_per_s):
-                    message = await self._exactly(size)
+                prefix = await self._exactly(_PREFIX_BYTES, is_begun=False)
+                if prefix is None:
+                    return None
+                (size,) = struct.unpack("<I", prefix)
+                if size == 0 or size > limit_bytes:  # G-017
+                    code = Code.TOO_LARGE if size else Code.MALFORMED
+                    detail = f"the message is said to have {size} bytes; it may have 1 to {limit_bytes}"
+                    return GraphPipeError(code, detail)
+                message = await self._exactly(size, is_begun=True)
             except TimeoutError:
-                log.info("a GraphPipe connection was too slow", extra={"bytes": size})
-                break
+                log.info("a GraphPipe connection was too slow")
+                return None
             if message is None:
-                break  # G-018: nothing of it is invoked
+                return None  # G-018: nothing of it is invoked
             await self._ahead.put(message)
-        await self._ahead.put(None)
 
-    async def _exactly(self, size: int) -> bytearray | None:
-        """So many bytes; None if the client ends before."""
-        got = bytearray()
+    async def _exactly(self, size: int, *, is_begun: bool) -> bytearray | None:
+        """So many bytes; None if the client ends before.
+
+        Args:
+            size: How many.
+            is_begun: Whether the message has begun, so that what is missing has to come in time (G-014).
+
+        Raises:
+            TimeoutError: It does not.
+        """
+        settings, loop = self._inferences.settings, asyncio.get_running_loop()
+        got, began = bytearray(), loop.time()
         while len(got) < size:
-            part = await self._reader.read(min(size - len(got), _READ_BYTES))
+            until = began + settings.body_s + len(got) / settings.bytes_per_s
+            async with asyncio.timeout_at(until if is_begun else None):
+                part = await self._reader.read(min(size - len(got), _READ_BYTES))
             if not part:
                 return None
+            if not is_begun:
+                is_begun, began = True, loop.time()
             got += part
         return got
 

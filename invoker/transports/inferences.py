@@ -159,6 +159,8 @@ class _Channel:
 
     async def read(self) -> Prepared | Row | None:
         """The request, its rows, then None; the pump pauses between them as the function takes them."""
+        if self.answer is not None:  # nobody takes the other rows, of which there may be 2**60 of no bytes
+            return None
         return next(self._frames, None)
 
     def release(self) -> None:
