@@ -27,6 +27,7 @@ PROTO := .venv-proto/.stamp
 PB6 := .venv-pb6/.stamp
 INTEROP := .interop/.stamp
 ACTION_ENGINE := .interop/action-engine/.stamp
+GRAPHPIPE := .interop/graphpipe/.stamp
 ECHO := build/bench/echo
 
 .DEFAULT_GOAL := help
@@ -83,9 +84,9 @@ docs-check: $(DEV)
 conformance: $(DEV) ## judge our own server from outside
 	$(BIN)/python -m tests.judge
 
-setup-interop: $(INTEROP) $(ACTION_ENGINE) ## install the foreign clients into .interop
+setup-interop: $(INTEROP) $(ACTION_ENGINE) $(GRAPHPIPE) ## install the foreign clients into .interop
 
-interop: $(DEV) $(INTEROP) $(ACTION_ENGINE) ## run foreign clients (Node, buf, curl, action-engine) against the server
+interop: $(DEV) $(INTEROP) $(ACTION_ENGINE) $(GRAPHPIPE) ## run foreign clients (Node, buf, curl, action-engine, graphpipe) against the server
 	$(BIN)/python -m pytest tests/interop
 
 fuzz: $(DEV) ## throw garbage at a server for FUZZ_SECONDS
@@ -156,4 +157,12 @@ $(ACTION_ENGINE): tests/interop/action_engine/requirements.lock
 	@rm -rf $(@D)
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/python $(PIP) --only-binary :all: -r $< || { rm -rf $(@D); mkdir -p $(@D); }
+	@touch $@
+
+# The second, older flatbuffers is the one that the client asks for; programs choose it with PYTHONPATH.
+$(GRAPHPIPE): tests/interop/graphpipe/requirements.lock tests/interop/graphpipe/pinned.lock
+	@rm -rf $(@D)
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python $(PIP) --no-deps -r $<
+	$(@D)/bin/python $(PIP) --no-deps --target $(@D)/pinned -r $(word 2,$^)
 	@touch $@
