@@ -169,20 +169,21 @@ class Flat:
         except UnicodeDecodeError as error:
             raise malformed(f"{what} is not UTF-8 from byte {error.start} on") from None
 
-    def references(self, position: int, count: int) -> list[int]:
+    def references(self, position: int, count: int, *, may_lack: bool = False) -> list[int]:
         """Where a vector of references leads, each with four bytes inside.
 
         Args:
             position: Of its first element, as `vector` gives it.
             count: Of its elements; the caller has counted them against `Totals`.
+            may_lack: Whether a reference that was never set is found as 0 instead of refused.
         """
         size = self.size - 4
         found = []
         for distance in struct.unpack_from(f"<{count}I", self.raw, position):
             target = position + distance
-            if distance == 0 or target > size:
+            if target > size or not (distance or may_lack):
                 raise self._astray(position, distance)
-            found.append(target)
+            found.append(target if distance else 0)
             position += 4
         return found
 

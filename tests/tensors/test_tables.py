@@ -8,6 +8,8 @@ import struct
 import pytest
 
 from invoker.tensors import Code, GraphPipeError, InferRequest, Tensor, TensorType, read_request, read_tensor
+from invoker.tensors.flat import Flat
+from invoker.tensors.writer import write_request
 from tests.tensors.samples import LIMIT, NUMERIC, Parts, code_of, crafted, fixture, numbers, request, strings
 
 
@@ -130,3 +132,16 @@ def test_a_tensor_may_be_a_buffer_of_its_own() -> None:
         with pytest.raises(GraphPipeError) as caught:
             read_tensor(buffer, limit)
         assert caught.value.code is code
+
+
+@pytest.mark.parametrize(("slot", "names"), [(1, "input_names"), (3, "output_names")])
+def test_G053_a_name_that_was_never_set_is_empty(slot: int, names: str) -> None:
+    """A client in JavaScript leaves references of 0 where names belong."""
+    asked = InferRequest((numbers(TensorType.UINT8, (1,)),), **{names: ("x",)})
+    buffer = bytearray(bytes(write_request(asked)))
+    infer = Flat(buffer).root().table(1)
+    assert infer is not None
+    start, _ = infer.vector(slot, 4)
+    buffer[start : start + 4] = bytes(4)
+    read = read_request(bytes(buffer), LIMIT)
+    assert getattr(read, names) == ("",)
