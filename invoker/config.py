@@ -172,6 +172,9 @@ class Config:
     http_timeout_s: float = knob(
         0.0, "INVOKER_HTTP_TIMEOUT_S", parse.seconds, "Deadline of an HTTP request (504); 0 means none.", unit="seconds"
     )
+    http_unix: str = knob(
+        "", "INVOKER_HTTP_UNIX", str, "Path of a Unix socket that serves all of the HTTP door, too, without TLS."
+    )
     http_root: str = knob(
         "riff", "INVOKER_HTTP_ROOT", parse.one_of(*_ROOTS),
         "What / of the HTTP door is: riff's request and reply, or a GraphPipe model.", choices=_ROOTS,
@@ -182,6 +185,14 @@ class Config:
     )  # fmt: skip
     graphpipe_unix: str = knob(
         "", "INVOKER_GRAPHPIPE_UNIX", str, "Path of a Unix socket on which GraphPipe buffers are taken likewise."
+    )
+    graphpipe_connections: int = knob(
+        1000, "INVOKER_GRAPHPIPE_CONNECTIONS", parse.whole(1),
+        "Connections at once on each bare GraphPipe socket, in each process; the next one is refused.",
+        unit="connections",
+    )  # fmt: skip
+    unix_mode: str = knob(
+        "600", "INVOKER_UNIX_MODE", parse.mode, "Permissions of Unix sockets, in octal: who may write may connect."
     )
     graphpipe_bytes: int = knob(
         64 * 1024 * 1024, "INVOKER_GRAPHPIPE_BYTES", parse.whole(1), "Largest GraphPipe request.", unit="bytes"
@@ -269,6 +280,8 @@ class Config:
             )
         if "action-engine" in self.protocols and not self.serves("http"):
             raise ConfigError("INVOKER_PROTOCOLS has action-engine without http, whose door it shares")
+        if self.http_unix and not self.serves("http"):
+            raise ConfigError("INVOKER_HTTP_UNIX is set, and the HTTP door is closed")
         self._check_graphpipe()
         if not any(self.serves(one) for one in PROTOCOLS):
             raise ConfigError("INVOKER_PROTOCOLS is http and INVOKER_HTTP is off, so nothing would be served")
@@ -282,8 +295,9 @@ class Config:
         has_socket = bool(self.graphpipe_tcp or self.graphpipe_unix)
         if "graphpipe" not in self.protocols and (has_socket or self.http_root == "graphpipe"):
             raise ConfigError("a place for GraphPipe is given, and INVOKER_PROTOCOLS does not have graphpipe")
-        if self.graphpipe_unix and self.workers > 1:
-            raise ConfigError("INVOKER_GRAPHPIPE_UNIX needs one process, since workers cannot share a Unix socket")
+        for path, name in ((self.graphpipe_unix, "INVOKER_GRAPHPIPE_UNIX"), (self.http_unix, "INVOKER_HTTP_UNIX")):
+            if path and self.workers > 1:
+                raise ConfigError(f"{name} needs one process, since workers cannot share a Unix socket")
         if self.graphpipe_tcp.endswith(":0") and self.workers > 1:
             raise ConfigError("INVOKER_GRAPHPIPE_TCP needs a port of its own with several workers, not 0")
 

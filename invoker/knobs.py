@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import Field, dataclass, field
 from pathlib import Path
@@ -19,6 +20,7 @@ __all__ = [
     "hosts",
     "knob",
     "knob_of",
+    "mode",
     "names",
     "one_of",
     "pairs",
@@ -101,6 +103,13 @@ def endpoint(text: str) -> str:
         sign = ""
     if not (host and sign) or any(one.isspace() for one in host) or (":" in host and not host.startswith("[")):
         raise ValueError("HOST:PORT, where port 0 takes a free one; an IPv6 address stands in brackets")
+    return text
+
+
+def mode(text: str) -> str:
+    """Permissions of a file, in octal; its owner can use it at least."""
+    if not re.fullmatch("0?[67][0-7]{2}", text):
+        raise ValueError("permissions in octal, from 600 to 777")
     return text
 
 

@@ -207,7 +207,7 @@ class Server:
         """What is served, where, and a call to copy (R-005)."""
         names = ", ".join(function.spec.name for function in self._functions)
         _, why = self.config.bind_host()
-        addresses = [("grpc", self.grpc_address), ("http", self.http_address)]
+        addresses = [("grpc", self.grpc_address), ("http", self.http_address), ("http", self.config.http_unix)]
         if self._models is not None:
             addresses += [("graphpipe", self._models.tcp_address), ("graphpipe", self._models.unix_address)]
         doors = " ".join(f"{door}={address}" for door, address in addresses if address)
@@ -303,6 +303,8 @@ class Server:
             share_port=self.share_ports,
             sockets=self._sockets() if config.serves("action-engine") else None,
             front=self._models.front if self._models is not None else None,
+            unix=config.http_unix,
+            unix_mode=config.unix_mode,
         )
         self.http_address = await self._http.start()
 

@@ -122,6 +122,9 @@ class Supervisor:
         try:
             host, _ = self._config.bind_host()
             self._ports.append(reserve(host, self._config.grpc_port, "gRPC", "GRPC_PORT"))
+            if self._config.graphpipe_tcp:  # a worker knows it from its own command line
+                name, _, tcp_port = self._config.graphpipe_tcp.rpartition(":")
+                self._ports.append(reserve(name.strip("[]"), int(tcp_port), "GraphPipe", "INVOKER_GRAPHPIPE_TCP"))
             if self._config.http:
                 self._ports.append(reserve(host, self._config.port, "HTTP", "PORT"))
             async with asyncio.TaskGroup() as group:

@@ -25,7 +25,7 @@ from invoker.protocols.graphpipe.answer import Answer, Response, refusal
 from invoker.protocols.graphpipe.errors import translated
 from invoker.protocols.graphpipe.model import Model
 from invoker.protocols.graphpipe.session import GraphPipeSession, Prepared, Row, prepare
-from invoker.tensors import LIMIT_BYTES
+from invoker.tensors import LIMIT_BYTES, GraphPipeError
 from invoker.transports.batching import Batching
 
 __all__ = ["GraphPipeSettings", "Inferences", "off_loop"]
@@ -50,6 +50,7 @@ class GraphPipeSettings:
         body_s: A request over a socket may take this long, and longer by what it has brought at ``bytes_per_s``.
         bytes_per_s: The slowest request that is borne with.
         write_s: A client that does not take its response for so long loses its connection.
+        connections: At once on each bare socket; the next one is refused.
     """
 
     limit_bytes: int = LIMIT_BYTES
@@ -59,6 +60,7 @@ class GraphPipeSettings:
     body_s: float = 30.0
     bytes_per_s: float = 1024.0
     write_s: float = 60.0
+    connections: int = 1000
 
 
 class Inferences:
@@ -116,9 +118,18 @@ class Inferences:
         except Exception:  # a session or driver of ours is at fault; nothing of it may reach the peer
             log.exception("an inference failed inside the invoker")
             response = refusal(translated(InternalError()))
-        code = 0 if response.error is None else int(response.error.code)
-        told = {"function": model.spec.name, "request": about, "code": code, "bytes": response.size}
-        log.info("%s answered", door, extra={**told, "seconds": round(time.monotonic() - began, 6)})
+        _told(response, door, began, function=model.spec.name, request=about)
+        return response
+
+    def refuse(self, error: GraphPipeError, *, door: str) -> Response:
+        """Answer what is no request that could be read.
+
+        Args:
+            error: Why.
+            door: For the log.
+        """
+        response = refusal(error)
+        _told(response, door, time.monotonic())
         return response
 
     async def _answered(self, model: Model, prepared: Prepared) -> Response:
@@ -148,6 +159,13 @@ class Inferences:
 
     async def _timely(self, size: int, work: Callable[[], T]) -> T:
         return work() if size < _LARGE_BYTES else await off_loop(self._driver.threads, work)
+
+
+def _told(response: Response, door: str, began: float, **about: str) -> None:
+    """The one line that a request leaves in the log (G-105); nothing of its values or its config (G-106)."""
+    code = 0 if response.error is None else int(response.error.code)
+    seconds = round(time.monotonic() - began, 6)
+    log.info("%s answered", door, extra={**about, "code": code, "bytes": response.size, "seconds": seconds})
 
 
 class _Channel:

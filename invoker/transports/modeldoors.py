@@ -71,7 +71,7 @@ class ModelDoors:
             self._sockets.append(door)
             self.tcp_address = await door.start()
         if config.graphpipe_unix:
-            door = FramedDoor(self._made(), config.graphpipe_unix, is_unix=True)
+            door = FramedDoor(self._made(), config.graphpipe_unix, is_unix=True, mode=config.unix_mode)
             self._sockets.append(door)
             self.unix_address = await door.start()
 
@@ -106,6 +106,7 @@ class ModelDoors:
                 timeout_s=config.graphpipe_timeout_s,
                 is_root=self._is_root,
                 plain_status=config.graphpipe_errors == "200",
+                connections=config.graphpipe_connections,
             )
             self._inferences = Inferences(self._driver, settings)
         return self._inferences

@@ -18,10 +18,13 @@ from typing import Final
 
 from invoker.errors import StartupError
 
-__all__ = ["BACKLOG", "Purpose", "UnixSocket", "address_of", "bind_tcp"]
+__all__ = ["BACKLOG", "Purpose", "UnixSocket", "address_of", "ask_whether_alive", "bind_tcp"]
 
 BACKLOG: Final = 1024
 """Connections that wait to be accepted; asyncio wants it, too, since it listens once more."""
+
+
+_ALIVE: Final = (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 4))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,14 @@ def address_of(sock: socket.socket) -> str:
     """``host:port`` of a TCP socket, with the port that was taken."""
     host, port = sock.getsockname()[:2]
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def ask_whether_alive(sock: socket.socket) -> None:
+    """Have the peer of an idle TCP connection asked every now and then; one whose machine is gone leaves in minutes."""
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _ALIVE:
+        if hasattr(socket, name):  # not on every system; by default it takes two hours
+            sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 class UnixSocket:
