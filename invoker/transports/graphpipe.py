@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from typing import Final
 from urllib.parse import unquote
 
@@ -16,7 +17,6 @@ from invoker.errors import Cancelled, DeadlineExceeded
 from invoker.mediatypes import rank
 from invoker.message import Headers
 from invoker.protocols.graphpipe.answer import Response as Answered
-from invoker.protocols.graphpipe.answer import refusal
 from invoker.protocols.graphpipe.model import Model
 from invoker.protocols.graphpipe.page import page
 from invoker.protocols.riff.http import BodyChunk, RequestHead, Response
@@ -25,6 +25,8 @@ from invoker.transports.asgi import Exchange, Front, IsReady, Reply
 from invoker.transports.inferences import Inferences
 
 __all__ = ["GraphPipeFront"]
+
+log = logging.getLogger(__name__)
 
 _ALLOW: Final = (("Allow", "GET, HEAD, POST"),)
 _OCTETS: Final = "application/octet-stream"
@@ -57,11 +59,11 @@ class GraphPipeFront(Front):
             return Reply(await self._control(head))
         model = self._model(exchange.path)
         if model is None:
-            return Reply(_text(404, f"{exchange.path!a} is nothing here; models are at {self._where()}"))
+            return _logged(head, _text(404, f"{exchange.path!a} is nothing here; models are at {self._where()}"))
         if head.method in ("GET", "HEAD"):
-            return Reply(self._described(model, head))
+            return _logged(head, self._described(model, head), request="description")
         if head.method != "POST":
-            return Reply(_text(405, f"{head.method!a} is not allowed; POST infers, GET describes", _ALLOW))
+            return _logged(head, _text(405, f"{head.method!a} is not allowed; POST infers, GET describes", _ALLOW))
         if (refused := self._refused(head)) is not None:
             return refused
         return await self._infer(exchange, model, head)
@@ -71,13 +73,13 @@ class GraphPipeFront(Front):
         try:
             body = await self._body(exchange)
             if body is None:
-                return self._too_large()
+                return self._too_large(head)
             metadata = _metadata(head)
-            return self._reply(await self._inferences.infer(model, body, metadata=metadata, door=f"POST {head.path}"))
+            return self._reply(await self._inferences.infer(model, body, metadata=metadata, door=_door(head)))
         except Cancelled:
             return None
         except DeadlineExceeded as error:
-            return Reply(_text(408, error.detail), close=True)  # G-014
+            return _logged(head, _text(408, error.detail), close=True)  # G-014
         except asyncio.CancelledError:
             if not exchange.is_gone or conversation is None:
                 raise
@@ -100,18 +102,19 @@ class GraphPipeFront(Front):
         """What can be refused before the body is read."""
         encoding = _value(head, "content-encoding").strip().lower()
         if encoding not in ("", "identity"):
-            return Reply(_text(415, f"a body with Content-Encoding {encoding!a} is not understood; send it plain"))
+            text = f"a body with Content-Encoding {encoding!a} is not understood; send it plain"
+            return _logged(head, _text(415, text))
         if (accept := _value(head, "accept").strip()) and not rank(accept, [_OCTETS]):
-            return Reply(_text(406, f"a response is {_OCTETS}, which Accept leaves out"))
+            return _logged(head, _text(406, f"a response is {_OCTETS}, which Accept leaves out"))
         announced = _value(head, "content-length").strip()
         if not (announced.isascii() and announced.isdigit()):
             return None
         is_too_long = len(announced) > _LARGEST_DIGITS or int(announced) > self._inferences.limit_bytes
-        return self._too_large() if is_too_long else None
+        return self._too_large(head) if is_too_long else None
 
-    def _too_large(self) -> Reply:
-        detail = f"the request has more than {self._inferences.limit_bytes} bytes"
-        return self._reply(refusal(GraphPipeError(Code.TOO_LARGE, detail)), close=True)
+    def _too_large(self, head: RequestHead) -> Reply:
+        error = GraphPipeError(Code.TOO_LARGE, f"the request has more than {self._inferences.limit_bytes} bytes")
+        return self._reply(self._inferences.refuse(error, door=_door(head)), close=True)
 
     def _reply(self, answered: Answered, *, close: bool = False) -> Reply:
         headers = [("Content-Type", _OCTETS)]
@@ -155,6 +158,18 @@ class GraphPipeFront(Front):
     def _where(self) -> str:
         names = list(self._inferences.models)
         return ", ".join([self._path, *(f"{self._path}/{name}" for name in names if len(names) > 1)])
+
+
+def _door(head: RequestHead) -> str:
+    """How the log names the request."""
+    return f"{head.method} {head.path if head.path.isprintable() else ascii(head.path)}"
+
+
+def _logged(head: RequestHead, response: Response, *, request: str = "nothing", close: bool = False) -> Reply:
+    """A response that is no buffer, and its line in the log (G-105)."""
+    told = {"request": request, "status": response.status, "bytes": len(response.body)}
+    log.info("%s answered", _door(head), extra=told)
+    return Reply(response, close=close)
 
 
 def _text(status: int, text: str, headers: tuple[tuple[str, str], ...] = ()) -> Response:

@@ -118,6 +118,8 @@ class Inferences:
         except Exception:  # a session or driver of ours is at fault; nothing of it may reach the peer
             log.exception("an inference failed inside the invoker")
             response = refusal(translated(InternalError()))
+        # Functions of any inputs have names that their clients choose.
+        about = about if about.isprintable() else ascii(about)
         _told(response, door, began, function=model.spec.name, request=about)
         return response
 
