@@ -42,6 +42,19 @@ def pair(x: NDArray[np.float32], n: NDArray[np.int64], ctx: Context) -> NDArray[
 
 
 @function
+def scaled(x: NDArray[np.float32], ctx: Context) -> NDArray[np.float32]:
+    """What comes, times what the config says."""
+    said = ctx.config(dict) or {}
+    return (x * said["k"]).astype(np.float32)
+
+
+@function
+def three(a: NDArray[Any], b: NDArray[Any], c: NDArray[Any]) -> NDArray[np.float64]:
+    """One after the other."""
+    return np.concatenate([a, b, c]).astype(np.float64)
+
+
+@function
 def speak(words: NDArray[np.object_]) -> NDArray[np.object_]:
     """The same bytes again."""
     return words
