@@ -24,6 +24,8 @@ Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 _PIECE_BYTES = 1 << 20
 """What is handed on at once of a long body, since each layer below copies it."""
+_WATCH_S = 0.02
+"""A request that takes longer than this is given up when its client leaves; a task for each shorter one costs more."""
 _BODILESS = frozenset({204, 304})  # these must not say a length (RFC 9110, 8.6)
 
 
@@ -90,6 +92,9 @@ class Exchange:
         self._is_complete = False
         self._received = 0
         self._started_s = 0.0
+        self._reader: asyncio.Task[Any] | None = None  # who waits for the body right now
+        self._late_timer: asyncio.TimerHandle | None = None
+        self._watch_timer: asyncio.TimerHandle | None = None
         self._watcher: asyncio.Task[None] | None = None
 
     async def read(self) -> Frame | None:
@@ -109,6 +114,25 @@ class Exchange:
                 return BodyChunk(body)
         self._watch()
         return None
+
+    async def whole(self, most_bytes: int) -> bytearray | None:
+        """The whole body, instead of its chunks; None as soon as it has more than so many bytes.
+
+        It grows as it comes: memory is taken for what was sent, not for what was announced.
+
+        Raises:
+            Cancelled: The client has left.
+            DeadlineExceeded: The body comes too slowly (408).
+        """
+        body = bytearray()
+        while not self._is_complete:
+            chunk = await self._body()
+            if len(body) + len(chunk) > most_bytes:
+                self._stop_timing()
+                return None
+            body += chunk
+        self._watch()
+        return body
 
     async def accepted(self) -> None:
         """Nothing can be told before the function has ended: its output decides the status."""
@@ -166,18 +190,25 @@ class Exchange:
 
     def unwatch(self) -> None:
         """The conversation is over."""
+        self._stop_timing()
+        if self._watch_timer is not None:
+            self._watch_timer.cancel()
         if self._watcher is not None:
             self._watcher.cancel()
 
     async def _body(self) -> bytes:
-        settings = self._settings
-        until = self._started_s + settings.body_s + self._received / settings.body_bytes_per_s
+        if self._late_timer is None:
+            loop = asyncio.get_running_loop()
+            self._late_timer = loop.call_at(self._until_s, self._check_late)
+        self._reader = reader = asyncio.current_task()
         try:
-            async with asyncio.timeout_at(until):
-                message = await self._receive()
-        except TimeoutError:
-            self.is_late = True
+            message = await self._receive()
+        except asyncio.CancelledError:
+            if reader is None or not self.is_late or reader.uncancel():
+                raise
             raise DeadlineExceeded(f"only {self._received} bytes of the body came in time") from None
+        finally:
+            self._reader = None
         if message["type"] == "http.disconnect":
             self.is_gone = True
             raise Cancelled("the client left before its request was complete")
@@ -186,8 +217,32 @@ class Exchange:
         self._is_complete = not message.get("more_body", False)
         return body
 
+    @property
+    def _until_s(self) -> float:
+        """When the body is late, on the loop's clock; what it brings moves that on."""
+        settings = self._settings
+        return self._started_s + settings.body_s + self._received / settings.body_bytes_per_s
+
+    def _check_late(self) -> None:
+        """One timer for all chunks: it looks whether it rang too early."""
+        self._late_timer = None
+        loop, until_s = asyncio.get_running_loop(), self._until_s
+        if until_s > loop.time():
+            self._late_timer = loop.call_at(until_s, self._check_late)
+        elif self._reader is not None:  # else nobody waits for the peer; whoever does so next has no time left
+            self.is_late = True
+            self._reader.cancel()
+
+    def _stop_timing(self) -> None:
+        if self._late_timer is not None:
+            self._late_timer.cancel()
+
     def _watch(self) -> None:
-        """From now on the client can only leave."""
+        """From now on the client can only leave; who is answered soon need not be watched."""
+        self._stop_timing()
+        self._watch_timer = asyncio.get_running_loop().call_later(_WATCH_S, self._begin_watch)
+
+    def _begin_watch(self) -> None:
         self._watcher = asyncio.get_running_loop().create_task(self._cancel_when_gone(), name="watch")
 
     async def _cancel_when_gone(self) -> None:

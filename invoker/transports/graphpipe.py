@@ -19,7 +19,7 @@ from invoker.message import Headers
 from invoker.protocols.graphpipe.answer import Response as Answered
 from invoker.protocols.graphpipe.model import Model
 from invoker.protocols.graphpipe.page import page
-from invoker.protocols.riff.http import BodyChunk, RequestHead, Response
+from invoker.protocols.riff.http import RequestHead, Response
 from invoker.tensors import Code, GraphPipeError, http_status, listing
 from invoker.transports.asgi import Exchange, Front, IsReady, Reply
 from invoker.transports.inferences import Inferences
@@ -71,7 +71,7 @@ class GraphPipeFront(Front):
     async def _infer(self, exchange: Exchange, model: Model, head: RequestHead) -> Reply | None:
         conversation = exchange.conversation = asyncio.current_task()
         try:
-            body = await self._body(exchange)
+            body = await exchange.whole(self._inferences.limit_bytes)
             if body is None:
                 return self._too_large(head)
             metadata = _metadata(head)
@@ -87,16 +87,6 @@ class GraphPipeFront(Front):
             return None
         finally:
             exchange.unwatch()
-
-    async def _body(self, exchange: Exchange) -> bytearray | None:
-        """The whole body; None as soon as it is longer than what is taken."""
-        body = bytearray()
-        while (chunk := await exchange.read()) is not None:
-            assert isinstance(chunk, BodyChunk)
-            if len(body) + len(chunk.payload) > self._inferences.limit_bytes:
-                return None
-            body += chunk.payload
-        return body
 
     def _refused(self, head: RequestHead) -> Reply | None:
         """What can be refused before the body is read."""
