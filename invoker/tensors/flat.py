@@ -87,6 +87,12 @@ class Totals:
         if self._strings > MAX_STRINGS:
             raise _too_large("strings", MAX_STRINGS)
 
+    def text(self, text: str) -> str:
+        """Count what text takes beyond its bytes, which were counted: up to four for each character."""
+        if not text.isascii():
+            self.decoded(3 * len(text))
+        return text
+
     def decoded(self, size: int) -> None:
         """Count bytes that somebody will hold, or go through."""
         self._decoded += size

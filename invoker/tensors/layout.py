@@ -96,6 +96,10 @@ class Layout:
         head += _ZEROS[-len(head) % 4]
         return position
 
+    def refer(self, reference: int, position: int) -> None:
+        """Let a reference lead to something that was placed behind it."""
+        _U32_INTO(self._head, reference, position - reference)
+
     def references(self, reference: int, count: int) -> int:
         """Place a vector of open references; says where the first lies."""
         self._to_here(reference)

@@ -143,7 +143,7 @@ def read_infer_response(buffer: Buffer, limit_bytes: int = LIMIT_BYTES) -> Infer
     for table in read_tables(root, 1, totals):
         text = table.octets(1)
         totals.decoded(len(text) + STRING_COST)
-        errors.append(RemoteError(table.int64(0), str(text, "utf-8", "replace")))
+        errors.append(RemoteError(table.int64(0), totals.text(str(text, "utf-8", "replace"))))
     return InferResponse(tensors, tuple(errors))
 
 
@@ -191,7 +191,7 @@ def _text(table: Table, slot: int, totals: Totals) -> str:
     text = table.octets(slot)
     totals.decoded(len(text) + STRING_COST)
     try:
-        return str(text, "utf-8")
+        return totals.text(str(text, "utf-8"))
     except UnicodeDecodeError as error:
         raise malformed(f"a text of the metadata is not UTF-8 from byte {error.start} on") from None
 

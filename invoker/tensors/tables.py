@@ -86,15 +86,15 @@ def read_tables(table: Table, slot: int, totals: Totals) -> list[Table]:
 def read_names(table: Table, slot: int, totals: Totals, what: str) -> tuple[str, ...]:
     """Read a vector of names (G-030).
 
-    A name whose reference was never set is empty, which stands for the default (G-053): a client in JavaScript writes the
-    names of its inputs so, and other servers take it.
+    A name whose reference was never set is empty, which stands for the default (G-053): a client in JavaScript writes
+    the names of its inputs so, and other servers take it.
     """
     start, count = table.vector(slot, 4)
     totals.names(count)
     found = []
     for target in table.flat.references(start, count, may_lack=True):
         totals.decoded((table.flat.vector(target, 1)[1] if target else 0) + STRING_COST)
-        found.append(table.flat.text(target, what) if target else "")
+        found.append(totals.text(table.flat.text(target, what)) if target else "")
     return tuple(found)
 
 

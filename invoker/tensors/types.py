@@ -55,6 +55,12 @@ class Tensor(msgspec.Struct, frozen=True):
     shape: tuple[int, ...]
     data: memoryview | list[bytes]
 
+    @property
+    def size(self) -> int:
+        """Of its elements, in bytes; of a string with its length."""
+        data = self.data
+        return sum(map(len, data)) + 4 * len(data) if isinstance(data, list) else len(data)
+
 
 def count_of(shape: Sequence[int]) -> int:
     """How many elements a shape has; exact, however large (G-042)."""

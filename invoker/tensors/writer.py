@@ -101,15 +101,20 @@ def _put_ios(layout: Layout, reference: int, several: Sequence[IOMetadata]) -> N
 
 
 def _put_tensors(layout: Layout, reference: int, tensors: Sequence[Tensor]) -> None:
+    placed: dict[int, int] = {}
     for at, tensor in _each(layout, reference, tensors):
-        _put_tensor(layout, at, tensor)
+        if (position := placed.get(id(tensor))) is None:
+            placed[id(tensor)] = _put_tensor(layout, at, tensor)
+        else:  # G-057: what is wanted 1024 times is sent once
+            layout.refer(at, position)
 
 
-def _put_tensor(layout: Layout, reference: int, tensor: Tensor) -> None:
+def _put_tensor(layout: Layout, reference: int, tensor: Tensor) -> int:
     table = layout.table(_STRINGS if isinstance(tensor.data, list) else _NUMERIC, reference)
     layout.byte(table + 12, tensor.type)
     layout.numbers(table + 4, tensor.shape)
     layout.later(table + 8, tensor.data)
+    return table
 
 
 def _each(layout: Layout, reference: int, several: Sequence[T]) -> Iterable[tuple[int, T]]:

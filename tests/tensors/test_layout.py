@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 
 import pytest
+from msgspec.structs import replace
 
 from invoker.tensors import Code, GraphPipeError, InferResponse, Tensor, TensorType, read_infer_response, read_tensor
 from invoker.tensors import layout as layouts
@@ -16,16 +17,24 @@ LARGE = Tensor(TensorType.UINT8, (10_001,), memoryview(bytes(range(251)) * 39 + 
 
 def test_large_data_is_not_copied_until_it_is_joined() -> None:
     """It is a piece of its own, and the very object that was given."""
-    written = write_infer_response([LARGE, numbers(TensorType.INT64), LARGE])
+    written = write_infer_response([LARGE, numbers(TensorType.INT64), replace(LARGE)])
     assert [piece is LARGE.data for piece in written.pieces] == [False, True, False, True]
     whole = bytes(written)
     assert len(whole) == written.size == sum(map(len, written.pieces))
     assert read_infer_response(whole) == InferResponse((LARGE, numbers(TensorType.INT64), LARGE))
 
 
+def test_G057_a_tensor_that_is_there_twice_is_written_once() -> None:
+    """Its references lead to the same place; whoever reads them gets it as often as it is wanted."""
+    for one in (LARGE, numbers(TensorType.INT64), strings(b"x" * 5000)):
+        written = write_infer_response([one] * 1000)
+        assert written.size < 5000 + write_infer_response([one]).size
+        assert read_infer_response(bytes(written)) == InferResponse((one,) * 1000)
+
+
 def test_small_data_makes_no_pieces() -> None:
     """A hundred little tensors are one."""
-    assert len(write_infer_response([numbers(TensorType.INT8)] * 100).pieces) == 1
+    assert len(write_infer_response([numbers(TensorType.INT8) for _ in range(100)]).pieces) == 1
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 4095, 4096, 4097, 5001])
@@ -33,7 +42,7 @@ def test_elements_are_aligned_to_eight(size: int) -> None:
     """Whatever is before them."""
     odd = Tensor(TensorType.UINT8, (size,), memoryview(b"\xee" * size))
     marked = Tensor(TensorType.FLOAT64, (2,), memoryview(b"elements" * 2))
-    several = [odd, marked, strings(b"x" * size, b""), marked, odd, odd, marked]
+    several = [odd, marked, strings(b"x" * size, b""), *map(replace, (marked, odd, odd, marked))]
     whole = bytes(write_infer_response(several))
     assert read_infer_response(whole).tensors == tuple(several)
     at, seen = -1, 0

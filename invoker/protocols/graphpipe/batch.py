@@ -12,7 +12,7 @@ from itertools import accumulate
 from invoker.protocols.graphpipe.answer import Answer, Response, response_of
 from invoker.protocols.graphpipe.binding import Given
 from invoker.protocols.graphpipe.rows import joined, span
-from invoker.tensors import Code, GraphPipeError, write_infer_response
+from invoker.tensors import Code, GraphPipeError, Tensor, write_infer_response
 
 __all__ = ["alike", "count_of_batch", "merged", "parted"]
 
@@ -55,8 +55,10 @@ def parted(answer: Answer, counts: Sequence[int]) -> list[Response]:
         if tensor.shape[:1] != (total,):
             detail = f"output '{port.name}' has the shape {list(tensor.shape)}, and the batch has {total} rows"
             raise GraphPipeError(Code.BAD_OUTPUT, detail)
-    ends = list(accumulate(counts))
-    return [
-        response_of(write_infer_response([span(tensor, end - count, end) for tensor in tensors]))
-        for count, end in zip(counts, ends, strict=True)
-    ]
+    ends = accumulate(counts)
+    return [_part(tensors, end - count, end) for count, end in zip(counts, ends, strict=True)]
+
+
+def _part(tensors: Sequence[Tensor], start: int, end: int) -> Response:
+    parts = {id(one): span(one, start, end) for one in tensors}  # G-057: one may be there several times
+    return response_of(write_infer_response([parts[id(one)] for one in tensors]))

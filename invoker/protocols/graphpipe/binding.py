@@ -7,13 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from difflib import get_close_matches
+from typing import Final
 
 import msgspec
 
 from invoker.protocols.graphpipe.model import Model, Port
+from invoker.protocols.graphpipe.plain import JSON, MSGPACK, listed_bytes
 from invoker.tensors import Code, GraphPipeError, InferRequest, Tensor, misfit, spelled
 
-__all__ = ["Given", "fitting", "given_inputs", "wanted_outputs"]
+__all__ = ["Given", "admit", "fitting", "given_inputs", "wanted_outputs"]
+
+_HELD_PER_LIMIT: Final = 4
+_SHOWN: Final = 100
+"""Characters of a wrong name that are shown; longer ones are not compared with those there are, which takes long."""
 
 
 class Given(msgspec.Struct, frozen=True):
@@ -69,9 +75,24 @@ def wanted_outputs(model: Model, request: InferRequest) -> tuple[int, ...]:
     for name in request.output_names:
         index = model.output_index(name)
         if index is None:
-            raise GraphPipeError(Code.UNKNOWN_OUTPUT, f"there is no output {name!a}; {_there(model.outputs)}")
+            raise GraphPipeError(Code.UNKNOWN_OUTPUT, f"there is no output {name[:_SHOWN]!a}; {_there(model.outputs)}")
         wanted.append(index)
     return tuple(wanted)
+
+
+def admit(given: Sequence[Given], limit_bytes: int) -> None:
+    """Refuse inputs that are too large together, before anything is made of them (G-025).
+
+    Raises:
+        GraphPipeError: They are (E13); tensors that share their data count each time.
+    """
+    total = sum(one.tensor.size for one in given)
+    if total > limit_bytes:
+        raise GraphPipeError(Code.TOO_LARGE, f"the inputs have {total} bytes, the limit is {limit_bytes}")
+    listed = sum(listed_bytes(one.tensor) for one in given if one.port.media_type in (JSON, MSGPACK))
+    if listed > _HELD_PER_LIMIT * limit_bytes:
+        detail = f"the inputs take {listed} bytes as lists, the limit is {_HELD_PER_LIMIT * limit_bytes}"
+        raise GraphPipeError(Code.TOO_LARGE, detail)
 
 
 def fitting(
@@ -111,9 +132,9 @@ def _index(model: Model, ports: Sequence[Port], name: str, position: int) -> int
     if index is None:
         further = [one.name for one in ports[len(model.inputs) :]]
         if name not in further:
-            near = get_close_matches(name, [one.name for one in ports], n=1)
+            near = get_close_matches(name, [one.name for one in ports], n=1) if len(name) <= _SHOWN else []
             hint = f"did you mean '{near[0]}'?" if near else _there(ports)
-            raise GraphPipeError(Code.UNKNOWN_INPUT, f"there is no input {name!a}; {hint}")
+            raise GraphPipeError(Code.UNKNOWN_INPUT, f"there is no input {name[:_SHOWN]!a}; {hint}")
         index = len(model.inputs) + further.index(name)
     return index
 

@@ -15,9 +15,9 @@ from typing import Any, Final
 import msgspec
 
 from invoker.message import EMPTY, Message
-from invoker.tensors import MAX_RANK, Code, GraphPipeError, Tensor, TensorType, count_of, spelled
+from invoker.tensors import ITEM_BYTES, MAX_RANK, Code, GraphPipeError, Tensor, TensorType, count_of, spelled
 
-__all__ = ["JSON", "MSGPACK", "OCTETS", "TEXT", "message_as", "tensor_of"]
+__all__ = ["JSON", "MSGPACK", "OCTETS", "TEXT", "listed_bytes", "message_as", "tensor_of"]
 
 MSGPACK: Final = "application/msgpack"
 JSON: Final = "application/json"
@@ -57,6 +57,12 @@ def message_as(
         return Message(bytes(tensor.data), EMPTY, media_type)  # type: ignore[arg-type]  # a list is for strings only
     detail = f"{where} is {spelled(tensor.type)} of the shape {list(tensor.shape)}, and one String is wanted"
     raise GraphPipeError(Code.TYPE_MISMATCH, detail)
+
+
+def listed_bytes(tensor: Tensor) -> int:
+    """What lists of its numbers take: two places each while they are made, and an object unless it is a small one."""
+    width = ITEM_BYTES[tensor.type]
+    return len(tensor.data) // width * (16 if width == 1 else 32) if width else 0
 
 
 def tensor_of(message: Message[bytes], where: str) -> Tensor:

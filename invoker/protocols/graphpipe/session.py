@@ -31,7 +31,7 @@ from invoker.errors import ProtocolViolation
 from invoker.message import EMPTY, Headers, Message
 from invoker.protocols.graphpipe.answer import Answer, Response, refusal
 from invoker.protocols.graphpipe.batch import alike, count_of_batch, merged
-from invoker.protocols.graphpipe.binding import Given, fitting, given_inputs, wanted_outputs
+from invoker.protocols.graphpipe.binding import Given, admit, fitting, given_inputs, wanted_outputs
 from invoker.protocols.graphpipe.config import Config
 from invoker.protocols.graphpipe.errors import translated
 from invoker.protocols.graphpipe.model import Model, Port
@@ -229,6 +229,9 @@ def joint(model: Model, several: Sequence[Prepared], *, limit_bytes: int = LIMIT
         GraphPipeError: They are too large together (E13), or do not fit what is declared.
     """
     first = several[0]
+    total = sum(given.tensor.size for one in several for given in one.given)
+    if total > limit_bytes:  # said before they are copied
+        raise GraphPipeError(Code.TOO_LARGE, f"together the inputs have {total} bytes, the limit is {limit_bytes}")
     known: dict[str, int] = {}
     given = merged([one.given for one in several])
     for one in given:
@@ -245,6 +248,8 @@ def _inference(model: Model, request: InferRequest, limit_bytes: int, metadata: 
 def _planned(model: Model, plan: Plan, limit_bytes: int, metadata: Headers) -> Prepared:
     given, wanted = plan.given, plan.wanted
     rows = count_rows(given) if model.rows else None
+    if rows is None:
+        admit(given, limit_bytes)
     messages = [_message(one) for one in given] if rows is None else []
     total = sum(len(one.payload) for one in messages)
     if total > limit_bytes:  # tensors that share their data count each time
