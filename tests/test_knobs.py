@@ -6,7 +6,7 @@ import pytest
 
 from invoker.config import Config
 from invoker.errors import ConfigError
-from invoker.knobs import directories, endpoint, hosts, names, pairs, some_of
+from invoker.knobs import directories, endpoint, hosts, mode, names, pairs, some_of
 
 
 def test_names_stand_between_commas():
@@ -92,6 +92,15 @@ def test_sessions_over_sockets_have_a_path_and_origins():
     for text in ("actions", "/a?b", "/a b", "/a#b"):
         with pytest.raises(ConfigError, match=r"INVOKER_SOCKET_PATH.*a path that starts with /"):
             Config.read({"INVOKER_SOCKET_PATH": text})
+
+
+def test_a_mode_is_octal_and_lets_the_owner_in():
+    """As it was written."""
+    for text in ("600", "660", "0666", "777"):
+        assert mode(text) == text
+    for text in ("", "0", "200", "488", "6000", "rw", "0o600", "66"):
+        with pytest.raises(ValueError, match="octal"):
+            mode(text)
 
 
 def test_an_endpoint_has_a_host_and_a_port():

@@ -41,7 +41,7 @@ async def inferring(*functions: Any, max_invocations: int = 0, **settings: Any) 
 
 @asynccontextmanager
 async def serving_models(
-    *functions: Any, max_invocations: int = 0, is_well: bool = True, **settings: Any
+    *functions: Any, max_invocations: int = 0, is_well: bool = True, unix: str = "", **settings: Any
 ) -> AsyncIterator[Served]:
     """The HTTP door with GraphPipe's paths."""
     made: list[GraphPipeFront] = []
@@ -53,7 +53,7 @@ async def serving_models(
         is_ours = settings.get("is_root") or path.startswith(("/graphpipe", "/control/"))
         return made[0] if is_ours else None
 
-    async with Served.at(*functions, max_invocations=max_invocations, front=front) as served:
+    async with Served.at(*functions, max_invocations=max_invocations, front=front, unix=unix) as served:
         inferences = Inferences(served.driver, GraphPipeSettings(**settings))
         made.append(GraphPipeFront(inferences, path="/graphpipe", is_ready=is_ready))
         yield served

@@ -26,6 +26,10 @@ def echo(x: NDArray[Any]) -> NDArray[Any]:
     return x
 
 
+def mode_of(path: str) -> int:
+    return Path(path).stat().st_mode & 0o777
+
+
 async def is_ready() -> bool:
     return True
 
@@ -38,11 +42,12 @@ def doors(function: Any = echo, **knobs: Any) -> ModelDoors:
 async def test_G016_sockets_are_opened_as_the_knobs_say(tmp_path: Path) -> None:
     """Each says where it is."""
     path = str(tmp_path / "s")
-    made = doors(graphpipe_tcp="127.0.0.1:0", graphpipe_unix=path)
+    made = doors(graphpipe_tcp="127.0.0.1:0", graphpipe_unix=path, unix_mode="640")
     await made.start(tls=None, share_port=False, has_arrays=True)
     assert made.tcp_address.startswith("127.0.0.1:")
     assert not made.tcp_address.endswith(":0")
     assert made.unix_address == path
+    assert mode_of(path) == 0o640
     made.leave()
     await made.stop(1)
     none = doors()
@@ -78,6 +83,9 @@ async def test_a_wrong_shape_is_told_at_the_start() -> None:
         ({"graphpipe_tcp": "127.0.0.1:0", "protocols": ("riff",)}, "does not have graphpipe"),
         ({"http_root": "graphpipe", "protocols": ("http",)}, "does not have graphpipe"),
         ({"graphpipe_unix": "/tmp/x", "workers": 2}, "needs one process"),
+        ({"http_unix": "/tmp/x", "workers": 2}, "INVOKER_HTTP_UNIX needs one process"),
+        ({"http_unix": "/tmp/x", "http": False}, "the HTTP door is closed"),
+        ({"http_unix": "/tmp/x", "protocols": ("riff",)}, "the HTTP door is closed"),
         ({"graphpipe_tcp": "127.0.0.1:0", "workers": 2}, "needs a port of its own"),
     ],
 )
