@@ -7,10 +7,13 @@ followed and proxies of the environment not used: models are neighbours.
 from __future__ import annotations
 
 import contextlib
+import functools
 import http.client
+import io
 import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from invoker.client.graphpipe.addresses import Address
 from invoker.client.graphpipe.failure import GraphPipeError, NotReached, lost
@@ -18,9 +21,14 @@ from invoker.client.graphpipe.links import Reply, connected, is_quiet, too_large
 from invoker.message import EMPTY
 from invoker.tensors import LIMIT_BYTES, Written
 
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
 __all__ = ["HttpLink"]
 
 _CHUNK_BYTES = 256 << 10
+_HEADS_BYTES = 1 << 20
+"""What may come around a body: headers, sizes of chunks, announcements that go before the answer."""
 _HEADERS = {"accept": "application/octet-stream, */*;q=0.5", "content-type": "application/octet-stream"}
 
 
@@ -67,7 +75,7 @@ class HttpLink:
             raise NotReached(f"{self._address} is not wanted any more")
         try:
             is_whole = self._send(connection, written)
-            with connection.getresponse() as response:
+            with _understood(connection) as response:
                 reply = self._read(response)
                 self._is_idle = is_whole and not response.will_close
         except BaseException as error:
@@ -100,6 +108,8 @@ class HttpLink:
         address = self._address
         host = "localhost" if address.socket else address.host
         made = http.client.HTTPConnection(host, address.port or None, timeout=self._timeout_s)
+        most_bytes = 2 * self._limit_bytes + _HEADS_BYTES
+        made.response_class = functools.partial(_Response, most_bytes=most_bytes)  # type: ignore[assignment]  # made of it
         made.auto_open = 0  # it would connect anew by itself, in the clear
         try:
             made.sock = self._sock = connected(address, self._timeout_s, self._tls)
@@ -134,6 +144,57 @@ class HttpLink:
             raise too_large(f"more than {limit}", limit, status)
         is_error = response.getheader("x-graphpipe-error") is not None
         return Reply(body, status, response.reason, is_error)
+
+
+@contextlib.contextmanager
+def _understood(connection: http.client.HTTPConnection) -> Iterator[http.client.HTTPResponse]:
+    """An answer; what is no number where one is due ends it like anything else that is no HTTP."""
+    try:
+        with connection.getresponse() as response:
+            yield response
+    except ValueError as error:
+        raise http.client.HTTPException(f"it is no HTTP: {error}") from error
+
+
+class _Response(http.client.HTTPResponse):
+    """An answer of a limited size, which the library asks for nowhere: chunks of -1 bytes, lines without an end."""
+
+    def __init__(
+        self,
+        sock: socket.socket,
+        debuglevel: int = 0,
+        method: str | None = None,
+        url: str | None = None,
+        *,
+        most_bytes: int,
+    ) -> None:
+        super().__init__(sock, debuglevel, method, url)
+        self.fp = io.BufferedReader(_Counted(self.fp.detach(), most_bytes))
+
+
+class _Counted(io.RawIOBase):
+    """What a socket gives, up to so many bytes."""
+
+    def __init__(self, raw: io.RawIOBase, most_bytes: int) -> None:
+        self._raw = raw
+        self._left = most_bytes
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int | None:
+        """Some of it."""
+        count = self._raw.readinto(buffer)
+        self._left -= count or 0
+        if self._left < 0:
+            raise http.client.HTTPException("the answer does not end")
+        return count
+
+    def close(self) -> None:
+        """Let the socket go."""
+        self._raw.close()
+        super().close()
 
 
 def _read_exactly(response: http.client.HTTPResponse, length: int) -> bytearray:
