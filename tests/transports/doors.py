@@ -52,6 +52,7 @@ class Served:
             finally:
                 await door.stop(1)
                 await driver.left(5)
+                driver.close()
                 for one in lifted:
                     await one.stop()
 
