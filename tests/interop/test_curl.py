@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.interop.tools import run
-from tests.serving import Served
+from tests.serving import Served, serving
 
 pytestmark = pytest.mark.timeout(30)
 
@@ -151,3 +151,30 @@ def test_R148_R139_a_function_chooses_the_status(named: Served, protocol: str) -
     assert answer.status == 201
     assert "x-http-status" not in answer.headers
     assert answer.headers["x-other"] == "kept"
+
+
+def test_G015_R155_a_unix_socket_has_the_whole_door(protocol: str, tmp_path: Path) -> None:
+    """curl is given its path; the host of the URL means nothing."""
+    path = tmp_path / "http.sock"
+    flags = (protocol, "--unix-socket", str(path))
+    with serving("functions.square:square", "--http-unix", str(path)):
+        assert curl("localhost", *flags, "-H", "Content-Type: application/json", "-d", "7").body == "49"
+        assert curl("localhost", *flags, path="/readyz").body.strip() == "ok"
+        assert "invoker_" in curl("localhost", *flags, path="/metrics").body
+        assert '"Name": "square"' in curl("localhost", *flags, path="/graphpipe").body
+    assert not path.exists()
+
+
+def test_G005_R155_nothing_is_sent_that_is_refused(square: Served, tmp_path: Path) -> None:
+    """curl waits for 100 before it sends a large body."""
+    big, small = tmp_path / "big", tmp_path / "small"
+    big.write_bytes(b"7" * (5 << 20))
+    small.write_bytes(b" " * (2 << 20) + b"7")
+    for body, sent, status in ((big, 0, 413), (small, (2 << 20) + 1, 200)):
+        flags = ("--http1.1", "--expect100-timeout", "5", "-H", "Expect: 100-continue", "--data-binary", f"@{body}")
+        done = run("curl", "-sS", "-o", tmp_path / "out", "-w", "%{size_upload} %{http_code}", *flags, _url(square))
+        assert done.stdout.split() == [str(sent), str(status)], done.stderr
+
+
+def _url(served: Served) -> str:
+    return f"http://{served.http}/"
