@@ -5,6 +5,7 @@ Function authors import from here; everything else is the house's own.
 
 from invoker.codecs import Codec, codec
 from invoker.context import Context
+from invoker.declared import Tensor
 from invoker.errors import InputCancelled, Status, StatusError, StopInvocation
 from invoker.function import function
 from invoker.message import Headers, Message, Output, Ref
@@ -21,6 +22,7 @@ __all__ = [
     "Status",
     "StatusError",
     "StopInvocation",
+    "Tensor",
     "codec",
     "function",
     "tee",

@@ -10,20 +10,26 @@ import sys
 import types
 import typing
 from collections import abc
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from invoker.context import Context
 from invoker.message import Headers, Message, Output
-from invoker.shape import IGNORED, Result, StreamSpec, Take
+from invoker.shape import CONTEXT, IGNORED, WANTED, Result, Slot, StreamSpec, Take
 
-__all__ = ["Reading", "Returned", "read_annotation", "read_return", "render"]
+__all__ = ["Reading", "Returned", "is_array", "read_annotation", "read_parameter", "read_return", "render"]
 
 _SYNC_STREAMS = (abc.Iterator, abc.Iterable, abc.Generator)
 _ASYNC_STREAMS = (abc.AsyncIterator, abc.AsyncIterable, abc.AsyncGenerator)
 _AWAITABLES = (abc.Awaitable, abc.Coroutine)
+_MAPPINGS = (dict, abc.Mapping, abc.MutableMapping)
+_LISTS = (list, tuple, abc.Sequence)
 _UNIONS = (typing.Union, types.UnionType)
 _EMPTY = inspect.Parameter.empty
+_WANTED_NAME = "output_names"
+_WANTED_KINDS: dict[Any, type] = {tuple[str, ...]: tuple, list[str]: list, abc.Sequence[str]: tuple}
+_WANTED_KINDS |= {typing.Tuple[str, ...]: tuple, typing.List[str]: list, typing.Sequence[str]: tuple}  # noqa: UP006
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +41,24 @@ class Reading:
         type: Of one item, without Message, Iterator and the like.
         take: The part of the message.
         stream: ``"sync"`` or ``"async"`` for an iterator, else empty.
-        context: The invocation's context is asked for.
+        slot: Something else than an input is asked for: the context, or the names of wanted outputs.
     """
 
     annotation: Any
     type: Any = Any
     take: Take = Take.PAYLOAD
     stream: str = ""
-    context: bool = False
+    slot: Slot | None = None
 
     @property
     def said(self) -> bool:
         """Whether there was an annotation that says anything."""
         return self.annotation is not _EMPTY and self.annotation is not Any
+
+    @property
+    def context(self) -> bool:
+        """Whether the invocation's context is asked for."""
+        return self.slot is not None and self.slot.index == CONTEXT
 
     @property
     def text(self) -> str:
@@ -66,6 +77,9 @@ class Returned:
         stream: ``"sync"``, ``"async"`` or ``"mixed"`` when iterators are promised, else empty.
         open: The number of outputs is not said.
         awaited: An awaitable is promised, to be awaited first.
+        parts: What each of its values consists of: a tuple, a NamedTuple, or a TypedDict.
+        is_unnamed: These parts have no names of their own.
+        each: What every part is like, where their number is not said: a dict, a list.
     """
 
     annotation: Any
@@ -74,6 +88,14 @@ class Returned:
     stream: str = ""
     open: bool = False
     awaited: bool = False
+    parts: tuple[StreamSpec, ...] = ()
+    is_unnamed: bool = False
+    each: StreamSpec | None = None
+
+    @property
+    def holds_arrays(self) -> bool:
+        """Whether a part is an array."""
+        return any(is_array(one.type) for one in self.parts)
 
     @property
     def text(self) -> str:
@@ -87,11 +109,26 @@ def read_annotation(annotation: Any) -> Reading:
     if bare is _EMPTY:
         return Reading(_EMPTY)
     if isinstance(bare, type) and issubclass(bare, Context):
-        return Reading(annotation, context=True)
+        return Reading(annotation, slot=Slot(CONTEXT))
     stream = _stream(bare)
     item = _item(bare) if stream else bare
     item_type, take = _part(item)
     return Reading(annotation, type=item_type, take=take, stream=stream)
+
+
+def read_parameter(one: inspect.Parameter, inputs: Sequence[str] = ()) -> Reading:
+    """Classify a parameter, of which one is known by its name, too (G-060).
+
+    ``output_names`` that is a tuple, list or Sequence of str takes the names of the outputs which are wanted, unless it
+    is among ``inputs``, which the decorator names.
+    """
+    if one.name == _WANTED_NAME and one.name not in inputs and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
+        rest = [arg for arg in typing.get_args(one.annotation) if arg is not type(None)]
+        is_optional = _origin(one.annotation) in _UNIONS and len(rest) == 1
+        kind = _WANTED_KINDS.get(rest[0] if is_optional else one.annotation)
+        if kind is not None:
+            return Reading(one.annotation, slot=Slot(WANTED, kind=kind))
+    return read_annotation(one.annotation)
 
 
 def read_return(annotation: Any) -> Returned:
@@ -104,21 +141,33 @@ def read_return(annotation: Any) -> Returned:
     bare = _bare(annotation)
     if _origin(bare) in _AWAITABLES:
         inner = read_return(typing.get_args(bare)[-1] if typing.get_args(bare) else _EMPTY)
-        return Returned(annotation, inner.result, inner.outputs, inner.stream, inner.open, awaited=True)
+        return replace(inner, annotation=annotation, awaited=True)
     if bare is _EMPTY or bare is Any or bare is object:
-        return Returned(annotation, Result.UNKNOWN, open=True)
+        return Returned(annotation, Result.UNKNOWN, open=True, each=StreamSpec("out"))
     if bare in (None, type(None), typing.NoReturn, typing.Never):
         return Returned(annotation, Result.NOTHING)
     if stream := _stream(bare):
         item = _item(bare)
         if _mentions_output(item):
             return Returned(annotation, Result.STREAM, stream=stream, open=True)
-        return Returned(annotation, Result.STREAM, (_output("out", item),), stream)
+        return _with_parts(Returned(annotation, Result.STREAM, (_output("out", item),), stream), item)
     if (several := _several(bare)) is not None:
         return _returned_tuple(annotation, several[0], is_open=several[1])
     if _mentions_output(bare):
         return Returned(annotation, Result.VALUE, open=True)
-    return Returned(annotation, Result.VALUE, (_output("out", bare),))
+    return _with_parts(Returned(annotation, Result.VALUE, (_output("out", bare),)), bare)
+
+
+def is_array(annotation: Any) -> bool:
+    """Whether it is an array of numpy's, alone or in a union; numpy is not imported to know that."""
+    numpy = sys.modules.get("numpy")
+    if numpy is None or not hasattr(numpy, "ndarray"):
+        return False
+    while typing.get_origin(annotation) is typing.Annotated:
+        annotation = annotation.__origin__
+    if typing.get_origin(annotation) in _UNIONS:
+        return any(is_array(arg) for arg in typing.get_args(annotation))
+    return _origin(annotation) is numpy.ndarray
 
 
 def render(annotation: Any) -> str:
@@ -147,7 +196,7 @@ def _bare(annotation: Any) -> Any:
     """Strip Annotated (except around arrays), aliases, and Optional around what cannot be None anyway."""
     while True:
         if typing.get_origin(annotation) is typing.Annotated:
-            if _is_array(annotation.__origin__):
+            if is_array(annotation.__origin__):
                 return annotation  # its shape may stand beside it (G-068)
             annotation = annotation.__origin__
         elif type(annotation).__name__ == "TypeAliasType":  # `type X = ...` of Python 3.12
@@ -158,11 +207,6 @@ def _bare(annotation: Any) -> Any:
             annotation = inner
         else:
             return annotation
-
-
-def _is_array(annotation: Any) -> bool:
-    numpy = sys.modules.get("numpy")
-    return numpy is not None and _origin(annotation) is getattr(numpy, "ndarray", None)
 
 
 def _optional(union: Any) -> Any:
@@ -234,3 +278,37 @@ def _returned_tuple(annotation: Any, fields: list[tuple[str, Any]], *, is_open: 
     stream = kinds.pop() if len(kinds) == 1 else "mixed"
     outputs = () if is_open else tuple(_output(name, _item(field)) for name, field in fields)
     return Returned(annotation, Result.SEVERAL, outputs, stream, is_open)
+
+
+def _with_parts(returned: Returned, value: Any) -> Returned:
+    """Say what each value consists of, if it is a tuple or a dict, or a list of parts."""
+    fields = _fields(value)
+    if fields is not None:
+        parts = tuple(_output(name, annotation) for name, annotation in fields)
+        return replace(returned, parts=parts, is_unnamed=typing.get_origin(value) is tuple)
+    args = typing.get_args(value)
+    if _origin(value) in _MAPPINGS:
+        return replace(returned, each=_output("out", args[1] if len(args) == 2 else Any))
+    if _origin(value) in _LISTS:
+        return replace(returned, each=_output("out", args[0] if args else Any))
+    return returned
+
+
+def _fields(value: Any) -> list[tuple[str, Any]] | None:
+    """Names and annotations of the parts of a value; None where it is whole, or has any number of them."""
+    args = typing.get_args(value)
+    if typing.get_origin(value) is tuple:
+        return None if ... in args or not args else [(f"out{index}", arg) for index, arg in enumerate(args)]
+    is_named = isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields")
+    if not is_named and not typing.is_typeddict(value):
+        return None
+    hints = typing.get_type_hints(value, include_extras=True)
+    names = value._fields if is_named else tuple(value.__annotations__)
+    return [(name, _required(hints.get(name, Any))) for name in names]
+
+
+def _required(annotation: Any) -> Any:
+    """Without what says that a key may be left out."""
+    while typing.get_origin(annotation) in (typing.Required, typing.NotRequired):
+        (annotation,) = typing.get_args(annotation)
+    return annotation

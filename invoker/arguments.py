@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
-from invoker.annotations import Reading, read_annotation
+from invoker.annotations import Reading, read_parameter
 from invoker.errors import SpecError
 from invoker.function import Options
 from invoker.shape import IGNORED, StreamSpec, Style, Take
@@ -17,7 +17,7 @@ __all__ = ["Argument", "fixes_inputs", "input_order", "input_spec", "input_specs
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """A parameter that is an input or receives the context."""
+    """A parameter that is an input, or receives the context or the names of wanted outputs."""
 
     name: str
     reading: Reading
@@ -26,12 +26,12 @@ class Argument:
 
 
 def read_arguments(facts: Facts) -> list[Argument]:
-    """The parameters that are inputs or receive the context, in the order of the call."""
+    """The parameters that receive something, in the order of the call."""
     wanted = facts.options.inputs or ()
     found: list[Argument] = []
     skipped = False  # a parameter was left to its default, so those after it go by keyword
     for one in facts.parameters:
-        reading = read_annotation(one.annotation)
+        reading = read_parameter(one, wanted)
         if one.kind is one.VAR_KEYWORD:
             continue
         if one.kind is one.VAR_POSITIONAL:
@@ -39,7 +39,7 @@ def read_arguments(facts: Facts) -> list[Argument]:
                 found.append(Argument(one.name, reading, "", variadic=True))
             continue
         optional = one.default is not one.empty or one.kind is one.KEYWORD_ONLY
-        if optional and not reading.context and one.name not in wanted:
+        if optional and reading.slot is None and one.name not in wanted:
             if one.default is one.empty:
                 raise SpecError(
                     f"the keyword-only parameter '{one.name}' of '{facts.name}' has no default and is no input; "

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 
-from invoker.annotations import Reading, read_annotation
+from invoker.annotations import Reading, read_parameter
 from invoker.arguments import Argument, input_spec
 from invoker.errors import ProtocolViolation
-from invoker.shape import CONTEXT, FunctionSpec, Parameter, Result, Slot, StreamSpec, Style
+from invoker.shape import FunctionSpec, Parameter, Result, Slot, StreamSpec, Style
 from invoker.signature import Facts
 
 __all__ = ["bind", "parameters"]
@@ -42,10 +42,10 @@ def parameters(
     known = {one.name: one for one in inputs}
     found: list[Parameter] = []
     for one in facts.parameters:
-        reading = read_annotation(one.annotation)
+        reading = read_parameter(one, facts.options.inputs or ())
         made = Parameter(
             one.name,
-            is_context=reading.context,
+            slot=reading.slot,
             is_optional=one.default is not one.empty or one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD),
             by_position=one.kind not in (one.KEYWORD_ONLY, one.VAR_KEYWORD),
             by_keyword=one.kind not in (one.POSITIONAL_ONLY, one.VAR_POSITIONAL),
@@ -53,7 +53,7 @@ def parameters(
             streams=bool(reading.stream),
         )
         argument = known.get(one.name)
-        if reading.context:
+        if reading.slot is not None:
             found.append(made)
         elif argument is None:
             found.append(replace(made, stream=_spare(facts, one.name, reading, style=style, is_async=is_async)))
@@ -113,20 +113,22 @@ def _slots(spec: FunctionSpec, indexes: dict[str, int]) -> tuple[tuple[Slot, ...
         if one.is_variadic and one.by_keyword:
             continue
         name = one.stream.name if one.stream is not None else ""
-        index = CONTEXT if one.is_context else indexes.get(name) if one.stream is not None else None
+        index = indexes.get(name) if one.stream is not None else None
+        if one.slot is not None:
+            index = one.slot.index
         if index is None:
             if not one.is_optional:
                 raise ProtocolViolation(f"'{spec.name}' needs its input '{name}', which is not given; {_there(spec)}")
             skipped = skipped or (one.name if one.by_position and not one.is_variadic else "")
             continue
         if one.by_position and not skipped and not (one.is_optional and one.by_keyword):
-            slots.append(Slot(index))
+            slots.append(replace(one.slot or Slot(index), keyword=""))
         elif one.by_keyword:
-            slots.append(Slot(index, one.name))
+            slots.append(replace(one.slot or Slot(index), keyword=one.name))
             skipped = skipped or (one.name if one.by_position else "")
         else:
             raise ProtocolViolation(f"input '{name}' of '{spec.name}' cannot be given without '{skipped}'")
-        if not one.is_context:
+        if one.slot is None:
             taken[name] = one
     more = _rest(spec, [name for name in indexes if name not in taken])
     slots += (Slot(indexes[name], name) for name in more)

@@ -197,6 +197,12 @@ class Context:
             raise EncodeError(f"there is no output {output!r}, because nothing is invoked")
         return int(self._invocation.find_output(output))
 
+    def _wanted(self) -> list[tuple[str, bool]] | None:
+        """The name of each output, and whether anybody reads it; None where nothing is invoked."""
+        if self._invocation is None:
+            return None
+        return [(one.name, one.is_wanted) for one in self._invocation.outputs]
+
     def _door(self) -> Any:
         if self._outlet is None:
             raise EncodeError("the invocation is over and takes no more values")

@@ -7,10 +7,11 @@ function is always enough to be served.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, TypeAlias, TypeVar, overload
 
+from invoker.declared import Tensor
 from invoker.errors import SpecError
 from invoker.shape import Style, Take
 
@@ -41,11 +42,15 @@ class Options:
     rows: bool = False
     batch_max: int = 1
     batch_wait_ms: float = 5.0
+    casting: str = "no"
+    version: str = ""
     argument_type: Take | None = None
     init: Any = None
     destroy: Any = None
     ready: Any = None
     hook_timeout_s: float | None = None
+    input_tensors: Mapping[str, Tensor] = field(default_factory=dict)
+    output_tensors: Mapping[str, Tensor] = field(default_factory=dict)
 
 
 @overload
@@ -55,8 +60,8 @@ def function(
     *,
     name: str = "",
     style: Style | str | None = None,
-    inputs: Sequence[str] | str | None = None,
-    outputs: Sequence[str] | str | None = None,
+    inputs: Sequence[str] | Mapping[str, Tensor] | str | None = None,
+    outputs: Sequence[str] | Mapping[str, Tensor] | str | None = None,
     input_types: MediaTypes = (),
     output_types: MediaTypes = (),
     sequence: bool | Iterable[str] = False,
@@ -65,6 +70,8 @@ def function(
     rows: bool = False,
     batch_max: int = 1,
     batch_wait_ms: float = 5.0,
+    casting: str = "no",
+    version: str = "",
     argument_type: Take | str | None = None,
     init: Callable[[], Any] | None = None,
     destroy: Callable[[], Any] | None = None,
@@ -78,8 +85,10 @@ def function(target: Any = None, /, **said: Any) -> Any:  # noqa: D417 - the opt
         name: In the catalogue, instead of its own name.
         style: ``"request/reply"`` or ``"streaming"``, instead of what the signature says.
         inputs: Names of the inputs in their order: either names of parameters, which also turns parameters with
-            defaults and keyword-only ones into inputs, or new names, one for each input.
-        outputs: Names of the outputs; fixes their number where the signature leaves it open.
+            defaults and keyword-only ones into inputs, or new names, one for each input. A mapping from names to
+            ``Tensor(...)`` says types and shapes, too, where there are no annotations.
+        outputs: Names of the outputs, or such a mapping; fixes their number where the signature leaves it open. A
+            function that returns tuples, or dicts by these names, gives one value to each output.
         input_types: Media types of the inputs; one, several, or a mapping by name.
         output_types: Media types of the outputs; one, several, or a mapping by name.
         sequence: Whether each value of an output is an item of its own, never a piece of one text; for all outputs, or
@@ -90,6 +99,9 @@ def function(target: Any = None, /, **said: Any) -> Any:  # noqa: D417 - the opt
             what it gives for them is stacked again.
         batch_max: Rows up to which GraphPipe joins requests that come at the same time into one; 1 joins none.
         batch_wait_ms: Milliseconds that the first of them waits for others.
+        casting: ``"same_kind"`` lets arrays of other types become those that are declared, as numpy's rule of this name
+            allows, if every value fits; ``"no"`` refuses them.
+        version: Of the model, for its metadata; else ``__version__`` of its module or package.
         argument_type: ``"payload"``, ``"message"`` or ``"headers"`` for every input that is not annotated so (R-040).
         init: Hook to run once before the first invocation.
         destroy: Hook to run once after the last one.
@@ -123,7 +135,7 @@ def _mark(target: Any, options: Options) -> Any:
 
 
 def _options(said: dict[str, Any]) -> Options:
-    known = list(Options.__dataclass_fields__)
+    known = [name for name in Options.__dataclass_fields__ if name not in ("input_tensors", "output_tensors")]
     for name in said:
         if name not in known:
             near = get_close_matches(name, known, n=1)
@@ -131,6 +143,20 @@ def _options(said: dict[str, Any]) -> Options:
                 f"@function has no option '{name}'; "
                 + (f"did you mean '{near[0]}'?" if near else f"it has {', '.join(known)}")
             )
+    _check(said)
+    changed = dict(said)
+    changed["style"] = _member(Style, "style", said.get("style"))
+    changed["argument_type"] = _member(Take, "argument_type", said.get("argument_type"))
+    for option in ("inputs", "outputs"):
+        changed[option] = _names(option, said.get(option))
+        changed[f"{option[:-1]}_tensors"] = _tensors(option, said.get(option))
+    for option in ("sequence", "retain"):
+        value = said.get(option, option == "retain")
+        changed[option] = value if isinstance(value, bool) else _some(option, value)
+    return Options(**changed)
+
+
+def _check(said: dict[str, Any]) -> None:
     concurrency = said.get("concurrency", 1)
     if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 1:
         raise SpecError(f"@function(concurrency={concurrency!r}) must be a whole number of at least 1")
@@ -146,15 +172,10 @@ def _options(said: dict[str, Any]) -> Options:
     timeout_s = said.get("hook_timeout_s")
     if timeout_s is not None and not (isinstance(timeout_s, int | float) and timeout_s > 0):
         raise SpecError(f"@function(hook_timeout_s={timeout_s!r}) must be a number of seconds above 0")
-    changed = dict(said)
-    changed["style"] = _member(Style, "style", said.get("style"))
-    changed["argument_type"] = _member(Take, "argument_type", said.get("argument_type"))
-    changed["inputs"] = _names("inputs", said.get("inputs"))
-    changed["outputs"] = _names("outputs", said.get("outputs"))
-    for option in ("sequence", "retain"):
-        value = said.get(option, option == "retain")
-        changed[option] = value if isinstance(value, bool) else _some(option, value)
-    return Options(**changed)
+    if said.get("casting", "no") not in ("no", "same_kind"):
+        raise SpecError(f"@function(casting={said['casting']!r}) is unknown; it can be 'no', 'same_kind'")
+    if not isinstance(said.get("version", ""), str):
+        raise SpecError(f"@function(version={said['version']!r}) must be text, such as '1.2'")
 
 
 def _member(kind: type[Any], option: str, value: Any) -> Any:
@@ -182,3 +203,14 @@ def _names(option: str, value: Any) -> tuple[str, ...] | None:
         if not isinstance(name, str):
             raise SpecError(f"@function({option}=...) takes names; {name!r} is a {type(name).__name__}")
     return names
+
+
+def _tensors(option: str, value: Any) -> Mapping[str, Tensor]:
+    if not isinstance(value, Mapping):
+        return {}
+    for name, one in value.items():
+        if not isinstance(one, Tensor):
+            raise SpecError(
+                f"@function({option}=...) maps '{name}' to a {type(one).__name__}; write Tensor('float32', [-1, 3])"
+            )
+    return dict(value)

@@ -18,8 +18,8 @@ from invoker.context import Context, Inputs
 from invoker.errors import DecodeError
 from invoker.hooks import Hooks
 from invoker.mapping import gather_map, map_async, map_sync
-from invoker.results import async_results, sync_results
-from invoker.shape import CONTEXT, HOOK_TIMEOUT_S, FunctionSpec, Result, Style
+from invoker.results import async_results, parted, parted_async, sync_results, wanted
+from invoker.shape import CONTEXT, HOOK_TIMEOUT_S, WANTED, FunctionSpec, Result, Slot, Style
 
 __all__ = ["Function", "lift"]
 
@@ -43,11 +43,19 @@ class Function:
         self.hooks = hooks
         self._takes_context = spec.takes_context
         self._names = tuple(stream.name for stream in spec.inputs)
-        self._ignores = all(slot.index == CONTEXT for slot in spec.call.slots) and not spec.call.variadic
+        self._ignores = all(slot.index < 0 for slot in spec.call.slots) and not spec.call.variadic
         self._bind = _binder(spec)
         self._maps = spec.style is Style.REQUEST_REPLY
         self._drops = self._maps and spec.call.result is Result.NOTHING
         self._bindings: dict[tuple[str, ...], Function] = {}
+        self._in_parts: Function | None = None
+
+    @property
+    def in_parts(self) -> Function:
+        """The same function with an output for each of its parts; itself if it has none."""
+        if self._in_parts is None:
+            self._in_parts = Function(self.hooks, self.spec.in_parts) if self.spec.parts else self
+        return self._in_parts
 
     def binding(self, names: tuple[str, ...]) -> Function:
         """The same function with just these inputs, in this order; see `invoker.binding`.
@@ -99,6 +107,11 @@ class Function:
             DecodeError: An input of which one value is needed ended without any.
             BaseException: Whatever the author's call raises.
         """
+        if self.spec.call.parts:
+            return tuple(parted(self.spec, one, context) for one in self._open(inputs, context))
+        return self._open(inputs, context)
+
+    def _open(self, inputs: Sequence[Iterator[Any]], context: Context) -> Sequence[Iterator[Any]]:
         call = self._begin(inputs, context)
         wait = context._wait  # noqa: SLF001 - the driver's door, closed to authors
         if self._maps:
@@ -109,6 +122,10 @@ class Function:
 
     async def open_async(self, inputs: Sequence[AsyncIterator[Any]], context: Context) -> Sequence[AsyncIterator[Any]]:
         """Begin one run of an async function; the twin of `open`."""
+        opened = await self._open_async(inputs, context)
+        return tuple(parted_async(self.spec, one, context) for one in opened) if self.spec.call.parts else opened
+
+    async def _open_async(self, inputs: Sequence[AsyncIterator[Any]], context: Context) -> Sequence[AsyncIterator[Any]]:
         call = self._begin(inputs, context)
         if self._maps:
             inputs = inputs or (_once(),)
@@ -188,6 +205,8 @@ def lift(function: Any, spec: FunctionSpec, *, hook_timeout_s: float = HOOK_TIME
 def _binder(spec: FunctionSpec) -> Bind | None:
     """How a call gets its context and its arguments in order; None when it takes the inputs as they come."""
     slots = spec.call.slots
+    if any(slot.index == WANTED for slot in slots):
+        return _general(spec)
     positional = [slot.index for slot in slots if not slot.keyword]
     keywords = {slot.keyword: slot.index for slot in slots if slot.keyword}
     inputs = [index for index in positional if index != CONTEXT]
@@ -201,17 +220,25 @@ def _binder(spec: FunctionSpec) -> Bind | None:
     if not is_general and not keywords and not spec.call.variadic and positional == [0, CONTEXT]:
         # The commonest use of a context; a partial that binds it by keyword takes twice the time.
         return lambda target, context: lambda value: target(value, context)
-    return _general(positional, keywords)
+    return _general(spec)
 
 
-def _general(positional: list[int], keywords: dict[str, int]) -> Bind:
+def _general(spec: FunctionSpec) -> Bind:
     """Arguments in another order than the inputs, or by keyword: an author asked for it, and pays for it."""
-    used = 1 + max((*positional, *keywords.values()), default=CONTEXT)
+    positional = [slot for slot in spec.call.slots if not slot.keyword]
+    keywords = [slot for slot in spec.call.slots if slot.keyword]
+    used = 1 + max((slot.index for slot in spec.call.slots), default=CONTEXT)
+    used = max(used, 0)
 
     def bind(target: Callable[..., Any], context: Context) -> Callable[..., Any]:
+        def given(slot: Slot, values: tuple[Any, ...]) -> Any:
+            if slot.index == WANTED:
+                return slot.kind(wanted(spec, context))
+            return context if slot.index == CONTEXT else values[slot.index]
+
         def call(*values: Any) -> Any:
-            arguments = [context if index == CONTEXT else values[index] for index in positional]
-            named = {name: context if index == CONTEXT else values[index] for name, index in keywords.items()}
+            arguments = [given(slot, values) for slot in positional]
+            named = {slot.keyword: given(slot, values) for slot in keywords}
             return target(*arguments, *values[used:], **named)
 
         return call

@@ -2,17 +2,22 @@
 
 The return annotation says what to expect (`Result`); what comes may still differ, because annotations are promises of
 the author. A result that cannot be right is a TypeError of the call, with the fix in its text.
+
+Where each value is for several outputs, `parted` hands its parts on one by one, each with its address.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from invoker.shape import FunctionSpec, Result
+from invoker.context import Context
+from invoker.errors import EncodeError
+from invoker.message import Output
+from invoker.shape import WANTED, FunctionSpec, Result
 
-__all__ = ["async_results", "sync_results"]
+__all__ = ["async_results", "parted", "parted_async", "sync_results", "wanted"]
 
 Wait = Callable[[Awaitable[Any]], Any]
 
@@ -52,6 +57,89 @@ async def async_results(spec: FunctionSpec, result: Any) -> Sequence[AsyncIterat
         _check_count(spec, result)
         return tuple(_async_stream(spec, one) for one in result)
     return () if shape is Result.NOTHING else (_values((result,)),)
+
+
+def parted(spec: FunctionSpec, values: Iterator[Any], context: Context) -> Iterator[Output]:
+    """Give the parts of each value to its outputs: tuples by position, dicts by name.
+
+    A function that takes ``output_names`` may leave out the others, also in a tuple (G-060).
+
+    Raises:
+        EncodeError: A value has not the parts that are promised.
+    """
+    try:
+        for value in values:
+            yield from _parts(spec, value, context)
+    finally:
+        if (close := getattr(values, "close", None)) is not None:
+            close()
+
+
+async def parted_async(spec: FunctionSpec, values: AsyncIterator[Any], context: Context) -> AsyncIterator[Output]:
+    """The twin of `parted`."""
+    try:
+        async for value in values:
+            for one in _parts(spec, value, context):
+                yield one
+    finally:
+        if (close := getattr(values, "aclose", None)) is not None:
+            await close()
+
+
+def wanted(spec: FunctionSpec, context: Context) -> tuple[str, ...]:
+    """The function's own names of the outputs that somebody reads, each once, in the order of the outputs.
+
+    Not in that of the request: a tuple of all outputs and one of those that are wanted are then the same if all are.
+    """
+    names = [one.name for one in spec.parts or spec.outputs]
+    if spec.parts:  # the one output is all of them
+        return tuple(names)
+    is_wanted = context._wanted()  # noqa: SLF001 - a door of the house
+    if is_wanted is None:
+        return tuple(names)
+    own = (names[index] if index < len(names) else name for index, (name, _) in enumerate(is_wanted))
+    return tuple(name for name, (_, is_read) in zip(own, is_wanted, strict=True) if is_read)
+
+
+def _parts(spec: FunctionSpec, value: Any, context: Context) -> Iterator[Output]:
+    keys = spec.call.parts
+    if type(value) is Output:
+        yield value
+    elif isinstance(value, Mapping):
+        for key in value:
+            if key not in keys:
+                raise EncodeError(f"'{spec.name}' returned a dict with {key!r}; its outputs are {', '.join(keys)}")
+        left = {one.name for key, one in zip(keys, spec.outputs, strict=True) if key not in value}
+        if left and (missing := [name for name in wanted(spec, context) if name in left]):
+            raise EncodeError(f"'{spec.name}' returned a dict without its output '{missing[0]}'")
+        for index, key in enumerate(keys):
+            if key in value:
+                yield Output(index, value[key])
+    else:
+        indexes: Sequence[int] = range(len(keys))
+        names = wanted(spec, context) if _takes_names(spec) else ()
+        is_several = isinstance(value, tuple | list)
+        if names and len(names) < len(keys) and len(value if is_several else (value,)) == len(names):
+            indexes = [index for index, one in enumerate(spec.outputs) if one.name in names]
+        if not is_several and len(indexes) == 1:
+            value = (value,)
+        elif not is_several or len(value) != len(indexes):
+            raise _not_parts(spec, value)
+        for index, one in zip(indexes, value, strict=True):
+            yield Output(index, one)
+
+
+def _takes_names(spec: FunctionSpec) -> bool:
+    return any(slot.index == WANTED for slot in spec.call.slots)
+
+
+def _not_parts(spec: FunctionSpec, value: Any) -> EncodeError:
+    met = f"a {type(value).__name__} of {len(value)}" if isinstance(value, tuple | list) else type(value).__name__
+    names = [one.name for one in spec.outputs]
+    return EncodeError(
+        f"'{spec.name}' returned {met} for its outputs {', '.join(names)}; "
+        f"return a tuple of {len(names)}, or a dict by name"
+    )
 
 
 def _shape(spec: FunctionSpec, result: Any) -> Result:

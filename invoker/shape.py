@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 __all__ = [
     "CONTEXT",
     "HOOK_TIMEOUT_S",
     "IGNORED",
+    "WANTED",
     "CallPlan",
     "FunctionSpec",
     "HookSpec",
@@ -32,6 +33,9 @@ HOOK_TIMEOUT_S: Final = 10.0
 
 CONTEXT: Final = -1
 """The `Slot.index` of a parameter that receives the invocation's `Context`."""
+
+WANTED: Final = -2
+"""The `Slot.index` of a parameter that receives the names of the outputs which are wanted (G-060)."""
 
 
 class Style(enum.Enum):
@@ -119,10 +123,11 @@ class HookSpec:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """One argument of the call: input ``index`` (or `CONTEXT`), by ``keyword`` unless that is empty."""
+    """One argument of the call: input ``index`` (or `CONTEXT`, or `WANTED`), by ``keyword`` unless that is empty."""
 
     index: int
     keyword: str = ""
+    kind: type = tuple  # of `WANTED`: or a list
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +137,7 @@ class Parameter:
     Attributes:
         name: Its own; ``stream.name`` is what it is called as an input.
         stream: What it takes as an input, or the pattern of that if it is variadic; None: it is no input.
-        is_context: It receives the invocation's context.
+        slot: It receives something else than an input: the context, or the names of wanted outputs.
         is_optional: It may be left to its default.
         by_position: It can be passed so.
         by_keyword: It can be passed so.
@@ -142,7 +147,7 @@ class Parameter:
 
     name: str
     stream: StreamSpec | None = None
-    is_context: bool = False
+    slot: Slot | None = None
     is_optional: bool = False
     by_position: bool = True
     by_keyword: bool = True
@@ -159,6 +164,7 @@ class CallPlan:
         variadic: The inputs beyond those of the slots go to ``*args``.
         result: What a streaming function hands back.
         make: The function is a class to be instantiated at start.
+        parts: Names of what each of its values consists of, one an output; empty: a value is for one output.
         parameters: All of them, in the order of the signature; for `invoker.binding`.
     """
 
@@ -166,6 +172,7 @@ class CallPlan:
     variadic: bool = False
     result: Result = Result.VALUE
     make: bool = False
+    parts: tuple[str, ...] = ()
     parameters: tuple[Parameter, ...] = ()
 
 
@@ -184,10 +191,14 @@ class FunctionSpec:
         open_inputs: The number of inputs is what the caller says.
         open_outputs: The number of outputs is what the caller says.
         any_output: With ``open_outputs``, what each output is like.
+        parts: What the values of its one output consist of, if they hold arrays: callers who ask for as many outputs
+            get each by itself, others the whole.
         concurrency: How many calls of an async request/reply function may overlap within one invocation.
         rows: Where a protocol has batches, their rows are its values, one by one.
         batch_max: Rows up to which requests that come at the same time are joined; 1 joins none.
         batch_wait_ms: How long the first of them waits for others, in milliseconds.
+        casting: ``"same_kind"`` where arrays of other types become those that are declared, if numpy's rule allows.
+        version: As the author says it; may be empty.
         hooks: Start, stop and ready hooks.
         optional: Parameters with a default that may be inputs if a caller names them; some may be among ``inputs``.
         open_names: Any name may be an input; those that are no parameter's go to ``**kwargs``.
@@ -204,10 +215,13 @@ class FunctionSpec:
     open_inputs: bool = False
     open_outputs: bool = False
     any_output: StreamSpec = StreamSpec("out", object)
+    parts: tuple[StreamSpec, ...] = ()
     concurrency: int = 1
     rows: bool = False
     batch_max: int = 1
     batch_wait_ms: float = 5.0
+    casting: str = "no"
+    version: str = ""
     hooks: HookSpec = HookSpec()
     optional: tuple[StreamSpec, ...] = ()
     open_names: bool = False
@@ -219,6 +233,14 @@ class FunctionSpec:
         return any(slot.index == CONTEXT for slot in self.call.slots)
 
     @property
+    def in_parts(self) -> FunctionSpec:
+        """The same with an output for each of its parts, if it has any."""
+        if not self.parts:
+            return self
+        call = replace(self.call, parts=tuple(one.name for one in self.parts))
+        return replace(self, outputs=self.parts, parts=(), call=call)
+
+    @property
     def required(self) -> tuple[StreamSpec, ...]:
         """The inputs that a caller who names its inputs must name."""
         fixed = self.inputs[:-1] if self.open_inputs else self.inputs
@@ -228,4 +250,4 @@ class FunctionSpec:
     @property
     def types(self) -> tuple[Any, ...]:
         """The annotations of its inputs, optional ones among them, and of its outputs."""
-        return tuple(one.type for one in (*self.inputs, *self.optional, *self.outputs))
+        return tuple(one.type for one in (*self.inputs, *self.optional, *self.outputs, *self.parts))

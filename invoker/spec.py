@@ -8,19 +8,20 @@ what was met and how to mend it: at start, never at the first invocation.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import Any
 
-from invoker.arguments import Argument, fixes_inputs, input_order, input_specs, read_arguments, wrong_names
+from invoker.arguments import Argument, fixes_inputs, input_order, input_specs, read_arguments
 from invoker.binding import parameters as every_parameter
+from invoker.decorated import marked, with_casting, with_media_types, with_tensors
 from invoker.errors import HookError, SpecError
-from invoker.function import MediaTypes, Options
+from invoker.function import Options
+from invoker.outputs import outputs_of
 from invoker.shape import (
     CONTEXT,
     HOOK_TIMEOUT_S,
     IGNORED,
+    WANTED,
     CallPlan,
     FunctionSpec,
     HookSpec,
@@ -38,6 +39,7 @@ __all__ = [
     "CONTEXT",
     "HOOK_TIMEOUT_S",
     "IGNORED",
+    "WANTED",
     "CallPlan",
     "FunctionSpec",
     "HookSpec",
@@ -70,23 +72,23 @@ def read(function: Any, *, entrypoint: str = "", name: str = "") -> FunctionSpec
     style = _style(facts, parameters)
     is_async = _is_async(facts, parameters)
     _check_generator(facts)
-    inputs = [one for one in parameters if not one.reading.context]
+    inputs = [one for one in parameters if one.reading.slot is None]
     specs = input_specs(facts, inputs, style)
     order = input_order(facts, inputs)
     known = every_parameter(facts, inputs, specs, order, style=style, is_async=is_async)
     streams = {one.name: one for one in specs} | {
         one.stream.name: one.stream for one in known if one.stream is not None
     }
-    typed = dict(
-        zip(streams, _with_media_types(facts, tuple(streams.values()), options.input_types, "input_types"), strict=True)
-    )
+    typed = dict(zip(streams, _inputs(facts, tuple(streams.values())), strict=True))
     known = tuple(one if one.stream is None else replace(one, stream=typed[one.stream.name]) for one in known)
     is_open = any(one.variadic for one in inputs) and not fixes_inputs(options, inputs)
-    sends = any(one.reading.context for one in parameters)
-    result, outputs, open_outputs = _outputs(facts, style, sends=sends)
-    outputs = _marked(facts, _with_media_types(facts, outputs, options.output_types, "output_types"))
+    given = outputs_of(facts, style, sends=any(one.reading.context for one in parameters))
+    outputs = with_tensors(facts, given.outputs, options.output_tensors)
+    outputs = marked(facts, with_media_types(facts, outputs, options.output_types, "output_types"))
     slots = tuple(
-        Slot(CONTEXT if one.reading.context else order[one.name], one.keyword) for one in parameters if not one.variadic
+        replace(one.reading.slot or Slot(order[one.name]), keyword=one.keyword)
+        for one in parameters
+        if not one.variadic
     )
     return FunctionSpec(
         name=options.name or name or facts.name,
@@ -97,16 +99,21 @@ def read(function: Any, *, entrypoint: str = "", name: str = "") -> FunctionSpec
         inputs=tuple(typed[one.name] for one in specs),
         outputs=outputs,
         open_inputs=is_open,
-        open_outputs=open_outputs,
+        open_outputs=given.is_open,
         any_output=_any_output(options),
+        parts=_like(outputs, given.parts),
         concurrency=_concurrency(facts, style, is_async=is_async),
         rows=options.rows,
         batch_max=options.batch_max,
         batch_wait_ms=options.batch_wait_ms,
+        casting=options.casting,
+        version=options.version or _module_version(facts),
         hooks=_hooks(facts, function),
         optional=tuple(one.stream for one in known if one.stream and one.is_optional and not one.is_variadic),
         open_names=any(one.is_variadic and one.by_keyword for one in known),
-        call=CallPlan(slots, any(one.variadic for one in inputs), result, facts.is_class, known),
+        call=CallPlan(
+            slots, any(one.variadic for one in inputs), given.result, facts.is_class, parts=given.keys, parameters=known
+        ),
     )
 
 
@@ -128,7 +135,7 @@ def _style(facts: Facts, parameters: list[Argument]) -> Style:
     if must or facts.options.style is Style.STREAMING:
         return Style.STREAMING
     # R-043: the module may say so, for a function that says nothing else itself.
-    silent = not any(one.reading.said for one in parameters if not one.reading.context)
+    silent = not any(one.reading.said for one in parameters if one.reading.slot is None)
     if silent and parameters and facts.globals.get("interaction_model") == "stream":
         return Style.STREAMING
     return Style.REQUEST_REPLY
@@ -184,90 +191,26 @@ def _check_generator(facts: Facts) -> None:
     )
 
 
-def _outputs(facts: Facts, style: Style, *, sends: bool) -> tuple[Result, tuple[StreamSpec, ...], bool]:
-    """The shape of the result, the outputs, and whether their number is open (R-039).
-
-    A function that takes its context may send to outputs that it does not return (E-126); ``sends`` says that it may,
-    and the names in its code whether it does where that would be in doubt.
-    """
-    returned, named = facts.returned, facts.options.outputs
-    sends = sends and named is not None
-    if sends and returned.result is Result.NOTHING:
-        assert named is not None
-        if style is Style.STREAMING or len(named) > 1 or "outputs" in facts.names:
-            return Result.NOTHING, tuple(StreamSpec(name) for name in named), False
-    result, outputs, is_open = returned.result, returned.outputs, returned.open
-    if style is Style.REQUEST_REPLY:
-        # R-042: None is a value, so a request/reply function always has its output.
-        tagged = is_open and result is Result.VALUE
-        result, outputs, is_open = Result.VALUE, outputs or (StreamSpec("out"),), tagged
-    elif (facts.is_generator or facts.is_async_generator) and result is Result.UNKNOWN:
-        result, outputs, is_open = Result.STREAM, (StreamSpec("out"),), "Output" in facts.names
-    if named is None:
-        return result, () if is_open else outputs, is_open
-    if is_open or result is Result.UNKNOWN:
-        return result, tuple(StreamSpec(name) for name in named), False
-    if len(named) != len(outputs):
-        # More names than iterators: the values will say by Output(...) which of the names they are for, or are sent.
-        says = "Output" in facts.names or (sends and "outputs" in facts.names)
-        if result in (Result.STREAM, Result.VALUE) and len(named) > 1 and says:
-            return result, tuple(StreamSpec(name) for name in named), False
-        raise SpecError(wrong_names("outputs", named, facts.name, [one.name for one in outputs]))
-    return result, tuple(replace(one, name=name) for one, name in zip(outputs, named, strict=True)), False
+def _inputs(facts: Facts, specs: tuple[StreamSpec, ...]) -> tuple[StreamSpec, ...]:
+    specs = with_casting(facts, with_tensors(facts, specs, facts.options.input_tensors))
+    return with_media_types(facts, specs, facts.options.input_types, "input_types")
 
 
-def _with_media_types(
-    facts: Facts, specs: tuple[StreamSpec, ...], said: MediaTypes, option: str
-) -> tuple[StreamSpec, ...]:
-    if not said:
-        return specs
-    if not isinstance(said, Mapping):
-        types = _media_types(facts, said, option)
-        return tuple(replace(one, media_types=types) for one in specs)
-    _check_names(facts, option, said, [one.name for one in specs])
-    known = {name: _media_types(facts, types, option) for name, types in said.items()}
-    return tuple(replace(one, media_types=known.get(one.name, ())) for one in specs)
-
-
-def _marked(facts: Facts, outputs: tuple[StreamSpec, ...]) -> tuple[StreamSpec, ...]:
-    """Say which outputs are sequences, and which are retained."""
-    names = [one.name for one in outputs]
-    sequence, retain = facts.options.sequence, facts.options.retain
-    chosen = {}
-    for option, said in (("sequence", sequence), ("retain", retain)):
-        if not isinstance(said, bool):
-            _check_names(facts, option, said, names)
-        chosen[option] = {name for name in names if said is True or (said is not False and name in said)}
+def _like(outputs: tuple[StreamSpec, ...], parts: tuple[StreamSpec, ...]) -> tuple[StreamSpec, ...]:
+    """The parts of the one output, with what the decorator says of that."""
+    whole = outputs[0] if outputs else StreamSpec("out")
     return tuple(
-        replace(one, sequence=one.name in chosen["sequence"], retain=one.name in chosen["retain"]) for one in outputs
+        replace(one, media_types=whole.media_types, sequence=whole.sequence, retain=whole.retain) for one in parts
     )
+
+
+def _module_version(facts: Facts) -> str:
+    found = facts.globals.get("__version__")
+    return found if isinstance(found, str) else ""
 
 
 def _any_output(options: Options) -> StreamSpec:
     return StreamSpec("out", object, sequence=options.sequence is True, retain=options.retain is not False)
-
-
-def _check_names(facts: Facts, option: str, said: Iterable[str], names: list[str]) -> None:
-    for name in said:
-        if name not in names:
-            near = get_close_matches(name, names, n=1)
-            hint = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(names) or 'none'}"
-            raise SpecError(f"@function({option}=...) of '{facts.name}' names '{name}', which it does not have; {hint}")
-
-
-def _media_types(facts: Facts, said: str | Iterable[str], option: str) -> tuple[str, ...]:
-    from invoker.mediatypes import parse  # only decorated functions need it
-
-    types = (said,) if isinstance(said, str) else tuple(said)
-    for text in types:
-        try:
-            parse(text)
-        except ValueError as error:
-            raise SpecError(
-                f"@function({option}=...) of '{facts.name}' has {text!r}, which is no media type ({error}); "
-                "write one like 'image/png'"
-            ) from None
-    return types
 
 
 def _concurrency(facts: Facts, style: Style, *, is_async: bool) -> int:

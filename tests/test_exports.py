@@ -20,6 +20,7 @@ TOP = {
     "Ref",
     "StatusError",
     "StopInvocation",
+    "Tensor",
     "codec",
     "function",
     "tee",

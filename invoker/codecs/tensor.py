@@ -15,7 +15,7 @@ from typing import Any, Final, cast
 
 from invoker.codecs.interface import Decode, Encode, Offer, Specialised, refusing
 from invoker.codecs.refusal import refuse_decode, refuse_encode
-from invoker.codecs.typed import bytes_like, is_any, members
+from invoker.codecs.typed import bytes_like, is_any, leaves, members
 from invoker.mediatypes import MediaType, parse
 from invoker.message import EMPTY, Message
 from invoker.tensors import (
@@ -95,7 +95,8 @@ def array_wanted(type_: Any) -> ArrayType | None:
     """Which arrays an annotation takes, alone or in a union; None when it takes none."""
     if is_any(type_):
         return ArrayType()
-    return next((found for one in members(type_) if (found := array_type(one)) is not None), None)
+    found = (array_type(said) or array_type(one) for said, one in zip(leaves(type_), members(type_), strict=True))
+    return next((one for one in found if one is not None), None)
 
 
 def message_of(tensor: Tensor) -> Message[bytes]:

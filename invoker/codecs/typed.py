@@ -28,6 +28,7 @@ __all__ = [
     "holds_pydantic",
     "is_any",
     "is_structured",
+    "leaves",
     "members",
     "narrowed",
     "per_member",
@@ -48,7 +49,15 @@ def is_any(type_: Any) -> bool:
 
 def members(type_: Any) -> tuple[Any, ...]:
     """What the annotation may be: the members of a union, without Annotated, aliases and NewTypes around them."""
-    return tuple(_bare(one) for one in _leaves(type_))
+    return tuple(_bare(one) for one in leaves(type_))
+
+
+def leaves(type_: Any) -> tuple[Any, ...]:
+    """The members of a union, with what Annotated says of them."""
+    bare = _bare(type_)
+    if typing.get_origin(bare) not in _UNIONS:
+        return (type_,)
+    return tuple(one for arg in typing.get_args(bare) for one in leaves(arg))
 
 
 def bytes_like(type_: Any) -> type | None:
@@ -61,9 +70,9 @@ def bytes_like(type_: Any) -> type | None:
 
 def narrowed(type_: Any, drop: tuple[type, ...]) -> Any:
     """The annotation without these members of a union; as it is when nothing else would be left."""
-    leaves = _leaves(type_)
-    rest = tuple(one for one in leaves if not any(_bare(one) is cls for cls in drop))
-    if len(rest) == len(leaves) or not [one for one in rest if _bare(one) is not type(None)]:
+    every = leaves(type_)
+    rest = tuple(one for one in every if not any(_bare(one) is cls for cls in drop))
+    if len(rest) == len(every) or not [one for one in rest if _bare(one) is not type(None)]:
         return type_
     return typing.Union[rest]  # noqa: UP007 - made at run time
 
@@ -87,9 +96,9 @@ def per_member(type_: Any, make: Callable[[Any], Callable[[Any], Any]]) -> Calla
     try:
         return make(type_)
     except (TypeError, NotImplementedError):
-        if len(_leaves(type_)) == 1:
+        if len(leaves(type_)) == 1:
             raise
-    makers = [make(one) for one in _leaves(type_)]
+    makers = [make(one) for one in leaves(type_)]
 
     def attempt(value: Any) -> Any:
         problem: Exception = ValueError("no member of the union fits")
@@ -213,14 +222,6 @@ def enc_hook(value: Any) -> Any:
     if isinstance(value, collections.deque):
         return list(value)
     raise TypeError(f"{cls.__name__} has no form in it")
-
-
-def _leaves(type_: Any) -> tuple[Any, ...]:
-    """The members of a union, with what Annotated says of them."""
-    bare = _bare(type_)
-    if typing.get_origin(bare) not in _UNIONS:
-        return (type_,)
-    return tuple(one for arg in typing.get_args(bare) for one in _leaves(arg))
 
 
 def _bare(type_: Any) -> Any:

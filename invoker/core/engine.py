@@ -126,6 +126,8 @@ class Engine:
         registry = self._registry_for(function)
         if command.bound is not None:
             function = function.binding(command.bound)
+        if _is_in_parts(function.spec, command):
+            function = function.in_parts
         spec = function.spec
         input_specs = _input_specs(spec, command)
         output_specs, accepts = _output_specs(spec, command)
@@ -191,6 +193,14 @@ def _input_specs(spec: FunctionSpec, command: Open) -> tuple[StreamSpec, ...]:
             f" ({', '.join(one.name for one in spec.inputs) or 'none'}); inputNames were {list(command.input_names)}"
         )
     return spec.inputs
+
+
+def _is_in_parts(spec: FunctionSpec, command: Open) -> bool:
+    """Whether a caller asks for as many outputs as the one value has parts, or for one part by its name."""
+    count = len(command.accepts or ())
+    if not spec.parts or count != len(spec.parts):
+        return False
+    return count > 1 or command.output_names == (spec.parts[0].name,)
 
 
 def _output_specs(spec: FunctionSpec, command: Open) -> tuple[tuple[StreamSpec, ...], tuple[str, ...]]:

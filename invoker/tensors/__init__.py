@@ -3,7 +3,7 @@
 `invoker.tensors.arrays` goes between tensors and numpy's arrays; it imports numpy, so it is not gathered here.
 """
 
-from invoker.tensors.errors import MAX_MESSAGE_BYTES, Code, GraphPipeError, http_status
+from invoker.tensors.errors import MAX_ERRORS, MAX_MESSAGE_BYTES, Code, GraphPipeError, http_status
 from invoker.tensors.layout import MAX_BYTES, Written
 from invoker.tensors.messages import (
     LIMIT_BYTES,
@@ -21,7 +21,7 @@ from invoker.tensors.messages import (
 from invoker.tensors.shapes import ANY_SIZE, Declared, described, misfit, numeric, shape_of, written
 from invoker.tensors.tables import read_tensor
 from invoker.tensors.types import ITEM_BYTES, MAX_RANK, Tensor, TensorType, count_of, spelled
-from invoker.tensors.wanted import ArrayType, array_type
+from invoker.tensors.wanted import ArrayType, Casting, array_type
 from invoker.tensors.writer import (
     METADATA_REQUEST,
     write_error_response,
@@ -36,10 +36,12 @@ __all__ = [
     "ITEM_BYTES",
     "LIMIT_BYTES",
     "MAX_BYTES",
+    "MAX_ERRORS",
     "MAX_MESSAGE_BYTES",
     "MAX_RANK",
     "METADATA_REQUEST",
     "ArrayType",
+    "Casting",
     "Code",
     "Declared",
     "GraphPipeError",

@@ -11,16 +11,29 @@ Source: GraphPipe specification, "Tensor"; docs/reference/graphpipe.md 2.3.
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from invoker.declared import Tensor as Declaration
 from invoker.tensors.errors import Code, GraphPipeError
 from invoker.tensors.types import MAX_RANK, Tensor, TensorType, spelled
 from invoker.tensors.wanted import ArrayType
 
-__all__ = ["DTYPES", "Array", "fitted", "from_plain", "is_takeable", "taken_types", "to_array", "to_tensor", "type_of"]
+__all__ = [
+    "DTYPES",
+    "Array",
+    "annotation_of",
+    "castable_types",
+    "fitted",
+    "from_plain",
+    "is_takeable",
+    "taken_types",
+    "to_array",
+    "to_tensor",
+    "type_of",
+]
 
 Array: TypeAlias = NDArray[Any]
 
@@ -124,16 +137,39 @@ def taken_types(scalar: type) -> frozenset[TensorType]:
     return frozenset({type_of(scalar)}) - {TensorType.NULL}
 
 
+def castable_types(scalar: type) -> frozenset[TensorType]:
+    """Types whose tensors numpy's rule ``same_kind`` makes arrays of this class of, beside those it is made of anyway.
+
+    None for strings, truth values and abstract classes, which are of no single type.
+    """
+    if type_of(scalar) in (TensorType.NULL, TensorType.STRING) or scalar is np.bool_:
+        return frozenset()
+    dtype = np.dtype(scalar)
+    numbers = {type_ for type_, one in DTYPES.items() if one.kind != "O" and np.can_cast(one, dtype, "same_kind")}
+    return frozenset(numbers) - taken_types(scalar)
+
+
+def annotation_of(declared: Declaration) -> Any:
+    """What an author would annotate who has numpy at hand."""
+    scalar = {"bool": np.bool_, "str": np.str_, "string": np.object_}.get(declared.dtype)
+    array = np.ndarray if declared.dtype == "any" else NDArray[scalar or np.dtype(declared.dtype).type]  # type: ignore[misc]  # made at run time
+    shape = () if declared.shape is None else (tuple(declared.shape),)
+    notes = (*shape, *((declared.description,) if declared.description else ()))
+    return Annotated[(array, *notes)] if notes else array
+
+
 def is_takeable(cls: type) -> bool:
     """Whether `to_tensor` may take values of this class."""
     return issubclass(cls, (np.ndarray, np.generic, *_PLAIN)) or hasattr(cls, "__array__")
 
 
 def fitted(array: Array, wanted: ArrayType) -> Array:
-    """An array as an annotation wants it; nothing is cast, but truth values and text, which travel as something else.
+    """An array as an annotation wants it.
+
+    Nothing is cast, but truth values and text, which travel as something else, and what the author lets be cast.
 
     Raises:
-        GraphPipeError: It has another type (E8).
+        GraphPipeError: It has another type (E8), or values that the wanted one has not.
     """
     scalar = wanted.scalar
     if scalar is None:
@@ -147,8 +183,26 @@ def fitted(array: Array, wanted: ArrayType) -> Array:
         return _frozen(array != 0)
     if have.kind == "O" and issubclass(scalar, np.str_ | str | np.bytes_ | bytes):
         return _texts(array, is_text=issubclass(scalar, str))
+    if wanted.casts and type_of(have) in castable_types(scalar):
+        return _cast(array, np.dtype(scalar))
     name = getattr(scalar, "__name__", str(scalar))
     raise GraphPipeError(Code.TYPE_MISMATCH, f"it is {spelled(type_of(have)) if type_of(have) else have}, not {name}")
+
+
+def _cast(array: Array, dtype: np.dtype[Any]) -> Array:
+    """Numbers of the same kind as another type, none of which may change beyond being rounded (G-061)."""
+    is_narrower = not np.can_cast(array.dtype, dtype, "safe") and array.size > 0
+    if is_narrower and dtype.kind in "iu":
+        bounds = np.iinfo(dtype)
+        for one in (int(array.min()), int(array.max())):
+            if not bounds.min <= one <= bounds.max:
+                detail = f"{one} cannot be {dtype}, whose values are {bounds.min} to {bounds.max}"
+                raise GraphPipeError(Code.TYPE_MISMATCH, detail)
+    with np.errstate(over="ignore"):
+        made = array.astype(dtype, casting="same_kind")
+    if is_narrower and dtype.kind == "f" and bool((np.isinf(made) & ~np.isinf(array)).any()):
+        raise GraphPipeError(Code.TYPE_MISMATCH, f"a value of {array.dtype} is beyond what {dtype} has")
+    return _frozen(made)
 
 
 def from_plain(value: Any, wanted: ArrayType) -> Array:

@@ -7,14 +7,18 @@ They are stable, and have names here only.
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from typing import Final
 
 from invoker.errors import InvocationError, Status
 
-__all__ = ["MAX_MESSAGE_BYTES", "Code", "GraphPipeError", "http_status"]
+__all__ = ["MAX_ERRORS", "MAX_MESSAGE_BYTES", "Code", "GraphPipeError", "http_status"]
 
 MAX_MESSAGE_BYTES: Final = 4096
 """Of the text of an error, in UTF-8 (G-083)."""
+
+MAX_ERRORS: Final = 16
+"""In one response (G-084)."""
 
 
 class Code(enum.IntEnum):
@@ -73,16 +77,23 @@ class GraphPipeError(InvocationError):
     Args:
         code: Which kind of wrong.
         detail: What was met, what was expected, where. The peer reads it.
+        further: What else is wrong with the same request (G-084); at most `MAX_ERRORS` are told in all.
     """
 
-    def __init__(self, code: Code, detail: str = "") -> None:
+    def __init__(self, code: Code, detail: str = "", *, further: Sequence[GraphPipeError] = ()) -> None:
         super().__init__(detail)
         self.code = Code(code)
+        self.further = tuple(further[: MAX_ERRORS - 1])
         self.status = _BY_CODE[self.code][1]
 
     def __str__(self) -> str:
         title = f"GraphPipe: {_BY_CODE[self.code][2]}"
         return f"{title}: {self.detail}" if self.detail else title
+
+    @property
+    def bare(self) -> GraphPipeError:
+        """The same without its traceback, which leads to what it was raised about."""
+        return GraphPipeError(self.code, self.detail, further=[one.bare for one in self.further])
 
     @property
     def message(self) -> str:

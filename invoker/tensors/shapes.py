@@ -9,17 +9,13 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
-from invoker.errors import SpecError
+from invoker.declared import ANY_SIZE, Size, declared_size
 
 __all__ = ["ANY_SIZE", "Declared", "Size", "described", "misfit", "numeric", "shape_of", "written"]
 
-Size: TypeAlias = int | str
 Declared: TypeAlias = tuple[Size, ...]
-
-ANY_SIZE: Final = -1
-"""A size that is not declared, as metadata has it."""
 
 
 def shape_of(annotation: Any, where: str) -> Declared | None:
@@ -34,7 +30,7 @@ def shape_of(annotation: Any, where: str) -> Declared | None:
     """
     for one in _notes(annotation):
         if isinstance(one, tuple | list):
-            return tuple(_size(size, where) for size in one)
+            return tuple(declared_size(size, where) for size in one)
     while typing.get_origin(annotation) is typing.Annotated:
         annotation = annotation.__origin__
     args = typing.get_args(annotation)
@@ -65,17 +61,19 @@ def misfit(shape: Sequence[int], declared: Declared, known: dict[str, int]) -> s
     Args:
         shape: Of a tensor.
         declared: What it should be.
-        known: Sizes by name, so far; those of this shape are added.
+        known: Sizes by name, so far; those of this shape are added if it is the declared one.
     """
     wanted = written(declared)
     if len(shape) != len(declared):
         return f"it has the shape {list(shape)}, and {wanted} is declared"
+    found = dict(known)
     for size, one in zip(shape, declared, strict=True):
         if isinstance(one, str):
-            if known.setdefault(one, size) != size:
-                return f"it has the shape {list(shape)}; {wanted} is declared, and '{one}' is {known[one]} already"
+            if found.setdefault(one, size) != size:
+                return f"it has the shape {list(shape)}; {wanted} is declared, and '{one}' is {found[one]} already"
         elif one not in (ANY_SIZE, size):
             return f"it has the shape {list(shape)}, and {wanted} is declared"
+    known.update(found)
     return ""
 
 
@@ -83,16 +81,6 @@ def _notes(annotation: Any) -> Iterator[Any]:
     while typing.get_origin(annotation) is typing.Annotated:
         yield from annotation.__metadata__
         annotation = annotation.__origin__
-
-
-def _size(size: Any, where: str) -> Size:
-    if size is None:
-        return ANY_SIZE
-    if isinstance(size, str) and size:
-        return size
-    if isinstance(size, int) and not isinstance(size, bool) and size >= ANY_SIZE:
-        return int(size)
-    raise SpecError(f"{where} declares a size {size!r}; a size is a whole number, a name, or None for any")
 
 
 def _of_numpy(size: Any) -> int:

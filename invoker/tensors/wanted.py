@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import enum
 import sys
 import typing
 from typing import Any
 
 import msgspec
 
-__all__ = ["ArrayType", "array_type"]
+__all__ = ["ArrayType", "Casting", "array_type"]
+
+
+class Casting(enum.Enum):
+    """Which arrays of other types are taken; stands beside the array in ``Annotated``."""
+
+    SAME_KIND = "same_kind"
 
 
 class ArrayType(msgspec.Struct, frozen=True):
@@ -16,9 +23,11 @@ class ArrayType(msgspec.Struct, frozen=True):
 
     Attributes:
         scalar: Class of its elements, which may be abstract (``np.floating``); None where any will do.
+        casts: Others become it, as far as numpy's rule ``same_kind`` allows (G-061).
     """
 
     scalar: type | None = None
+    casts: bool = False
 
 
 def array_type(annotation: Any) -> ArrayType | None:
@@ -26,6 +35,10 @@ def array_type(annotation: Any) -> ArrayType | None:
     numpy = sys.modules.get("numpy")
     if numpy is None or not hasattr(numpy, "ndarray"):
         return None  # whoever wrote the annotation has imported it
+    casts = False
+    while typing.get_origin(annotation) is typing.Annotated:
+        casts = casts or Casting.SAME_KIND in annotation.__metadata__
+        annotation = annotation.__origin__
     if annotation is numpy.ndarray:
         return ArrayType()
     if typing.get_origin(annotation) is not numpy.ndarray:
@@ -33,4 +46,4 @@ def array_type(annotation: Any) -> ArrayType | None:
     scalars = [typing.get_args(one) for one in typing.get_args(annotation) if typing.get_origin(one) is numpy.dtype]
     scalar = scalars[0][0] if scalars and scalars[0] else None
     is_said = isinstance(scalar, type) and scalar not in (Any, object, numpy.generic)
-    return ArrayType(scalar if is_said else None)
+    return ArrayType(scalar if is_said else None, casts)

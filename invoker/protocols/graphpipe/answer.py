@@ -92,8 +92,8 @@ def response_of(written: Written) -> Response:
 
 
 def refusal(error: GraphPipeError) -> Response:
-    """The buffer that tells an error (G-082)."""
-    buffer = write_error_response(error)
+    """The buffer that tells an error (G-082), and what else is wrong behind it (G-084)."""
+    buffer = write_error_response((error, *error.further))
     return Response((buffer,), len(buffer), error)
 
 

@@ -5,7 +5,7 @@ All of it is settled before the function is opened; `fitting` says the same of w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from difflib import get_close_matches
 from typing import Final
 
@@ -39,27 +39,32 @@ def given_inputs(model: Model, request: InferRequest, known: dict[str, int]) -> 
 
     Raises:
         GraphPipeError: An input is unknown (E4), given twice (E6), missing (E7), of another type (E8) or shape (E9).
+            There is one for each input that is wrong; the first has the others with it (G-084).
     """
     ports = list(model.inputs)
     if model.spec.open_inputs:
         ports += (model.further(index) for index in range(len(ports), len(request.tensors)))
     found: dict[int, Tensor] = {}
+    wrong: list[GraphPipeError] = []
     names = request.input_names or ("",) * len(request.tensors)
     for position, (name, tensor) in enumerate(zip(names, request.tensors, strict=True)):
-        index = _index(model, ports, name, position)
-        if index in found:
-            raise GraphPipeError(Code.DUPLICATE_NAME, f"input '{ports[index].name}' is given twice")
-        found[index] = tensor
-    for index, port in enumerate(ports):
-        if index not in found and not port.is_optional:
-            raise GraphPipeError(Code.MISSING_INPUT, f"input '{port.name}' is not given; {_there(ports)}")
+        try:
+            found.setdefault(_free(model, ports, name, position, found), tensor)
+        except GraphPipeError as error:
+            wrong.append(error.bare)  # a traceback would hold the tensors, in a circle
+    if not wrong:  # else the missing one may be that which is called by another name
+        missing = (port for index, port in enumerate(ports) if index not in found and not port.is_optional)
+        wrong += (
+            GraphPipeError(Code.MISSING_INPUT, f"input '{one.name}' is not given; {_there(ports)}") for one in missing
+        )
     given = tuple(Given(ports[index], found[index]) for index in sorted(found))
     for one in given:
-        where = f"input '{one.port.name}'"
-        if not one.port.media_type:
-            detail = f"{where} takes no tensors, nor what one can be made into"
-            raise GraphPipeError(Code.TYPE_MISMATCH, detail)
-        fitting(one.port, one.tensor, where, known)
+        try:
+            _check(one, known)
+        except GraphPipeError as error:
+            wrong.append(error.bare)
+    if wrong:
+        raise GraphPipeError(wrong[0].code, wrong[0].detail, further=wrong[1:])
     return given
 
 
@@ -116,10 +121,35 @@ def fitting(
         GraphPipeError: It is not.
     """
     if port.types is not None and tensor.type not in port.types:
-        wanted = " or ".join(spelled(one) for one in sorted(port.types)) or "something that no tensor is"
-        raise GraphPipeError(codes[0], f"{where} is {spelled(tensor.type)}, not {wanted}")  # G-061: nothing is cast
+        raise GraphPipeError(codes[0], f"{where} {_mismatch(port, tensor, is_input=codes[0] is Code.TYPE_MISMATCH)}")
     if port.shape is not None and (problem := misfit(tensor.shape, port.shape, known)):
         raise GraphPipeError(codes[1], f"{where}: {problem}")  # G-062
+
+
+def _mismatch(port: Port, tensor: Tensor, *, is_input: bool) -> str:
+    """G-061: nothing is cast unless the function lets it be, which its author may not know."""
+    kinds = [port.type] if port.type else sorted(port.types or ())
+    wanted = " or ".join(spelled(one) for one in kinds) or "something that no tensor is"
+    text = f"is {spelled(tensor.type)}, and {wanted} is declared"
+    if tensor.type not in port.castable:
+        return text
+    if not is_input:
+        return f"{text}; return array.astype('{spelled(port.type).lower()}')"
+    return f"{text}; nothing is cast, unless the function has @function(casting='same_kind')"
+
+
+def _check(given: Given, known: dict[str, int]) -> None:
+    where = f"input '{given.port.name}'"
+    if not given.port.media_type:
+        raise GraphPipeError(Code.TYPE_MISMATCH, f"{where} takes no tensors, nor what one can be made into")
+    fitting(given.port, given.tensor, where, known)
+
+
+def _free(model: Model, ports: Sequence[Port], name: str, position: int, found: Container[int]) -> int:
+    index = _index(model, ports, name, position)
+    if index in found:
+        raise GraphPipeError(Code.DUPLICATE_NAME, f"input '{ports[index].name}' is given twice")
+    return index
 
 
 def _index(model: Model, ports: Sequence[Port], name: str, position: int) -> int:

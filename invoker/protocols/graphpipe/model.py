@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from invoker.codecs.tensor import TENSOR, array_wanted
-from invoker.codecs.typed import bytes_like, members
+from invoker.codecs.typed import bytes_like, leaves, members
 from invoker.protocols.graphpipe.plain import JSON, MSGPACK, OCTETS, TEXT
 from invoker.spec import FunctionSpec, StreamSpec
 from invoker.tensors import (
@@ -24,7 +23,6 @@ from invoker.tensors import (
     IOMetadata,
     MetadataResponse,
     TensorType,
-    array_type,
     described,
     numeric,
     shape_of,
@@ -60,6 +58,7 @@ class Port(msgspec.Struct, frozen=True):
         is_truth: That value is true or false.
         is_optional: A request may leave it out.
         note: For readers.
+        castable: Which could become its type; ``types`` has them, too, where the function lets them (G-061).
     """
 
     name: str
@@ -72,6 +71,7 @@ class Port(msgspec.Struct, frozen=True):
     is_truth: bool = False
     is_optional: bool = False
     note: str = ""
+    castable: frozenset[TensorType] = frozenset()
 
     @property
     def is_joined(self) -> bool:
@@ -96,7 +96,7 @@ class Model:
 
     Attributes:
         inputs: In declared order, optional ones last.
-        outputs: In declared order.
+        outputs: In declared order; where a value consists of several arrays, each of them.
         rows: Whether it is fed batches row by row; annotations are of one row then, metadata of the batch (G-073).
 
     Raises:
@@ -104,7 +104,7 @@ class Model:
     """
 
     def __init__(self, spec: FunctionSpec, *, has_arrays: bool, server: str = "invoker") -> None:
-        self.spec = spec
+        self.spec = spec = spec.in_parts
         self._server = server
         required = {one.name for one in spec.required}
         several = [one for one in spec.inputs if not one.is_ignored]
@@ -150,7 +150,7 @@ class Model:
         spec = self.spec
         return MetadataResponse(
             name=spec.name,
-            version=_version(spec.entrypoint),
+            version=spec.version or _version(spec.entrypoint),
             server=self._server,
             description=spec.doc.partition("\n\n")[0],
             inputs=tuple(one.metadata for one in self.inputs),
@@ -177,7 +177,7 @@ def _port(
     is_optional: bool = False,
     is_output: bool = False,
 ) -> Port:
-    arrays = [one for one in _leaves(stream.type) if array_type(_plain(one)) is not None]
+    arrays = [one for one in leaves(stream.type) if array_wanted(one) is not None]
     made = Port(
         name, stream.name, _media_type(stream, has_arrays=has_arrays, is_output=is_output), is_optional=is_optional
     )
@@ -200,8 +200,10 @@ def _port(
 def _of_array(port: Port, annotation: Any, where: str, *, is_rows: bool) -> Port:
     from invoker.tensors import arrays
 
-    wanted = array_type(_plain(annotation))
-    types = None if wanted is None or wanted.scalar is None else arrays.taken_types(wanted.scalar)
+    wanted = array_wanted(annotation)
+    scalar = None if wanted is None else wanted.scalar
+    types = None if scalar is None else arrays.taken_types(scalar)
+    castable = frozenset[TensorType]() if scalar is None else arrays.castable_types(scalar)
     shape = shape_of(annotation, where)
     if is_rows and shape is not None:
         shape = (ANY_SIZE, *shape)
@@ -209,7 +211,9 @@ def _of_array(port: Port, annotation: Any, where: str, *, is_rows: bool) -> Port
     if shape is not None and any(isinstance(size, str) for size in shape):
         note = f"{note} {written(shape)}".strip()
     type_ = next(iter(types)) if types is not None and len(types) == 1 else TensorType.NULL
-    return msgspec.structs.replace(port, type=type_, types=types, shape=shape, note=note)
+    if types is not None and wanted is not None and wanted.casts:
+        types |= castable
+    return msgspec.structs.replace(port, type=type_, types=types, castable=castable, shape=shape, note=note)
 
 
 def _media_type(stream: StreamSpec, *, has_arrays: bool, is_output: bool) -> str:
@@ -231,14 +235,6 @@ def _media_type(stream: StreamSpec, *, has_arrays: bool, is_output: bool) -> str
 def _one(spec: FunctionSpec) -> Declared | None:
     """The shape of a plain value: none is said, but that of a column where it is one for each row."""
     return (ANY_SIZE,) if spec.rows else None
-
-
-def _leaves(type_: Any) -> Sequence[Any]:
-    return (type_,) if len(members(type_)) == 1 else members(type_)
-
-
-def _plain(annotation: Any) -> Any:
-    return members(annotation)[0]
 
 
 def _version(entrypoint: str) -> str:

@@ -37,7 +37,17 @@ from invoker.protocols.graphpipe.errors import translated
 from invoker.protocols.graphpipe.model import Model, Port
 from invoker.protocols.graphpipe.plain import message_as
 from invoker.protocols.graphpipe.rows import count_rows, row
-from invoker.tensors import LIMIT_BYTES, Code, GraphPipeError, InferRequest, MetadataRequest, read_request, spelled
+from invoker.tensors import (
+    ITEM_BYTES,
+    LIMIT_BYTES,
+    Code,
+    GraphPipeError,
+    InferRequest,
+    MetadataRequest,
+    count_of,
+    read_request,
+    spelled,
+)
 
 __all__ = ["GraphPipeSession", "Prepared", "Row", "State", "joint", "prepare", "refused"]
 
@@ -124,7 +134,7 @@ def prepare(model: Model, buffer: Buffer, *, limit_bytes: int = LIMIT_BYTES, met
 
 def refused(error: GraphPipeError) -> Prepared:
     """A request that fails without the function; its traceback, which leads to the buffer, is not kept."""
-    bare = GraphPipeError(error.code, error.detail)
+    bare = error.bare
     return Prepared((Send(refusal(bare)), Close(bare)))
 
 
@@ -251,7 +261,7 @@ def _planned(model: Model, plan: Plan, limit_bytes: int, metadata: Headers) -> P
     if rows is None:
         admit(given, limit_bytes)
     messages = [_message(one) for one in given] if rows is None else []
-    total = sum(len(one.payload) for one in messages)
+    total = sum(max(len(one.payload), _cast_bytes(own)) for one, own in zip(messages, given, strict=False))
     if total > limit_bytes:  # tensors that share their data count each time
         raise GraphPipeError(Code.TOO_LARGE, f"the inputs have {total} bytes, the limit is {limit_bytes}")
     names = tuple(one.port.own for one in given)
@@ -261,6 +271,7 @@ def _planned(model: Model, plan: Plan, limit_bytes: int, metadata: Headers) -> P
         model.spec.name,
         tuple(one.media_type for one in model.outputs),
         input_names=names if is_open else (),
+        output_names=(model.outputs[0].own,) if len(model.spec.call.parts) == 1 else (),
         metadata=metadata,
         bound=None if is_open else names,
         unwanted=tuple(index for index in range(len(model.outputs)) if index not in wanted),
@@ -289,6 +300,12 @@ def _message(given: Given) -> Message[bytes]:
         return message_of(tensor)
     where = f"input '{port.name}'"
     return message_as(tensor, port.media_type, where, is_single=port.is_single, is_truth=port.is_truth)
+
+
+def _cast_bytes(given: Given) -> int:
+    """What its numbers take once they have become the declared type (G-061)."""
+    port, tensor = given.port, given.tensor
+    return count_of(tensor.shape) * ITEM_BYTES[port.type] if tensor.type in port.castable else 0
 
 
 def _about(given: Sequence[Given]) -> str:

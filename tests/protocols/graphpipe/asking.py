@@ -49,11 +49,10 @@ def values(response: Response | bytes) -> list[Any]:
 
 
 def code_of(response: Response | bytes) -> Code:
-    """The code of its only error; it has no tensors (G-064)."""
+    """The code of its first error, which is the primary one (G-084); it has no tensors (G-064)."""
     read = received(response)
     assert read.tensors == ()
-    (error,) = read.errors
-    return Code(error.code)
+    return Code(read.errors[0].code)
 
 
 class Asked:

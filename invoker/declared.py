@@ -1,0 +1,100 @@
+"""`Tensor`: says of an input or an output what an annotation would say, where there is none.
+
+It is made without numpy, which a module that only declares tensors need not import.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Final, TypeAlias
+
+from invoker.errors import SpecError
+
+__all__ = ["ANY_SIZE", "Size", "Tensor", "declared_size"]
+
+Size: TypeAlias = int | str
+
+ANY_SIZE: Final = -1
+"""A size that is not declared, as metadata has it."""
+
+_NAMES: Final = (
+    *("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float16", "float32", "float64"),
+    *("string", "str", "bool", "any"),
+)
+_OTHERWISE: Final = {
+    "half": "float16",
+    "single": "float32",
+    "float": "float64",
+    "double": "float64",
+    "int": "int64",
+    "object": "string",
+    "object_": "string",
+    "bytes": "string",
+    "bytes_": "string",
+    "str_": "str",
+    "bool_": "bool",
+    "none": "any",
+    "ndarray": "any",
+}
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """What an input takes, or an output gives: ``Tensor("float32", [-1, 3], "one row a flower")``.
+
+    Args:
+        dtype: Name of a type (``"float32"``), or a class or dtype of numpy that has one. ``"string"`` are bytes of any
+            content, ``"str"`` is text, ``"bool"`` are truth values, which travel as Uint8; ``"any"`` is every type.
+        shape: Sizes; -1 and None are any, a name is any that is the same wherever the name stands. None: any shape.
+        description: For readers of the metadata.
+
+    Attributes:
+        dtype: One of the names above.
+        shape: With -1 for any size.
+
+    Raises:
+        SpecError: There is no such type, or no such shape.
+    """
+
+    dtype: Any = "any"
+    shape: Sequence[Size | None] | None = None
+    description: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dtype", _named(self.dtype))
+        if not isinstance(self.description, str):
+            raise SpecError(f"Tensor(description={self.description!r}) must be text")
+        if self.shape is None:
+            return
+        if isinstance(self.shape, str | int) or not hasattr(self.shape, "__iter__"):
+            raise SpecError(f"Tensor(shape={self.shape!r}) must be a list of sizes, such as [-1, 3]")
+        sizes = tuple(declared_size(one, f"Tensor(shape={list(self.shape)!r})") for one in self.shape)
+        object.__setattr__(self, "shape", sizes)
+
+
+def declared_size(size: Any, where: str) -> Size:
+    """One size of a shape, as an author may write it.
+
+    Raises:
+        SpecError: It is none.
+    """
+    if size is None:
+        return ANY_SIZE
+    if isinstance(size, str) and size:
+        return size
+    if isinstance(size, int) and not isinstance(size, bool) and size >= ANY_SIZE:
+        return int(size)
+    raise SpecError(f"{where} declares a size {size!r}; a size is a whole number, a name, or None for any")
+
+
+def _named(dtype: Any) -> str:
+    said = dtype if isinstance(dtype, str) else getattr(dtype, "__name__", None) or getattr(dtype, "name", None)
+    name = "any" if dtype is None else said.lower() if isinstance(said, str) else ""
+    name = _OTHERWISE.get(name, name)
+    if name in _NAMES:
+        return name
+    near = get_close_matches(name, _NAMES, n=1)
+    hint = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(_NAMES)}"
+    raise SpecError(f"Tensor({dtype!r}) has no type; {hint}")

@@ -1,0 +1,99 @@
+"""What a function gives: its outputs, their names and types, and whether one value of it is for several outputs.
+
+Several outputs has who returns a tuple of iterators, yields ``Output(...)``, sends by the context (R-039, E-126), or
+returns values in parts: tuples, or dicts by name. These are one value for whoever asks for one output, as ever (R-042),
+unless the decorator names the outputs; but callers who ask for as many outputs as a tuple has arrays get them apart,
+because no tensor holds several (G-066).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from invoker.arguments import wrong_names
+from invoker.errors import SpecError
+from invoker.shape import Result, StreamSpec, Style
+from invoker.signature import Facts
+
+__all__ = ["Given", "outputs_of"]
+
+
+class Given(NamedTuple):
+    """The result of a call, and the outputs.
+
+    Attributes:
+        result: What the call hands back.
+        outputs: In the order of their index.
+        is_open: Their number is what the caller says.
+        keys: Of the parts of each value, one an output; empty: a value is for one output.
+        parts: What a value consists of, for callers who ask for the parts.
+    """
+
+    result: Result
+    outputs: tuple[StreamSpec, ...] = ()
+    is_open: bool = False
+    keys: tuple[str, ...] = ()
+    parts: tuple[StreamSpec, ...] = ()
+
+
+def outputs_of(facts: Facts, style: Style, *, sends: bool) -> Given:
+    """Say what a function gives (R-039).
+
+    Args:
+        facts: Of the function.
+        style: As it was decided.
+        sends: It takes its context, so it may send to outputs that it does not return (E-126); the names in its code
+            say whether it does where that would be in doubt.
+
+    Raises:
+        SpecError: The decorator names more outputs than there are, or fewer.
+    """
+    returned, named = facts.returned, facts.options.outputs
+    sends = sends and named is not None
+    if sends and returned.result is Result.NOTHING:
+        assert named is not None
+        if style is Style.STREAMING or len(named) > 1 or "outputs" in facts.names:
+            return Given(Result.NOTHING, tuple(StreamSpec(name) for name in named))
+    result, outputs, is_open = returned.result, returned.outputs, returned.open
+    if style is Style.REQUEST_REPLY:
+        # R-042: None is a value, so a request/reply function always has its output.
+        tagged = is_open and result is Result.VALUE
+        result, outputs, is_open = Result.VALUE, outputs or (StreamSpec("out"),), tagged
+    elif (facts.is_generator or facts.is_async_generator) and result is Result.UNKNOWN:
+        result, outputs, is_open = Result.STREAM, (StreamSpec("out"),), "Output" in facts.names
+    if named is None:
+        parts = returned.parts if returned.holds_arrays else ()
+        return Given(result, () if is_open else outputs, is_open, parts=parts)
+    if is_open or result is Result.UNKNOWN:
+        return Given(result, tuple(StreamSpec(name) for name in named))
+    if len(named) == len(outputs):
+        return Given(result, tuple(replace(one, name=name) for one, name in zip(outputs, named, strict=True)))
+    # More names than iterators: the values will say by Output(...) which of the names they are for, or are sent.
+    says = "Output" in facts.names or (sends and "outputs" in facts.names)
+    if result in (Result.STREAM, Result.VALUE) and len(named) > 1:
+        if says:
+            return Given(result, tuple(StreamSpec(name) for name in named))
+        if (several := _named_parts(facts, named)) is not None:
+            return Given(result, several[0], keys=several[1])
+    raise SpecError(wrong_names("outputs", named, facts.name, [one.name for one in outputs]))
+
+
+def _named_parts(facts: Facts, named: Sequence[str]) -> tuple[tuple[StreamSpec, ...], tuple[str, ...]] | None:
+    """The outputs by which the decorator calls the parts of a value, and the keys of these; None if it has no such."""
+    returned = facts.returned
+    if returned.parts:
+        own = [one.name for one in returned.parts]
+        if len(own) != len(named):
+            raise SpecError(wrong_names("outputs", named, facts.name, own))
+        if set(own) == set(named) and own != list(named):
+            raise SpecError(
+                f"@function(outputs={tuple(named)!r}) of '{facts.name}' names what it returns in another order "
+                f"({', '.join(own)}); leave outputs= out, or keep the order"
+            )
+        outputs = tuple(replace(one, name=name) for one, name in zip(returned.parts, named, strict=True))
+        return outputs, tuple(named) if returned.is_unnamed else tuple(own)
+    if returned.each is not None:
+        return tuple(replace(returned.each, name=name) for name in named), tuple(named)
+    return None
