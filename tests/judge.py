@@ -2,13 +2,15 @@
 
 ``GRPC_DRIVER`` says which doors are judged: ``aio``; ``fast``, which is judged twice, since it serves the calls of a
 catalogue with async functions on its loop and those of one without in threads; by default all of them. Each is judged
-in both protocols; an argument ``--protocol`` chooses one.
+in riff and Evergreen. GraphPipe, which does not come through these doors, is judged with both kinds of catalogue, and
+once more as an operator may configure it. An argument ``--protocol`` chooses one.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -38,17 +40,37 @@ _ALLOWING = {
 }
 
 
+_MODELS, _SYNC_MODELS = "functions.conformance_graphpipe", "tests.sync_graphpipe"
+_CALLING = "batches,endings,names,sockets"  # the chapters in which it matters what functions are like
+_LIMIT_BYTES = 8 << 20
+# What the chapter `configured` of GraphPipe judges, as the target is told and as the suite is.
+_CONFIGURED = {
+    "INVOKER_HTTP_ROOT": "graphpipe",
+    "INVOKER_GRAPHPIPE_ERRORS": "200",
+    "INVOKER_GRAPHPIPE_TIMEOUT_S": f"{2 * SLOW:g}",
+    "INVOKER_MAX_INVOCATIONS": "4",
+}
+_TOLD = ("--graphpipe-root", "--graphpipe-errors", "200", "--graphpipe-timeout-s", f"{2 * SLOW:g}")
+_TOLD += ("--max-invocations", "4")
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Give the suite's worst exit code; further arguments are the suite's own."""
     parser = argparse.ArgumentParser(add_help=False)
-    parser.add_argument("--protocol", choices=("riff", "evergreen", "all"), default="all")
+    parser.add_argument("--protocol", choices=("riff", "evergreen", "graphpipe", "all"), default="all")
     chosen, given = parser.parse_known_args(argv)
     wanted = os.environ.get("GRPC_DRIVER") or "all"
     served = _SERVED["fast"] + _SERVED["aio"] if wanted == "all" else _SERVED[wanted]
     served = tuple(each for each in served if chosen.protocol in (each[0], "all"))
     codes = [_judge(*each, given) for each in served]
-    if chosen.protocol != "riff" and not {"--only", "--chapter", "--list"} & set(given):
+    is_whole = not {"--only", "--chapter", "--list"} & set(given)
+    if chosen.protocol in ("evergreen", "all") and is_whole:
         codes.append(_judge_allowing(served[-1][2], given))
+    if chosen.protocol in ("graphpipe", "all"):
+        codes.append(_judge_models(_MODELS, given))
+        if is_whole:
+            codes.append(_judge_models(_SYNC_MODELS, ["--chapter", _CALLING, *given]))
+            codes.append(_judge_models(_MODELS, ["--chapter", "configured", *_TOLD, *given], env=_CONFIGURED))
     return max(codes)
 
 
@@ -65,6 +87,22 @@ def _judge_allowing(driver: str, given: list[str]) -> int:
         chosen = ["--chapter", "configured,references", "--ref-root", root, *given]
         env = {**_ALLOWING, "INVOKER_REF_ROOTS": root}
         return _judge("evergreen", "functions.conformance_evergreen", driver, chosen, env)
+
+
+def _judge_models(entrypoint: str, given: list[str], *, env: Mapping[str, str] | None = None) -> int:
+    """Judge a catalogue of models over HTTP and bare sockets."""
+    print(f"\n== graphpipe: {entrypoint}{', configured' if env else ''}", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        sockets = {"INVOKER_GRAPHPIPE_TCP": "127.0.0.1:0", "INVOKER_GRAPHPIPE_UNIX": f"{folder}/models.sock"}
+        with serving(
+            entrypoint, env={"INVOKER_GRAPHPIPE_BYTES": str(_LIMIT_BYTES), **sockets, **(env or {})}
+        ) as served:
+            tcp = re.search(r"graphpipe=(\S+:\d+)", "".join(served.lines))
+            assert tcp is not None, served.lines
+            command = [sys.executable, "-m", "invoker.conformance", "--protocol", "graphpipe", "--http", served.http]
+            command += ["--graphpipe-tcp", tcp[1], "--graphpipe-unix", sockets["INVOKER_GRAPHPIPE_UNIX"]]
+            command += ["--graphpipe-bytes", str(_LIMIT_BYTES), "--timeout", f"{5 * SLOW:g}", *given]
+            return subprocess.run(command, cwd=ROOT, check=False).returncode
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The conformance suite: judges any invoker that speaks riff or Evergreen, in any language, from outside.
+"""The conformance suite: judges any invoker that speaks riff, Evergreen or GraphPipe, in any language, from outside.
 
 ``python -m invoker.conformance --target HOST:PORT`` calls a small set of named functions that the target serves, and
 reports by requirement id. ``docs/reference/conformance.md`` describes them.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from invoker.conformance import (  # noqa: F401  # importing a chapter registers its scenarios
     evergreen,  # as do its chapters
+    graphpipe,
     scenarios_accept,
     scenarios_codecs,
     scenarios_endings,

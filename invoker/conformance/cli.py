@@ -12,7 +12,7 @@ from invoker.conformance.report import Report
 from invoker.conformance.runner import Outcome, Verdict
 from invoker.conformance.runner import run as run_scenarios
 from invoker.conformance.scenario import PROTOCOLS, SCENARIOS, Scenario
-from invoker.conformance.target import Addresses, Target, Unreachable, parse_addresses
+from invoker.conformance.target import Addresses, ModelFacts, Target, Unreachable, parse_addresses
 
 __all__ = ["add_arguments", "main", "run", "select"]
 
@@ -47,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", metavar="FILE", help="write the report as JSON; - is stdout, instead of the table")
     parser.add_argument("--junit", metavar="FILE", help="write the report as JUnit XML; - is stdout")
     _add_facts(parser)
+    _add_model_facts(parser)
     parser.add_argument("--verbose", "-v", action="store_true", help="tell each scenario on stderr as it ends")
 
 
@@ -70,6 +71,26 @@ def _add_facts(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_model_facts(parser: argparse.ArgumentParser) -> None:
+    """What the GraphPipe chapters have to know; the names are those of our own invoker's options."""
+    models = parser.add_argument_group("GraphPipe, as the target is configured")
+    models.add_argument("--graphpipe-tcp", default="", metavar="HOST:PORT", help="a bare socket of the model mirror")
+    models.add_argument("--graphpipe-unix", default="", metavar="PATH", help="a bare Unix socket of the model mirror")
+    models.add_argument(
+        "--graphpipe-bytes", type=int, default=64 << 20, metavar="N", help="limit of a request (default: 67108864)"
+    )
+    models.add_argument(
+        "--graphpipe-timeout-s", type=_seconds, default=30.0, metavar="S", help="limit of an inference (default: 30)"
+    )
+    models.add_argument(
+        "--graphpipe-errors", choices=("http", "200"), default="http", help="HTTP status of errors (default: http)"
+    )
+    models.add_argument(
+        "--max-invocations", type=int, default=0, metavar="N", help="limit of inferences at once (default: not judged)"
+    )
+    models.add_argument("--graphpipe-root", action="store_true", help="the model mirror is at / of --http, too")
+
+
 def _seconds(text: str) -> float:
     seconds = float(text)
     if not 0 < seconds < float("inf"):
@@ -91,6 +112,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         scenarios = select(only=args.only, chapters=args.chapter, protocol=args.protocol)
         grpc_at, http_at = parse_addresses(args.target), parse_addresses(args.http)
+        parse_addresses([args.graphpipe_tcp] if args.graphpipe_tcp else [])
     except ValueError as error:
         return _unusable(str(error))
     if args.list:
@@ -98,6 +120,8 @@ def run(args: argparse.Namespace) -> int:
         return 0
     if not (grpc_at or http_at):
         return _unusable("name a --target HOST:PORT (gRPC) or an --http HOST:PORT to judge")
+    if args.protocol == "graphpipe" and not http_at:
+        return _unusable("name an --http HOST:PORT to judge")
     try:
         outcomes = asyncio.run(_run(args, grpc_at, http_at, scenarios))
     except Unreachable as error:
@@ -147,7 +171,23 @@ def _list(scenarios: Sequence[Scenario]) -> None:
 async def _run(
     args: argparse.Namespace, grpc_at: Addresses, http_at: Addresses, scenarios: Sequence[Scenario]
 ) -> list[Outcome]:
-    target = Target(grpc_at, http_at, timeout_s=args.timeout, message_bytes=args.max_message, ref_root=args.ref_root)
+    models = ModelFacts(
+        args.graphpipe_tcp,
+        args.graphpipe_unix,
+        args.graphpipe_bytes,
+        args.graphpipe_timeout_s,
+        args.max_invocations,
+        is_plain_status=args.graphpipe_errors == "200",
+        is_root=args.graphpipe_root,
+    )
+    target = Target(
+        grpc_at,
+        http_at,
+        timeout_s=args.timeout,
+        message_bytes=args.max_message,
+        ref_root=args.ref_root,
+        models=models,
+    )
     try:
         return await run_scenarios(target, scenarios, each=_tell if args.verbose else None)
     finally:

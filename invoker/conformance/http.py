@@ -110,8 +110,16 @@ class Connection:
         self._door = door
         self._sent = ""
 
-    async def send(self, method: str, path: str, headers: Iterable[tuple[str, str]], body: bytes | list[bytes]) -> None:
-        """Send a request; a body given as a list goes out in chunks."""
+    async def send(
+        self,
+        method: str,
+        path: str,
+        headers: Iterable[tuple[str, str]],
+        body: bytes | list[bytes],
+        *,
+        said: str = "",
+    ) -> None:
+        """Send a request; a body given as a list goes out in chunks. ``said`` is what a report tells of it."""
         given = tuple(headers)
         if isinstance(body, list):
             framing = ("Transfer-Encoding", "chunked")
@@ -119,29 +127,61 @@ class Connection:
         else:
             framing = ("Content-Length", str(len(body)))
             content = body
-        said = ", ".join(f"{name}: {value}" for name, value in given)
-        self._sent = f"{method} {path} [{said}] {preview(b''.join(body) if isinstance(body, list) else body)}"
-        self._writer.write(self._door.head(method, path, (*given, framing)).encode("utf-8"))
+        fields = ", ".join(f"{name}: {value}" for name, value in given)
+        shown = preview(b"".join(body) if isinstance(body, list) else body)
+        head = self._door.head(method, path, (*given, framing)).encode("utf-8")
+        await self.send_bytes(
+            head + content if len(content) < _CHUNK else head, said or f"{method} {path} [{fields}] {shown}"
+        )
+        if len(content) >= _CHUNK:
+            await self.send_bytes(content)
+
+    async def send_bytes(self, content: bytes, said: str = "") -> None:
+        """Send bytes as they are, a head of its own or more of a body; ``said`` is what a report tells of them."""
+        self._sent = said or self._sent
         with suppress(ConnectionError, TimeoutError):  # the answer may come before the body was read to its end
             for at in range(0, len(content), _CHUNK):
                 self._writer.write(content[at : at + _CHUNK])
                 await asyncio.wait_for(self._writer.drain(), self._door.timeout_s)
 
-    async def answer(self) -> Answer:
-        """Read the response."""
+    async def answer(self, *, is_bodiless: bool = False) -> Answer:
+        """Read the response; that to a HEAD is without body."""
         try:
-            return await asyncio.wait_for(self._read(), self._door.timeout_s)
+            return await asyncio.wait_for(self._read(is_bodiless=is_bodiless), self._door.timeout_s)
         except TimeoutError:
             raise Failure(f"no answer within {self._door.timeout_s:g} s", "an answer", self._sent) from None
         except (asyncio.IncompleteReadError, ConnectionError, ValueError) as error:
             raise Failure(f"a broken answer: {type(error).__name__}: {error}", "an answer", self._sent) from None
 
-    async def _read(self) -> Answer:
+    async def interim(self) -> int:
+        """Read the head of an interim response, such as 100, or of another one; its status."""
+        try:
+            return (await asyncio.wait_for(self._read_head(), self._door.timeout_s))[0]
+        except TimeoutError:
+            raise Failure(f"no answer within {self._door.timeout_s:g} s", "an answer", self._sent) from None
+        except (asyncio.IncompleteReadError, ConnectionError, ValueError) as error:
+            raise Failure(f"a broken answer: {type(error).__name__}: {error}", "an answer", self._sent) from None
+
+    async def ends(self) -> None:
+        """The target closes the connection without another word."""
+        try:
+            async with asyncio.timeout(self._door.timeout_s):
+                if more := await self._reader.read(64):
+                    raise Failure(f"{preview(more)}", "the end of the connection", self._sent)
+        except TimeoutError:
+            met = f"a connection that is open for {self._door.timeout_s:g} s"
+            raise Failure(met, "the end of the connection", self._sent) from None
+        except ConnectionError:
+            return
+
+    async def _read(self, *, is_bodiless: bool = False) -> Answer:
         status, headers = await self._read_head()
         while 100 <= status < 200:
             status, headers = await self._read_head()
         fields = {name.lower(): value for name, value in headers}
-        if fields.get("transfer-encoding", "").lower() == "chunked":
+        if is_bodiless:
+            body = b""
+        elif fields.get("transfer-encoding", "").lower() == "chunked":
             body = await self._read_chunks()
         elif "content-length" in fields:
             body = await self._reader.readexactly(int(fields["content-length"]))

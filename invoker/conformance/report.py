@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from xml.etree import ElementTree as ET
 
 from invoker.conformance.evergreen.requirements import REQUIREMENTS as EVERGREEN
+from invoker.conformance.graphpipe.requirements import REQUIREMENTS as GRAPHPIPE
 from invoker.conformance.requirements import REQUIREMENTS as RIFF
 from invoker.conformance.requirements import Requirement
 from invoker.conformance.runner import Outcome, Verdict
@@ -16,8 +17,8 @@ from invoker.conformance.runner import Outcome, Verdict
 __all__ = ["Report", "Row"]
 
 _UNNAMED = "no scenario"
-_BY_PROTOCOL = {"riff": RIFF, "evergreen": EVERGREEN}
-_ALL = RIFF | EVERGREEN
+_BY_PROTOCOL = {"riff": RIFF, "evergreen": EVERGREEN, "graphpipe": GRAPHPIPE}
+_ALL = RIFF | EVERGREEN | GRAPHPIPE
 
 
 @dataclass(frozen=True, slots=True)

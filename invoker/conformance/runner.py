@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import grpc
 
 from invoker.conformance.evergreen.stage import Stage
+from invoker.conformance.graphpipe.asker import Asker
 from invoker.conformance.probe import Probe
 from invoker.conformance.scenario import Failure, NotProvided, Scenario
 from invoker.conformance.target import Target
@@ -18,8 +19,8 @@ from invoker.conformance.target import Target
 __all__ = ["Outcome", "Verdict", "run"]
 
 _SCENARIO_S = 180.0
-_PROBES: dict[str, type[Probe]] = {"riff": Probe, "evergreen": Stage}
-_NOUNS = {"riff": "function", "evergreen": "action"}
+_PROBES: dict[str, type[Probe]] = {"riff": Probe, "evergreen": Stage, "graphpipe": Asker}
+_NOUNS = {"riff": "function", "evergreen": "action", "graphpipe": "model"}
 
 
 class Verdict(enum.Enum):

@@ -1,8 +1,8 @@
 """Scenarios and their registry: what is sent, what is expected, which requirements it judges.
 
-A scenario is an async function that takes a `Probe` (in an Evergreen chapter a `Stage`) and raises `Failure` when the
-target behaves otherwise, or `NotProvided` when the target does not offer what is judged. Its docstring says what is
-expected; the report prints it.
+A scenario is an async function that takes a `Probe` (of Evergreen a `Stage`, of GraphPipe an `Asker`) and raises
+`Failure` when the target behaves otherwise, or `NotProvided` when the target does not offer what is judged. Its
+docstring says what is expected; the report prints it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 __all__ = ["PROTOCOLS", "SCENARIOS", "Failure", "NotProvided", "Scenario", "scenario"]
 
-PROTOCOLS = ("riff", "evergreen")
+PROTOCOLS = ("riff", "evergreen", "graphpipe")
 
 
 class Failure(Exception):
@@ -48,8 +48,8 @@ class Scenario:
         name: Unique.
         protocol: One of `PROTOCOLS`.
         chapter: Of the catalogue, the name of its module without ``scenarios_``.
-        requirements: ``R-`` or ``E-`` ids that it judges.
-        numbers: ``RT-`` or ``ET-`` ids of the catalogue's scenarios that it carries out.
+        requirements: ``R-``, ``E-`` or ``G-`` ids that it judges.
+        numbers: ``RT-``, ``ET-`` or ``GT-`` ids of the catalogue's scenarios that it carries out.
         functions: Named functions that the target must provide, the one under test first.
         over_http: Whether it speaks HTTP, else gRPC.
         expects: First line of the docstring.
@@ -80,7 +80,7 @@ def scenario(*ids: str, function: str | tuple[str, ...] = ()) -> Callable[[Body]
     """Register an async function as a scenario.
 
     Args:
-        ids: ``R-`` or ``E-`` ids that it judges and ``RT-`` or ``ET-`` ids that it carries out.
+        ids: ``R-``, ``E-`` or ``G-`` ids that it judges and ``RT-``, ``ET-`` or ``GT-`` ids that it carries out.
         function: Named functions it needs; the first one is called when no other is named.
     """
 
@@ -91,10 +91,10 @@ def scenario(*ids: str, function: str | tuple[str, ...] = ()) -> Callable[[Body]
         package, _, chapter = body.__module__.rpartition("scenarios_")
         SCENARIOS[name] = Scenario(
             name=name,
-            protocol="evergreen" if ".evergreen." in package else "riff",
+            protocol=next((each for each in PROTOCOLS if f".{each}." in package), PROTOCOLS[0]),
             chapter=chapter.partition("_")[0],
-            requirements=tuple(id_ for id_ in ids if id_.startswith(("R-", "E-"))),
-            numbers=tuple(id_ for id_ in ids if id_.startswith(("RT-", "ET-"))),
+            requirements=tuple(id_ for id_ in ids if id_.startswith(("R-", "E-", "G-"))),
+            numbers=tuple(id_ for id_ in ids if id_.startswith(("RT-", "ET-", "GT-"))),
             functions=(function,) if isinstance(function, str) else function,
             over_http=chapter.startswith("http"),
             expects=(body.__doc__ or "").strip().splitlines()[0],

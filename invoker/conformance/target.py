@@ -15,7 +15,7 @@ import grpc.aio
 from invoker.conformance import frames
 from invoker.conformance.wire import end_sending, send
 
-__all__ = ["Address", "Addresses", "Target", "Unreachable", "parse_addresses"]
+__all__ = ["Address", "Addresses", "ModelFacts", "Target", "Unreachable", "parse_addresses"]
 
 _OPTIONS = (
     ("grpc.max_receive_message_length", -1),
@@ -92,6 +92,29 @@ def parse_addresses(texts: Sequence[str]) -> Addresses:
     return Addresses(by_function, default)
 
 
+@dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """What the GraphPipe chapters have to know of the target.
+
+    Attributes:
+        tcp: ``HOST:PORT`` of a bare socket; empty: there is none.
+        unix: Path of a bare socket; empty: there is none.
+        limit_bytes: Its limit of a request.
+        timeout_s: Its limit of an inference.
+        most: Its limit of inferences at once; 0: none is told.
+        is_plain_status: Errors have the HTTP status 200.
+        is_root: The model ``mirror`` is at / of a shared address, too.
+    """
+
+    tcp: str = ""
+    unix: str = ""
+    limit_bytes: int = 64 << 20
+    timeout_s: float = 30.0
+    most: int = 0
+    is_plain_status: bool = False
+    is_root: bool = False
+
+
 class Target:
     """The invoker under judgement.
 
@@ -101,16 +124,29 @@ class Target:
         timeout_s: Limit of each single wait.
         message_bytes: The target's limit of an inbound message.
         ref_root: A directory here that the target may read references from; empty: none.
+        models: What GraphPipe's chapters have to know.
+
+    Attributes:
+        served_models: Which models it serves and which it does not, as far as somebody asked.
     """
 
     def __init__(
-        self, grpc_at: Addresses, http_at: Addresses, *, timeout_s: float, message_bytes: int, ref_root: str = ""
+        self,
+        grpc_at: Addresses,
+        http_at: Addresses,
+        *,
+        timeout_s: float,
+        message_bytes: int,
+        ref_root: str = "",
+        models: ModelFacts = ModelFacts(),  # frozen
     ) -> None:
         self.grpc_at = grpc_at
         self.http_at = http_at
         self.timeout_s = timeout_s
         self.message_bytes = message_bytes
         self.ref_root = ref_root
+        self.models = models
+        self.served_models: dict[str, bool] = {}
         self._channels: dict[Address, grpc.aio.Channel] = {}
         self._provided: dict[tuple[str, str], bool] = {}
 

@@ -1,0 +1,206 @@
+"""Builds FlatBuffers of any kind, right and wrong ones: the suite trusts no writer but this one.
+
+A buffer is described by `Table`, `Vector` and `References`; `assemble` lays it out from front to back, each node once,
+behind everything that refers to it. What is named twice is shared. A `Built` knows where everything lies, so that a
+scenario can break just one thing.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+__all__ = ["Built", "Field", "Number", "References", "Table", "Vector", "assemble", "text"]
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number in a table.
+
+    Attributes:
+        form: Of `struct`, one letter.
+        value: The number.
+    """
+
+    form: str
+    value: int
+
+
+@dataclass(eq=False, slots=True)
+class Table:
+    """A table: its fields by slot."""
+
+    fields: Mapping[int, Field]
+
+
+@dataclass(eq=False, slots=True)
+class Vector:
+    """Elements in one piece.
+
+    Attributes:
+        raw: Of all elements.
+        item_bytes: Of one.
+        count: That is told; None: as many as there are.
+        tail: Bytes behind, as the zero of a string.
+    """
+
+    raw: bytes
+    item_bytes: int = 1
+    count: int | None = None
+    tail: bytes = b""
+
+
+@dataclass(eq=False, slots=True)
+class References:
+    """A vector of references; the same target may stand in it several times."""
+
+    targets: Sequence[Node]
+
+
+Node: TypeAlias = Table | Vector | References
+Field: TypeAlias = Number | Node
+
+
+def text(value: str | bytes) -> Vector:
+    """A string, with the zero behind it."""
+    return Vector(value.encode() if isinstance(value, str) else value, tail=b"\0")
+
+
+@dataclass(slots=True)
+class Built:
+    """A buffer, and where its parts lie.
+
+    Attributes:
+        data: To be changed at will.
+        places: Of each table, and of the count of each vector.
+        vtables: Of each table.
+        pending: Where references lie to what has no place yet.
+    """
+
+    data: bytearray = field(default_factory=lambda: bytearray(4))
+    places: dict[Node, int] = field(default_factory=dict)
+    vtables: dict[Table, int] = field(default_factory=dict)
+    pending: dict[Node, list[int]] = field(default_factory=dict)
+
+    def entry(self, table: Table, slot: int) -> int:
+        """Where the vtable says where a field lies."""
+        return self.vtables[table] + 4 + 2 * slot
+
+    def at(self, table: Table, slot: int) -> int:
+        """Where a field lies."""
+        (offset,) = struct.unpack_from("<H", self.data, self.entry(table, slot))
+        return self.places[table] + int(offset)
+
+    def patch(self, position: int, form: str, value: int) -> Built:
+        """Write another number over whatever is there; itself, for more."""
+        struct.pack_into(f"<{form}", self.data, position, value)
+        return self
+
+    def point(self, position: int, target: int) -> Built:
+        """Let the reference at a position lead elsewhere; backwards it wraps, as it does in C."""
+        return self.patch(position, "I", (target - position) % 2**32)
+
+    def __bytes__(self) -> bytes:
+        return bytes(self.data)
+
+
+def assemble(root: Table, *, is_odd: bool = False, has_late_vtables: bool = False) -> Built:
+    """Lay a buffer out.
+
+    Args:
+        root: Its root table.
+        is_odd: Everything lies at odd positions, instead of aligned ones.
+        has_late_vtables: Each vtable stands behind its table, instead of before.
+    """
+    built = Built()
+    built.pending[root] = [0]
+    for node in _ordered(root):
+        if isinstance(node, Table):
+            _place_table(built, node, is_odd=is_odd, has_late_vtable=has_late_vtables)
+        elif isinstance(node, References):
+            _pad(built, 4, 0, is_odd=is_odd)
+            _arrive(built, node)
+            built.data += struct.pack("<I", len(node.targets))
+            for target in node.targets:
+                _refer(built, target)
+        else:
+            _pad(built, max(4, node.item_bytes), 4, is_odd=is_odd)
+            _arrive(built, node)
+            count = len(node.raw) // node.item_bytes if node.count is None else node.count
+            built.data += struct.pack("<I", count) + node.raw + node.tail
+    if not is_odd:
+        _pad(built, 8, 0, is_odd=False)
+    return built
+
+
+def _ordered(root: Table) -> Iterable[Node]:
+    """Every node behind all that refer to it."""
+    done: dict[Node, None] = {}
+
+    def visit(node: Node) -> None:
+        if node in done:
+            return
+        for target in reversed(_targets(node)):
+            visit(target)
+        done[node] = None
+
+    visit(root)
+    return reversed(list(done))
+
+
+def _targets(node: Node) -> list[Node]:
+    if isinstance(node, References):
+        return list(dict.fromkeys(node.targets))
+    return [each for each in node.fields.values() if not isinstance(each, Number)] if isinstance(node, Table) else []
+
+
+def _place_table(built: Built, node: Table, *, is_odd: bool, has_late_vtable: bool) -> None:
+    sized = [
+        (struct.calcsize(each.form) if isinstance(each, Number) else 4, slot) for slot, each in node.fields.items()
+    ]
+    offsets, size = {}, 4
+    for width, slot in sorted(sized, reverse=True):
+        offsets[slot], size = size, size + width
+    entries = [offsets.get(slot, 0) for slot in range(max(offsets, default=-1) + 1)]
+    vtable = struct.pack(f"<{2 + len(entries)}H", 4 + 2 * len(entries), size, *entries)
+    _pad(
+        built, 8 if any(width == 8 for width, _ in sized) else 4, 4 + len(vtable) * (not has_late_vtable), is_odd=is_odd
+    )
+    if not has_late_vtable:
+        built.vtables[node] = len(built.data)
+        built.data += vtable
+    _arrive(built, node)
+    position = len(built.data)
+    built.data += bytes(size)
+    for slot, each in node.fields.items():
+        if isinstance(each, Number):
+            struct.pack_into(f"<{each.form}", built.data, position + offsets[slot], each.value)
+        else:
+            built.pending.setdefault(each, []).append(position + offsets[slot])
+    if has_late_vtable:
+        built.data += bytes(-len(built.data) % 2)
+        built.vtables[node] = len(built.data)
+        built.data += vtable
+    struct.pack_into("<i", built.data, position, position - built.vtables[node])
+
+
+def _pad(built: Built, align: int, ahead: int, *, is_odd: bool) -> None:
+    """Go on until what lies ``ahead`` bytes from here is aligned, or is at an odd position."""
+    if is_odd:
+        built.data += bytes((len(built.data) + ahead + 1) % 2)
+    else:
+        built.data += bytes(-(len(built.data) + ahead) % align)
+
+
+def _arrive(built: Built, node: Node) -> None:
+    """A node lies here: fill in the references to it."""
+    built.places[node] = here = len(built.data)
+    for position in built.pending.pop(node, ()):
+        struct.pack_into("<I", built.data, position, here - position)
+
+
+def _refer(built: Built, target: Node) -> None:
+    built.pending.setdefault(target, []).append(len(built.data))
+    built.data += bytes(4)
