@@ -1,13 +1,15 @@
-"""What hypercorn's HTTP/1.1 does not leave to the application: when a client is told to go on (`Expect: 100-continue`).
+"""What hypercorn's HTTP/1.1 does not leave to the application: when a client is told to go on, and reason phrases.
 
 hypercorn 0.18 answers 100 before the application has seen the request, so that a client sends all of a body that is
 then refused for its head: too long, of no use, for nobody. Here 100 is sent when the body is first asked for (G-005).
-Drop this module when a release does so.
+It sends no reason phrases, and there are clients of GraphPipe that show nothing else of an error. Drop this module when
+a release does both.
 """
 
 from __future__ import annotations
 
 import asyncio
+from http import HTTPStatus
 from typing import Any, Final
 
 import h11
@@ -17,6 +19,8 @@ from hypercorn.protocol.h11 import H11Protocol
 from hypercorn.protocol.http_stream import HTTPStream
 
 __all__ = ["PatientServer", "Waiting", "waiting"]
+
+_PHRASES: Final = {int(status): status.phrase.encode() for status in HTTPStatus}
 
 _IMPATIENT_S: Final = 1.0
 """A client that was refused instead of told to go on may have begun all the same, if it begins within this."""
@@ -84,11 +88,16 @@ def waiting(receive: Any, send: Any) -> Waiting | None:
 
 
 class _Connection(h11.Connection):
-    """One that does not say that its client waits, which would make hypercorn answer."""
+    """One that does not tell hypercorn that its client waits, for it would answer; gives statuses their phrases."""
 
     @property
     def they_are_waiting_for_100_continue(self) -> bool:
         return False
+
+    def send_with_data_passthrough(self, event: h11.Event) -> list[bytes] | None:
+        if isinstance(event, h11.Response) and not event.reason:
+            object.__setattr__(event, "reason", _PHRASES.get(event.status_code, b""))  # a frozen event that is ours
+        return super().send_with_data_passthrough(event)
 
 
 def _waits(protocol: H11Protocol) -> bool:

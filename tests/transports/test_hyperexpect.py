@@ -133,3 +133,20 @@ async def test_G005_the_same_behind_tls(tmp_path: Path) -> None:
             writer.write(f"POST / HTTP/1.1\r\n{EXPECT}Content-Length: {size}\r\n\r\n".encode())
             assert (await reader.readuntil(b"\r\n\r\n")).startswith(expected)
             writer.transport.abort()
+
+
+@pytest.mark.parametrize(
+    ("head", "line"),
+    [
+        ("POST /graphpipe HTTP/1.1", b"HTTP/1.1 400 Bad Request"),
+        ("GET /graphpipe HTTP/1.1", b"HTTP/1.1 200 OK"),
+        ("POST /graphpipe HTTP/1.1\r\nContent-Length: 1001", b"HTTP/1.1 413 "),
+    ],
+)
+async def test_statuses_have_their_phrase(head: str, line: bytes) -> None:
+    """The GraphPipe client in Python shows its users nothing else of an error."""
+    async with serving_models(echo, limit_bytes=1000) as served, served.wire() as wire:
+        await wire.send(f"{head}\r\nHost: x\r\n\r\n")
+        met = await wire.reader.readline()
+        assert met.startswith(line)
+        assert len(met.split(b" ", 2)[2].strip()) > 1
