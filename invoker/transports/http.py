@@ -20,7 +20,7 @@ from hypercorn.config import Config
 
 from invoker.drive.driver import Driver
 from invoker.transports.asgi import Application, FrontOf, HttpApp, HttpSettings, IsReady, Metrics
-from invoker.transports.hyperexpect import PatientServer, waiting
+from invoker.transports.hyperhttp import PatientServer, waiting
 from invoker.transports.sockets import BACKLOG, Purpose, UnixSocket, address_of, bind_tcp
 from invoker.transports.tls import TlsFiles
 

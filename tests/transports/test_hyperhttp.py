@@ -1,4 +1,4 @@
-"""`invoker.transports.hyperexpect`: clients that wait for the word before they send a body."""
+"""`invoker.transports.hyperhttp`: clients that wait for the word before they send a body."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ async def test_G005_bodies_in_chunks_are_waited_for_likewise() -> None:
 )
 async def test_G005_who_is_refused_is_not_told_to_go_on(head: tuple[str, ...], status: int) -> None:
     """The refusal is all that comes; the connection ends, also for a client that waits for that."""
-    with patch("invoker.transports.hyperexpect._IMPATIENT_S", 0.01):
+    with patch("invoker.transports.hyperhttp._IMPATIENT_S", 0.01):
         async with serving_models(echo, limit_bytes=1000) as served, served.wire() as wire:
             assert (await refused(wire, *head))[0] == status
 
