@@ -169,7 +169,10 @@ class _Connection:
                 if isinstance(message, GraphPipeError):
                     await self.refuse(message)
                     break
-                await self._write(await self._watched(self._answer(message)))
+                answering = self._answer(message)
+                message = None  # this frame waits for the next one, maybe for hours, and would keep it so long
+                await self._write(await self._watched(answering))
+                del answering
                 self._begun -= 1
         finally:
             self._reading.cancel()
@@ -241,6 +244,7 @@ class _Connection:
             if isinstance(message, GraphPipeError):
                 return message
             await self._ahead.put(message)
+            del message  # the next one may be long in coming
         return None
 
     async def _message(self, begin: bytes) -> bytearray | GraphPipeError:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import socket
 import struct
+import weakref
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,6 +19,7 @@ from numpy.typing import NDArray
 
 from invoker.errors import StartupError
 from invoker.tensors import Code
+from invoker.transports import framed as module
 from invoker.transports.framed import FramedDoor
 from invoker.transports.inferences import Inferences
 from tests.protocols.graphpipe.asking import METADATA_REQUEST, ask, code_of, values
@@ -157,6 +160,37 @@ async def test_more_connections_than_there_may_be_are_refused(path: Path | None)
         await until(lambda: place.count == 1)
         third, ask_third = await place.connect()
         assert values(await exchanged(third, ask_third, REQUEST)) == [[[2.0, 4.0]]]
+
+
+class Body(bytearray):
+    """A message that can be watched."""
+
+
+async def test_G103_an_idle_connection_keeps_nothing_of_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor of its response, which is a view on it here: clients may be idle for hours."""
+    seen: list[weakref.ref[Body]] = []
+
+    def made() -> Body:
+        body = Body()
+        seen.append(weakref.ref(body))
+        return body
+
+    def echo(x: NDArray[Any]) -> NDArray[Any]:
+        return x
+
+    monkeypatch.setattr(module, "bytearray", made, raising=False)
+    gc.collect()
+    gc.disable()
+    try:
+        async with opened(None, echo) as place:
+            reader, writer = await place.connect()
+            for _ in range(2):
+                await exchanged(reader, writer, ask(np.zeros(300_000, "f4")))
+            assert len(seen) >= 4
+            await until(lambda: all(one() is None for one in seen))
+            assert place.count == 1
+    finally:
+        gc.enable()
 
 
 async def test_idle_peers_of_tcp_are_asked_whether_they_live() -> None:
