@@ -292,13 +292,16 @@ class _Connection:
     async def _send(self, data: bytes | memoryview) -> None:
         """Write; what is written before has to be taken within the limit."""
         self._writer.write(data)
+        await self._taken()
+
+    async def _taken(self) -> None:
         async with asyncio.timeout(self._inferences.settings.write_s):
             await self._writer.drain()
 
     async def _close(self) -> None:
         """Close once everything is taken."""
         self._writer.transport.set_write_buffer_limits(0)
-        await self._send(b"")
+        await self._taken()
         self._writer.close()
         async with asyncio.timeout(_CLOSE_S):
             await self._writer.wait_closed()

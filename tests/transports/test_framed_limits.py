@@ -155,11 +155,22 @@ async def test_more_connections_than_there_may_be_are_refused(path: Path | None)
             assert code_of(await read_one(reader)) is Code.OVERLOADED
             assert await reader.read() == b""
             writer.close()
+            await until(lambda: place.count == 2)
         assert values(await exchanged(first, ask_first, REQUEST)) == [[[2.0, 4.0]]]
         ask_first.transport.abort()
         await until(lambda: place.count == 1)
         third, ask_third = await place.connect()
         assert values(await exchanged(third, ask_third, REQUEST)) == [[[2.0, 4.0]]]
+
+
+async def test_G017_a_refused_connection_ends_in_peace(path: Path | None) -> None:
+    """Also when its client closes as soon as it has been told."""
+    async with opened(path) as place:
+        reader, writer = await place.connect()
+        writer.write(bytes(4))
+        assert code_of(await read_one(reader)) is Code.MALFORMED
+        writer.close()
+        await until(lambda: place.count == 0)
 
 
 class Body(bytearray):
