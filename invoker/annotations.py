@@ -181,6 +181,10 @@ def render(annotation: Any) -> str:
     if isinstance(annotation, type) and not typing.get_args(annotation):
         return annotation.__qualname__
     origin, args = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin not in _UNIONS and is_array(annotation):
+        from invoker.tensors import array_spelled  # numpy is there already
+
+        return array_spelled(annotation)
     if origin in _UNIONS:
         return " | ".join(render(arg) for arg in args)
     if origin is not None and args and origin is not typing.Literal and isinstance(origin, type):

@@ -1,8 +1,8 @@
 """``python -m invoker inspect mymod:fn``: says how a function was understood, without starting it.
 
-Shown are its inputs and outputs with their types and media types, its style, its hooks, what it is as an action, and
-warnings. Where it was not understood, the one sentence that serving would end with goes to stderr and the exit code is
-not 0.
+Shown are its inputs and outputs with their types and media types, its style, its hooks, what it is as an action and, if
+it takes arrays, as a model of tensors, and warnings. Where it was not understood, the one sentence that serving would
+end with goes to stderr and the exit code is not 0.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ import traceback
 from typing import Any
 
 from invoker.annotations import render
+from invoker.codecs import wants_arrays
 from invoker.errors import StartupError
 from invoker.prepare import Prepared, prepare
 from invoker.protocols.evergreen.listing import describe as describe_action
-from invoker.shape import HOOK_TIMEOUT_S, FunctionSpec, StreamSpec, Take
+from invoker.shape import HOOK_TIMEOUT_S, WANTED, FunctionSpec, StreamSpec, Take
 from invoker.signature import name_of
 
 __all__ = ["add_arguments", "describe_function", "run"]
@@ -43,6 +44,7 @@ def run(args: argparse.Namespace) -> int:
     """
     try:
         functions = prepare(args.entrypoint, allow_pickle=args.allow_pickle)
+        described = [describe_function(one) for one in functions]
     except StartupError as error:
         if args.debug:
             traceback.print_exception(error)
@@ -51,7 +53,6 @@ def run(args: argparse.Namespace) -> int:
         print(f"invoker: {error.detail}", file=sys.stderr)
         return error.exit_code
     if args.json:
-        described = [describe_function(one) for one in functions]
         print(json.dumps({"entrypoint": args.entrypoint, "functions": described, "error": None}, indent=2))
     else:
         print("\n\n".join(_text(one) for one in functions))
@@ -84,7 +85,28 @@ def describe_function(prepared: Prepared) -> dict[str, Any]:
             "context_manager": prepared.function.hooks.is_context_manager,
         },
         "action": describe_action(spec.name, spec),
+        "model": _model(spec),
         "warnings": [str(finding) for finding in prepared.warnings],
+    }
+
+
+def _model(spec: FunctionSpec) -> dict[str, Any] | None:
+    """What GraphPipe clients are told of a function with arrays, and how it is fed; None for others."""
+    if not wants_arrays(spec.types):
+        return None
+    from invoker.protocols.graphpipe.model import Model
+    from invoker.tensors import listing
+
+    told = listing(Model(spec, has_arrays=True).metadata)
+    return {
+        "name": told["Name"],
+        "version": told["Version"],
+        "inputs": told["Inputs"],
+        "outputs": told["Outputs"],
+        "rows": spec.rows,
+        "batch_max": spec.batch_max,
+        "batch_wait_ms": spec.batch_wait_ms,
+        "casting": spec.casting,
     }
 
 
@@ -118,6 +140,7 @@ def _text(prepared: Prepared) -> str:
     rows += _by_name(spec)
     rows += _rows("output", spec.outputs, none="none: it is a sink", is_open=spec.open_outputs)
     rows.append(("action", _action(spec)))
+    rows += _as_model(spec)
     if spec.concurrency > 1:
         rows.append(("concurrency", f"{spec.concurrency} calls of an invocation may overlap; results keep their order"))
     rows += _hooks(prepared)
@@ -161,6 +184,30 @@ def _action(spec: FunctionSpec) -> str:
     takes += ["..."] if spec.open_inputs or spec.open_names else []
     gives = [f"{one['name']}: {one['type']}" for one in action["outputs"]] + (["..."] if spec.open_outputs else [])
     return f"{action['name']}({', '.join(takes)}) -> {', '.join(gives) or 'nothing'}"
+
+
+def _as_model(spec: FunctionSpec) -> list[tuple[str, str]]:
+    """What GraphPipe clients may send and get, a line a tensor, and how the function is fed."""
+    model = _model(spec)
+    if model is None:
+        return []
+    traits = [
+        f"version {model['version']}" if model["version"] else "",
+        "fed row by row" if spec.rows else "",
+        f"up to {spec.batch_max} rows of requests are joined, {spec.batch_wait_ms:g} ms" if spec.batch_max > 1 else "",
+        "other types of the same kind are cast" if spec.casting != "no" else "nothing is cast",
+        "is given the names of wanted outputs" if any(slot.index == WANTED for slot in spec.call.slots) else "",
+    ]
+    rows = [("model", "; ".join(one for one in traits if one))]
+    for way in ("inputs", "outputs"):
+        rows += [(f"  {way[:-1]}", _tensor(one)) for one in model[way]]
+    return rows
+
+
+def _tensor(told: dict[str, Any]) -> str:
+    kind = told["TypeName"] if told["Type"] else "any type"
+    shape = f" {told['Shape']}" if told["Shape"] else ""
+    return f"{told['Name']}: {kind}{shape}" + (f"  {told['Description']}" if told["Description"] else "")
 
 
 def _row(stream: StreamSpec) -> str:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Generator, Iterator
+import typing
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Generator, Iterator, Sequence
 from typing import Annotated, Any, Literal, NamedTuple, Optional, TypeVar
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from invoker.annotations import read_annotation, read_return, render
+from invoker.annotations import is_array, read_annotation, read_parameter, read_return, render
 from invoker.context import Context
 from invoker.message import Headers, Message, Output
-from invoker.spec import IGNORED, Result, Take
+from invoker.spec import IGNORED, WANTED, Result, Take
 
 T = TypeVar("T")
 N = TypeVar("N", bound=int)
@@ -116,3 +117,55 @@ def test_G068_what_stands_beside_an_array_is_kept() -> None:
     assert read_annotation(Iterator[array]).type == array  # type: ignore[valid-type]
     assert read_return(array).outputs[0].type == array
     assert read_annotation(Annotated[int, ("batch", 3)]).type is int
+
+
+def parameter(annotation: Any, name: str = "output_names") -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=annotation)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "kind"),
+    [
+        (tuple[str, ...], tuple),
+        (list[str], list),
+        (Sequence[str], tuple),
+        (typing.Sequence[str], tuple),
+        (list[str] | None, list),
+        (typing.Union[None, tuple[str, ...]], tuple),  # noqa: UP007 - as older code has it
+    ],
+)
+def test_G060_the_names_of_wanted_outputs_are_no_input(annotation: Any, kind: type) -> None:
+    """A tuple, or a list if that is annotated."""
+    slot = read_parameter(parameter(annotation)).slot
+    assert slot is not None
+    assert (slot.index, slot.kind) == (WANTED, kind)
+
+
+@pytest.mark.parametrize("annotation", [list[int], str, tuple[str], Any, list[str] | int, inspect.Parameter.empty])
+def test_G060_other_parameters_of_that_name_are_inputs(annotation: Any) -> None:
+    """So are those of another name, and those that the author calls inputs."""
+    assert read_parameter(parameter(annotation)).slot is None
+    assert read_parameter(parameter(list[str], "names")).slot is None
+    assert read_parameter(parameter(list[str]), ("output_names",)).slot is None
+
+
+def test_arrays_are_written_in_short() -> None:
+    """Their shapes are the model's to say."""
+    shaped = Annotated[NDArray[np.float32], ("n", 3)]
+    assert [render(one) for one in (shaped, NDArray[np.str_], np.ndarray, shaped | None, list[NDArray[np.int8]])] == [
+        "NDArray[float32]",
+        "NDArray[str_]",
+        "ndarray",
+        "NDArray[float32] | None",
+        "list[NDArray[int8]]",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("annotation", "is_one"),
+    [(np.ndarray, True), (NDArray[np.int8], True), (Annotated[NDArray[np.int8], (1,)], True),
+     (NDArray[np.int8] | None, True), (int, False), (list[NDArray[np.int8]], False), (Any, False)],
+)  # fmt: skip
+def test_arrays_are_known_from_others(annotation: Any, is_one: bool) -> None:
+    """Alone, with a shape, and in a union."""
+    assert is_array(annotation) is is_one

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from invoker.declared import Tensor
 from invoker.errors import SpecError
-from invoker.function import function, options_of
+from invoker.function import Options, function, options_of
 from invoker.spec import Style, Take
 
 
@@ -60,3 +61,31 @@ def test_what_takes_no_attributes_is_refused() -> None:
     """The fix is a wrapper."""
     with pytest.raises(SpecError, match="cannot be decorated with @function; wrap it"):
         function(len)
+
+
+def test_G061_G087_casting_and_version_are_said() -> None:
+    """Nothing is cast by default."""
+    options = options_of(function(casting="same_kind", version="1.2")(lambda x: x))
+    assert options is not None
+    assert (options.casting, options.version) == ("same_kind", "1.2")
+    assert (Options().casting, Options().version) == ("no", "")
+    for said, text in (
+        ({"casting": "unsafe"}, "casting='unsafe'.*it can be 'no', 'same_kind'"),
+        ({"casting": None}, "casting=None"),
+        ({"version": 1.2}, "must be text, such as '1.2'"),
+    ):
+        with pytest.raises(SpecError, match=text):
+            function(**said)  # type: ignore[call-overload]  # what is wrong with it is the test
+
+
+def test_G068_mappings_name_streams_and_tensors() -> None:
+    """The names are as good as a tuple of them."""
+    tensor = Tensor("int8", [3])
+    options = options_of(function(inputs={"x": tensor}, outputs={"y": tensor, "z": tensor})(lambda x: x))
+    assert options is not None
+    assert (options.inputs, options.outputs) == (("x",), ("y", "z"))
+    assert (options.input_tensors, options.output_tensors) == ({"x": tensor}, {"y": tensor, "z": tensor})
+    with pytest.raises(SpecError, match=r"maps 'x' to a str; write Tensor\('float32', \[-1, 3\]\)"):
+        function(inputs={"x": "float32"})  # type: ignore[dict-item]  # what is wrong with it is the test
+    with pytest.raises(SpecError, match="has no option 'input_tensors'"):
+        function(input_tensors={})  # type: ignore[call-overload]  # as above

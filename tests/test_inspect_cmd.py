@@ -190,3 +190,69 @@ def test_R117_a_traceback_is_shown_only_with_debug(inspect: Inspect, sample: Pat
     assert (code, err.count("\n")) == (1, 1)
     assert "raised ValueError: boom at inspected.py:2" in err
     assert "Traceback" in inspect("inspected:fn", "--debug")[2]
+
+
+MODELS = """
+from typing import Annotated, NamedTuple
+import numpy as np
+from numpy.typing import NDArray
+from invoker import Tensor, function
+
+__version__ = "3"
+Rows = Annotated[NDArray[np.float32], ("n", 4), "flowers"]
+
+class Found(NamedTuple):
+    scores: Rows
+    best: NDArray[np.int64]
+
+@function(casting="same_kind", version="1.2", batch_max=8, batch_wait_ms=2.5)
+def find(x: Rows, output_names: list[str]) -> Found: ...
+
+@function(rows=True, inputs={"x": Tensor()})
+def double(x): return x
+
+@function
+def wrong(x: Annotated[NDArray[np.float32], (-3,)]) -> int: ...
+
+@function
+def plain(x: int) -> int: ...
+"""
+
+
+@pytest.mark.usefixtures("sample")
+def test_G087_a_function_of_arrays_is_shown_as_a_model(inspect: Inspect) -> None:
+    """With types, shapes, names, and how it is fed."""
+    Path("modelled.py").write_text(MODELS)
+    code, out, _ = inspect("modelled:find")
+    assert code == 0
+    assert out.partition("  model  ")[2].splitlines() == [
+        f"   version 1.2; up to 8 rows of requests are joined, 2.5 ms; {TRAITS}",
+        "    input   x: Float32 [-1, 4]  flowers [n, 4]",
+        "    output  scores: Float32 [-1, 4]  flowers [n, 4]",
+        "    output  best: Int64",
+    ]
+    assert "input 0   x: NDArray[float32]  [any codec]" in out
+    assert "version 3; fed row by row; nothing is cast\n    input   x: any type" in inspect("modelled:double")[1]
+    assert "model" not in inspect("modelled:plain")[1].replace("modelled", "")
+
+
+@pytest.mark.usefixtures("sample")
+def test_G087_json_says_what_the_model_is(inspect: Inspect) -> None:
+    """As a GET of the model does, and how it is fed; null for others."""
+    Path("modelled.py").write_text(MODELS)
+    (find,) = json.loads(inspect("modelled:find", "--json")[1])["functions"]
+    model = find["model"]
+    assert [one["TypeName"] for one in (*model["inputs"], *model["outputs"])] == ["Float32", "Float32", "Int64"]
+    assert (model["version"], model["batch_max"], model["batch_wait_ms"]) == ("1.2", 8, 2.5)
+    assert (model["rows"], model["casting"]) == (False, "same_kind")
+    (plain,) = json.loads(inspect("modelled:plain", "--json")[1])["functions"]
+    assert plain["model"] is None
+
+
+@pytest.mark.usefixtures("sample")
+def test_a_shape_that_is_none_is_said_in_one_sentence(inspect: Inspect) -> None:
+    """As serving would end with."""
+    Path("modelled.py").write_text(MODELS)
+    code, out, err = inspect("modelled:wrong")
+    assert (code, out) == (1, "")
+    assert err.startswith("invoker: input 'x' of 'wrong' declares a size -3")

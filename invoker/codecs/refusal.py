@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from typing import Any
 
 from invoker.errors import DecodeError, EncodeError, InvocationError, StopInvocation, describe
@@ -65,6 +66,11 @@ def spell(type_: Any) -> str:
     """An annotation as its author would write it."""
     if isinstance(type_, type) and not getattr(type_, "__args__", None):
         return type_.__qualname__.rpartition("<locals>.")[2]
+    if "numpy" in sys.modules:
+        from invoker.tensors import array_spelled
+
+        if text := array_spelled(type_):
+            return text
     text = str(type_).replace("typing.", "")
     return re.sub(r"[\w.]*<locals>\.|\b(?:[a-z_]\w*\.)+(?=[A-Z])", "", text)
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import math
 import shlex
 import typing
 from collections.abc import Mapping
 from typing import Any
 
-from invoker.codecs.typed import BYTES_LIKE, is_any, is_structured, members
+from invoker.annotations import is_array
+from invoker.codecs.typed import BYTES_LIKE, is_any, is_structured, leaves, members
 from invoker.shape import IGNORED, FunctionSpec
 
 __all__ = ["announce", "sample_arguments"]
@@ -16,6 +19,8 @@ __all__ = ["announce", "sample_arguments"]
 log = logging.getLogger(__name__)
 
 _ARRAYS = (list, tuple, set, frozenset)
+_TEXTS = ("NDArray[object_]", "NDArray[str_]", "NDArray[bytes_]")
+_MOST_ELEMENTS = 12
 
 
 def announce(line: str) -> None:
@@ -26,7 +31,7 @@ def announce(line: str) -> None:
 def sample_arguments(spec: FunctionSpec) -> str:
     """Arguments of ``invoker call`` with a value for each input, as a shell takes them (R-005)."""
     samples = [_sample(one.type) for one in spec.inputs]
-    is_json = any(text in ("[]", "{}") for text in samples)
+    is_json = any(text[0] in "[{" for text in samples)
     words = ["--json"] if is_json else [] if samples else ["--no-input"]
     for index, text in enumerate(samples):
         value = '"hello"' if is_json and text == "hello" else text
@@ -38,6 +43,8 @@ def sample_arguments(spec: FunctionSpec) -> str:
 
 def _sample(type_: Any) -> str:
     """A value of this type, as text or JSON; of a class with fields only the braces."""
+    if is_array(type_):
+        return _array(type_)
     kinds = [one if isinstance(one, type) else typing.get_origin(one) for one in members(type_)]
     classes = [one for one in kinds if isinstance(one, type)]
     if type_ is IGNORED or is_any(type_) or not classes:
@@ -54,3 +61,18 @@ def _sample(type_: Any) -> str:
         if issubclass(one, _ARRAYS):
             return "[]"
     return "hello"
+
+
+def _array(type_: Any) -> str:
+    """A small array as nested lists: one element where any size is taken; without any where it would be long."""
+    from invoker.tensors import array_spelled, numeric, shape_of
+
+    one = next((one for one in leaves(type_) if array_spelled(one)), type_)
+    declared = shape_of(one, "")
+    sizes = [max(size, 1) if size else 0 for size in numeric(declared)] if declared is not None else [1]
+    value: Any = "hello" if array_spelled(one) in _TEXTS else 0
+    if math.prod(sizes) > _MOST_ELEMENTS:
+        sizes = [0]
+    for size in reversed(sizes):
+        value = [value] * size
+    return json.dumps(value)

@@ -21,7 +21,7 @@ from invoker.tensors.messages import (
 from invoker.tensors.shapes import ANY_SIZE, Declared, described, misfit, numeric, shape_of, written
 from invoker.tensors.tables import read_tensor
 from invoker.tensors.types import ITEM_BYTES, MAX_RANK, Tensor, TensorType, count_of, spelled
-from invoker.tensors.wanted import ArrayType, Casting, array_type
+from invoker.tensors.wanted import ArrayType, Casting, array_spelled, array_type
 from invoker.tensors.writer import (
     METADATA_REQUEST,
     write_error_response,
@@ -54,6 +54,7 @@ __all__ = [
     "Tensor",
     "TensorType",
     "Written",
+    "array_spelled",
     "array_type",
     "count_of",
     "described",

@@ -186,7 +186,10 @@ def fitted(array: Array, wanted: ArrayType) -> Array:
     if wanted.casts and type_of(have) in castable_types(scalar):
         return _cast(array, np.dtype(scalar))
     name = getattr(scalar, "__name__", str(scalar))
-    raise GraphPipeError(Code.TYPE_MISMATCH, f"it is {spelled(type_of(have)) if type_of(have) else have}, not {name}")
+    detail = f"it is {spelled(type_of(have)) if type_of(have) else have}, not {name}"
+    if type_of(have) in castable_types(scalar):
+        detail = f"{detail}; nothing is cast, unless the function has @function(casting='same_kind')"
+    raise GraphPipeError(Code.TYPE_MISMATCH, detail)
 
 
 def _cast(array: Array, dtype: np.dtype[Any]) -> Array:

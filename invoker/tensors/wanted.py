@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["ArrayType", "Casting", "array_type"]
+__all__ = ["ArrayType", "Casting", "array_spelled", "array_type"]
 
 
 class Casting(enum.Enum):
@@ -47,3 +47,11 @@ def array_type(annotation: Any) -> ArrayType | None:
     scalar = scalars[0][0] if scalars and scalars[0] else None
     is_said = isinstance(scalar, type) and scalar not in (Any, object, numpy.generic)
     return ArrayType(scalar if is_said else None, casts)
+
+
+def array_spelled(annotation: Any) -> str:
+    """``NDArray[float32]``, whatever shape stands beside it; empty for anything else."""
+    wanted = array_type(annotation)
+    if wanted is None:
+        return ""
+    return "ndarray" if wanted.scalar is None else f"NDArray[{wanted.scalar.__name__}]"

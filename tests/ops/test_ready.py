@@ -7,9 +7,11 @@ import json
 import logging
 import shlex
 from collections.abc import Iterator
-from typing import Any, NamedTuple, TypedDict
+from typing import Annotated, Any, NamedTuple, TypedDict
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from invoker.cli import main
 from invoker.ops.logs import set_up
@@ -113,3 +115,25 @@ def test_R005_R016_the_call_of_the_ready_line_succeeds(entrypoint: str, capfd: p
         assert capfd.readouterr().out
     finally:
         assert server.close() == 0
+
+
+@pytest.mark.parametrize(
+    ("type_", "arguments"),
+    [
+        (NDArray[np.float32], "[0]"),
+        (Annotated[NDArray[np.float32], ("n", None, 2)], "[[[0, 0]]]"),
+        (Annotated[NDArray[np.float32], ()], "0"),
+        (Annotated[NDArray[np.float32], (28, 28)], "[]"),
+        (Annotated[NDArray[np.float32], (0, 2)], "[]"),
+        (Annotated[NDArray[np.str_], (2,)], '["hello", "hello"]'),
+        (np.ndarray, "[0]"),
+    ],
+)
+def test_R005_arrays_are_lists_of_their_shape(type_: Any, arguments: str) -> None:
+    """A small one, where any size is taken."""
+
+    def fn(x: Any) -> Any:
+        return x
+
+    fn.__annotations__["x"] = type_
+    assert shlex.split(sample_arguments(prepare_function(fn).function.spec))[-1] == arguments

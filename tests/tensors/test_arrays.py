@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import struct
 import tracemalloc
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from numpy.typing import NDArray
 
+from invoker.declared import Tensor as Declaration
 from invoker.tensors import ArrayType, Code, GraphPipeError, Tensor, TensorType, read_tensor, write_tensor
 from invoker.tensors import arrays as module
-from invoker.tensors.arrays import DTYPES, fitted, from_plain, is_takeable, to_array, to_tensor, type_of
+from invoker.tensors.arrays import (
+    DTYPES,
+    annotation_of,
+    castable_types,
+    fitted,
+    from_plain,
+    is_takeable,
+    to_array,
+    to_tensor,
+    type_of,
+)
 from tests.tensors.samples import ARRAYS, LIMIT, NUMERIC, numbers, strings
 
 
@@ -250,3 +262,72 @@ def test_each_public_name_is_used() -> None:
     """The module is not gathered by its package, so its list is checked here."""
     assert [one for one in module.__all__ if not hasattr(module, one)] == []
     assert struct.calcsize("<d") == DTYPES[TensorType.FLOAT64].itemsize
+
+
+@pytest.mark.parametrize(
+    ("scalar", "types"),
+    [
+        (np.float32, {"UINT8", "INT8", "UINT16", "INT16", "UINT32", "INT32", "UINT64", "INT64", "FLOAT16", "FLOAT64"}),
+        (np.int16, {"UINT8", "INT8", "UINT16", "UINT32", "INT32", "UINT64", "INT64"}),
+        (np.uint8, {"UINT16", "UINT32", "UINT64"}),
+        (np.bool_, set()), (bool, set()), (np.str_, set()), (np.object_, set()), (np.floating, set()),
+    ],
+)  # fmt: skip
+def test_G061_what_numpy_casts_within_its_kind(scalar: type, types: set[str]) -> None:
+    """Never text, truth, or to one of several."""
+    assert {one.name for one in castable_types(scalar)} == types
+
+
+@pytest.mark.parametrize(
+    ("have", "wanted", "found"),
+    [
+        (np.float64([1.5, np.nan, -np.inf]), np.float32, [1.5, np.nan, -np.inf]),
+        (np.float64([0.1]), np.float16, [np.float16(0.1)]),
+        (np.int64([-128, 127]), np.int8, [-128, 127]),
+        (np.uint8([0, 127]), np.int8, [0, 127]),
+        (np.int64([2**53 + 1]), np.float64, [2.0**53]),
+        (np.zeros((0, 2)), np.float16, []),
+        (np.zeros((0, 2), "u4"), np.uint8, []),
+    ],
+)
+def test_G061_values_of_the_same_kind_are_cast(have: Any, wanted: type, found: list[Any]) -> None:
+    """They are rounded, never changed otherwise."""
+    cast = fitted(have, ArrayType(wanted, casts=True))
+    assert (cast.dtype, cast.shape, cast.flags.writeable) == (np.dtype(wanted), have.shape, False)
+    assert np.array_equal(cast.reshape(-1), np.array(found, wanted), equal_nan=cast.dtype.kind == "f")
+
+
+@pytest.mark.parametrize(
+    ("have", "wanted", "text"),
+    [
+        (np.int64([1, 128]), np.int8, "128 cannot be int8, whose values are -128 to 127"),
+        (np.uint8([200]), np.int8, "200 cannot be int8"),
+        (np.uint64([2**64 - 1]), np.int64, "cannot be int64"),
+        (np.float64([0, -1e39]), np.float32, "a value of float64 is beyond what float32 has"),
+        (np.int32([70_000]), np.float16, "a value of int32 is beyond what float16 has"),
+        (np.float32([1]), np.int8, "it is Float32, not int8$"),
+        (np.int8([1]), np.uint8, "it is Int8, not uint8$"),
+        (np.array([b"1"], object), np.float32, "it is String, not float32$"),
+    ],
+)
+def test_G061_what_does_not_fit_is_E8(have: Any, wanted: type, text: str) -> None:
+    """Nothing wraps, and nothing becomes infinite."""
+    with pytest.raises(GraphPipeError, match=text) as caught:
+        fitted(have, ArrayType(wanted, casts=True))
+    assert caught.value.code is Code.TYPE_MISMATCH
+
+
+def test_G061_the_refusal_says_how_to_opt_in() -> None:
+    """Where it would help."""
+    with pytest.raises(
+        GraphPipeError, match=r"not float32; nothing is cast, unless .* @function\(casting='same_kind'\)$"
+    ):
+        fitted(np.zeros(1), ArrayType(np.float32))
+
+
+def test_G068_declarations_as_annotations() -> None:
+    """With what is said beside the type."""
+    assert annotation_of(Declaration()) is np.ndarray
+    assert annotation_of(Declaration("int8")) == NDArray[np.int8]
+    assert annotation_of(Declaration("int8", [])) == Annotated[NDArray[np.int8], ()]
+    assert annotation_of(Declaration("any", ["n"], "words")) == Annotated[np.ndarray, ("n",), "words"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from invoker.errors import Status
-from invoker.tensors import MAX_MESSAGE_BYTES, Code, GraphPipeError, http_status
+from invoker.tensors import MAX_ERRORS, MAX_MESSAGE_BYTES, Code, GraphPipeError, http_status
 
 STATUSES = {
     400: (*range(1, 13), 17),
@@ -44,3 +44,16 @@ def test_G083_a_message_is_short_and_valid(sign: str) -> None:
     assert MAX_MESSAGE_BYTES - 4 < size <= MAX_MESSAGE_BYTES
     assert message.startswith("GraphPipe: Bad Shape: ")
     assert GraphPipeError(Code.SHAPE, "it").message == "GraphPipe: Bad Shape: it"
+
+
+def test_G084_further_errors_are_few_and_bare() -> None:
+    """However many inputs are wrong."""
+    many = [GraphPipeError(Code.SHAPE, str(index)) for index in range(100)]
+    error = GraphPipeError(Code.TYPE_MISMATCH, "first", further=many)
+    assert [one.detail for one in error.further] == [str(index) for index in range(MAX_ERRORS - 1)]
+    try:
+        raise error
+    except GraphPipeError as caught:
+        bare = caught.bare
+    assert (bare.code, bare.detail, bare.__traceback__) == (error.code, error.detail, None)
+    assert [one.detail for one in bare.further] == [one.detail for one in error.further]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from invoker.tensors import ArrayType, array_type
+from invoker.tensors import ArrayType, Casting, array_spelled, array_type
 
 
 @pytest.mark.parametrize(
@@ -44,3 +44,18 @@ def test_numpy_is_not_imported() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30)
     assert done.stdout.strip() == "False"
+
+
+def test_G061_casting_stands_beside_the_array() -> None:
+    """And is seen wherever it stands."""
+    said = Annotated[NDArray[np.int8], (1,), Casting.SAME_KIND]
+    assert array_type(said) == ArrayType(np.int8, casts=True)
+    assert array_type(Annotated[said, "words"]) == ArrayType(np.int8, casts=True)
+    assert array_type(Annotated[NDArray[np.int8], (1,)]) == ArrayType(np.int8)
+
+
+def test_arrays_are_spelled_in_short() -> None:
+    """Others are not."""
+    assert array_spelled(Annotated[NDArray[np.int8], (1,)]) == "NDArray[int8]"
+    assert array_spelled(np.ndarray) == "ndarray"
+    assert array_spelled(list[NDArray[np.int8]]) == ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from invoker.annotations import is_array, render
 from invoker.spec import FunctionSpec, StreamSpec, Take
 
 __all__ = ["describe", "type_name"]
@@ -20,6 +21,8 @@ def type_name(stream: StreamSpec) -> str:
         return "text/plain"
     if kind in (bytes, bytearray, memoryview):
         return "application/octet-stream"
+    if is_array(kind):
+        return render(kind)
     return kind.__name__ if isinstance(kind, type) else str(kind).replace("typing.", "")
 
 

@@ -13,7 +13,7 @@ import msgspec
 
 from invoker.protocols.graphpipe.model import Model, Port
 from invoker.protocols.graphpipe.plain import JSON, MSGPACK, listed_bytes
-from invoker.tensors import Code, GraphPipeError, InferRequest, Tensor, misfit, spelled
+from invoker.tensors import ITEM_BYTES, Code, GraphPipeError, InferRequest, Tensor, count_of, misfit, spelled
 
 __all__ = ["Given", "admit", "fitting", "given_inputs", "wanted_outputs"]
 
@@ -27,6 +27,12 @@ class Given(msgspec.Struct, frozen=True):
 
     port: Port
     tensor: Tensor
+
+    @property
+    def cast_bytes(self) -> int:
+        """What its numbers take once they have become the declared type (G-061); 0 if they are of it."""
+        port, tensor = self.port, self.tensor
+        return count_of(tensor.shape) * ITEM_BYTES[port.type] if tensor.type in port.castable else 0
 
 
 def given_inputs(model: Model, request: InferRequest, known: dict[str, int]) -> tuple[Given, ...]:

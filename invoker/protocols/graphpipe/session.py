@@ -37,16 +37,14 @@ from invoker.protocols.graphpipe.errors import translated
 from invoker.protocols.graphpipe.model import Model, Port
 from invoker.protocols.graphpipe.plain import message_as
 from invoker.protocols.graphpipe.rows import count_rows, row
+from invoker.protocols.graphpipe.telling import tell_asked, tell_given
 from invoker.tensors import (
-    ITEM_BYTES,
     LIMIT_BYTES,
     Code,
     GraphPipeError,
     InferRequest,
     MetadataRequest,
-    count_of,
     read_request,
-    spelled,
 )
 
 __all__ = ["GraphPipeSession", "Prepared", "Row", "State", "joint", "prepare", "refused"]
@@ -122,20 +120,21 @@ def prepare(model: Model, buffer: Buffer, *, limit_bytes: int = LIMIT_BYTES, met
         limit_bytes: Larger ones are refused; as much may be fed to the function.
         metadata: Of the conversation, for the function's `Context`.
     """
+    request = None
     try:
         request = read_request(buffer, limit_bytes)
         if isinstance(request, MetadataRequest):
             response = Response((model.metadata_buffer,), len(model.metadata_buffer))
-            return Prepared((Send(response), Close()), about="metadata")
+            return Prepared((Send(response), Close()), about=tell_asked(request))
         return _inference(model, request, limit_bytes, metadata)
     except GraphPipeError as error:
-        return refused(error)
+        return refused(error, about=tell_asked(request))
 
 
-def refused(error: GraphPipeError) -> Prepared:
+def refused(error: GraphPipeError, *, about: str = "nothing") -> Prepared:
     """A request that fails without the function; its traceback, which leads to the buffer, is not kept."""
     bare = error.bare
-    return Prepared((Send(refusal(bare)), Close(bare)))
+    return Prepared((Send(refusal(bare)), Close(bare)), about=about)
 
 
 class GraphPipeSession:
@@ -261,7 +260,7 @@ def _planned(model: Model, plan: Plan, limit_bytes: int, metadata: Headers) -> P
     if rows is None:
         admit(given, limit_bytes)
     messages = [_message(one) for one in given] if rows is None else []
-    total = sum(max(len(one.payload), _cast_bytes(own)) for one, own in zip(messages, given, strict=False))
+    total = sum(max(len(one.payload), own.cast_bytes) for one, own in zip(messages, given, strict=False))
     if total > limit_bytes:  # tensors that share their data count each time
         raise GraphPipeError(Code.TOO_LARGE, f"the inputs have {total} bytes, the limit is {limit_bytes}")
     names = tuple(one.port.own for one in given)
@@ -288,7 +287,7 @@ def _planned(model: Model, plan: Plan, limit_bytes: int, metadata: Headers) -> P
         max(_HELD_PER_LIMIT * limit_bytes, LIMIT_BYTES),
         given if rows is not None or kind is not None else (),
         rows,
-        _about(given),
+        tell_given(given),
         plan.config,
         kind,
     )
@@ -300,14 +299,3 @@ def _message(given: Given) -> Message[bytes]:
         return message_of(tensor)
     where = f"input '{port.name}'"
     return message_as(tensor, port.media_type, where, is_single=port.is_single, is_truth=port.is_truth)
-
-
-def _cast_bytes(given: Given) -> int:
-    """What its numbers take once they have become the declared type (G-061)."""
-    port, tensor = given.port, given.tensor
-    return count_of(tensor.shape) * ITEM_BYTES[port.type] if tensor.type in port.castable else 0
-
-
-def _about(given: Sequence[Given]) -> str:
-    shown = (f"{one.port.name}:{spelled(one.tensor.type)}{list(one.tensor.shape)}" for one in given[:8])
-    return f"infer {' '.join(shown)}" + (" ..." if len(given) > 8 else "")

@@ -167,3 +167,38 @@ def test_G074_an_input_that_takes_no_tensors_is_E8() -> None:
         raise NotImplementedError
 
     assert refused(model_of(pictures), request(b"x")) is Code.TYPE_MISMATCH
+
+
+def several(model: Model, asked: InferRequest) -> list[tuple[Code, str]]:
+    """The errors with which a request is refused."""
+    with pytest.raises(GraphPipeError) as caught:
+        given_inputs(model, asked, {})
+    return [(one.code, one.detail) for one in (caught.value, *caught.value.further)]
+
+
+def test_G084_each_wrong_input_has_an_error() -> None:
+    """In declared order; those that are called wrongly come first."""
+    model = model_of(two)
+    wrong = {"left": np.float32([1]), "right": np.float32([1])}
+    assert [code for code, _ in several(model, request(*wrong.values()))] == [Code.SHAPE, Code.TYPE_MISMATCH]
+    assert [detail[:14] for _, detail in several(model, request())] == ["input 'left' i", "input 'right' "]
+    named = several(model, request(*wrong.values(), 1, input_names=("lefft", "right", "right")))
+    assert [code for code, _ in named] == [Code.UNKNOWN_INPUT, Code.DUPLICATE_NAME, Code.TYPE_MISMATCH]
+    assert all("is not given" not in detail for _, detail in named)
+
+
+def test_G084_a_wrong_input_says_nothing_of_the_sizes_of_others() -> None:
+    """Else one mistake would be two."""
+
+    def agree(a: Annotated[NDArray[np.int64], ("n", 2)], b: Annotated[NDArray[np.int64], ("n",)]) -> int: ...  # type: ignore[empty-body]  # it is not called
+
+    assert len(several(model_of(agree), request(np.zeros((3, 5), "i8"), np.zeros(4, "i8")))) == 1
+
+
+def test_G061_a_refusal_of_what_could_be_cast_says_so() -> None:
+    """To whom it may help."""
+    ((_, detail),) = several(model_of(two), request(np.zeros((1, 2)), np.zeros(1, "i8")))
+    assert detail == (
+        "input 'left' is Float64, and Float32 is declared; "
+        "nothing is cast, unless the function has @function(casting='same_kind')"
+    )
