@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from invoker.inspect_cmd import add_arguments, run
@@ -63,7 +64,7 @@ def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A module with functions of many shapes in the current directory."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    before = set(sys.modules)
+    before = {*sys.modules, np.__name__}  # which cannot be loaded twice
     path = tmp_path / "inspected.py"
     path.write_text(
         SAMPLE.replace(
@@ -191,6 +192,8 @@ def test_R117_a_traceback_is_shown_only_with_debug(inspect: Inspect, sample: Pat
     assert "raised ValueError: boom at inspected.py:2" in err
     assert "Traceback" in inspect("inspected:fn", "--debug")[2]
 
+
+TRAITS = "other types of the same kind are cast; is given the names of wanted outputs"
 
 MODELS = """
 from typing import Annotated, NamedTuple
