@@ -58,6 +58,7 @@ class RawLink:
             is_whole = _send(sock, written)
             reply = Reply(_receive(sock, self._length(sock)))
         except BaseException as error:
+            _disown(sock)
             self.close()
             if isinstance(error, OSError):
                 raise lost(error, f"{self._address} gave no answer") from error
@@ -71,6 +72,7 @@ class RawLink:
         """Cut the connection."""
         self._is_cut = True
         if (sock := self._sock) is not None:
+            _disown(sock)
             with contextlib.suppress(OSError):
                 socket.socket.shutdown(sock, socket.SHUT_RDWR)  # that of TLS changes what another thread is using
 
@@ -105,6 +107,12 @@ def _send(sock: socket.socket, written: Written) -> bool:
     except (BrokenPipeError, ConnectionResetError):
         return False
     return True
+
+
+def _disown(sock: socket.socket) -> None:
+    """Have the server see, once it is closed, that nobody waits: else it only sees that nothing more will be sent."""
+    with contextlib.suppress(OSError):
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
 def _receive(sock: socket.socket, size: int) -> bytearray:

@@ -1,4 +1,4 @@
-"""`invoker.transports.framed`: what a client of a bare socket may take, in time and in number, and how a door ends."""
+"""`invoker.transports.framedline`: what a client of a bare socket may take, and how connections end."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from invoker.client import AsyncGraphPipe, GraphPipeError
 from invoker.errors import StartupError
 from invoker.tensors import Code
-from invoker.transports import framed as module
+from invoker.transports import framedline as module
 from invoker.transports.framed import FramedDoor
 from invoker.transports.inferences import Inferences
 from tests.protocols.graphpipe.asking import METADATA_REQUEST, ask, code_of, values
@@ -233,6 +235,64 @@ async def test_G104_GT59_draining_refuses_new_requests_and_ends_running_ones(pat
         await place.door.stop(5)
         for reader in (running, idle, new):
             assert await reader.read() == b""
+
+
+def reset(writer: asyncio.StreamWriter) -> None:
+    """Leave without a farewell."""
+    sock = writer.get_extra_info("socket")
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    writer.transport.abort()
+
+
+@pytest.mark.parametrize("count", [1, 3, 20])
+async def test_G013_a_client_that_resets_is_gone(count: int, path: Path | None) -> None:
+    """However many requests it has sent on: reading has paused, so that nobody would be told."""
+    held = Held()
+    async with opened(path, held.run) as place:
+        _, writer = await place.connect()
+        writer.write(framed(REQUEST) * count)
+        await until(lambda: held.calls == 1)
+        await until(lambda: next(iter(place.door._connections))._begun == min(count, 3))
+        reset(writer)
+        await held.left.wait()
+        await until(lambda: place.count == 0)
+        assert held.calls == 1
+
+
+async def test_G013_a_client_that_has_sent_its_last_request_still_waits(path: Path | None) -> None:
+    """It is answered; unless it goes all the same."""
+    held = Held()
+    with patch("invoker.transports.framedline._LOOK_S", 0.01):
+        async with opened(path, held.run) as place:
+            reader, writer = await place.connect()
+            _, other = await place.connect()
+            for one in (writer, other):
+                one.write(framed(REQUEST))
+                one.write_eof()
+            await until(lambda: held.calls == 2)
+            reset(other)
+            await held.left.wait()
+            await until(lambda: place.count == 1)
+            held.go.set()
+            assert values(await read_one(reader)) == [[[1.0, 2.0]]]
+            assert await reader.read() == b""
+
+
+@pytest.mark.parametrize("timeout_s", [60.0, 0.05])
+async def test_G013_our_client_is_seen_to_give_up(timeout_s: float, path: Path | None) -> None:
+    """By cancelling, and by waiting no longer."""
+    held = Held()
+    async with opened(path, held.run) as place:
+        url = f"tcp://{place.address}" if path is None else f"unix://{path}"
+        async with AsyncGraphPipe(url, timeout_s=timeout_s) as model:
+            asking = asyncio.ensure_future(model.infer(np.float32([1])))
+            await until(lambda: held.calls == 1)
+            if timeout_s > 1:
+                asking.cancel()
+            await asyncio.wait([asking])
+            await held.left.wait()
+            await until(lambda: place.count == 0)
+            assert asking.cancelled() or isinstance(asking.exception(), GraphPipeError)
 
 
 async def test_what_has_begun_when_a_door_leaves_is_answered(path: Path | None) -> None:

@@ -1,0 +1,218 @@
+"""`FramedLine`: one connection of a bare GraphPipe socket, each of whose messages stands behind its length.
+
+Two more messages are read while one is answered, and no more (G-019). A client that has sent its last one may say so
+and wait. One that is gone loses the inference under way: a reset says so at once, as does the end of a Unix socket; by
+TCP, closing looks like having sent the last one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import select
+import struct
+from collections.abc import Coroutine
+from contextlib import suppress
+from typing import Any, Final
+
+from invoker.protocols.graphpipe.answer import Response
+from invoker.tensors import Code, GraphPipeError
+from invoker.transports.inferences import Inferences
+
+__all__ = ["FramedLine"]
+
+log = logging.getLogger(__name__)
+
+_READ_BYTES: Final = 1 << 18
+_PIECE_BYTES: Final = 1 << 20
+_SMALL_BYTES: Final = 1 << 16
+_PREFIX_BYTES: Final = 4
+_CLOSE_S: Final = 5.0
+_LINGER_S: Final = 1.0
+_LOOK_S: Final = 0.25
+
+
+class FramedLine:
+    """One connection: a task that reads ahead, and whoever runs this, which answers.
+
+    Args:
+        inferences: Answers with its first model.
+        reader: What the client sends.
+        writer: What it is sent.
+        door: For the log.
+    """
+
+    def __init__(
+        self, inferences: Inferences, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, door: str
+    ) -> None:
+        self._inferences = inferences
+        self._reader = reader
+        self._writer = writer
+        self._door = door
+        self._ahead: asyncio.Queue[bytearray | GraphPipeError | None] = asyncio.Queue(1)  # full: reading waits
+        self._reading: asyncio.Task[None] | None = None
+        self._begun = 0  # messages of which a byte is here, and which have not been answered
+        self._is_ending = False
+
+    async def run(self) -> None:
+        """Answer until the client has nothing more to ask.
+
+        Raises:
+            OSError: The connection broke, or the client is too slow.
+        """
+        loop = asyncio.get_running_loop()
+        self._reading = loop.create_task(self._read(), name="read graphpipe")
+        try:
+            while self._begun or not self._is_ending:
+                message = await self._ahead.get()
+                if message is None:
+                    break
+                if isinstance(message, GraphPipeError):
+                    await self.refuse(message)
+                    break
+                answering = self._answer(message)
+                message = None  # this frame waits for the next one, maybe for hours, and would keep it so long
+                await self._write(await self._watched(answering))
+                del answering
+                self._begun -= 1
+        finally:
+            self._reading.cancel()
+            with suppress(asyncio.CancelledError, OSError):
+                await self._reading
+        await self._close()
+
+    async def refuse(self, error: GraphPipeError) -> None:
+        """Say what is wrong; nothing more can be said on this connection then."""
+        await self._write(self._inferences.refuse(error, door=self._door))
+        if self._writer.can_write_eof():
+            self._writer.write_eof()
+        with suppress(TimeoutError):  # closing now would reset the connection, and that could overtake the response
+            async with asyncio.timeout(_LINGER_S):
+                while await self._reader.read(_READ_BYTES):
+                    pass
+
+    def end_when_idle(self) -> None:
+        """End now, or when what has begun is answered."""
+        self._is_ending = True
+        if not self._begun and self._ahead.empty():
+            self._ahead.put_nowait(None)
+
+    def abort(self) -> None:
+        """End now, without ceremony."""
+        self._writer.transport.abort()
+
+    async def _answer(self, message: bytearray) -> Response:
+        inferences = self._inferences
+        return await inferences.infer(inferences.first, message, door=self._door)
+
+    async def _watched(self, answering: Coroutine[Any, Any, Response]) -> Response:
+        """Give up an inference when the client has gone meanwhile (G-013, G-075)."""
+        assert self._reading is not None
+        task = asyncio.get_running_loop().create_task(answering, name="answer graphpipe")
+        try:
+            while not task.done():
+                reading = () if self._reading.done() else (self._reading,)
+                await asyncio.wait((task, *reading), timeout=_LOOK_S, return_when=asyncio.FIRST_COMPLETED)
+                if not task.done() and self._is_gone():
+                    raise ConnectionResetError("the client has gone before it was answered")
+            return task.result()
+        finally:
+            if not task.done():
+                task.cancel()
+                await asyncio.wait((task,))
+
+    def _is_gone(self) -> bool:
+        """Whether nobody is there any more; one that has only sent all it wants to still waits."""
+        assert self._reading is not None
+        if self._writer.transport.is_closing() or (self._reading.done() and self._reading.exception() is not None):
+            return True
+        # While nothing is read, because enough is or there is an end, the loop does not tell.
+        poll = select.poll()
+        poll.register(self._writer.get_extra_info("socket").fileno(), 0)
+        return bool(poll.poll(0))
+
+    async def _read(self) -> None:
+        """Read one message after the other; the last thing is None, or why there cannot be any more."""
+        try:
+            last = await self._read_all()
+        except OSError:  # whoever answers sees that this task failed; whoever waits for a message has to be told
+            if self._ahead.empty():
+                self._ahead.put_nowait(None)
+            raise
+        await self._ahead.put(last)
+
+    async def _read_all(self) -> GraphPipeError | None:
+        """Read until the client ends; gives why there cannot be any more if that is an error."""
+        while begin := await self._reader.read(_PREFIX_BYTES):  # for which it may take its time
+            self._begun += 1
+            try:
+                message = await self._message(begin)
+            except TimeoutError:
+                log.info("a GraphPipe connection was too slow")
+                return None
+            except EOFError:  # G-018: nothing of it is invoked
+                return None
+            if isinstance(message, GraphPipeError):
+                return message
+            await self._ahead.put(message)
+            del message  # the next one may be long in coming
+        return None
+
+    async def _message(self, begin: bytes) -> bytearray | GraphPipeError:
+        """The message that begins like this, or why it is not read (G-017)."""
+        until_s = asyncio.get_running_loop().time() + self._inferences.settings.body_s
+        prefix = begin + await self._exactly(_PREFIX_BYTES - len(begin), until_s)
+        (size,) = struct.unpack("<I", prefix)
+        limit_bytes = self._inferences.limit_bytes
+        if 0 < size <= limit_bytes:
+            return await self._exactly(size, until_s)
+        code = Code.TOO_LARGE if size else Code.MALFORMED
+        return GraphPipeError(code, f"the message is said to have {size} bytes; it may have 1 to {limit_bytes}")
+
+    async def _exactly(self, size: int, until_s: float) -> bytearray:
+        """So many bytes.
+
+        Args:
+            size: How many.
+            until_s: When they have to be there; later by what has come at the slowest speed (G-014).
+
+        Raises:
+            EOFError: The client ends before.
+            TimeoutError: They do not come in time.
+        """
+        got = bytearray()
+        while len(got) < size:
+            async with asyncio.timeout_at(until_s + len(got) / self._inferences.settings.bytes_per_s):
+                part = await self._reader.read(min(size - len(got), _READ_BYTES))
+            if not part:
+                raise EOFError
+            got += part
+        return got
+
+    async def _write(self, response: Response) -> None:
+        prefix = struct.pack("<I", response.size)
+        if response.size <= _SMALL_BYTES:
+            await self._send(b"".join((prefix, *response.pieces)))
+            return
+        self._writer.write(prefix)
+        for piece in response.pieces:
+            view = memoryview(piece)
+            for at in range(0, len(view), _PIECE_BYTES):
+                await self._send(view[at : at + _PIECE_BYTES])
+
+    async def _send(self, data: bytes | memoryview) -> None:
+        """Write; what is written before has to be taken within the limit."""
+        self._writer.write(data)
+        await self._taken()
+
+    async def _taken(self) -> None:
+        async with asyncio.timeout(self._inferences.settings.write_s):
+            await self._writer.drain()
+
+    async def _close(self) -> None:
+        """Close once everything is taken."""
+        self._writer.transport.set_write_buffer_limits(0)
+        await self._taken()
+        self._writer.close()
+        async with asyncio.timeout(_CLOSE_S):
+            await self._writer.wait_closed()
