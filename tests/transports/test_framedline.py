@@ -344,6 +344,6 @@ async def test_G105_G106_each_request_leaves_a_line(path: Path | None, caplog: p
     lines = [record for record in caplog.records if record.getMessage() == door]
     expected = [0, Code.UNKNOWN_OUTPUT, Code.MALFORMED, Code.MALFORMED, Code.OVERLOADED]
     assert [line.code for line in lines] == expected  # type: ignore[attr-defined]
-    assert [getattr(line, "request", "") for line in lines[:2]] == ["infer x:Int64[1]", "nothing"]
+    assert all(line.request.startswith("infer ") and "Int64[1]" in line.request for line in lines[:2])  # type: ignore[attr-defined]
     assert all(line.seconds >= 0 and line.bytes > 0 for line in lines)  # type: ignore[attr-defined]
     assert not any("secret" in str(vars(record)) for record in caplog.records)
