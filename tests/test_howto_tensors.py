@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from invoker import Message
+from invoker.cli import main
 from invoker.tensors import write_tensor
 from invoker.tensors.arrays import to_tensor
 from invoker.testing import Harness
@@ -18,6 +19,16 @@ from invoker.testing import Harness
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "how-to" / "serve-a-tensor-model.md"
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FUNCTIONS = (
+    "def softmax",
+    "def judge",
+    "def lazy",
+    "def classify",
+    "halved = ",
+    "def forgiving",
+    "def joined",
+    "def scaled",
+)
 TENSOR = "application/vnd.graphpipe.tensor"
 
 
@@ -36,7 +47,7 @@ def sent(value: np.ndarray) -> Message[bytes]:
 @pytest.fixture
 def model(tmp_path, monkeypatch):
     """The page's functions, as a module."""
-    (tmp_path / "page_model.py").write_text(blocks("def softmax", "def classify", "def joined", "def scaled"))
+    (tmp_path / "page_model.py").write_text(blocks(*FUNCTIONS))
     monkeypatch.syspath_prepend(tmp_path)
     yield importlib.import_module("page_model")
     del sys.modules["page_model"]
@@ -55,6 +66,32 @@ def test_outputs_are_sent_by_name(model) -> None:
     assert result.error is None
     assert np.allclose(result.values(0)[0].sum(1), 1)
     assert result.values(1)[0].tolist() == [1, 0]
+
+
+def test_several_outputs_are_returned(model) -> None:
+    """A tuple, and a dict of what is wanted."""
+    scores = np.float32([[0, 1], [5, 2]])
+    for fn in (model.judge, model.lazy):
+        result = Harness(fn).invoke([scores], accept=(TENSOR, TENSOR))
+        assert result.error is None
+        assert np.allclose(result.values(0)[0].sum(1), 1)
+        assert result.values(1)[0].tolist() == [1, 0]
+
+
+def test_declarations_and_casting_work(model) -> None:
+    """Without annotations; of another type."""
+    scores = np.float32([[0, 1]])
+    assert Harness(model.halved).run([sent(scores)], accept=TENSOR)[0].tolist() == [[0, 0.5]]
+    (found,) = Harness(model.forgiving).run([sent(np.int64([[0, 1]]))], accept=TENSOR)
+    assert np.allclose(found, model.softmax(scores))
+
+
+def test_inspect_shows_what_the_page_says(model, capsys) -> None:
+    """Line by line."""
+    assert main(["inspect", "page_model:softmax"]) == 0
+    shown = re.search(r"^```\n(  model .*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    assert shown is not None
+    assert capsys.readouterr().out.endswith(shown[1])
 
 
 def test_a_function_without_a_config_goes_on(model) -> None:

@@ -17,7 +17,7 @@ from invoker.client.graphpipe import remote
 from invoker.tensors import Code, TensorType
 from tests.client.graphpipe.peer import nobody
 from tests.serving import Served, serving
-from tests.test_howto_tensors import blocks
+from tests.test_howto_tensors import FUNCTIONS, blocks
 
 SETOSA = np.float32([[5.1, 3.5, 1.4, 0.2]])
 
@@ -91,8 +91,8 @@ def test_bare_sockets_serve_the_same(tmp_path: Path) -> None:
 
 def test_the_page_is_true(tmp_path: Path) -> None:
     """Its first program prints what it should; outputs by name, configs."""
-    marked = "softmax, scaled = function(softmax), function(scaled)\n"
-    code = "\n\n".join((blocks("def softmax", "def classify", "def joined", "def scaled"), marked))
+    marked = "softmax, judge, scaled = function(softmax), function(judge), function(scaled)\n"
+    code = "\n\n".join((blocks(*FUNCTIONS), marked))
     (tmp_path / "model.py").write_text(code)
     with serving("model", env={"PYTHONPATH": str(tmp_path)}) as one:
         url = f"http://{one.http}/graphpipe"
@@ -103,11 +103,14 @@ def test_the_page_is_true(tmp_path: Path) -> None:
         assert len(rows) == 2
         assert ast.literal_eval(shape) == (-1, -1)
         scores = np.float32([[0, 1], [5, 2]])
-        with GraphPipe(f"{url}/classify") as model:
-            assert model.infer(scores, outputs="best").tolist() == [1, 0]
-            both = model.infer(scores, outputs=["chances", "best"])
-            assert list(both) == ["chances", "best"]
-            assert np.allclose(both["chances"].sum(1), 1)
+        for name in ("classify", "judge", "lazy"):
+            with GraphPipe(f"{url}/{name}") as model:
+                assert model.infer(scores, outputs="best").tolist() == [1, 0]
+                both = model.infer(scores, outputs=["chances", "best"])
+                assert list(both) == ["chances", "best"]
+                assert np.allclose(both["chances"].sum(1), 1)
+        with GraphPipe(f"{url}/forgiving") as model:
+            assert np.allclose(model.infer(scores.astype("f8")).sum(1), 1)
         with GraphPipe(f"{url}/joined") as model, ThreadPoolExecutor(8) as threads:
             for found in threads.map(model.infer, [scores[:1], scores[1:], scores] * 4):
                 assert np.allclose(found.sum(1), 1)
