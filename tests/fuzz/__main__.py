@@ -35,7 +35,7 @@ async def main() -> int:
         if way == "riff":
             is_good = await _riff(chance, seconds)
         elif way == "tensors":
-            is_good = tensors.fuzz(chance, seconds)
+            is_good = await tensors.fuzz(chance, seconds)
         else:
             report = await evergreen.fuzz(way, chance, seconds)
             print(report, file=sys.stderr if report.faults else sys.stdout)

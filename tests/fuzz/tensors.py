@@ -1,7 +1,8 @@
-"""Flips bytes of buffers and reads them with everything that reads buffers of others; no server is needed."""
+"""Buffers of models under attack: by all that reads them, without a server, and (`tensors_live`) at doors of one."""
 
 from __future__ import annotations
 
+import asyncio
 import random
 import sys
 import time
@@ -12,8 +13,12 @@ from typing import Any, TypeAlias
 from invoker.codecs import Registry, builtin
 from invoker.errors import DecodeError
 from invoker.message import EMPTY, Message
-from invoker.tensors import GraphPipeError, InferRequest, InferResponse, Tensor
+from invoker.tensors import GraphPipeError, InferRequest, InferResponse, Tensor, read_request
 from invoker.tensors.arrays import to_array
+from tests.fuzz import tensors_live
+from tests.fuzz.tensors_attacks import REQUESTS, changed
+from tests.fuzz.tensors_naive import Bad
+from tests.fuzz.tensors_naive import read_request as read_naively
 from tests.tensors.samples import READERS, fixture
 
 SEEDS = (
@@ -63,22 +68,81 @@ def flip(chance: random.Random, seed: bytes, count: int) -> Report:
     return report
 
 
-def fuzz(chance: random.Random, seconds: float) -> bool:
-    """Flip until the time is over; whether nothing broke."""
+def change(chance: random.Random, seed: bytes, count: int) -> Report:
+    """Read so many requests of which numbers that matter are changed; a naive reader has to read the same (G-021)."""
+    report = Report()
+    for _ in range(count):
+        buffer = changed(chance, seed)
+        report.tried += 1
+        for read in (*READERS, _decode):
+            if (fault := fault_of(read, buffer)) is not None:
+                report.faults.append(f"{fault}: {buffer.hex()}")
+        wanted, found = naively(buffer), plainly(buffer)
+        report.refused += found is None
+        if found != wanted:
+            report.faults.append(f"read as {found}, not as {wanted}: {buffer.hex()}")
+    return report
+
+
+def naively(buffer: bytes) -> Any:
+    """A request as the naive reader reads it; None: it does not."""
+    try:
+        return read_naively(buffer)[0] or "metadata"
+    except Bad:
+        return None
+
+
+def plainly(buffer: bytes) -> Any:
+    """A request as ours reads it, in the same form."""
+    try:
+        found = read_request(buffer)
+    except GraphPipeError:
+        return None
+    if not isinstance(found, InferRequest):
+        return "metadata"
+    return {
+        "config": found.config,
+        "input_names": list(found.input_names),
+        "input_tensors": [_plain(one) for one in found.tensors],
+        "output_names": list(found.output_names),
+    }
+
+
+def _plain(tensor: Tensor) -> dict[str, Any]:
+    is_text = isinstance(tensor.data, list)
+    data = b"" if is_text else bytes(tensor.data)  # type: ignore[arg-type]
+    strings = tensor.data if is_text else []
+    return {"type": int(tensor.type), "shape": list(tensor.shape), "data": data, "string_val": strings}
+
+
+async def fuzz(chance: random.Random, seconds: float) -> bool:
+    """A quarter of the time all that reads buffers, then the doors of a server; whether nothing broke."""
+    is_good = await asyncio.to_thread(_fuzz_readers, chance, seconds / 4)
+    report = await tensors_live.fuzz(chance, seconds * 3 / 4)
+    print(report, file=sys.stderr if report.faults else sys.stdout)
+    return is_good and not report.faults
+
+
+def _fuzz_readers(chance: random.Random, seconds: float) -> bool:
     until = time.monotonic() + seconds
-    total = Report()
-    while time.monotonic() < until and not total.faults:
+    flips, changes = Report(), Report()
+    while time.monotonic() < until and not flips.faults and not changes.faults:
         for name in SEEDS:
-            one = flip(chance, fixture(name), 100)
-            total.tried += one.tried
-            total.refused += one.refused
-            total.faults += one.faults
-    for fault in total.faults[:5]:
+            _add(flips, flip(chance, fixture(name), 10))
+        for name in REQUESTS:
+            _add(changes, change(chance, fixture(name), 20))
+    for fault in (*flips.faults[:5], *changes.faults[:5]):
         print(fault, file=sys.stderr)
-    print(
-        f"tensors: {total.tried} buffers with flipped bytes, {total.refused} refused by all, {len(total.faults)} faults"
-    )
-    return not total.faults
+    faults = len(flips.faults) + len(changes.faults)
+    for total, what in ((flips, "flipped bytes"), (changes, "changed numbers")):
+        print(f"tensors: {total.tried} buffers with {what}, {total.refused} refused by all, {faults} faults")
+    return not faults
+
+
+def _add(total: Report, one: Report) -> None:
+    total.tried += one.tried
+    total.refused += one.refused
+    total.faults += one.faults
 
 
 def fault_of(read: Reader, buffer: bytes, *, within_s: float = 1.0) -> str | None:

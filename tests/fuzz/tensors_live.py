@@ -1,0 +1,306 @@
+"""A server of models under attack at all its doors: it lives, good calls get what is right, and nothing is left."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import re
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from invoker.client.graphpipe import AsyncGraphPipe, GraphPipeError
+from invoker.testing import TestServer
+from tests.fuzz.tensors_answers import Broken
+from tests.fuzz.tensors_attacks import BOMBS, attack
+from tests.fuzz.tensors_doors import HUNG_S, PATHS, Doors, by_http, by_socket
+
+__all__ = ["Report", "fuzz"]
+
+LIMIT_BYTES = 64 << 20
+_ENTRYPOINT = "tests.fuzz.tensors_models"
+_TIMEOUT_S = 2.0
+_ATTACKERS = 4
+_SLOWEST_GOOD_S = 10.0
+_PATIENCE_S = 30.0
+_PEAK_BYTES = 2 * 5 * LIMIT_BYTES
+"""Two requests at a time may be as large as they can be; each is held, and four times as much may be made of it."""
+_KEPT_BYTES = 4 * LIMIT_BYTES
+_SLOW_S = 1.0
+_SLACK = {"threads": 6, "descriptors": 20, "tasks": 3, "bytes": 2**40}
+"""Threads that lead and descriptors stay for a while; what is resident is looked at from outside."""
+_BROKEN = re.compile(
+    r'"level": "error"|inside the invoker|never retrieved|Exception in callback|Task was destroyed|Fatal|never awaited'
+)
+
+
+@dataclass
+class Report:
+    """What happened.
+
+    Attributes:
+        attacks: How they ended.
+        good: Calls that got what was right.
+        large: Attacks of many megabytes, of all.
+        slowest_s: The longest that one of these took.
+        peak_bytes: The most that the server had more than at the beginning.
+        slow: Attacks that took longest: time, buffer, where.
+        faults: What must not be.
+    """
+
+    attacks: Counter[str] = field(default_factory=Counter)
+    good: Counter[str] = field(default_factory=Counter)
+    large: int = 0
+    slowest_s: float = 0.0
+    peak_bytes: int = 0
+    slow: list[tuple[float, bytes, str]] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        lines = [
+            f"tensors, live: {self.attacks.total()} attacks, {self.large} of them large ({_listing(self.attacks)})",
+            f"beside them {self.good.total()} good calls ({_listing(self.good)}), the slowest {self.slowest_s:.2f} s",
+            f"the server had at most {self.peak_bytes >> 20} MiB more than at the beginning",
+        ]
+        return "\n".join([*lines, *self.faults])
+
+
+def _listing(counts: Counter[str]) -> str:
+    return ", ".join(f"{name} {number}" for name, number in counts.most_common())
+
+
+async def fuzz(chance: Random, seconds: float) -> Report:
+    """Attack a server of its own for so long."""
+    report = Report()
+    with tempfile.TemporaryDirectory(prefix="invoker-fuzz-") as folder:
+        unix = str(Path(folder, "models.sock"))
+        flags = ("--graphpipe-tcp", "127.0.0.1:0", "--graphpipe-unix", unix, "--log-format", "json", "--grace-s", "1")
+        server = await asyncio.to_thread(
+            TestServer,
+            _ENTRYPOINT,
+            *flags,
+            "--graphpipe-timeout-s",
+            str(_TIMEOUT_S),
+            "--graphpipe-bytes",
+            str(LIMIT_BYTES),
+        )
+        try:
+            await _attacked(server, _doors(server, unix), chance, seconds, report)
+        except (GraphPipeError, OSError, TimeoutError) as error:
+            report.faults.append(f"the server does not answer: {error!r}\n{server.log()[-3000:]}")
+        finally:
+            log = server.log()
+            code = await asyncio.to_thread(server.close)
+    report.faults += [f"the log says: {line[:1000]}" for line in log.splitlines() if _BROKEN.search(line)][:10]
+    if code:
+        report.faults.append(f"exit code {code}")
+    return report
+
+
+async def _attacked(server: TestServer, doors: Doors, chance: Random, seconds: float, report: Report) -> None:
+    pid = server._process.pid
+    base = "http://{}:{}/graphpipe/".format(*doors.http)
+    before = await _state(base)
+    resident = _kept(pid)
+    until = time.monotonic() + seconds
+    large = asyncio.Lock()
+    seeds = [chance.getrandbits(64) for _ in range(_ATTACKERS)]
+    urls = (base, "tcp://{}:{}".format(*doors.tcp), f"unix://{doors.unix}")
+    await asyncio.gather(
+        *(_be_good(url, Random(chance.getrandbits(64)), until, report) for url in urls),
+        *(_be_bad(doors, Random(seed), until, report, large, may_be_large=seconds > 20) for seed in seeds),
+        _watch(pid, resident, until, report),
+    )
+    await _be_slow(doors, pid, report)
+    await _settle(base, before, pid, resident, report)
+
+
+# Attacks.
+
+
+async def _be_bad(
+    doors: Doors, chance: Random, until: float, report: Report, large: asyncio.Lock, *, may_be_large: bool
+) -> None:
+    while time.monotonic() < until and not report.faults:
+        if may_be_large and chance.random() < 0.003 and not large.locked():
+            async with large:
+                size = chance.choice((60 << 20, LIMIT_BYTES - 100, 20 << 20))
+                name = chance.choice(sorted(BOMBS))
+                buffer = await asyncio.to_thread(BOMBS[name], size)
+                await _one(doors, chance, report, lambda _, whole=buffer: whole)  # type: ignore[misc]
+                report.large += 1
+        else:
+            await asyncio.gather(*(_one(doors, chance, report, attack) for _ in range(chance.choice((1, 1, 4)))))
+
+
+async def _one(doors: Doors, chance: Random, report: Report, make: Callable[[Random], bytes]) -> None:
+    sent: list[bytes] = []
+
+    def noted(own: Random) -> bytes:
+        sent.append(make(own))
+        return sent[-1]
+
+    door = "/graphpipe/" + chance.choice(PATHS) if chance.random() < 0.6 else "socket"
+    began = time.monotonic()
+    try:
+        ended = await (by_socket(doors, chance, noted) if door == "socket" else by_http(doors, chance, noted, door))
+    except TimeoutError:
+        ended = "hung"
+        report.faults.append(f"{door}: no answer and no end within {HUNG_S} s: {_shown(sent)}")
+    except Broken as error:
+        ended = "broken"
+        report.faults.append(f"{door}: {error}: {_shown(sent)}")
+    took = time.monotonic() - began
+    report.attacks[ended] += 1
+    if len(sent) == 1 and took > _SLOW_S / 4 and ended not in ("left", "HTTP 504/15"):
+        report.slow = sorted([*report.slow, (took, sent[0], door)], key=lambda one: -one[0])[:5]
+
+
+def _shown(sent: list[bytes]) -> str:
+    return ", ".join(one[:300].hex() + ("..." if len(one) > 300 else "") for one in sent[:3])
+
+
+async def _be_slow(doors: Doors, pid: int, report: Report) -> None:
+    """Those that took longest again, alone: a second of the server's processor time is what they may take."""
+    for took, buffer, door in report.slow:
+        before, size = _processor_s(pid), len(buffer)
+        reader, writer = await asyncio.open_connection(*(doors.tcp if door == "socket" else doors.http))
+        head = f"POST {door} HTTP/1.1\r\nhost: x\r\ncontent-length: {size}\r\n\r\n".encode()
+        writer.write((size.to_bytes(4, "little") if door == "socket" else head) + buffer)
+        async with asyncio.timeout(HUNG_S):
+            await reader.read(1)
+        used = _processor_s(pid) - before
+        writer.transport.abort()
+        if used > _SLOW_S * (1 + size / LIMIT_BYTES):
+            what = f"{size} bytes at {door}: {_shown([buffer])}"
+            report.faults.append(f"{used:.1f} s of processor time ({took:.1f} s beside others) for {what}")
+
+
+# Good calls.
+
+
+async def _be_good(url: str, chance: Random, until: float, report: Report) -> None:
+    """Ask all models, or where there are no names the first; compare with what numpy says."""
+    kind = url.partition(":")[0]
+    asks = [_echo, _pair, _listed, _words, _rowed, _batched] if kind == "http" else [_echo]
+    async with contextlib.AsyncExitStack() as stack:
+        names = ("echo", "pair", "listed", "words", "rowed", "batched") if kind == "http" else ("",)
+        clients = [await stack.enter_async_context(AsyncGraphPipe(url + name, timeout_s=HUNG_S)) for name in names]
+        while time.monotonic() < until and not report.faults:
+            number = chance.randrange(len(asks))
+            began = time.monotonic()
+            try:
+                wrong = await asks[number](clients[number], np.random.default_rng(chance.getrandbits(32)))
+            except GraphPipeError as error:
+                wrong = repr(error)
+            took = time.monotonic() - began
+            report.slowest_s = max(report.slowest_s, took)
+            if wrong or took > _SLOWEST_GOOD_S:
+                report.faults.append(f"a good call by {kind} of {asks[number].__name__} took {took:.1f} s: {wrong}")
+            report.good[kind] += 1
+            await asyncio.sleep(0.002)
+
+
+async def _echo(model: AsyncGraphPipe, dice: np.random.Generator) -> str:
+    shape = tuple(dice.integers(0, 5, dice.integers(0, 4)))
+    sent = dice.integers(0, 200, shape).astype(dice.choice(["u1", "<i4", ">f4", "f8", "f2"]))
+    found = await model.infer(sent)
+    return "" if found.shape == sent.shape and found.tolist() == sent.tolist() else f"{found}, not {sent}"
+
+
+async def _pair(model: AsyncGraphPipe, dice: np.random.Generator) -> str:
+    a, b = dice.random((dice.integers(0, 9), 3)), dice.integers(0, 99, 4)
+    found = await model.infer({"b": b, "scale": 2.0, "a": a}, outputs=["count", "total"])
+    is_right = found["count"].tolist() == [len(a)] and np.allclose(found["total"], a.sum(axis=1) * 2 + b.sum())
+    return "" if is_right else str(found)
+
+
+async def _listed(model: AsyncGraphPipe, dice: np.random.Generator) -> str:
+    sent = dice.integers(0, 99, (3, 2))
+    found = await model.infer(sent)
+    return "" if found.tolist() == sent.tolist() else str(found)
+
+
+async def _words(model: AsyncGraphPipe, dice: np.random.Generator) -> str:
+    sent = "é" + "x" * int(dice.integers(0, 99))
+    found = await model.infer(sent)
+    return "" if found.tolist() == sent.upper().encode() else str(found)
+
+
+async def _rowed(model: AsyncGraphPipe, dice: np.random.Generator) -> str:
+    sent = dice.random((dice.integers(1, 9), 2))
+    found = await model.infer(sent)
+    return "" if found.tolist() == (sent * 2).tolist() else str(found)
+
+
+async def _batched(model: AsyncGraphPipe, dice: np.random.Generator) -> str:
+    """Several at once, of which some are spoilt: each gets its own."""
+    sent = [dice.random((dice.integers(1, 4), 2)) * dice.choice([1, 1, 1, -1]) for _ in range(6)]
+    several = await asyncio.gather(*map(model.infer, sent), return_exceptions=True)
+    for one, found in zip(sent, several, strict=True):
+        is_right = getattr(found, "code", 0) == 14 if (one < 0).any() else np.array_equal(found, one + 1)
+        if not is_right:
+            return f"{one} gave {found!r}"
+    return ""
+
+
+# The server's own state.
+
+
+async def _state(base: str) -> dict[str, int]:
+    async with AsyncGraphPipe(base + "state", timeout_s=HUNG_S) as model:
+        found: dict[str, int] = json.loads((await model.infer()).item())
+    return found
+
+
+async def _settle(base: str, before: dict[str, int], pid: int, resident: int, report: Report) -> None:
+    """Wait until nothing is left of the attacks."""
+    until = time.monotonic() + _PATIENCE_S
+    while True:
+        now = await _state(base)
+        kept = _kept(pid) - resident
+        faults = [
+            f"{number} {name} are left, before there were {before[name]}"
+            for name, number in now.items()
+            if number > before[name] + _SLACK.get(name, 2)
+        ]
+        if kept > _KEPT_BYTES:
+            faults.append(f"the process keeps {kept >> 20} MiB more than at the beginning")
+        if not faults:
+            return
+        if time.monotonic() > until:
+            report.faults += faults
+            return
+        await asyncio.sleep(0.2)
+
+
+async def _watch(pid: int, resident: int, until: float, report: Report) -> None:
+    while time.monotonic() < until and not report.faults:
+        report.peak_bytes = max(report.peak_bytes, _kept(pid) - resident)
+        if report.peak_bytes > _PEAK_BYTES:
+            report.faults.append(f"the process takes {report.peak_bytes >> 20} MiB more than at the beginning")
+        await asyncio.sleep(0.02)
+
+
+def _kept(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _processor_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _doors(server: TestServer, unix: str) -> Doors:
+    found: Any = re.search(r"graphpipe=(\S+?):(\d+)", server.log())
+    host, _, port = server.http.rpartition(":")
+    return Doors((host, int(port)), (found[1], int(found[2])), unix)
