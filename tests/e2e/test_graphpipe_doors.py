@@ -206,6 +206,10 @@ def test_G104_GT59_a_drain_by_every_door(tmp_path: Path) -> None:
         wait_until(lambda: process.log.count("held\n") == len(running))
         process.send(signal.SIGTERM)
         process.wait_for("stopping: 4 invocations are running")
+        asker = http.client.HTTPConnection(found.urls["http"].removeprefix("http://"), timeout=5 * SLOW)
+        asker.request("GET", "/control/is_ready")
+        assert asker.getresponse().status == 503
+        asker.close()
         for door, model in idle.items():
             with pytest.raises(GraphPipeError) as refused:
                 model.infer(X)
@@ -257,6 +261,31 @@ def test_several_workers_share_the_bare_port_and_the_root(tmp_path: Path) -> Non
             assert f"cannot listen on {tcp} for GraphPipe" in second.log
         process.send(signal.SIGTERM)
         assert process.exit_code() == 0
+
+
+def test_a_reload_loses_no_inference_on_the_bare_port(tmp_path: Path) -> None:
+    """Clients that connect anew are answered throughout, and in the end by new workers; who stays idle is let go."""
+    (tmp_path / "served.py").write_text(MODULE)
+    tcp = nobody()
+    with started("served:pid", "--workers", "2", "--graphpipe-tcp", tcp, cwd=tmp_path) as process:
+        process.ready()
+        host, _, port = tcp.rpartition(":")
+        idle = socket.create_connection((host, int(port)), timeout=10 * SLOW)
+        before = {ask_anew(tcp) for _ in range(20)}
+        process.send(signal.SIGHUP)
+        during = set[int]()
+        while process.log.count("has retired") < 2:
+            during.add(ask_anew(tcp))
+        assert during & before
+        assert not {ask_anew(tcp) for _ in range(20)} & before
+        assert idle.recv(1) == b""
+        idle.close()
+
+
+def ask_anew(tcp: str) -> int:
+    """The id of the worker that answers on a connection of its own."""
+    with GraphPipe(f"tcp://{tcp}") as model:
+        return int(model.infer(X))
 
 
 @pytest.mark.parametrize(
