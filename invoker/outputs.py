@@ -17,7 +17,7 @@ from invoker.errors import SpecError
 from invoker.shape import Result, StreamSpec, Style
 from invoker.signature import Facts
 
-__all__ = ["Given", "outputs_of"]
+__all__ = ["Given", "check_names", "outputs_of"]
 
 
 class Given(NamedTuple):
@@ -78,6 +78,22 @@ def outputs_of(facts: Facts, style: Style, *, sends: bool) -> Given:
         if (several := _named_parts(facts, named)) is not None:
             return Given(result, several[0], keys=several[1])
     raise SpecError(wrong_names("outputs", named, facts.name, [one.name for one in outputs]))
+
+
+def check_names(facts: Facts, given: Given) -> None:
+    """Make sure that a function which asks for the names of wanted outputs has such (G-060).
+
+    Raises:
+        SpecError: Its outputs are only numbered; or the parameter was meant as an input.
+    """
+    returned = facts.returned
+    is_named = returned.result is Result.SEVERAL or (given.parts and not returned.is_unnamed)
+    if facts.options.outputs is None and not given.is_open and not is_named:
+        raise SpecError(
+            f"'{facts.name}' takes 'output_names', but its outputs have no names; name them with "
+            "@function(outputs=(...)), or return a NamedTuple or a TypedDict of arrays; if it is meant as an input, "
+            "write @function(inputs=(..., 'output_names'))"
+        )
 
 
 def _named_parts(facts: Facts, named: Sequence[str]) -> tuple[tuple[StreamSpec, ...], tuple[str, ...]] | None:

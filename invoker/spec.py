@@ -16,7 +16,7 @@ from invoker.binding import parameters as every_parameter
 from invoker.decorated import marked, with_casting, with_media_types, with_tensors
 from invoker.errors import HookError, SpecError
 from invoker.function import Options
-from invoker.outputs import outputs_of
+from invoker.outputs import check_names, outputs_of
 from invoker.shape import (
     CONTEXT,
     HOOK_TIMEOUT_S,
@@ -83,6 +83,8 @@ def read(function: Any, *, entrypoint: str = "", name: str = "") -> FunctionSpec
     known = tuple(one if one.stream is None else replace(one, stream=typed[one.stream.name]) for one in known)
     is_open = any(one.variadic for one in inputs) and not fixes_inputs(options, inputs)
     given = outputs_of(facts, style, sends=any(one.reading.context for one in parameters))
+    if any(one.reading.slot is not None and one.reading.slot.index == WANTED for one in parameters):
+        check_names(facts, given)
     outputs = with_tensors(facts, given.outputs, options.output_tensors)
     outputs = marked(facts, with_media_types(facts, outputs, options.output_types, "output_types"))
     slots = tuple(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, NotRequired, TypedDict
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from invoker import function
+from invoker import Output, function
 from invoker.errors import SpecError
 from invoker.spec import read
 
@@ -135,3 +135,34 @@ def test_names_that_are_not_those_of_the_parts_are_refused(fn: Any, names: tuple
     copy.__wrapped__ = fn  # type: ignore[attr-defined]  # as functools.wraps does
     with pytest.raises(SpecError, match=text):
         read(function(outputs=names)(copy))
+
+
+def test_G060_wanted_names_need_outputs_with_names() -> None:
+    """Else the parameter may be meant as an input; the text tells both."""
+
+    def one(x: Array, output_names: list[str]) -> Array: ...  # type: ignore[empty-body]  # as above
+    def two(x: Array, output_names: list[str]) -> tuple[Array, Array]: ...  # type: ignore[empty-body]  # as above
+    def free(x: Array, output_names: list[str]): ...  # type: ignore[no-untyped-def]  # as above
+
+    for fn in (one, two, free):
+        with pytest.raises(SpecError, match=r"its outputs have no names.*meant as an input, write @function\(inputs="):
+            read(fn)
+    assert [stream.name for stream in read(function(inputs=("x", "output_names"))(one)).inputs] == ["x", "output_names"]
+    assert len(read(function(outputs=("a", "b"))(two)).inputs) == 1
+
+
+@pytest.mark.parametrize("result", [Pair, Keyed, Iterator[Output], "Streams"])
+def test_G060_wanted_names_are_those_of_fields_or_of_the_caller(result: Any) -> None:
+    """Also of iterators, and where the caller says how many there are."""
+
+    def fn(x: Array, output_names: Sequence[str]) -> Any: ...
+
+    fn.__annotations__["return"] = result
+    assert [stream.name for stream in read(fn).inputs] == ["x"]
+
+
+class Streams(NamedTuple):
+    """Iterators have names, too."""
+
+    a: Iterator[Array]
+    b: Iterator[Array]
