@@ -39,7 +39,7 @@ class HttpSettings:
         idle_s: A connection without a request under way ends after so long; a head must come within it, too.
         body_s: A body may take this long, and longer by what it has brought at ``body_bytes_per_s``, else 408.
         body_bytes_per_s: The slowest upload that is borne with.
-        write_s: A client that does not take its response for so long loses its connection.
+        write_s: A client that takes nothing of its response for so long, MiB by MiB, loses its connection.
         linger_s: How long the rest of a refused body is read and dropped, so that its sender gets to see the refusal.
     """
 
@@ -156,13 +156,15 @@ class Exchange:
         if (close or reply.close) and self._scope["http_version"] != "2":
             headers.append((b"connection", b"close"))
         try:
-            async with asyncio.timeout(self._settings.write_s):
+            async with asyncio.timeout(self._settings.write_s) as limit:
                 await self._send({"type": "http.response.start", "status": response.status, "headers": headers})
-                parts = _parts(reply) if reply.pieces else iter((response.body,))
+                is_short = not reply.pieces and len(response.body) <= _PIECE_BYTES
+                parts = iter((response.body,)) if is_short else _parts(reply)
                 body = next(parts)
                 for following in parts:
                     await self._send({"type": "http.response.body", "body": body, "more_body": True})
                     body = following
+                    limit.reschedule(asyncio.get_running_loop().time() + self._settings.write_s)
                 await self._send({"type": "http.response.body", "body": body, "more_body": not self._is_complete})
         except TimeoutError:
             log.warning("a client did not take its response within %s s", self._settings.write_s)
@@ -260,12 +262,13 @@ class Exchange:
 
 def _parts(reply: Reply) -> Iterator[bytes]:
     """The body in parts that are worth a write each."""
-    small = bytearray(reply.response.body)
-    for piece in reply.pieces:
+    small = bytearray()
+    for piece in (reply.response.body, *reply.pieces):
         if len(small) + len(piece) <= _PIECE_BYTES:
             small += piece
             continue
-        yield bytes(small)
+        if small:
+            yield bytes(small)
         small = bytearray()
         view = memoryview(piece)
         for at in range(0, len(view), _PIECE_BYTES):

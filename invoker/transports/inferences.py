@@ -49,7 +49,7 @@ class GraphPipeSettings:
         plain_status: Whether responses with errors have the HTTP status 200 (G-081).
         body_s: A request over a socket may take this long, and longer by what it has brought at ``bytes_per_s``.
         bytes_per_s: The slowest request that is borne with.
-        write_s: A client that does not take its response for so long loses its connection.
+        write_s: A client that takes nothing of its response for so long, MiB by MiB, loses its connection.
         connections: At once on each bare socket; the next one is refused.
     """
 

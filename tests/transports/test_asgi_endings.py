@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 import threading
 from collections.abc import AsyncIterator, Iterator
 
@@ -179,6 +180,29 @@ async def test_a_client_that_does_not_read_loses_its_connection(caplog: pytest.L
         with caplog.at_level(logging.WARNING):
             await until(lambda: "did not take its response" in caplog.text)
         assert not served.driver.conversations
+
+
+@pytest.mark.parametrize("length", [10, 12 << 20])
+async def test_a_client_that_reads_slowly_gets_all_of_its_response(length: int) -> None:
+    """What is limited is how long a part of it may take."""
+
+    async def large(x: bytes) -> bytes:
+        return b"y" * length
+
+    async with Served.at(large, settings=HttpSettings(write_s=0.4)) as served:
+        host, _, port = served.address.rpartition(":")
+        with socket.socket() as sock:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+            sock.setblocking(False)
+            loop = asyncio.get_running_loop()
+            await loop.sock_connect(sock, (host, int(port)))
+            request = b"POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx"
+            await loop.sock_sendall(sock, request)
+            got = bytearray()
+            while part := await loop.sock_recv(sock, 1 << 20):
+                got += part
+                await asyncio.sleep(len(part) / 12e6)
+    assert got.partition(b"\r\n\r\n")[2] == b"y" * length
 
 
 async def test_a_refused_upload_is_dropped_only_for_a_while() -> None:
