@@ -9,7 +9,9 @@ import functools
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from invoker.context import Context
 from invoker.errors import DecodeError, Status, StatusError
@@ -259,3 +261,47 @@ def test_an_input_error_passes_through_the_mapping() -> None:
         next(output)
         with pytest.raises(InputCancelled):
             next(output)
+
+
+async def test_G060_names_are_given_wherever_the_parameter_stands() -> None:
+    """By position, by keyword, before the inputs and behind the context; as a tuple or a list."""
+
+    @function(outputs=("a", "b"))
+    def first(output_names: list[str], x: int) -> dict[str, Any]:
+        return dict.fromkeys(output_names, (x, output_names))
+
+    @function(outputs=("a", "b"))
+    async def last(x: int, ctx: Context, k: int = 3, *, output_names: tuple[str, ...] = ()) -> dict[str, Any]:
+        assert ctx.function == "last"
+        return dict.fromkeys(output_names, (x, output_names))
+
+    @function(outputs=("a", "b"))
+    def streamed(xs: Iterator[int], output_names: Sequence[str]) -> Iterator[dict[str, Any]]:
+        for x in xs:
+            yield dict.fromkeys(output_names, (x, output_names))
+
+    @function(outputs=("a", "b"))
+    def variadic(output_names: Sequence[str], *xs: int) -> tuple[Any, Any]:
+        return (xs, output_names), None
+
+    for fn, kind in ((first, list), (last, tuple), (streamed, tuple)):
+        ((one, two, *_),) = await run(fn, [7])
+        names = kind(["a", "b"])
+        assert [(one.target, one.value), (two.target, two.value)] == [(0, (7, names)), (1, (7, names))]
+    ((one, _),) = await run(variadic, [7], [8])
+    assert one.value == ((7, 8), ("a", "b"))
+
+
+async def test_G066_a_function_in_parts_is_made_once() -> None:
+    """And has the same hooks."""
+
+    def pair(x: int) -> tuple[NDArray[np.int64], int]:
+        return np.int64([x]), x
+
+    whole = lifted(pair)
+    assert whole.in_parts is whole.in_parts
+    assert whole.in_parts.hooks is whole.hooks
+    assert whole.in_parts.in_parts is whole.in_parts
+    assert [len(one) for one in await run(whole, [1])] == [1]
+    ((one, two),) = await run(whole.in_parts, [1])
+    assert (one.target, two.target, two.value) == (0, 1, 1)

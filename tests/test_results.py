@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import AsyncIterator, Iterable, Iterator
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
 
+from invoker.context import Context
+from invoker.errors import EncodeError
 from invoker.message import Message, Output
-from invoker.results import async_results, sync_results
-from invoker.spec import CallPlan, FunctionSpec, Result, StreamSpec
+from invoker.results import async_results, parted, parted_async, sync_results, wanted
+from invoker.spec import WANTED, CallPlan, FunctionSpec, Result, Slot, StreamSpec
 from invoker.tee import tee
 from tests.bodies import async_generator, run
 
@@ -207,3 +212,103 @@ async def test_a_promised_iterator_that_is_none_is_told(result: Any) -> None:
 
     with pytest.raises(TypeError, match="where it promises an iterator"):
         await run(broken, [1])
+
+
+PARTS = FunctionSpec("f", outputs=(StreamSpec("a"), StreamSpec("b")), call=CallPlan(parts=("a", "key")))
+LAZY = replace(PARTS, call=replace(PARTS.call, slots=(Slot(WANTED),)))
+
+
+def context_of(*is_wanted: bool) -> Context:
+    """Of an invocation whose outputs are read, or not."""
+    context = Context()
+    outputs = [SimpleNamespace(name=f"sent{index}", is_wanted=one) for index, one in enumerate(is_wanted)]
+    context._invocation = SimpleNamespace(outputs=outputs)
+    return context
+
+
+def parts(spec: FunctionSpec, value: Any, *is_wanted: bool) -> list[tuple[int | str, Any]]:
+    """Addresses and values that one value becomes."""
+    return [(one.target, one.value) for one in parted(spec, iter([value]), context_of(*is_wanted))]
+
+
+@pytest.mark.parametrize(
+    "value", [(1, 2), [1, 2], {"a": 1, "key": 2}, {"key": 2, "a": 1}, types.MappingProxyType({"a": 1, "key": 2})]
+)
+async def test_G066_values_are_parted_by_position_or_by_name(value: Any) -> None:
+    """In the order of the outputs; sync and async."""
+    assert parts(PARTS, value, True, True) == [(0, 1), (1, 2)]
+
+    async def values() -> AsyncIterator[Any]:
+        yield value
+
+    found = [one async for one in parted_async(PARTS, values(), context_of(True, True))]
+    assert [(one.target, one.value) for one in found] == [(0, 1), (1, 2)]
+    assert parts(PARTS, Output("b", 3), True, True) == [("b", 3)]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ((1,), "returned a tuple of 1 for its outputs a, b; return a tuple of 2, or a dict by name"),
+        ([1, 2, 3], "returned a list of 3"),
+        (None, "returned NoneType for its outputs"),
+        (1, "returned int"),
+        ({"a": 1, "b": 2}, "returned a dict with 'b'; its outputs are a, key"),
+        ({"a": 1}, "returned a dict without its output 'b'"),
+    ],
+)
+def test_G066_a_value_that_is_not_in_parts_is_told(value: Any, text: str) -> None:
+    """What there was, and what there should be."""
+    with pytest.raises(EncodeError, match=text):
+        parts(PARTS, value, True, True)
+
+
+def test_G060_what_is_not_wanted_may_be_left_out() -> None:
+    """Of dicts by any function; of tuples by one that is told what is wanted."""
+    assert parts(PARTS, {"key": 2}, False, True) == [(1, 2)]
+    assert parts(PARTS, (1, 2), False, True) == [(0, 1), (1, 2)]
+    assert parts(LAZY, (2,), False, True) == [(1, 2)]
+    assert parts(LAZY, 2, False, True) == [(1, 2)]
+    assert parts(LAZY, (1, 2), False, True) == [(0, 1), (1, 2)]
+    for spec, value in ((PARTS, (2,)), (PARTS, 2), (LAZY, (1, 2, 3))):
+        with pytest.raises(EncodeError, match="for its outputs a, b"):
+            parts(spec, value, False, True)
+    with pytest.raises(EncodeError, match="without its output 'b'"):
+        parts(LAZY, {"a": 1}, False, True)
+
+
+def test_G060_wanted_names_are_the_functions_own() -> None:
+    """Also where a caller has names of its own; those of all parts where it wants the whole."""
+    assert wanted(PARTS, context_of(False, True)) == ("b",)
+    assert wanted(PARTS, Context()) == ("a", "b")
+    assert wanted(FunctionSpec("f", open_outputs=True), context_of(True, False, True)) == ("sent0", "sent2")
+    whole = FunctionSpec("f", outputs=(StreamSpec("out"),), parts=PARTS.outputs)
+    assert wanted(whole, context_of(True)) == ("a", "b")
+
+
+async def test_G075_what_is_parted_is_closed() -> None:
+    """With the iterator of its parts."""
+    closed: list[str] = []
+
+    def values() -> Iterator[Any]:
+        try:
+            yield from [(1, 2)] * 2
+        finally:
+            closed.append("sync")
+
+    async def avalues() -> AsyncIterator[Any]:
+        try:
+            for _ in range(2):
+                yield (1, 2)
+        finally:
+            closed.append("async")
+
+    one = parted(PARTS, values(), context_of(True, True))
+    next(one)
+    one.close()  # type: ignore[attr-defined]  # it is a generator
+    other = parted_async(PARTS, avalues(), context_of(True, True))
+    await anext(other)
+    await other.aclose()  # type: ignore[attr-defined]  # likewise
+    assert closed == ["sync", "async"]
+    assert parts(PARTS, (1, 2), True, True)
+    assert list(parted(PARTS, iter([]), context_of(True))) == []

@@ -23,6 +23,7 @@ from invoker.codecs.typed import (
     fields,
     holds_pydantic,
     is_any,
+    leaves,
     members,
     narrowed,
     plain,
@@ -148,3 +149,11 @@ def test_hooks_of_msgspec() -> None:
     assert type(enc_hook(type("Text", (str,), {})("x"))) is str
     with pytest.raises(TypeError, match="Opaque has no form"):
         enc_hook(Opaque(1))
+
+
+def test_leaves_keep_what_is_said_beside_them() -> None:
+    """Members do not."""
+    said = Annotated[int, "words"]
+    assert leaves(Union[said, None]) == (said, type(None))  # noqa: UP007 - at run time
+    assert leaves(said) == (said,)
+    assert members(said) == (int,)

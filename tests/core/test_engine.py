@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple, TypedDict
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from invoker import function
 from invoker.codecs import builtin
@@ -228,3 +230,51 @@ def test_an_invocation_may_have_limits_and_configs_of_its_own():
     assert invocation.budget.limits.high_frames == 1
     assert invocation.context.configs == ({"k": 1},)
     assert engine.open(Open("b")).budget.limits is engine.limits
+
+
+class Pair(NamedTuple):
+    """Two arrays in one value."""
+
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+
+
+class Alone(TypedDict):
+    """One array by name."""
+
+    low: NDArray[np.int64]
+
+
+def pair(x: int) -> Pair:
+    raise NotImplementedError
+
+
+def alone(x: int) -> Alone:
+    raise NotImplementedError
+
+
+@pytest.mark.parametrize(
+    ("fn", "accepts", "names", "outputs"),
+    [
+        (pair, None, (), ["out"]),
+        (pair, ("*/*",), (), ["out"]),
+        (pair, ("*/*", "*/*"), (), ["low", "high"]),
+        (pair, ("*/*", "*/*"), ("a", "b"), ["a", "b"]),
+        (alone, ("*/*",), (), ["out"]),
+        (alone, ("*/*",), ("low",), ["low"]),
+        (alone, ("*/*",), ("high",), ["high"]),
+    ],
+)
+def test_R052_G066_parts_are_outputs_for_who_asks_for_them(fn: Any, accepts: Any, names: Any, outputs: Any):
+    """By their number, or one by its name; others get the whole."""
+    engine = engine_of(fn)
+    invocation = engine.open(Open("a", accepts=accepts, output_names=names))
+    assert [one.name for one in invocation.outputs] == outputs
+    assert bool(invocation.function.spec.call.parts) is (outputs != ["out"] and names != ("high",))
+    engine.close(invocation)
+
+
+def test_R052_another_number_than_that_of_the_parts_is_refused():
+    """As ever."""
+    with pytest.raises(ProtocolViolation, match="Invalid output count 3"):
+        engine_of(pair).open(Open("a", accepts=("*/*",) * 3))

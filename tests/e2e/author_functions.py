@@ -126,6 +126,13 @@ def is_input(x: Rows, output_names: list[str]) -> list[str]:
     return output_names
 
 
+@function(batch_max=4, batch_wait_ms=10_000)
+def batched(x: Rows) -> Found:
+    """Requests of the same time are one call."""
+    asked.append(len(x))
+    return Found(x.sum(1), x.argmax(1))
+
+
 @function(outputs=("sums", "best"))
 def wrong(x: Rows, how: int) -> Any:
     """What is not in parts."""

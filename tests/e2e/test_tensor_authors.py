@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
+import httpx
 import numpy as np
 import pytest
 
@@ -60,6 +62,16 @@ async def test_G087_types_of_parts_are_metadata() -> None:
                 IOMetadata("sums", "[batch]", (-1,), TensorType.FLOAT32),
                 IOMetadata("best", "where the largest is [batch]", (-1,), TensorType.INT64),
             )
+
+
+async def test_G076_G066_batches_are_parted_in_both_ways() -> None:
+    """Each request gets its rows of each output; other types are other batches."""
+    functions.asked.clear()
+    async with inferring(functions.batched) as one:
+        requests = [bytearray(ask(row)) for row in (X[:1], X, X[1:])]
+        answers = await asyncio.gather(*(one.infer(one.first, each, door="test") for each in requests))
+    assert [values(each) for each in answers] == [[SUMS[:1], BEST[:1]], [SUMS, BEST], [SUMS[1:], BEST[1:]]]
+    assert functions.asked == [4]
 
 
 @pytest.mark.parametrize(
@@ -161,6 +173,11 @@ async def test_one_value_stays_one_where_one_output_is_asked_for() -> None:
             assert sorted(parts) == [(0, SUMS), (1, BEST)]
             names = client.invoke([[X.tolist()]], function="some_named")
             assert [one.value async for one in names] == [{"sums": SUMS, "best": BEST}]
+        async with httpx.AsyncClient() as http:
+            for name, expected in (("found", [SUMS, BEST]), ("some_named", {"sums": SUMS, "best": BEST})):
+                headers = {"Invoker-Function": name, "Accept": "application/json"}
+                answer = await http.post(f"http://{served.http}/", json=X.tolist(), headers=headers)
+                assert answer.json() == expected
         with GraphPipe(f"http://{served.http}/graphpipe/found") as model:
             assert {name: one.tolist() for name, one in model.infer(X, outputs=["best", "sums"]).items()} == {
                 "best": BEST,
