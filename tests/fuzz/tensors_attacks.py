@@ -142,6 +142,10 @@ def _asked(value: object, **more: object) -> bytes:
     return bytes(write_request(InferRequest((to_tensor(value),), **more)))  # type: ignore[arg-type]
 
 
+def _many(names: list[str]) -> bytes:
+    return bytes(write_request(InferRequest(tuple(to_tensor(0) for _ in names), tuple(names))))
+
+
 def of_size(size: int) -> bytes:
     """A good request with so many bytes of numbers."""
     return _asked(np.zeros((size // 8 + 1, 1)))
@@ -163,6 +167,7 @@ BOMBS: dict[str, Callable[[int], bytes]] = {
     "one output 1024 times": lambda size: _asked(
         [b"x" * (size // 8)], output_names=("output0",) * min(1024, size // 30)
     ),
+    "1000 wrong names": lambda _: _many([f"input{number}x" for number in range(1000)]),
     "a long config": lambda size: _asked([1.0], config=b"{" * (size - 1000)),
     "a shape beyond all bounds": lambda _: _infer(2, 1, _shaped(2**62, 2**62)),
     "a shape of nothing": lambda _: _infer(2, 1, _shaped(2**62, 0)),

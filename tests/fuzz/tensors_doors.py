@@ -21,7 +21,7 @@ Reader, Writer, Make = asyncio.StreamReader, asyncio.StreamWriter, Callable[[Ran
 HUNG_S = 40.0
 """An attack that has neither an answer nor an end by then hangs; none has to, so late an answer is a fault."""
 
-PATHS = ("echo", "echo", "pair", "listed", "words", "rowed", "batched", "batched", "fails", "state")
+PATHS = ("echo", "echo", "pair", "listed", "words", "rowed", "batched", "batched", "fails", "several", "state")
 
 _ODD = (
     b"PUT %b HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n",

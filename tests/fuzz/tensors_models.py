@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from invoker import function
 from tests.fuzz import sync_actions
 
-__all__ = ["batched", "echo", "fails", "listed", "pair", "rowed", "state", "waits", "words"]
+__all__ = ["batched", "echo", "fails", "listed", "pair", "rowed", "several", "state", "waits", "words"]
 
 
 _WATCHED = ("Conversation", "Exchange", "GraphPipeSession", "_Batch", "_Channel", "_Connection", "_Place")
@@ -65,6 +65,12 @@ def batched(x: NDArray[np.float64]) -> NDArray[np.float64]:
     if (x < 0).any():
         raise ValueError("below zero")
     return x + 1
+
+
+@function
+def several(*xs: NDArray[Any]) -> NDArray[np.int64]:
+    """Any number of inputs."""
+    return np.array([one.size for one in xs])
 
 
 @function

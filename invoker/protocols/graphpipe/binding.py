@@ -5,7 +5,7 @@ All of it is settled before the function is opened; `fitting` says the same of w
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Final
 
@@ -13,11 +13,24 @@ import msgspec
 
 from invoker.protocols.graphpipe.model import Model, Port
 from invoker.protocols.graphpipe.plain import JSON, MSGPACK, listed_bytes
-from invoker.tensors import ITEM_BYTES, Code, GraphPipeError, InferRequest, Tensor, count_of, misfit, spelled
+from invoker.tensors import (
+    ITEM_BYTES,
+    MAX_ERRORS,
+    Code,
+    GraphPipeError,
+    InferRequest,
+    Tensor,
+    count_of,
+    misfit,
+    spelled,
+)
 
 __all__ = ["Given", "admit", "fitting", "given_inputs", "wanted_outputs"]
 
 _HELD_PER_LIMIT: Final = 4
+_LISTED: Final = 32
+"""Names that are told of those there are."""
+
 _SHOWN: Final = 100
 """Characters of a wrong name that are shown; longer ones are not compared with those there are, which takes long."""
 
@@ -50,14 +63,7 @@ def given_inputs(model: Model, request: InferRequest, known: dict[str, int]) -> 
     ports = list(model.inputs)
     if model.spec.open_inputs:
         ports += (model.further(index) for index in range(len(ports), len(request.tensors)))
-    found: dict[int, Tensor] = {}
-    wrong: list[GraphPipeError] = []
-    names = request.input_names or ("",) * len(request.tensors)
-    for position, (name, tensor) in enumerate(zip(names, request.tensors, strict=True)):
-        try:
-            found.setdefault(_free(model, ports, name, position, found), tensor)
-        except GraphPipeError as error:
-            wrong.append(error.bare)  # a traceback would hold the tensors, in a circle
+    found, wrong = _found(model, ports, request)
     if not wrong:  # else the missing one may be that which is called by another name
         missing = (port for index, port in enumerate(ports) if index not in found and not port.is_optional)
         wrong += (
@@ -65,6 +71,8 @@ def given_inputs(model: Model, request: InferRequest, known: dict[str, int]) -> 
         )
     given = tuple(Given(ports[index], found[index]) for index in sorted(found))
     for one in given:
+        if len(wrong) == MAX_ERRORS:
+            break
         try:
             _check(one, known)
         except GraphPipeError as error:
@@ -151,29 +159,49 @@ def _check(given: Given, known: dict[str, int]) -> None:
     fitting(given.port, given.tensor, where, known)
 
 
-def _free(model: Model, ports: Sequence[Port], name: str, position: int, found: Container[int]) -> int:
-    index = _index(model, ports, name, position)
+def _found(
+    model: Model, ports: Sequence[Port], request: InferRequest
+) -> tuple[dict[int, Tensor], list[GraphPipeError]]:
+    """Tensors by the index of their input, and what is wrong with the others."""
+    further = {one.name: index for index, one in enumerate(ports) if index >= len(model.inputs)}
+    found: dict[int, Tensor] = {}
+    wrong: list[GraphPipeError] = []
+    names = request.input_names or ("",) * len(request.tensors)
+    for position, (name, tensor) in enumerate(zip(names, request.tensors, strict=True)):
+        try:
+            index = _named(model, further, name) if name else _position(ports, position)
+            found[_free(index, ports, found)] = tensor
+        except GraphPipeError as error:
+            wrong.append(error.bare)  # a traceback would hold the tensors, in a circle
+            if len(wrong) == MAX_ERRORS:
+                break  # no more are told, and each takes its time
+    return found, wrong
+
+
+def _free(index: int, ports: Sequence[Port], found: Container[int]) -> int:
     if index in found:
         raise GraphPipeError(Code.DUPLICATE_NAME, f"input '{ports[index].name}' is given twice")
     return index
 
 
-def _index(model: Model, ports: Sequence[Port], name: str, position: int) -> int:
-    if not name:  # G-052, G-053: the default at this place
-        if position < len(ports):
-            return position
-        detail = f"there are more tensors than inputs; {_there(ports)}"
-        raise GraphPipeError(Code.UNKNOWN_INPUT, detail)
+def _position(ports: Sequence[Port], position: int) -> int:
+    """The default at this place (G-052, G-053)."""
+    if position < len(ports):
+        return position
+    raise GraphPipeError(Code.UNKNOWN_INPUT, f"there are more tensors than inputs; {_there(ports)}")
+
+
+def _named(model: Model, further: Mapping[str, int], name: str) -> int:
     index = model.input_index(name)
     if index is None:
-        further = [one.name for one in ports[len(model.inputs) :]]
-        if name not in further:
-            near = get_close_matches(name, [one.name for one in ports], n=1) if len(name) <= _SHOWN else []
-            hint = f"did you mean '{near[0]}'?" if near else _there(ports)
-            raise GraphPipeError(Code.UNKNOWN_INPUT, f"there is no input {name[:_SHOWN]!a}; {hint}")
-        index = len(model.inputs) + further.index(name)
+        index = further.get(name)
+    if index is None:
+        near = get_close_matches(name, [one.name for one in model.inputs], n=1) if len(name) <= _SHOWN else []
+        hint = f"did you mean '{near[0]}'?" if near else _there(model.inputs)
+        raise GraphPipeError(Code.UNKNOWN_INPUT, f"there is no input {name[:_SHOWN]!a}; {hint}")
     return index
 
 
 def _there(ports: Sequence[Port]) -> str:
-    return f"there are {', '.join(one.name for one in ports)}" if ports else "there are none"
+    shown = ", ".join([*(one.name for one in ports[:_LISTED]), *(["..."] if len(ports) > _LISTED else [])])
+    return f"there are {shown}" if ports else "there are none"

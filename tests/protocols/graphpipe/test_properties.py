@@ -156,6 +156,24 @@ def test_G076_a_batch_that_is_too_large_is_not_joined() -> None:
     assert peak < LIMIT
 
 
+@pytest.mark.parametrize("name", ["input{}x", "xs{}", "y{}\U0001f600", "input0"])
+def test_G054_G084_many_wrong_names_take_no_longer(name: str) -> None:
+    """Of a function with any number of inputs, whose names there are as many of; some of the errors are told."""
+
+    def several(*xs: NDArray[Any]) -> NDArray[Any]:
+        raise NotImplementedError
+
+    names = tuple(name.format(number) for number in range(1000))
+    buffer = ask(*[0] * 1000, input_names=names)
+    began = time.process_time()
+    prepared = prepare(model_of(several), buffer)
+    assert time.process_time() - began < SLOW / 4
+    assert refused(prepared) in (Code.UNKNOWN_INPUT, Code.DUPLICATE_NAME)
+    first = prepared.steps[0]
+    assert type(first) is Send
+    assert first.frame.size < 20_000  # type: ignore[union-attr]
+
+
 def test_G083_a_long_name_is_shown_in_part() -> None:
     """Whatever is in it."""
     for name in ("y" * 5000, "\U0001f600" * 5000, "\0" * 5000):
