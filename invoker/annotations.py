@@ -6,8 +6,6 @@ Nothing here looks at functions; `invoker.signature` resolves annotations to obj
 from __future__ import annotations
 
 import inspect
-import sys
-import types
 import typing
 from collections import abc
 from collections.abc import Sequence
@@ -17,15 +15,15 @@ from typing import Any
 from invoker.context import Context
 from invoker.message import Headers, Message, Output
 from invoker.shape import CONTEXT, IGNORED, WANTED, Result, Slot, StreamSpec, Take
+from invoker.spelling import UNIONS, is_array, render
 
-__all__ = ["Reading", "Returned", "is_array", "read_annotation", "read_parameter", "read_return", "render"]
+__all__ = ["Reading", "Returned", "read_annotation", "read_parameter", "read_return"]
 
 _SYNC_STREAMS = (abc.Iterator, abc.Iterable, abc.Generator)
 _ASYNC_STREAMS = (abc.AsyncIterator, abc.AsyncIterable, abc.AsyncGenerator)
 _AWAITABLES = (abc.Awaitable, abc.Coroutine)
 _MAPPINGS = (dict, abc.Mapping, abc.MutableMapping)
 _LISTS = (list, tuple, abc.Sequence)
-_UNIONS = (typing.Union, types.UnionType)
 _EMPTY = inspect.Parameter.empty
 _WANTED_NAME = "output_names"
 _WANTED_KINDS: dict[Any, type] = {tuple[str, ...]: tuple, list[str]: list, abc.Sequence[str]: tuple}
@@ -124,7 +122,7 @@ def read_parameter(one: inspect.Parameter, inputs: Sequence[str] = ()) -> Readin
     """
     if one.name == _WANTED_NAME and one.name not in inputs and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
         rest = [arg for arg in typing.get_args(one.annotation) if arg is not type(None)]
-        is_optional = _origin(one.annotation) in _UNIONS and len(rest) == 1
+        is_optional = _origin(one.annotation) in UNIONS and len(rest) == 1
         kind = _WANTED_KINDS.get(rest[0] if is_optional else one.annotation)
         if kind is not None:
             return Reading(one.annotation, slot=Slot(WANTED, kind=kind))
@@ -158,44 +156,6 @@ def read_return(annotation: Any) -> Returned:
     return _with_parts(Returned(annotation, Result.VALUE, (_output("out", bare),)), bare)
 
 
-def is_array(annotation: Any) -> bool:
-    """Whether it is an array of numpy's, alone or in a union; numpy is not imported to know that."""
-    numpy = sys.modules.get("numpy")
-    if numpy is None or not hasattr(numpy, "ndarray"):
-        return False
-    while typing.get_origin(annotation) is typing.Annotated:
-        annotation = annotation.__origin__
-    if typing.get_origin(annotation) in _UNIONS:
-        return any(is_array(arg) for arg in typing.get_args(annotation))
-    return _origin(annotation) is numpy.ndarray
-
-
-def render(annotation: Any) -> str:
-    """Write an annotation as an author would."""
-    if annotation is _EMPTY or annotation is Any:
-        return "Any"
-    if annotation is IGNORED:
-        return "ignored"
-    if annotation in (None, type(None)):
-        return "None"
-    if isinstance(annotation, type) and not typing.get_args(annotation):
-        return annotation.__qualname__
-    origin, args = typing.get_origin(annotation), typing.get_args(annotation)
-    if origin not in _UNIONS and is_array(annotation):
-        from invoker.tensors import array_spelled  # numpy is there already
-
-        return array_spelled(annotation)
-    if origin in _UNIONS:
-        return " | ".join(render(arg) for arg in args)
-    if origin is not None and args and origin is not typing.Literal and isinstance(origin, type):
-        inside = ", ".join("..." if arg is ... else render(arg) for arg in args if not isinstance(arg, list))
-        return f"{origin.__name__}[{inside}]"
-    text = str(annotation)
-    for prefix in ("collections.abc.", "typing.", "builtins."):
-        text = text.replace(prefix, "")
-    return text
-
-
 def _bare(annotation: Any) -> Any:
     """Strip Annotated (except around arrays), aliases, and Optional around what cannot be None anyway."""
     while True:
@@ -207,7 +167,7 @@ def _bare(annotation: Any) -> Any:
             annotation = annotation.__value__
         elif isinstance(annotation, typing.TypeVar):
             annotation = annotation.__bound__ or Any
-        elif typing.get_origin(annotation) in _UNIONS and (inner := _optional(annotation)) is not None:
+        elif typing.get_origin(annotation) in UNIONS and (inner := _optional(annotation)) is not None:
             annotation = inner
         else:
             return annotation
@@ -254,7 +214,7 @@ def _output(name: str, annotation: Any) -> StreamSpec:
 
 
 def _mentions_output(annotation: Any) -> bool:
-    if typing.get_origin(annotation) in _UNIONS:
+    if typing.get_origin(annotation) in UNIONS:
         return any(_mentions_output(arg) for arg in typing.get_args(annotation))
     return _bare(annotation) is Output
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import Annotated, Any
 
-from invoker.annotations import is_array, render
 from invoker.declared import Tensor
 from invoker.errors import SpecError
 from invoker.function import MediaTypes
 from invoker.shape import StreamSpec
 from invoker.signature import Facts
+from invoker.spelling import is_array, render
 
 __all__ = ["marked", "with_casting", "with_media_types", "with_tensors"]
 

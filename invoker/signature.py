@@ -18,9 +18,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from invoker import context, message
-from invoker.annotations import Returned, read_return, render
+from invoker.annotations import Returned, read_return
 from invoker.errors import SpecError
 from invoker.function import Options, options_of
+from invoker.spelling import render
 
 __all__ = ["Facts", "examine", "layers", "name_of"]
 

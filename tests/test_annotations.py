@@ -5,13 +5,13 @@ from __future__ import annotations
 import inspect
 import typing
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Generator, Iterator, Sequence
-from typing import Annotated, Any, Literal, NamedTuple, Optional, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from invoker.annotations import is_array, read_annotation, read_parameter, read_return, render
+from invoker.annotations import read_annotation, read_parameter, read_return
 from invoker.context import Context
 from invoker.message import Headers, Message, Output
 from invoker.spec import IGNORED, WANTED, Result, Take
@@ -88,28 +88,6 @@ def test_R039_results(annotation: Any, result: Result, stream: str, outputs: int
     )
 
 
-@pytest.mark.parametrize(
-    ("annotation", "text"),
-    [
-        (int, "int"),
-        (None, "None"),
-        (Any, "Any"),
-        (IGNORED, "ignored"),
-        (Iterator[int], "Iterator[int]"),
-        (dict[str, list[int]], "dict[str, list[int]]"),
-        (Optional[int], "int | None"),  # noqa: UP045 - the other spelling
-        (int | str, "int | str"),
-        (tuple[int, ...], "tuple[int, ...]"),
-        (Literal["a"], "Literal['a']"),
-        (Message[int], "Message[int]"),
-        (Pair, "Pair"),
-    ],
-)
-def test_annotations_are_written_as_an_author_would(annotation: Any, text: str) -> None:
-    """Without the names of their modules."""
-    assert render(annotation) == text
-
-
 def test_G068_what_stands_beside_an_array_is_kept() -> None:
     """Its shape; beside other types nothing is, as before."""
     array = Annotated[NDArray[np.float32], ("batch", 3)]
@@ -147,25 +125,3 @@ def test_G060_other_parameters_of_that_name_are_inputs(annotation: Any) -> None:
     assert read_parameter(parameter(annotation)).slot is None
     assert read_parameter(parameter(list[str], "names")).slot is None
     assert read_parameter(parameter(list[str]), ("output_names",)).slot is None
-
-
-def test_arrays_are_written_in_short() -> None:
-    """Their shapes are the model's to say."""
-    shaped = Annotated[NDArray[np.float32], ("n", 3)]
-    assert [render(one) for one in (shaped, NDArray[np.str_], np.ndarray, shaped | None, list[NDArray[np.int8]])] == [
-        "NDArray[float32]",
-        "NDArray[str_]",
-        "ndarray",
-        "NDArray[float32] | None",
-        "list[NDArray[int8]]",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("annotation", "is_one"),
-    [(np.ndarray, True), (NDArray[np.int8], True), (Annotated[NDArray[np.int8], (1,)], True),
-     (NDArray[np.int8] | None, True), (int, False), (list[NDArray[np.int8]], False), (Any, False)],
-)  # fmt: skip
-def test_arrays_are_known_from_others(annotation: Any, is_one: bool) -> None:
-    """Alone, with a shape, and in a union."""
-    assert is_array(annotation) is is_one

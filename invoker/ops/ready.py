@@ -10,9 +10,9 @@ import typing
 from collections.abc import Mapping
 from typing import Any
 
-from invoker.annotations import is_array
 from invoker.codecs.typed import BYTES_LIKE, is_any, is_structured, leaves, members
 from invoker.shape import IGNORED, FunctionSpec
+from invoker.spelling import is_array
 
 __all__ = ["announce", "sample_arguments"]
 
