@@ -25,6 +25,7 @@ TOGETHER = {
     "transports/operations.py": "the base of lines: tests/transports/test_line.py",
     "conformance/scenarios_*.py": "each judges a right and a faulty peer: tests/conformance/test_runner.py",
     "conformance/evergreen/scenarios_*.py": "so do these: tests/conformance/evergreen/test_scenarios.py",
+    "conformance/graphpipe/scenarios_*.py": "and these: tests/conformance/graphpipe/test_scenarios.py",
     "conformance/evergreen/actions.py": "what scenarios send: tests/conformance/evergreen/test_scenarios.py",
 }
 

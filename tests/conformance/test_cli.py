@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from invoker.conformance import SCENARIOS, main, select
+from invoker.conformance.scenario import PROTOCOLS
 from tests.conformance.faulty import Peer
 
 ROOT = Path(__file__).parents[2]
@@ -64,6 +65,8 @@ async def test_reports_go_to_files_and_stdout(tmp_path: Path) -> None:
     ("arguments", "text"),
     [
         ([], "name a --target"),
+        (["--protocol", "graphpipe", "--target", "a:1"], "name an --http"),
+        (["--protocol", "graphpipe", "--http", "a:1", "--graphpipe-tcp", "nowhere"], "neither HOST:PORT"),
         (["--target", "nowhere"], "neither HOST:PORT"),
         (["--target", "a:1", "--only", "R-999"], "no scenario judges 'R-999'"),
         (["--target", "a:1", "--chapter", "teapots"], "no chapter 'teapots'"),
@@ -78,7 +81,7 @@ def test_exit_code_2_when_it_cannot_judge(arguments: list[str], text: str, capsy
 
 def test_the_list_names_every_scenario(capsys: pytest.CaptureFixture[str]) -> None:
     """No target is needed for it."""
-    for protocol in ("riff", "evergreen"):
+    for protocol in PROTOCOLS:
         assert main(["--list", "--protocol", protocol]) == 0
         assert len(capsys.readouterr().out.splitlines()) == len(select(protocol=protocol))
     assert main(["--list", "--protocol", "all"]) == 0

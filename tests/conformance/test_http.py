@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
 import pytest
 
 from invoker.conformance import select
-from invoker.conformance.http import Answer, Door
+from invoker.conformance.http import Answer, Connection, Door
 from invoker.conformance.runner import Outcome, Verdict, run
 from invoker.conformance.scenario import Failure
 from invoker.conformance.target import Address, Target, Unreachable, parse_addresses
@@ -66,6 +70,52 @@ async def test_no_answer_at_all_is_unreachable() -> None:
     """A port where nobody listens is no failure of a requirement."""
     with pytest.raises(Unreachable, match=r"nothing answers at 127\.0\.0\.1:1"):
         await Door(Address("127.0.0.1", 1, is_shared=False), "", timeout_s=1.0).exchange("POST", "/")
+
+
+@asynccontextmanager
+async def saying(answer: bytes) -> AsyncIterator[Connection]:
+    """A connection to a server that says one thing, then ends."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer)
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        address = Address("127.0.0.1", server.sockets[0].getsockname()[1], is_shared=False)
+        async with Door(address, "", timeout_s=2.0).connect() as connection:
+            await connection.send_bytes(b"ASK\r\n\r\n", "ASK")
+            yield connection
+
+
+async def test_interim_responses_can_be_seen() -> None:
+    """By who waits for one, and by nobody else."""
+    final = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx"
+    async with saying(b"HTTP/1.1 100 Continue\r\n\r\n" + final) as connection:
+        assert await connection.interim() == 100
+        assert (await connection.answer()).body == b"x"
+    async with saying(b"HTTP/1.1 100 Continue\r\n\r\n" + final) as connection:
+        answer = await connection.answer()
+        assert (answer.status, answer.sent) == (200, "ASK")
+        await connection.ends()
+
+
+async def test_the_answer_to_a_head_has_no_body() -> None:
+    """Whatever its length says."""
+    async with saying(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n") as connection:
+        assert (await connection.answer(is_bodiless=True)).body == b""
+        await connection.ends()
+
+
+async def test_more_than_the_end_is_a_failure() -> None:
+    """So is an interim response that does not come."""
+    async with saying(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nmore") as connection:
+        await connection.answer()
+        with pytest.raises(Failure, match="met 'more'"):
+            await connection.ends()
+    async with saying(b"") as connection:
+        with pytest.raises(Failure, match="a broken answer"):
+            await connection.interim()
 
 
 def test_an_answer_that_differs_tells_both() -> None:

@@ -76,6 +76,11 @@ class Asker(Probe):
             await connection.send(method, where, (*given, ("Connection", "close")), body, said=self.last_call.sent)
             return await connection.answer(is_bodiless=method == "HEAD")
 
+    async def send(self, connection: Connection, request: Request, how: str = "") -> None:
+        """POST a request to the model under test on a connection, whose answer is to be read."""
+        self.last_call = Said(f"{_said('POST', self.path(), (), request)}{how}")
+        await connection.send("POST", self.path(), (), request.buffer, said=self.last_call.sent)
+
     async def ask(
         self, request: Request, headers: Iterable[tuple[str, str]] = (), *, path: str = "", function: str = ""
     ) -> Answer:
@@ -130,7 +135,7 @@ class Asker(Probe):
         try:
             return read_metadata(answer.body)
         except Unreadable as error:
-            raise answer.failure(f"a MetadataResponse, but {error}") from None
+            raise Failure(f"{answer.status}, and {error}", "a MetadataResponse", answer.sent) from None
 
     async def survives(self) -> None:
         """The next request works: it asks for metadata."""

@@ -78,21 +78,21 @@ class Socket:
         Raises:
             Failure: Nothing comes in time, or a message is cut short.
         """
+        is_inside = False
         try:
             async with asyncio.timeout(self._probe.timeout_s):
-                prefix = await self._reader.read(4)
-                if not prefix:
-                    return None
-                prefix += await self._reader.readexactly(4 - len(prefix))
-                (size,) = struct.unpack("<I", prefix)
+                (size,) = struct.unpack("<I", await self._reader.readexactly(4))
                 if not 0 < size < _LARGEST:
                     raise Failure(f"a message of {size} bytes", "one FlatBuffer behind its length (G-016)", self.sent)
+                is_inside = True
                 return await self._reader.readexactly(size)
         except TimeoutError:
             raise Failure(f"nothing within {self._probe.timeout_s:g} s", "a message, or the end", self.sent) from None
         except asyncio.IncompleteReadError as error:
-            met = f"a message of which {len(error.partial)} bytes came, then the end"
-            raise Failure(met, "a whole message", self.sent) from None
+            if not error.partial and not is_inside:
+                return None
+            what = "a message" if is_inside else "a length"
+            raise Failure(f"{len(error.partial)} bytes of {what}, then the end", "a whole message", self.sent) from None
         except ConnectionError:
             return None
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from invoker.conformance.graphpipe.read import Inferred, Unreadable, read_inferred
 from invoker.conformance.http import Answer
+from invoker.conformance.scenario import Failure
 
 __all__ = ["STATUS", "check_inferred", "told"]
 
@@ -70,7 +71,7 @@ def check_inferred(answer: Answer, *, is_plain_status: bool) -> Inferred:
     try:
         found = read_inferred(answer.body)
     except Unreadable as error:
-        raise answer.failure(f"an InferResponse, but {error} (G-002)") from None
+        raise Failure(f"{answer.status}, and {error}", "an InferResponse (G-002)", answer.sent) from None
     if found.errors:
         _check_errors(answer, found, is_plain_status=is_plain_status)
     elif answer.status != 200 or answer.header("x-graphpipe-error") is not None:

@@ -18,7 +18,7 @@ from invoker.conformance.graphpipe.requests import (
 )
 from invoker.conformance.graphpipe.scenarios_door import GARBAGE
 from invoker.conformance.graphpipe.tensors import floats, strings
-from invoker.conformance.http import Answer, Connection
+from invoker.conformance.http import Answer
 from invoker.conformance.scenario import scenario
 
 _SEED = 20170522
@@ -37,14 +37,10 @@ async def _are_malformed(asker: Asker, broken: dict[str, Built | bytes], of: Dra
     async with asker.connect() as connection:
         for how, built in broken.items():
             request = Request(bytes(built), f"{said} with {how}" if isinstance(built, Built) else how)
-            await _send(asker, connection, request)
+            await asker.send(connection, request)
             asker.has_error(await connection.answer(), 1)
-        await _send(asker, connection, REFERENCE)
+        await asker.send(connection, REFERENCE)
         asker.has_tensors(await connection.answer(), REFERENCE_TENSOR)
-
-
-async def _send(asker: Asker, connection: Connection, request: Request) -> None:
-    await connection.send("POST", asker.path(), (), request.buffer, said=f"POST {asker.path()} {request}")
 
 
 @scenario("GT-11", "G-003", "G-021", "G-032", function="mirror")
@@ -204,7 +200,7 @@ async def random_changes(asker: Asker) -> None:
             for _ in range(chosen.choice((1, 1, 1, 2, 4))):
                 body[chosen.randrange(len(body))] = chosen.choice((0, 1, 4, 0x7F, 0x80, 0xFF, chosen.randrange(256)))
             request = Request(bytes(body), f"{number}: {bytes(body).hex()}")
-            await _send(asker, connection, request)
+            await asker.send(connection, request)
             answer = await connection.answer()
             if answer.header("x-graphpipe-error") is not None:
                 asker.has_error(answer, *range(1, 15))

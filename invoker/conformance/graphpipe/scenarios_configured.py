@@ -63,9 +63,8 @@ async def too_many_at_once(asker: Asker) -> None:
         raise NotProvided("a limit of inferences at once: --max-invocations")
     async with AsyncExitStack() as stack:
         connections = [await stack.enter_async_context(asker.connect()) for _ in range(most + _SURPLUS)]
-        said = f"{len(connections)} times POST {asker.path()} {pause(60)} at once"
         for connection in connections:
-            await connection.send("POST", asker.path(), (), pause(60).buffer, said=said)
+            await asker.send(connection, pause(60), f", {len(connections)} times at once")
         answers = [asyncio.ensure_future(connection.answer()) for connection in connections]
         try:
             for count, answered in enumerate(asyncio.as_completed(answers), 1):

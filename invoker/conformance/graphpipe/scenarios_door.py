@@ -164,15 +164,13 @@ async def connection_after_errors(asker: Asker) -> None:
     wrong = infer(floats(1, 2), names=("a", "b"))
     async with asker.connect() as connection:
         for request, code in ((GARBAGE, 1), (REFERENCE, 0), (wrong, 3), (Request(b"", "no bytes"), 1), (REFERENCE, 0)):
-            await connection.send(
-                "POST", asker.path(), (), request.buffer, said=f"POST {asker.path()} {request}, again"
-            )
+            await asker.send(connection, request, ", on one connection")
             answer = await connection.answer()
             asker.has_error(answer, code) if code else asker.has_tensors(answer, REFERENCE_TENSOR)
         for method, status in (("DELETE", 405), ("HEAD", 200), ("GET", 200)):
             await connection.send(method, asker.path(), (), b"")
             (await connection.answer(is_bodiless=method == "HEAD")).has(status)
-        await connection.send("POST", asker.path(), (), REFERENCE.buffer, said=f"POST {asker.path()} {REFERENCE}, last")
+        await asker.send(connection, REFERENCE, ", after errors")
         asker.has_tensors(await connection.answer(), REFERENCE_TENSOR)
 
 
@@ -182,7 +180,7 @@ async def pipelined_requests(asker: Asker) -> None:
     several = [infer(floats(number)) for number in range(8)]
     async with asker.connect() as connection:
         for request in several:
-            await connection.send("POST", asker.path(), (), request.buffer, said=f"8 POST {asker.path()} at once")
+            await asker.send(connection, request, ", eight of them at once")
         for number in range(len(several)):
             asker.has_tensors(await connection.answer(), floats(number))
 

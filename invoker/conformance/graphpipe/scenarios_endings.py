@@ -106,9 +106,7 @@ async def client_leaves(asker: Asker) -> None:
     """A client that closes its connection during an inference cancels it."""
     watch = await asker.watch("delay.calls", "delay.closed", "delay.completed")
     async with asker.connect() as connection:
-        request = pause(60)
-        said = f"POST {asker.path()} {request}, then the end of the connection"
-        await connection.send("POST", asker.path(), (), request.buffer, said=said)
+        await asker.send(connection, pause(60), ", then the end of the connection")
         await watch.reaches("delay.calls", 1, within_s=asker.timeout_s)
     await watch.reaches("delay.closed", 1)
     await watch.stays("delay.completed")

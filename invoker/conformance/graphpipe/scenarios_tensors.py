@@ -48,8 +48,7 @@ async def every_type_and_shape(asker: Asker) -> None:
 
 
 async def _mirrors(asker: Asker, connection: Connection, tensor: Tensor) -> None:
-    request = infer(tensor)
-    await connection.send("POST", asker.path(), (), request.buffer, said=f"POST {asker.path()} {request}")
+    await asker.send(connection, infer(tensor))
     asker.has_tensors(await connection.answer(), tensor)
 
 

@@ -1,0 +1,88 @@
+"""No GraphPipe scenario passes with every server: each fails with one that refuses all, or with one that is mute."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import pytest
+
+from invoker.conformance import Scenario, select
+from invoker.conformance.graphpipe.build import Number, References, Table, assemble, text
+from invoker.conformance.graphpipe.requests import tensor_table
+from invoker.conformance.graphpipe.tensors import INT64, numbers
+from invoker.conformance.runner import Verdict, run
+from invoker.conformance.target import ModelFacts, Target, parse_addresses
+
+REFUSAL = bytes(assemble(Table({1: References([Table({0: Number("q", 14), 1: text("refused")})])})))
+NOTHING = bytes(assemble(Table({0: References([tensor_table(numbers(INT64, (), (0,)))])})))
+
+
+@asynccontextmanager
+async def serving(*, refuses: bool) -> AsyncIterator[tuple[str, str]]:
+    """HTTP and a bare socket: every mark is 0, and everything else is refused, or not answered at all."""
+    talks: dict[asyncio.StreamWriter, Any] = {}
+
+    async def http(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while head := (await reader.readuntil(b"\r\n\r\n")).decode("latin-1"):
+            is_mark = "/graphpipe/marks" in head
+            if is_mark or refuses:
+                code = "" if is_mark else "X-GraphPipe-Error: 14\r\n"
+                body = NOTHING if is_mark else REFUSAL
+                writer.write(
+                    f"HTTP/1.1 {200 if is_mark else 500} x\r\nContent-Type: application/octet-stream\r\n"
+                    f"Content-Length: {len(body)}\r\n{code}\r\n".encode()
+                    + (b"" if head.startswith("HEAD") else body)
+                )
+            sizes = [line[15:] for line in head.split("\r\n") if line.lower().startswith("content-length:")]
+            await reader.readexactly(int(sizes[0]) if sizes else 0)
+
+    async def socket(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while len(prefix := await reader.readexactly(4)) and refuses:
+            writer.write(struct.pack("<I", len(REFUSAL)) + REFUSAL)
+            await reader.readexactly(struct.unpack("<I", prefix)[0])
+
+    def quietly(door: Any) -> Any:
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            talks[writer] = asyncio.current_task()
+            with suppress(EOFError, OSError, ValueError, asyncio.LimitOverrunError):
+                await door(reader, writer)
+
+        return serve
+
+    servers = [await asyncio.start_server(quietly(door), "127.0.0.1", 0) for door in (http, socket)]
+    try:
+        first, second = (f"127.0.0.1:{server.sockets[0].getsockname()[1]}" for server in servers)
+        yield first, second
+    finally:
+        for server in servers:
+            server.close()
+        for writer in talks:
+            writer.transport.abort()
+        await asyncio.gather(*talks.values())
+
+
+async def unmoved(scenarios: list[Scenario], *, refuses: bool) -> list[Scenario]:
+    """Those of these scenarios that do not fail with such a server."""
+    async with serving(refuses=refuses) as (http, tcp):
+        models = ModelFacts(tcp=tcp, limit_bytes=1 << 16, timeout_s=0.05, most=2, is_plain_status=False, is_root=True)
+        target = Target(
+            parse_addresses([]), parse_addresses([http]), timeout_s=0.1, message_bytes=1 << 20, models=models
+        )
+        try:
+            outcomes = await run(target, scenarios)
+        finally:
+            await target.close()
+    return [outcome.scenario for outcome in outcomes if outcome.verdict is not Verdict.FAIL]
+
+
+@pytest.mark.timeout(30)
+async def test_every_scenario_fails_with_a_server_that_does_nothing() -> None:
+    """Neither one answer to everything nor silence passes for any of them."""
+    every = [each for each in select(protocol="graphpipe") if each.name != "errors_with_status_200"]
+    left = await unmoved(every, refuses=True)
+    assert len(left) < 10
+    assert not await unmoved(left, refuses=False)
