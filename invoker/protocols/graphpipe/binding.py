@@ -105,7 +105,7 @@ def admit(given: Sequence[Given], limit_bytes: int) -> None:
     Raises:
         GraphPipeError: They are (E13); tensors that share their data count each time.
     """
-    total = sum(one.tensor.size for one in given)
+    total = sum(max(one.tensor.size, one.cast_bytes) for one in given)
     if total > limit_bytes:
         raise GraphPipeError(Code.TOO_LARGE, f"the inputs have {total} bytes, the limit is {limit_bytes}")
     listed = sum(listed_bytes(one.tensor) for one in given if one.port.media_type in (JSON, MSGPACK))

@@ -260,7 +260,7 @@ def _planned(model: Model, plan: Plan, limit_bytes: int, metadata: Headers) -> P
     if rows is None:
         admit(given, limit_bytes)
     messages = [_message(one) for one in given] if rows is None else []
-    total = sum(max(len(one.payload), own.cast_bytes) for one, own in zip(messages, given, strict=False))
+    total = sum(len(one.payload) for one in messages)
     if total > limit_bytes:  # tensors that share their data count each time
         raise GraphPipeError(Code.TOO_LARGE, f"the inputs have {total} bytes, the limit is {limit_bytes}")
     names = tuple(one.port.own for one in given)

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from invoker import function
-from invoker.protocols.graphpipe.binding import given_inputs, wanted_outputs
+from invoker.protocols.graphpipe.binding import admit, given_inputs, wanted_outputs
 from invoker.protocols.graphpipe.model import Model
 from invoker.tensors import Code, GraphPipeError, InferRequest
 from invoker.tensors.arrays import to_tensor
@@ -202,3 +202,20 @@ def test_G061_a_refusal_of_what_could_be_cast_says_so() -> None:
         "input 'left' is Float64, and Float32 is declared; "
         "nothing is cast, unless the function has @function(casting='same_kind')"
     )
+
+
+def test_G061_G025_what_casting_takes_is_bounded() -> None:
+    """Eight bytes may become of one."""
+
+    @function(casting="same_kind")
+    def wide(x: NDArray[np.float64]) -> int:
+        raise NotImplementedError
+
+    (one,) = given_inputs(model_of(wide), request(np.zeros(100, "u1")), {})
+    assert one.cast_bytes == 800
+    admit((one,), 800)
+    with pytest.raises(GraphPipeError, match="the inputs have 800 bytes, the limit is 799") as caught:
+        admit((one,), 799)
+    assert caught.value.code is Code.TOO_LARGE
+    (same,) = given_inputs(model_of(wide), request(np.zeros(100)), {})
+    assert same.cast_bytes == 0
