@@ -9,12 +9,12 @@ from random import Random
 
 import numpy as np
 
-from invoker.tensors import InferRequest, write_request
+from invoker.tensors import ITEM_BYTES, InferRequest, write_request
 from invoker.tensors.arrays import to_tensor
 from tests.fuzz.tensors_naive import Buffer, Place, read, read_request
 from tests.tensors.samples import OWN, Raw, fixture
 
-__all__ = ["BOMBS", "REQUESTS", "attack", "changed", "of_size", "places"]
+__all__ = ["BOMBS", "REQUESTS", "attack", "changed", "of_size", "places", "same_names", "same_numbers", "same_strings"]
 
 REQUESTS = (
     "infer_request",
@@ -110,18 +110,20 @@ def _link_all(raw: Raw, vector: int, count: int, to: int) -> None:
     struct.pack_into(f"<{count}I", raw.bytes, vector + 4, *(first - 4 * index for index in range(count)))
 
 
-def _numbers(count: int, size: int) -> bytes:
+def same_numbers(count: int, size: int, type_: int = 1) -> bytes:
+    """References to one tensor of zeros, of so many bytes."""
+
     def target(raw: Raw) -> int:
-        table = raw.table([b"\1\0\0\0", bytes(4), bytes(4)])
-        raw.link(table + 8, raw.shape(size))
+        table = raw.table([bytes([type_, 0, 0, 0]), bytes(4), bytes(4)])
+        raw.link(table + 8, raw.shape(size // ITEM_BYTES[type_]))
         raw.link(table + 12, raw.octets(bytes(size)))
         return table
 
     return _infer(2, count, target)
 
 
-def _strings(count: int, size: int) -> bytes:
-    """Strings that all are the same one, or lie in each other."""
+def same_strings(count: int, size: int) -> bytes:
+    """A tensor of strings that all are the same one."""
 
     def target(raw: Raw) -> int:
         table = raw.table([b"\x0c\0\0\0", bytes(4), None, bytes(4)])
@@ -134,7 +136,8 @@ def _strings(count: int, size: int) -> bytes:
     return _infer(2, 1, target)
 
 
-def _names(slot: int, count: int, name: bytes) -> bytes:
+def same_names(slot: int, count: int, name: bytes) -> bytes:
+    """References to one name, of inputs (1) or outputs (3)."""
     return _infer(slot, count, lambda raw: raw.octets(name))
 
 
@@ -152,16 +155,16 @@ def of_size(size: int) -> bytes:
 
 
 BOMBS: dict[str, Callable[[int], bytes]] = {
-    "1000 references to one tensor": lambda size: _numbers(1000, size - 5000),
-    "4 references to one tensor": lambda size: _numbers(4, size - 5000),
-    "1025 tensors": lambda _: _numbers(1025, 0),
-    "strings that are one": lambda size: _strings(size // 8, size // 16),
-    "a million empty strings": lambda size: _strings(min(size // 5, 1_000_000), 0),
-    "three long strings": lambda size: _strings(3, size - 5000),
-    "2^20 names": lambda size: _names(1, min(2**20, size // 5), b""),
-    "2^20 output names": lambda size: _names(3, min(2**20, size // 5), b""),
-    "1000 long names": lambda size: _names(1, 1000, b"n" * (size - 6000)),
-    "4 wide names": lambda size: _names(3, 4, b"n" * (size - 6000) + "\U0001f600".encode()),
+    "1000 references to one tensor": lambda size: same_numbers(1000, size - 5000),
+    "4 references to one tensor": lambda size: same_numbers(4, size - 5000),
+    "1025 tensors": lambda _: same_numbers(1025, 0),
+    "strings that are one": lambda size: same_strings(size // 8, size // 16),
+    "a million empty strings": lambda size: same_strings(min(size // 5, 1_000_000), 0),
+    "three long strings": lambda size: same_strings(3, size - 5000),
+    "2^20 names": lambda size: same_names(1, min(2**20, size // 5), b""),
+    "2^20 output names": lambda size: same_names(3, min(2**20, size // 5), b""),
+    "1000 long names": lambda size: same_names(1, 1000, b"n" * (size - 6000)),
+    "4 wide names": lambda size: same_names(3, 4, b"n" * (size - 6000) + "\U0001f600".encode()),
     "a long name": lambda size: _asked([1.0], input_names=("n" * (size - 1000),)),
     "a long output name": lambda size: _asked([1.0], output_names=("n" * (size - 1000) + "\U0001f600",)),
     "one output 1024 times": lambda size: _asked(

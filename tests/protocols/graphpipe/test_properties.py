@@ -5,20 +5,24 @@ from __future__ import annotations
 import struct
 import time
 import tracemalloc
-from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from invoker import function
-from invoker.core.steps import Send
-from invoker.protocols.graphpipe.session import Prepared, joint, prepare
-from invoker.tensors import ITEM_BYTES, Code, GraphPipeError
+from invoker.core.steps import Close, EndInput, Feed, Open, Send
+from invoker.protocols.graphpipe.session import GraphPipeSession, Prepared, joint, prepare
+from invoker.tensors import Code, GraphPipeError
 from tests.conftest import SLOW
+from tests.fuzz import tensors_naive as naive
+from tests.fuzz.tensors_attacks import same_names, same_numbers, same_strings
 from tests.protocols.graphpipe.asking import ask, model_of
-from tests.tensors.samples import Raw
+from tests.tensors.samples import fixture
 
 LIMIT = 1 << 18
 
@@ -37,64 +41,17 @@ def octets(x: bytes) -> bytes:
 
 # Bombs: small requests that would have us do much.
 
-
-def infer(slot: int, count: int, target: Callable[[Raw], int]) -> bytes:
-    """An inference with a vector of references that all lead to the same."""
-    raw = Raw()
-    root = raw.table([b"\1\0\0\0", bytes(4)])
-    table = raw.table([None] * slot + [bytes(4)])
-    raw.link(root + 8, table)
-    vector = raw.open(count)
-    raw.link(table + 4, vector)
-    to = target(raw)
-    for at in range(vector + 4, vector + 4 + 4 * count, 4):
-        raw.link(at, to)
-    return raw.root(root)
-
-
-def names(slot: int, count: int, name: bytes) -> bytes:
-    return infer(slot, count, lambda raw: raw.octets(name))
-
-
-def numbers(count: int, type_: int, size: int) -> bytes:
-    """References to one tensor of zeros."""
-
-    def target(raw: Raw) -> int:
-        table = raw.table([bytes([type_, 0, 0, 0]), bytes(4), bytes(4)])
-        raw.link(table + 8, raw.shape(size // ITEM_BYTES[type_]))
-        raw.link(table + 12, raw.octets(bytes(size)))
-        return table
-
-    return infer(2, count, target)
-
-
-def strings(count: int, size: int) -> bytes:
-    """A tensor whose strings are all the same one."""
-
-    def target(raw: Raw) -> int:
-        table = raw.table([b"\x0c\0\0\0", bytes(4), None, bytes(4)])
-        raw.link(table + 8, raw.shape(count))
-        vector = raw.open(count)
-        raw.link(table + 12, vector)
-        to = raw.octets(b"z" * size)
-        for at in range(vector + 4, vector + 4 + 4 * count, 4):
-            raw.link(at, to)
-        return table
-
-    return infer(2, 1, target)
-
-
 NAME = b"y" * (LIMIT - 5000)
 ASTRAL = NAME[:-4] + "\U0001f600".encode()
 BOMBS = {
     "long name": ask([1], input_names=("y" * (LIMIT - 500),)),
     "long output name": ask([1], output_names=("y" * (LIMIT - 500),)),
     "wide name": ask([1], input_names=(str(ASTRAL, "utf-8"),)),
-    **{f"{count} names in slot {slot}": names(slot, count, NAME) for slot in (1, 3) for count in (3, 1000)},
-    **{f"{count} wide names in slot {slot}": names(slot, count, ASTRAL) for slot in (1, 3) for count in (1, 3, 1000)},
-    "2^16 names": names(1, 2**16 - 1000, b""),
-    **{f"{count} strings": strings(count, size) for count, size in ((3, LIMIT - 5000), (2000, 400), (10_000, 1))},
-    **{f"{count} of type {type_}": numbers(count, type_, LIMIT - 8192) for count in (1, 3, 99) for type_ in (1, 8, 11)},
+    **{f"{count} names in slot {slot}": same_names(slot, count, NAME) for slot in (1, 3) for count in (3, 1000)},
+    **{f"{count} wide names in slot {slot}": same_names(slot, count, ASTRAL) for slot in (1, 3) for count in (1, 9)},
+    "2^16 names": same_names(1, 2**16 - 1000, b""),
+    **{f"{count} strings": same_strings(count, size) for count, size in ((3, LIMIT - 5000), (2000, 400), (10_000, 1))},
+    **{f"{count} of type {type_}": same_numbers(count, LIMIT - 8192, type_) for count in (1, 9) for type_ in (1, 8)},
 }  # fmt: skip
 
 
@@ -122,11 +79,11 @@ def test_G025_what_is_too_large_is_said_before_it_is_made() -> None:
         raise NotImplementedError
 
     for served, buffer in (
-        (three, numbers(3, 1, LIMIT - 8192)),
-        (echo, strings(3, LIMIT - 5000)),
-        (listed, numbers(3, 1, LIMIT // 2)),
-        (listed, numbers(1, 1, LIMIT // 2)),
-        (listed, numbers(1, 11, LIMIT - 8192)),
+        (three, same_numbers(3, LIMIT - 8192)),
+        (echo, same_strings(3, LIMIT - 5000)),
+        (listed, same_numbers(3, LIMIT // 2)),
+        (listed, same_numbers(1, LIMIT // 2)),
+        (listed, same_numbers(1, LIMIT - 8192, 11)),
     ):
         assert refused(prepare(model_of(served), buffer, limit_bytes=LIMIT)) is Code.TOO_LARGE
 
@@ -182,3 +139,133 @@ def test_G083_a_long_name_is_shown_in_part() -> None:
             assert type(first) is Send
             assert len(first.frame.error.message) < 1200  # type: ignore[union-attr]
             assert struct.unpack_from("<I", bytes(first.frame))[0] < first.frame.size  # type: ignore[union-attr]
+
+
+# Names, against a naive reading of G-051 to G-059, G-067 and G-069.
+
+
+class Two(NamedTuple):
+    low: NDArray[Any]
+    high: NDArray[Any]
+
+
+def none() -> NDArray[Any]:
+    raise NotImplementedError
+
+
+def single(x: NDArray[Any]) -> NDArray[Any]:
+    raise NotImplementedError
+
+
+def mixed(a: NDArray[Any], b: NDArray[Any], c: NDArray[Any] | None = None, d: int = 1) -> Two:
+    raise NotImplementedError
+
+
+FUNCTIONS: dict[Any, tuple[list[str], int, list[str]]] = {
+    none: ([], 0, ["output0"]),
+    single: (["x"], 1, ["output0"]),
+    mixed: (["a", "b", "c", "d"], 2, ["low", "high"]),
+}
+"""Their inputs, how many of these are required, and their outputs."""
+
+NAMES = st.sampled_from(["", "", "a", "b", "c", "d", "x", "input0", "input1", "input2", "input3", "input9", "A", "é"])
+OUTPUTS = st.sampled_from(["low", "low", "high", "high", "output0", "output1", "output0", "output2", "", "Low"])
+
+
+def bound(inputs: list[str], required: int, names: list[str], count: int) -> dict[str, int] | Code:
+    """Which tensor is for which input, or what is wrong first."""
+    if names and len(names) != count:
+        return Code.NAME_COUNT
+    found: dict[str, int] = {}
+    aliases = {f"input{index}": one for index, one in enumerate(inputs)} | {one: one for one in inputs}
+    for index in range(count):
+        name = names[index] if names else ""
+        if not name and index >= len(inputs):
+            return Code.UNKNOWN_INPUT
+        own = aliases.get(name) if name else inputs[index]
+        if own is None:
+            return Code.UNKNOWN_INPUT
+        if own in found:
+            return Code.DUPLICATE_NAME
+        found[own] = index
+    return found if all(one in found for one in inputs[:required]) else Code.MISSING_INPUT
+
+
+def chosen(outputs: list[str], names: list[str]) -> list[int] | Code:
+    """Which outputs are wanted, in order."""
+    known = {f"output{index}": index for index in range(len(outputs))} | {one: at for at, one in enumerate(outputs)}
+    if not names:
+        return list(range(len(outputs)))
+    return [known[one] for one in names] if all(one in known for one in names) else Code.UNKNOWN_OUTPUT
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(
+    st.sampled_from(sorted(FUNCTIONS, key=str)),
+    st.lists(NAMES, max_size=5),
+    st.integers(-1, 1) | st.just(0),
+    st.lists(OUTPUTS, max_size=4),
+    st.booleans(),
+)
+def test_G051_G059_G067_G069_G078_names_are_bound_as_the_rules_say(
+    served: Any, names: list[str], more: int, outputs: list[str], is_named: bool
+) -> None:
+    """Each tensor tells by its value where it came from; of several errors the first counts."""
+    inputs, required, declared = FUNCTIONS[served]
+    count = max(0, len(names) + more) if is_named else len(names)
+    sent = names if is_named else []
+    wanted_inputs, wanted_outputs = bound(inputs, required, sent, count), chosen(declared, outputs)
+    prepared = prepare(
+        model_of(served), ask(*range(count), input_names=tuple(sent), output_names=tuple(outputs)), limit_bytes=LIMIT
+    )
+    errors = [one for one in (wanted_inputs, wanted_outputs) if isinstance(one, Code)]
+    if errors:
+        assert refused(prepared) is errors[0]
+        return
+    opened, *feeds, end = prepared.steps
+    assert isinstance(opened, Open)
+    assert isinstance(end, EndInput)
+    assert isinstance(wanted_inputs, dict)
+    order = [one for one in inputs if one in wanted_inputs]  # G-070: declared, not as they came
+    assert list(opened.bound or ()) == order
+    assert [value(one) for one in feeds] == [wanted_inputs[one] for one in order]
+    assert list(prepared.wanted) == wanted_outputs
+
+
+def value(step: Any) -> int:
+    """Of the one number that is fed."""
+    assert isinstance(step, Feed)
+    payload = bytes(step.message.payload)
+    if step.message.media_type.startswith("application/vnd.graphpipe.tensor"):
+        return int.from_bytes(payload, "little")
+    found: int = msgspec.msgpack.decode(payload)
+    return found
+
+
+# Any bytes through the whole session.
+
+
+@pytest.mark.parametrize("name", ["metadata_request", "infer_request", "go_strings"])
+@pytest.mark.parametrize("served", [single, listed])
+def test_G032_G064_G080_each_flipped_bit_has_an_answer_of_a_legal_kind(name: str, served: Any) -> None:
+    """The function is opened, or there is one buffer, with errors or with metadata, and the end."""
+    model, whole = model_of(served), fixture(name)
+    for bit in range(8 * len(whole)):
+        buffer = bytearray(whole)
+        buffer[bit // 8] ^= 1 << bit % 8
+        session = GraphPipeSession(model, limit_bytes=LIMIT)
+        first, *rest = session.receive(buffer)
+        if isinstance(first, Open):
+            assert [type(one) for one in rest] == [Feed, EndInput]
+            continue
+        assert isinstance(first, Send)
+        assert [type(one) for one in rest] == [Close]
+        answer = bytes(first.frame)  # type: ignore[call-overload]
+        error = first.frame.error  # type: ignore[union-attr]
+        if error is None:
+            assert answer == model.metadata_buffer
+        else:
+            found = naive.read_response(answer)
+            assert found["output_tensors"] == []
+            assert found["errors"][0]["code"] == error.code
+            assert 1 <= error.code <= 17
