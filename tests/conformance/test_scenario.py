@@ -10,11 +10,13 @@ import pytest
 import invoker.conformance
 from invoker.conformance import select
 from invoker.conformance.evergreen.requirements import REQUIREMENTS as EVERGREEN
+from invoker.conformance.graphpipe.requirements import REQUIREMENTS as GRAPHPIPE
 from invoker.conformance.probe import Probe
 from invoker.conformance.requirements import REQUIREMENTS as RIFF
 from invoker.conformance.scenario import PROTOCOLS, SCENARIOS, scenario
 
 DOCUMENT = Path(invoker.conformance.__file__).parents[2] / "docs" / "reference" / "conformance.md"
+KNOWN = {"riff": (RIFF, r"RT-\d\d"), "evergreen": (EVERGREEN, r"ET-\d\d"), "graphpipe": (GRAPHPIPE, r"GT-\d\d")}
 
 
 def test_every_scenario_says_what_it_expects_and_judges() -> None:
@@ -23,7 +25,7 @@ def test_every_scenario_says_what_it_expects_and_judges() -> None:
         assert each.expects.endswith("."), each.name
         assert each.requirements, each.name
         assert each.functions, each.name
-        known, number = (RIFF, r"RT-\d\d") if each.protocol == "riff" else (EVERGREEN, r"ET-\d\d")
+        known, number = KNOWN[each.protocol]
         assert set(each.requirements) <= known.keys(), each.name
         assert all(re.fullmatch(number, one) for one in each.numbers), each.name
 
@@ -36,7 +38,8 @@ def test_every_scenario_of_the_catalogue_is_carried_out() -> None:
 
 def test_every_named_function_is_documented() -> None:
     """Others provide them from the document alone."""
-    for protocol, text in zip(PROTOCOLS, DOCUMENT.read_text().split("\n## The named actions"), strict=True):
+    parts = re.split(r"\n## The named (?:actions|models)", DOCUMENT.read_text())
+    for protocol, text in zip(PROTOCOLS, parts, strict=True):
         documented = set(re.findall(r"^\| `(\w+)` \|", text, flags=re.MULTILINE))
         assert documented == {name for each in select(protocol=protocol) for name in each.functions}
 
