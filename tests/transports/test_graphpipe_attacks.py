@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import socket
 import struct
-from collections.abc import AsyncIterator
+import types
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from invoker import function
 from invoker.tensors import Code
+from invoker.tensors.arrays import to_array
 from invoker.transports.framed import FramedDoor
+from invoker.transports.inferences import Inferences
 from tests.conftest import SLOW
-from tests.protocols.graphpipe.asking import ask, code_of, values
+from tests.protocols.graphpipe.asking import ask, code_of, received, values
 from tests.transports.doors import until
 from tests.transports.models import exchanged, inferring
+
+
+class Scores(NamedTuple):
+    total: NDArray[np.float64]
+    doubled: NDArray[np.float64]
 
 
 def double(x: NDArray[Any]) -> NDArray[Any]:
@@ -102,3 +113,115 @@ async def test_G073_G079_rows_of_no_bytes_are_fed_no_longer_than_the_function_ru
         assert values(beside) == [[2]]
         code = Code.FUNCTION_FAILED if fault == "it fails" else Code.TIMEOUT
         assert code_of(await bombing) is code
+
+
+# Batches and rows: everybody gets what he would get alone.
+
+
+def scored(x: NDArray[np.float64], bias: NDArray[np.float64] | None = None) -> Scores:
+    """Row by row, as functions for batches are; it does not like what is below zero, nor 13."""
+    if (x < 0).any():
+        raise ValueError("below zero")
+    if len(x) and x.flat[0] == 13:
+        return Scores(x.sum(axis=-1)[:-1], x)  # a row is missing
+    return Scores(x.reshape(len(x), -1).sum(axis=1) + (0 if bias is None else bias), x * 2)
+
+
+KINDS = st.fixed_dictionaries(
+    {
+        "rows": st.integers(0, 5),
+        "rest": st.sampled_from([(), (1,), (2,), (2, 2)]),
+        "value": st.sampled_from([1.0, 2.0, 3.0, -1.0, 13.0]),
+        "dtype": st.sampled_from(["f8", "f8", "f8", "f4"]),
+        "has_bias": st.booleans(),
+        "config": st.sampled_from([b"", b"", b"x"]),
+        "outputs": st.sampled_from([(), (), ("doubled",), ("doubled", "total", "doubled"), ("none",)]),
+        "is_broken": st.sampled_from([False] * 5 + [True]),
+        "waits": st.integers(0, 3),
+    }
+)
+"""Of requests."""
+
+
+def buffer_of(kind: dict[str, Any], number: int) -> bytes:
+    """Of one of these, with numbers that nobody else has."""
+    shape = (kind["rows"], *kind["rest"])
+    values = np.full(shape, kind["value"], kind["dtype"])
+    if kind["value"] == 1.0:
+        values += np.arange(values.size).reshape(shape) + 100 * number
+    inputs = [values, np.full(kind["rows"], float(number))] if kind["has_bias"] else [values]
+    buffer = ask(*inputs, config=kind["config"], output_names=kind["outputs"])
+    return buffer[:-7] if kind["is_broken"] else buffer
+
+
+def read(response: Any) -> Any:
+    """What a client reads, errors without their text, which may tell of places."""
+    found = received(response)
+    return [to_array(one).tolist() for one in found.tensors], [one.code for one in found.errors]
+
+
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(st.lists(KINDS, min_size=1, max_size=12), st.sampled_from([2, 4, 7]))
+def test_G076_G077_G101_in_a_batch_each_gets_what_it_would_get_alone(kinds: list[dict[str, Any]], most: int) -> None:
+    """Whatever comes together, in whatever order: values, errors, sizes, configs and outputs of all kinds."""
+    together = function(batch_max=most, batch_wait_ms=1)(function_like(scored))
+
+    async def ask_all(one: Inferences, buffers: list[bytes]) -> list[Any]:
+        async def ask_one(buffer: bytes, waits: int) -> Any:
+            for _ in range(waits):
+                await asyncio.sleep(0)
+            return read(await one.infer(one.first, bytearray(buffer), door="test"))
+
+        return await asyncio.gather(*map(ask_one, buffers, [kind["waits"] for kind in kinds]))
+
+    async def check() -> None:
+        buffers = [buffer_of(kind, number) for number, kind in enumerate(kinds)]
+        async with inferring(together) as one:
+            found = await ask_all(one, buffers)
+        async with inferring(scored) as one:
+            alone = [read(await one.infer(one.first, bytearray(buffer), door="test")) for buffer in buffers]
+        assert found == alone
+
+    asyncio.run(check())
+
+
+def function_like(served: Any) -> Any:
+    """The same function as another object, which bears options of its own."""
+    made = types.FunctionType(served.__code__, served.__globals__, "together", served.__defaults__)
+    made.__annotations__ = dict(served.__annotations__)
+    return made
+
+
+def whole(x: NDArray[np.float64], y: NDArray[np.int64]) -> NDArray[np.float64]:
+    return x * y.reshape(-1, *[1] * (x.ndim - 1))
+
+
+@function(rows=True)
+def rowed(x: NDArray[np.float64], y: int) -> NDArray[np.float64]:
+    return x * y
+
+
+@function(rows=True)
+def streamed(x: Iterator[NDArray[np.float64]], y: Iterator[int]) -> Iterator[NDArray[np.float64]]:
+    for one, times in zip(x, y, strict=True):
+        yield one * times
+
+
+@settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(st.lists(st.integers(0, 3), max_size=3), st.integers(0, 9))
+def test_G073_rows_give_what_the_whole_gives(rest: list[int], rows: int) -> None:
+    """Of any shape, called for each row or once with all of them."""
+    x = np.arange(rows * math.prod(rest), dtype=float).reshape(rows, *rest)
+    buffer = ask(x, np.arange(rows))
+
+    async def check() -> None:
+        async with inferring(whole, rowed, streamed) as one:
+            found = [await one.infer(model, bytearray(buffer), door="test") for model in one.models.values()]
+        first, *others = [read(response) for response in found]
+        assert first[1] == []
+        if rows:  # of none nobody knows the shape of a row
+            assert others == [first, first]
+        else:
+            assert [len(one[0][0]) for one in others] == [0, 0]
+
+    asyncio.run(check())
