@@ -69,7 +69,10 @@ def outputs_of(facts: Facts, style: Style, *, sends: bool) -> Given:
     if is_open or result is Result.UNKNOWN:
         return Given(result, tuple(StreamSpec(name) for name in named))
     if len(named) == len(outputs):
-        return Given(result, tuple(replace(one, name=name) for one, name in zip(outputs, named, strict=True)))
+        # What is declared as one tensor may come in a dict, as libraries give it.
+        keys = tuple(named) if facts.options.output_tensors and len(named) == 1 else ()
+        outputs = tuple(replace(one, name=name) for one, name in zip(outputs, named, strict=True))
+        return Given(result, outputs, keys=keys)
     # More names than iterators: the values will say by Output(...) which of the names they are for, or are sent.
     says = "Output" in facts.names or (sends and "outputs" in facts.names)
     if result in (Result.STREAM, Result.VALUE) and len(named) > 1:

@@ -60,7 +60,7 @@ async def async_results(spec: FunctionSpec, result: Any) -> Sequence[AsyncIterat
 
 
 def parted(spec: FunctionSpec, values: Iterator[Any], context: Context) -> Iterator[Output]:
-    """Give the parts of each value to its outputs: tuples by position, dicts by name.
+    """Give the parts of each value to its outputs: tuples by position, dicts by name; what has one part may be bare.
 
     A function that takes ``output_names`` may leave out the others, also in a tuple (G-060).
 
@@ -102,31 +102,35 @@ def wanted(spec: FunctionSpec, context: Context) -> tuple[str, ...]:
 
 
 def _parts(spec: FunctionSpec, value: Any, context: Context) -> Iterator[Output]:
-    keys = spec.call.parts
     if type(value) is Output:
-        yield value
-    elif isinstance(value, Mapping):
-        for key in value:
-            if key not in keys:
-                raise EncodeError(f"'{spec.name}' returned a dict with {key!r}; its outputs are {', '.join(keys)}")
-        left = {one.name for key, one in zip(keys, spec.outputs, strict=True) if key not in value}
-        if left and (missing := [name for name in wanted(spec, context) if name in left]):
-            raise EncodeError(f"'{spec.name}' returned a dict without its output '{missing[0]}'")
-        for index, key in enumerate(keys):
-            if key in value:
-                yield Output(index, value[key])
-    else:
-        indexes: Sequence[int] = range(len(keys))
-        names = wanted(spec, context) if _takes_names(spec) else ()
-        is_several = isinstance(value, tuple | list)
-        if names and len(names) < len(keys) and len(value if is_several else (value,)) == len(names):
-            indexes = [index for index, one in enumerate(spec.outputs) if one.name in names]
-        if not is_several and len(indexes) == 1:
-            value = (value,)
-        elif not is_several or len(value) != len(indexes):
-            raise _not_parts(spec, value)
-        for index, one in zip(indexes, value, strict=True):
-            yield Output(index, one)
+        return iter((value,))
+    if isinstance(value, Mapping):
+        return _by_name(spec, value, context)
+    return _by_position(spec, value, context)
+
+
+def _by_name(spec: FunctionSpec, value: Mapping[Any, Any], context: Context) -> Iterator[Output]:
+    keys = spec.call.parts
+    for key in value:
+        if key not in keys:
+            raise EncodeError(f"'{spec.name}' returned a dict with {key!r}; its outputs are {', '.join(keys)}")
+    left = {one.name for key, one in zip(keys, spec.outputs, strict=True) if key not in value}
+    if left and (missing := [name for name in wanted(spec, context) if name in left]):
+        raise EncodeError(f"'{spec.name}' returned a dict without its output '{missing[0]}'")
+    return (Output(index, value[key]) for index, key in enumerate(keys) if key in value)
+
+
+def _by_position(spec: FunctionSpec, value: Any, context: Context) -> Iterator[Output]:
+    count = len(spec.outputs)
+    is_bare = not hasattr(value, "_fields") if count == 1 else not isinstance(value, tuple | list)
+    values = (value,) if is_bare else value
+    indexes: Sequence[int] = range(count)
+    names = wanted(spec, context) if _takes_names(spec) else ()
+    if names and len(values) == len(names) < count:
+        indexes = [index for index, one in enumerate(spec.outputs) if one.name in names]
+    elif len(values) != count:
+        raise _not_parts(spec, value)
+    return map(Output, indexes, values)
 
 
 def _takes_names(spec: FunctionSpec) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from invoker import Output, function
+from invoker import Output, Tensor, function
 from invoker.errors import SpecError
 from invoker.spec import read
 
@@ -116,6 +116,15 @@ def test_the_decorator_names_the_parts(fn: Any, keys: tuple[str, ...], types: tu
     assert tuple(one.type for one in spec.outputs) == types
     assert spec.call.parts == keys
     assert spec.parts == ()
+
+
+def test_G068_one_declared_tensor_may_come_in_a_dict() -> None:
+    """A name alone leaves the value as it is."""
+
+    def fn(x): ...  # type: ignore[no-untyped-def]  # as above
+
+    assert read(function(outputs={"y": Tensor("int8")})(fn)).call.parts == ("y",)
+    assert read(function(outputs=("y",))(fn)).call.parts == ()
 
 
 @pytest.mark.parametrize(

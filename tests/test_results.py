@@ -251,6 +251,7 @@ async def test_G066_values_are_parted_by_position_or_by_name(value: Any) -> None
     [
         ((1,), "returned a tuple of 1 for its outputs a, b; return a tuple of 2, or a dict by name"),
         ([1, 2, 3], "returned a list of 3"),
+        ((), "returned a tuple of 0"),
         (None, "returned NoneType for its outputs"),
         (1, "returned int"),
         ({"a": 1, "b": 2}, "returned a dict with 'b'; its outputs are a, key"),
@@ -312,3 +313,18 @@ async def test_G075_what_is_parted_is_closed() -> None:
     assert closed == ["sync", "async"]
     assert parts(PARTS, (1, 2), True, True)
     assert list(parted(PARTS, iter([]), context_of(True))) == []
+
+
+class One(NamedTuple):
+    a: int
+
+
+def test_G068_one_part_may_come_bare_or_in_a_dict() -> None:
+    """A list is the value then, a NamedTuple is not."""
+    one = FunctionSpec("f", outputs=(StreamSpec("a"),), call=CallPlan(parts=("a",)))
+    for value in (1, [1], (1,), None):
+        assert parts(one, value, True) == [(0, value)]
+    assert parts(one, {"a": 1}, True) == [(0, 1)]
+    assert parts(one, One(1), True) == [(0, 1)]
+    with pytest.raises(EncodeError, match="returned a dict with 'b'"):
+        parts(one, {"b": 1}, True)

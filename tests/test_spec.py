@@ -393,3 +393,13 @@ def test_the_name_comes_from_the_decorator_the_caller_or_the_function() -> None:
     """In this order."""
     assert read(function(name="a")(lambda x: x), name="b").name == "a"
     assert read(lambda x: x, name="b").name == "b"
+
+
+def test_G087_the_version_is_said_or_that_of_the_module() -> None:
+    """However the module was loaded."""
+    exec("def fn(x): ...", module := {"__version__": "3"})
+    assert read(module["fn"]).version == "3"
+    assert read(function(version="1.2")(module["fn"])).version == "1.2"
+    assert read(square).version == ""
+    exec("def fn(x): ...", module := {"__version__": (3, 1)})
+    assert read(module["fn"]).version == ""

@@ -249,7 +249,10 @@ def _array_of(value: Any) -> Array:
         if array.dtype.kind in "SU" and not isinstance(value, np.ndarray | np.generic):
             array = np.array(value, object)
     except Exception as error:
-        raise _refused(value, str(error).partition("\n")[0]) from error
+        why = str(error).partition("\n")[0]
+        if isinstance(value, tuple | list) and any(isinstance(one, np.ndarray) for one in value):
+            why = f"{why}; if these are several outputs, name them with @function(outputs=(...))"
+        raise _refused(value, why) from error
     return array
 
 

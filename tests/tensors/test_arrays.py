@@ -331,3 +331,13 @@ def test_G068_declarations_as_annotations() -> None:
     assert annotation_of(Declaration("int8")) == NDArray[np.int8]
     assert annotation_of(Declaration("int8", [])) == Annotated[NDArray[np.int8], ()]
     assert annotation_of(Declaration("any", ["n"], "words")) == Annotated[np.ndarray, ("n",), "words"]
+
+
+def test_G066_several_arrays_in_one_value_are_hinted_at() -> None:
+    """They may have been meant as outputs."""
+    for value in ((np.zeros(2), np.zeros(3)), [np.zeros(2), np.zeros((2, 2))]):
+        with pytest.raises(GraphPipeError, match=r"if these are several outputs, name them with @function\(outputs="):
+            to_tensor(value)
+    with pytest.raises(GraphPipeError) as caught:
+        to_tensor([[1], [1, 2]])
+    assert "outputs" not in str(caught.value)

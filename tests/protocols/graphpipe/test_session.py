@@ -26,7 +26,7 @@ from invoker.errors import (
 from invoker.message import Headers, Message
 from invoker.protocols.graphpipe.config import Config
 from invoker.protocols.graphpipe.session import GraphPipeSession, Prepared, State, prepare
-from invoker.tensors import Code, read_metadata_response, write_infer_response
+from invoker.tensors import MAX_MESSAGE_BYTES, Code, read_metadata_response, write_infer_response
 from invoker.tensors.arrays import to_tensor
 from tests.protocols.graphpipe.asking import METADATA_REQUEST, Asked, ask, code_of, model_of, received, values
 from tests.tensors.samples import Parts, Raw, crafted, fixture
@@ -253,3 +253,14 @@ def test_G101_flipped_bytes_are_answered(at: int, byte: int) -> None:
     buffer[at] = byte
     steps = GraphPipeSession(ECHO).receive(buffer)
     assert isinstance(steps[-1], Close | EndInput)
+
+
+def test_G084_G083_several_errors_are_each_short() -> None:
+    """However long names are; the first is the response's own."""
+    asked = Asked(model_of(two), ask(1, 2, input_names=("ä" * 10_000, "z")))
+    errors = received(asked.refusal).errors
+    assert [one.code for one in errors] == [Code.UNKNOWN_INPUT] * 2
+    assert all(len(one.message.encode()) <= MAX_MESSAGE_BYTES for one in errors)
+    assert asked.refusal.error is not None
+    assert asked.refusal.error.message == errors[0].message
+    assert asked.steps[-1] == Close(asked.refusal.error)
