@@ -24,7 +24,7 @@ Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 _PIECE_BYTES = 1 << 20
 """What is handed on at once of a long body, since each layer below copies it."""
-_WATCH_S = 0.02
+_WATCH_S = 0.1
 """A request that takes longer than this is given up when its client leaves; a task for each shorter one costs more."""
 _BODILESS = frozenset({204, 304})  # these must not say a length (RFC 9110, 8.6)
 
