@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from functions import conformance
 from functions.conformance import _mark, _marked
-from invoker import Context, function
+from invoker import Context, Tensor, function
 
 Vector = Annotated[NDArray[np.float32], ("n",)]
 Triples = Annotated[NDArray[np.float32], ("rows", 3), "three numbers a row"]
@@ -48,7 +48,7 @@ def triples(values: Triples) -> Triples:
     return values
 
 
-@function(outputs={"sum": Vector, "difference": Vector, "product": Vector})
+@function(outputs=dict.fromkeys(("sum", "difference", "product"), Tensor("float32", ["n"])))
 async def arithmetic(left: Vector, right: Vector, context: Context) -> None:
     """Sum, difference and product, each only if it is wanted."""
     for name, value in (("sum", left + right), ("difference", left - right), ("product", left * right)):
@@ -61,6 +61,12 @@ async def arithmetic(left: Vector, right: Vector, context: Context) -> None:
 def scaled(x: Vector, by: float = 2.0) -> Vector:
     """The numbers times another one, two unless told otherwise."""
     return x * np.float32(by)
+
+
+@function(casting="same_kind")
+def forgiving(x: Vector) -> Vector:
+    """The numbers themselves, also of other types."""
+    return x
 
 
 @function

@@ -9,7 +9,7 @@ import numpy as np
 from functions import conformance_graphpipe
 from functions.conformance import _mark, _marked
 from functions.conformance_graphpipe import Pairs, Vector
-from invoker import Context, function
+from invoker import Context, Tensor, function
 from invoker.function import options_of
 from tests import sync_catalogue
 
@@ -17,7 +17,7 @@ globals().update({name: value for name, value in vars(conformance_graphpipe).ite
 delay = sync_catalogue.delay
 
 
-@function(outputs={"sum": Vector, "difference": Vector, "product": Vector})
+@function(outputs=dict.fromkeys(("sum", "difference", "product"), Tensor("float32", ["n"])))
 def arithmetic(left: Vector, right: Vector, context: Context) -> None:
     """Sum, difference and product, each only if it is wanted."""
     for name, value in (("sum", left + right), ("difference", left - right), ("product", left * right)):

@@ -160,7 +160,10 @@ async def references_astray(asker: Asker) -> None:
         "the data": built.at(of.tensors[0], 2),
     }
     for name, place in places.items():
-        for how, target in (("itself", place), ("the end", size), ("across the end", size - 2), ("far", place + _FAR)):
+        aims = [("the end", size), ("across the end", size - 2), ("far", place + _FAR)]
+        if name != "the first name":  # G-053: a reference to itself is a name that was never set
+            aims.append(("itself", place))
+        for how, target in aims:
             broken[f"the reference to {name} to {how}"] = of.built().point(place, target)
         broken[f"the reference to {name} backwards"] = of.built().point(place, 0)
     await _are_malformed(asker, broken)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 from invoker.conformance.graphpipe.asker import Asker
-from invoker.conformance.graphpipe.requests import Request, infer
+from invoker.conformance.graphpipe.requests import Request, drafted, infer
 from invoker.conformance.graphpipe.tensors import FLOAT64, INT32, Tensor, floats, numbers, strings
 from invoker.conformance.scenario import scenario
 
@@ -39,9 +39,15 @@ async def wrong_names(asker: Asker) -> None:
 
 @scenario("GT-33", "G-052", "G-053", function="arithmetic")
 async def default_names(asker: Asker) -> None:
-    """Without names tensors are the inputs in order; an empty name is the input at its place."""
+    """Without names tensors are the inputs in order; an empty name, or one never set, is the input at its place."""
     for names in ((), ("", ""), ("left", ""), ("", "right")):
         await asker.gives(both(names), SUM, DIFFERENCE, PRODUCT)
+    for unset in ((0,), (1,), (0, 1)):
+        of = drafted(LEFT, RIGHT, names=("left", "right"))
+        built = of.built()
+        for index in unset:
+            built.patch(built.places[of.part(1)] + 4 + 4 * index, "I", 0)
+        await asker.gives(of.request(built, f"whose names {unset} are not set"), SUM, DIFFERENCE, PRODUCT)
 
 
 @scenario("GT-34", "G-070", function="arithmetic")
@@ -127,6 +133,15 @@ async def declared_type(asker: Asker) -> None:
     for type_ in (FLOAT64, INT32):
         await asker.refuses(infer(numbers(type_, (1, 3), (1, 2, 3))), 8)
     await asker.refuses(infer(strings(b"1", b"2", b"3", shape=(1, 3))), 8)
+
+
+@scenario("GT-38", "G-061", function="forgiving")
+async def casting(asker: Asker) -> None:
+    """A function that opts into it gets numbers of its kind cast; what does not fit, and text, is still refused."""
+    for type_ in (FLOAT64, INT32):
+        await asker.gives(infer(numbers(type_, (3,), (1, 2, -3))), floats(1, 2, -3))
+    await asker.refuses(infer(numbers(FLOAT64, (1,), (1e300,))), 8)
+    await asker.refuses(infer(strings(b"1")), 8)
 
 
 @scenario("G-063", function="arithmetic")
