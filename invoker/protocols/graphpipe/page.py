@@ -40,13 +40,29 @@ def page(metadata: MetadataResponse, path: str) -> str:
 {_table("Inputs", metadata.inputs)}
 {_table("Outputs", metadata.outputs)}
 <h2>Call it</h2>
-<pre>from graphpipe import remote
-remote.execute("http://HOST:PORT{where}", array)</pre>
+<pre>{escape(_program(metadata, path))}</pre>
 <p>A request is one GraphPipe buffer, sent by POST to <code>{where}</code>.
 The same description as JSON: <code>curl HOST:PORT{where}</code></p>
 <footer>{escape(metadata.server)}</footer>
 </body></html>
 """
+
+
+def _program(metadata: MetadataResponse, path: str) -> str:
+    """Two ways to ask it: by our client, and by that of the package ``graphpipe``."""
+    url = f'"http://HOST:PORT{path}"'
+    names = [one.name for one in metadata.inputs]
+    arrays = [name if name.isidentifier() else f"array{index}" for index, name in enumerate(names)]
+    given = ", ".join(f"{name!r}: {array}" for name, array in zip(names, arrays, strict=True))
+    if len(metadata.inputs) == len(metadata.outputs) == 1:
+        other = f"remote.execute({url}, {arrays[0]})"
+    else:
+        outputs = [one.name for one in metadata.outputs]
+        other = f"remote.execute_multi({url}, [{', '.join(arrays)}], {names}, {outputs})"
+    return (
+        f"from invoker.client import GraphPipe\n\nwith GraphPipe({url}) as model:\n    model.infer({{{given}}})\n\n"
+        f"from graphpipe import remote\n\n{other}"
+    )
 
 
 def _table(title: str, several: Sequence[IOMetadata]) -> str:

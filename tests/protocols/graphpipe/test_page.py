@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import unescape
 from html.parser import HTMLParser
 
 from invoker.protocols.graphpipe.page import page
@@ -41,3 +42,14 @@ def test_nothing_of_the_function_is_markup() -> None:
 
     Reader().feed(text)
     assert open_tags == []
+
+
+def test_the_page_calls_a_model_with_all_of_its_inputs() -> None:
+    """By both clients; the simple call of the other package is for one tensor only."""
+    x, y = IOMetadata("x"), IOMetadata("a b")
+    one = unescape(page(MetadataResponse("m", inputs=(x,), outputs=(y,)), "/m"))
+    assert """model.infer({'x': x})""" in one
+    assert """remote.execute("http://HOST:PORT/m", x)""" in one
+    two = unescape(page(MetadataResponse("m", inputs=(x, y), outputs=(y, x)), "/m"))
+    assert """model.infer({'x': x, 'a b': array1})""" in two
+    assert """remote.execute_multi("http://HOST:PORT/m", [x, array1], ['x', 'a b'], ['a b', 'x'])""" in two
