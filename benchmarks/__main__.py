@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 
 from benchmarks import results
 from benchmarks.evergreen import evergreen
+from benchmarks.graphpipe import graphpipe
 from benchmarks.measure import rounds, say
 from benchmarks.memory import flooded, idle_async, idle_sync, slow_readers
 from benchmarks.report import tables
@@ -32,6 +33,7 @@ EXTRAS: dict[str, Extra] = {
     "idle-async": idle_async,
     "startup": startup,
     "evergreen": evergreen,
+    "graphpipe": graphpipe,
 }
 _QUICK_SCALE = 0.25
 

@@ -27,7 +27,6 @@ STYLES = {
     "reply": "sync request/reply",
     "areply": "async request/reply",
 }
-_READY = re.compile(r"grpc=(\S+)")
 _ECHOES = ("echo", "json", "zip", "headers")
 
 
@@ -118,24 +117,28 @@ def pinned(core: int | None, command: list[str]) -> list[str]:
 
 
 @contextmanager
-def serving(command: list[str], *, core: int | None = SERVER_CORE) -> Iterator[tuple[str, int]]:
-    """Run a server for the block: its address and process id."""
-    with tempfile.TemporaryFile("w+") as log:
+def serving(command: list[str], *, core: int | None = SERVER_CORE, door: str = "grpc") -> Iterator[tuple[str, int]]:
+    """Run a server for the block: the address of one of its doors, and its process id."""
+    with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(pinned(core, command), stdout=log, stderr=log, start_new_session=True)
         try:
-            yield _address(process, log), process.pid
+            yield _address(process, log, door), process.pid
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)  # workers too, and no drain of what a row left open on purpose
             process.wait()
 
 
-def _address(process: subprocess.Popen[bytes], log: IO[str]) -> str:
+def _address(process: subprocess.Popen[bytes], log: IO[bytes], door: str) -> str:
+    ready = re.compile(rf"{door}=([^\s,\"]+)")
     until = time.monotonic() + 30
     while time.monotonic() < until and process.poll() is None:
-        log.seek(0)
-        if found := _READY.search(log.read()):
+        if found := ready.search(_written(log)):
             return found[1]
         time.sleep(0.01)
-    log.seek(0)
-    raise StartError(f"{process.args!r} did not start\n{log.read()}")
+    raise StartError(f"{process.args!r} did not start\n{_written(log)}")
+
+
+def _written(log: IO[bytes]) -> str:
+    """What there is; the place in the file stays where it is, since the server writes there."""
+    return os.pread(log.fileno(), 1 << 20, 0).decode("utf-8", "replace")

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import shutil
 import socket
+import threading
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from benchmarks import functions, results
 from benchmarks.__main__ import _chosen, _columns
+from benchmarks.asgi import WORK
 from benchmarks.bodies import JSON, Body, WrongReplyError
 from benchmarks.client import decoded, load, pingpong, reply_size, summary
+from benchmarks.graphpipe import WAYS
+from benchmarks.http1 import Got, Post, length
 from benchmarks.http2 import DEFAULT_WINDOW, Connection, WireError, frame
 from benchmarks.load import check, h2load, parse
 from benchmarks.measure import ratio, warmer
@@ -23,6 +29,8 @@ from benchmarks.results import draw, environment, write
 from benchmarks.rows import PEER_ROWS, ROWS, Row, echo_row, row_named
 from benchmarks.servers import STYLES, Series, StartError, all_series, serving
 from invoker._pb.riff import riff_rpc_pb2 as pb
+from invoker.tensors import write_infer_response
+from invoker.tensors.arrays import to_tensor
 
 REPORT = """finished in {time}, 5120.00 req/s, 21.05MB/s
 requests: 40 total, 40 started, 40 done, 40 succeeded, 0 failed, 0 errored, 0 timeout
@@ -247,3 +255,66 @@ def test_a_server_that_dies_says_why() -> None:
     """What it printed is in the error."""
     with pytest.raises(StartError, match="KeyError"), serving(Series("bare", "", "bare").command("nothing")):
         raise AssertionError("it cannot have started")
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: x\r\nContent-Length: 7\r\n\r\n"
+
+
+def test_a_reply_is_read_by_its_length() -> None:
+    """In whatever parts it comes; other statuses are no replies."""
+    with _answering([HEAD[:10], HEAD[10:] + b"abc", b"defg"]) as address:
+        with closing(Post(address, b"body")) as asker:
+            got = asker.ask()
+        assert (bytes(got.body), got.reply_bytes) == (b"abcdefg", len(HEAD) + 7)
+    assert length(HEAD) == 7
+    for head in (HEAD.replace(b"200", b"413"), b"HTTP/1.1 200 OK\r\n\r\n"):
+        with pytest.raises(WrongReplyError, match="not a reply"):
+            length(head)
+
+
+def test_a_reply_that_is_cut_is_none() -> None:
+    """The end of the connection is no end of a body."""
+    with (
+        _answering([HEAD + b"abc"]) as address,
+        closing(Post(address, b"body")) as asker,
+        pytest.raises(WrongReplyError, match="ended"),
+    ):
+        asker.ask()
+
+
+@pytest.mark.parametrize("name", ["bare", "sync", "json"])
+def test_a_tensor_that_comes_back_is_looked_into(name: str) -> None:
+    """An echo, a response and nested lists; another tensor is a wrong reply."""
+    way = next(one for one in WAYS if one.name == name)
+    array = np.float32([[1, 2], [3, 4]])
+    sent = way.body(array)
+    reply = bytes(write_infer_response((to_tensor(array),))) if name == "sync" else sent
+    way.check(Got(memoryview(reply), 0), array)
+    with pytest.raises(WrongReplyError, match="another"):
+        way.check(Got(memoryview(reply), 0), array + 1)
+
+
+@pytest.mark.parametrize("work", sorted(WORK))
+def test_endpoints_give_back_what_they_took(work: str) -> None:
+    """Each of them."""
+    body = b"[[1.0,2.5],[3.0,4.0]]"
+    assert WORK[work](body).replace(b" ", b"") == body
+
+
+@contextmanager
+def _answering(parts: list[bytes]) -> Iterator[str]:
+    """A server that answers one request with some bytes."""
+
+    def answer() -> None:
+        sock, _ = listener.accept()
+        with sock:
+            while not sock.recv(1 << 16).endswith(b"body"):
+                pass
+            for part in parts:
+                sock.sendall(part)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=answer)
+        thread.start()
+        yield f"127.0.0.1:{listener.getsockname()[1]}"
+        thread.join()
