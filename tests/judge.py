@@ -47,10 +47,10 @@ _LIMIT_BYTES = 8 << 20
 _CONFIGURED = {
     "INVOKER_HTTP_ROOT": "graphpipe",
     "INVOKER_GRAPHPIPE_ERRORS": "200",
-    "INVOKER_GRAPHPIPE_TIMEOUT_S": f"{2 * SLOW:g}",
+    "INVOKER_GRAPHPIPE_TIMEOUT_S": f"{SLOW:g}",
     "INVOKER_MAX_INVOCATIONS": "4",
 }
-_TOLD = ("--graphpipe-root", "--graphpipe-errors", "200", "--graphpipe-timeout-s", f"{2 * SLOW:g}")
+_TOLD = ("--graphpipe-root", "--graphpipe-errors", "200", "--graphpipe-timeout-s", f"{SLOW:g}")
 _TOLD += ("--max-invocations", "4")
 
 
@@ -93,14 +93,15 @@ def _judge_models(entrypoint: str, given: list[str], *, env: Mapping[str, str] |
     """Judge a catalogue of models over HTTP and bare sockets."""
     print(f"\n== graphpipe: {entrypoint}{', configured' if env else ''}", flush=True)
     with tempfile.TemporaryDirectory() as folder:
-        sockets = {"INVOKER_GRAPHPIPE_TCP": "127.0.0.1:0", "INVOKER_GRAPHPIPE_UNIX": f"{folder}/models.sock"}
+        bare, http = f"{folder}/models.sock", f"{folder}/http.sock"
+        sockets = {"INVOKER_GRAPHPIPE_TCP": "127.0.0.1:0", "INVOKER_GRAPHPIPE_UNIX": bare, "INVOKER_HTTP_UNIX": http}
         with serving(
             entrypoint, env={"INVOKER_GRAPHPIPE_BYTES": str(_LIMIT_BYTES), **sockets, **(env or {})}
         ) as served:
             tcp = re.search(r"graphpipe=(\S+:\d+)", "".join(served.lines))
             assert tcp is not None, served.lines
             command = [sys.executable, "-m", "invoker.conformance", "--protocol", "graphpipe", "--http", served.http]
-            command += ["--graphpipe-tcp", tcp[1], "--graphpipe-unix", sockets["INVOKER_GRAPHPIPE_UNIX"]]
+            command += ["--graphpipe-tcp", tcp[1], "--graphpipe-unix", bare, "--http-unix", http]
             command += ["--graphpipe-bytes", str(_LIMIT_BYTES), "--timeout", f"{5 * SLOW:g}", *given]
             return subprocess.run(command, cwd=ROOT, check=False).returncode
 

@@ -77,6 +77,9 @@ def _add_model_facts(parser: argparse.ArgumentParser) -> None:
     models.add_argument("--graphpipe-tcp", default="", metavar="HOST:PORT", help="a bare socket of the model mirror")
     models.add_argument("--graphpipe-unix", default="", metavar="PATH", help="a bare Unix socket of the model mirror")
     models.add_argument(
+        "--http-unix", default="", metavar="PATH", help="a Unix socket that speaks HTTP, as --http does"
+    )
+    models.add_argument(
         "--graphpipe-bytes", type=int, default=64 << 20, metavar="N", help="limit of a request (default: 67108864)"
     )
     models.add_argument(
@@ -174,6 +177,7 @@ async def _run(
     models = ModelFacts(
         args.graphpipe_tcp,
         args.graphpipe_unix,
+        args.http_unix,
         args.graphpipe_bytes,
         args.graphpipe_timeout_s,
         args.max_invocations,

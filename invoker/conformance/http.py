@@ -60,10 +60,12 @@ class Door:
         address: Of the target.
         function: Sent as ``Invoker-Function``; empty when the address serves one function.
         timeout_s: Limit of each exchange.
+        unix: Path of a socket to connect to, instead of the address, which is still named as the host.
     """
 
-    def __init__(self, address: Address, function: str, *, timeout_s: float) -> None:
+    def __init__(self, address: Address, function: str, *, timeout_s: float, unix: str = "") -> None:
         self._address = address
+        self._unix = unix
         self._function = function
         self._timeout_s = timeout_s
 
@@ -71,9 +73,12 @@ class Door:
     async def connect(self) -> AsyncIterator[Connection]:
         """One connection; closed at the end, rudely when something is left over."""
         try:
-            reader, writer = await asyncio.open_connection(self._address.host, self._address.port)
+            if self._unix:
+                reader, writer = await asyncio.open_unix_connection(self._unix)
+            else:
+                reader, writer = await asyncio.open_connection(self._address.host, self._address.port)
         except OSError as error:
-            raise Unreachable(f"nothing answers at {self._address}: {error.strerror}") from None
+            raise Unreachable(f"nothing answers at {self._unix or self._address}: {error.strerror}") from None
         try:
             yield Connection(reader, writer, self)
         finally:

@@ -99,6 +99,7 @@ class ModelFacts:
     Attributes:
         tcp: ``HOST:PORT`` of a bare socket; empty: there is none.
         unix: Path of a bare socket; empty: there is none.
+        http_unix: Path of a socket that speaks HTTP; empty: there is none.
         limit_bytes: Its limit of a request.
         timeout_s: Its limit of an inference.
         most: Its limit of inferences at once; 0: none is told.
@@ -108,6 +109,7 @@ class ModelFacts:
 
     tcp: str = ""
     unix: str = ""
+    http_unix: str = ""
     limit_bytes: int = 64 << 20
     timeout_s: float = 30.0
     most: int = 0

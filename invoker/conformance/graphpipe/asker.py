@@ -41,8 +41,8 @@ class Asker(Probe):
         address = self.target.http_at.of(name)
         return f"/graphpipe/{name}" if address is not None and address.is_shared else "/"
 
-    def door_of(self, function: str = "") -> Door:
-        """The HTTP door of a model.
+    def door_of(self, function: str = "", *, unix: str = "") -> Door:
+        """The HTTP door of a model, or a Unix socket that leads to the same.
 
         Raises:
             NotProvided: It has none.
@@ -51,7 +51,7 @@ class Asker(Probe):
         address = self.target.http_at.of(name)
         if address is None:
             raise NotProvided(f"an --http address of model {name}")
-        return Door(address, "", timeout_s=self.timeout_s)
+        return Door(address, "", timeout_s=self.timeout_s, unix=unix)
 
     @asynccontextmanager
     async def connect(self, function: str = "") -> AsyncIterator[Connection]:

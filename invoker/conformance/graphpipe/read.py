@@ -113,6 +113,7 @@ class _Buffer:
 
     def __init__(self, data: bytes) -> None:
         self.data = data
+        self._shared: dict[int, bytes] = {}
 
     def number(self, form: str, at: int) -> int:
         size = struct.calcsize(form)
@@ -142,8 +143,10 @@ class _Buffer:
         return at + 4, count
 
     def octets(self, at: int, what: str) -> bytes:
-        start, count = self.vector(at, 1, what)
-        return self.data[start : start + count]
+        if at not in self._shared:  # what is shared is not copied each time
+            start, count = self.vector(at, 1, what)
+            self._shared[at] = self.data[start : start + count]
+        return self._shared[at]
 
 
 class _Table:

@@ -17,9 +17,7 @@ _LOG = "what the target writes into its log"
 _UNJUDGED = {
     **{f"G-{n:03}": _CLIENT for n in (20, 39, 50, 85, 86, 89, 90, 93, 94, 95, 96, 97, 98, 111, 112)},
     "G-014": "takes half a minute of waiting for a body that does not come",
-    "G-015": "needs a certificate, or an HTTP client for Unix sockets",
     "G-022": _INSIDE,
-    "G-084": "a server may, or may not",
     "G-102": _INSIDE,
     "G-103": _INSIDE,
     "G-104": _END,

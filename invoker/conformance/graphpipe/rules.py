@@ -83,8 +83,9 @@ def _check_errors(answer: Answer, found: Inferred, *, is_plain_status: bool) -> 
     if found.tensors:
         raise answer.failure(f"tensors or errors, not both: {found} (G-064)")
     code = found.errors[0][0]
-    if code not in STATUS:
-        raise answer.failure(f"a code from 1 to 20, not {code} (G-080)")
+    for each, _ in found.errors:
+        if each not in STATUS:
+            raise answer.failure(f"a code from 1 to 20, not {each} (G-080)")
     wanted = 200 if is_plain_status else STATUS[code]
     if answer.status != wanted:
         raise answer.failure(f"the status {wanted} with {told([code])} (G-081)")

@@ -141,7 +141,7 @@ async def unknown_paths(asker: Asker) -> None:
     await watch.stays("mirror.calls")
 
 
-@scenario("GT-09", "G-010", function="mirror")
+@scenario("G-010", function="mirror")
 async def readiness(asker: Asker) -> None:
     """A target that serves says ok, of being ready and of being alive."""
     for path in ("/control/is_ready", "/control/is_alive"):

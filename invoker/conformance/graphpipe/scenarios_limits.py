@@ -5,8 +5,9 @@ from __future__ import annotations
 from invoker.conformance.graphpipe.asker import Asker
 from invoker.conformance.graphpipe.build import Number, References, Table, Vector, assemble, text
 from invoker.conformance.graphpipe.requests import REFERENCE, REFERENCE_TENSOR, Request, drafted, infer, tensor_table
+from invoker.conformance.graphpipe.rules import told
 from invoker.conformance.graphpipe.tensors import STRING, UINT8, Tensor, floats, numbers
-from invoker.conformance.scenario import scenario
+from invoker.conformance.scenario import Failure, scenario
 
 _TENSORS, _NAMES, _RANK, _STRINGS = 1024, 1024, 32, 1_000_000
 _REFERENCES = 1000
@@ -64,6 +65,33 @@ async def rank(asker: Asker) -> None:
     shape = Vector((1).to_bytes(8, "little") * 100_000, 8)
     tensor = Table({0: Number("B", UINT8), 1: shape, 2: Vector(b"\0")})
     await asker.refuses(Request(bytes(drafted(tensor).built()), "I(Uint8 of 100000 dimensions)"), 13, 9)
+
+
+@scenario("G-025", "G-057", "G-079", function="mirror")
+async def many_times_the_same_output(asker: Asker) -> None:
+    """A large output that is asked for a thousand times is refused, or shared; one asked for twice is there twice."""
+    tensor = Tensor(UINT8, (asker.facts.limit_bytes // 4,), bytes(asker.facts.limit_bytes // 4))
+    await asker.gives(infer(tensor, outputs=("output0",) * 2), tensor, tensor)
+    of = drafted(tensor, outputs=["output0"] * _REFERENCES)
+    answer = await asker.ask(Request(of.request().buffer, f"I({tensor} -> {_REFERENCES} times output0)"))
+    found = asker.checked(answer)
+    if not found.errors and (
+        found.tensors != (tensor,) * _REFERENCES or len(answer.body) > 4 * asker.facts.limit_bytes
+    ):
+        met = f"{len(found.tensors)} tensors in {len(answer.body)} bytes"
+        raise Failure(met, f"{_REFERENCES} that share their data, or {told([13, 18])}", answer.sent)
+    if found.errors:
+        asker.has_error(answer, 13, 18)
+    await asker.survives()
+
+
+@scenario("G-030", "G-054", "G-083", function="mirror")
+async def names_of_a_mebibyte(asker: Asker) -> None:
+    """A name of a MiB is unknown, and the message short."""
+    name = "x" * min(asker.facts.limit_bytes // 2, 1 << 20)
+    one = floats(1)
+    await asker.refuses(Request(infer(one, names=(name,)).buffer, f"I({len(name)} times x: {one})"), 4)
+    await asker.refuses(Request(infer(one, outputs=(name,)).buffer, f"I({one} -> {len(name)} times x)"), 5)
 
 
 @scenario("GT-61", "G-025", "G-051", function="mirror")

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from invoker.conformance.graphpipe.asker import Asker
 from invoker.conformance.graphpipe.requests import Request, drafted, infer
+from invoker.conformance.graphpipe.rules import told
 from invoker.conformance.graphpipe.tensors import FLOAT64, INT32, Tensor, floats, numbers, strings
-from invoker.conformance.scenario import scenario
+from invoker.conformance.scenario import Failure, NotProvided, scenario
 
 LEFT, RIGHT = floats(5, 7), floats(2, 3)
 SUM, DIFFERENCE, PRODUCT = floats(7, 10), floats(3, 4), floats(10, 21)
@@ -35,6 +36,22 @@ async def wrong_names(asker: Asker) -> None:
         await asker.refuses(both((name, "right")), 4, mentions=[name])
     for names in (("left", "left"), ("left", "input0"), ("", "left")):
         await asker.refuses(both(names), 6, mentions=["left"])
+
+
+@scenario("G-084", "G-054", function="arithmetic")
+async def several_errors(asker: Asker) -> None:
+    """What is wrong with several inputs may be told at once, one error for each."""
+    for request, code in (
+        (infer(strings(b"a"), strings(b"b")), 8),
+        (infer(LEFT, RIGHT, names=("middle", "centre")), 4),
+    ):
+        answer = await asker.ask(request)
+        asker.has_error(answer, code)
+        errors = asker.checked(answer).errors
+        if len(errors) == 1:
+            raise NotProvided("several errors in one answer")
+        if [each for each, _ in errors[:2]] != [code, code]:
+            raise Failure(str(asker.checked(answer)), f"{told([code])} for each of two inputs", answer.sent)
 
 
 @scenario("GT-33", "G-052", "G-053", function="arithmetic")
@@ -106,6 +123,10 @@ async def unknown_outputs(asker: Asker) -> None:
     """An unknown or empty name of an output is refused, also beside known ones."""
     for names in (("quotient",), ("",), ("sum", "quotient"), ("output3",), ("left",)):
         await asker.refuses(both(outputs=names), 5)
+    of = drafted(LEFT, RIGHT, outputs=("sum", "product"))
+    built = of.built()
+    built.patch(built.places[of.part(3)] + 4, "I", 0)
+    await asker.refuses(of.request(built, "whose first output's name is not set"), 5)
 
 
 @scenario("G-060", function=("arithmetic", "marks"))

@@ -59,6 +59,22 @@ async def messages_behind_their_length(asker: Asker) -> None:
             await socket.gives(REFERENCE_TENSOR)
 
 
+@scenario("GT-51", "G-015", function="mirror")
+async def http_over_a_unix_socket(asker: Asker) -> None:
+    """A Unix socket that speaks HTTP says what TCP says, of inferences, of metadata and of errors."""
+    if not asker.facts.http_unix:
+        raise NotProvided("a Unix socket that speaks HTTP: --http-unix")
+    async with asker.door_of(unix=asker.facts.http_unix).connect() as connection:
+        await asker.send(connection, REFERENCE)
+        asker.has_tensors(await connection.answer(), REFERENCE_TENSOR)
+        await asker.send(connection, GARBAGE)
+        asker.has_error(await connection.answer(), 1)
+        await asker.send(connection, METADATA)
+        answer = await connection.answer()
+        if (found := asker.has_metadata(answer)) != (wanted := await asker.metadata()):
+            raise Failure(str(found), str(wanted), answer.sent)
+
+
 @scenario("G-016", function="mirror")
 async def metadata_over_a_socket(asker: Asker) -> None:
     """A MetadataRequest is answered with what HTTP says."""

@@ -6,6 +6,7 @@ from invoker.conformance import select
 from invoker.conformance.graphpipe.requirements import REQUIREMENTS
 
 UNJUDGED = {
+    "GT-09": "the process is started",
     "GT-46": "a client of ours is judged",
     "GT-47": "foreign clients judge the responses: `make interop`",
     "GT-48": "a client of ours is judged",
