@@ -6,6 +6,7 @@ import asyncio
 import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,8 +23,8 @@ NOTHING = bytes(assemble(Table({0: References([tensor_table(numbers(INT64, (), (
 
 
 @asynccontextmanager
-async def serving(*, refuses: bool) -> AsyncIterator[tuple[str, str]]:
-    """HTTP and a bare socket: every mark is 0, and everything else is refused, or not answered at all."""
+async def serving(unix: str, *, refuses: bool) -> AsyncIterator[tuple[str, str]]:
+    """HTTP, also on a Unix socket, and a bare socket: every mark is 0, and everything else is refused, or not answered at all."""
     talks: dict[asyncio.StreamWriter, Any] = {}
 
     async def http(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -54,8 +55,9 @@ async def serving(*, refuses: bool) -> AsyncIterator[tuple[str, str]]:
         return serve
 
     servers = [await asyncio.start_server(quietly(door), "127.0.0.1", 0) for door in (http, socket)]
+    servers.append(await asyncio.start_unix_server(quietly(http), unix))
     try:
-        first, second = (f"127.0.0.1:{server.sockets[0].getsockname()[1]}" for server in servers)
+        first, second = (f"127.0.0.1:{server.sockets[0].getsockname()[1]}" for server in servers[:2])
         yield first, second
     finally:
         for server in servers:
@@ -65,10 +67,10 @@ async def serving(*, refuses: bool) -> AsyncIterator[tuple[str, str]]:
         await asyncio.gather(*talks.values())
 
 
-async def unmoved(scenarios: list[Scenario], *, refuses: bool) -> list[Scenario]:
+async def unmoved(scenarios: list[Scenario], unix: str, *, refuses: bool) -> list[Scenario]:
     """Those of these scenarios that do not fail with such a server."""
-    async with serving(refuses=refuses) as (http, tcp):
-        models = ModelFacts(tcp=tcp, limit_bytes=1 << 16, timeout_s=0.05, most=2, is_plain_status=False, is_root=True)
+    async with serving(unix, refuses=refuses) as (http, tcp):
+        models = ModelFacts(tcp=tcp, http_unix=unix, limit_bytes=1 << 16, timeout_s=0.05, most=2, is_root=True)
         target = Target(
             parse_addresses([]), parse_addresses([http]), timeout_s=0.1, message_bytes=1 << 20, models=models
         )
@@ -80,9 +82,9 @@ async def unmoved(scenarios: list[Scenario], *, refuses: bool) -> list[Scenario]
 
 
 @pytest.mark.timeout(30)
-async def test_every_scenario_fails_with_a_server_that_does_nothing() -> None:
+async def test_every_scenario_fails_with_a_server_that_does_nothing(tmp_path: Path) -> None:
     """Neither one answer to everything nor silence passes for any of them."""
     every = [each for each in select(protocol="graphpipe") if each.name != "errors_with_status_200"]
-    left = await unmoved(every, refuses=True)
+    left = await unmoved(every, str(tmp_path / "first"), refuses=True)
     assert len(left) < 10
-    assert not await unmoved(left, refuses=False)
+    assert not await unmoved(left, str(tmp_path / "second"), refuses=False)
