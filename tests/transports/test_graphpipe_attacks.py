@@ -9,6 +9,7 @@ import struct
 import types
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from random import Random
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,9 +24,12 @@ from invoker.tensors.arrays import to_array
 from invoker.transports.framed import FramedDoor
 from invoker.transports.inferences import Inferences
 from tests.conftest import SLOW
+from tests.fuzz.tensors_answers import said
+from tests.fuzz.tensors_attacks import REQUESTS, changed
 from tests.protocols.graphpipe.asking import ask, code_of, received, values
-from tests.transports.doors import until
-from tests.transports.models import exchanged, inferring
+from tests.tensors.samples import fixture
+from tests.transports.doors import Wire, until
+from tests.transports.models import exchanged, inferring, serving_models
 
 
 class Scores(NamedTuple):
@@ -225,3 +229,53 @@ def test_G073_rows_give_what_the_whole_gives(rest: list[int], rows: int) -> None
             assert [len(one[0][0]) for one in others] == [0, 0]
 
     asyncio.run(check())
+
+
+# One connection, many requests.
+
+
+@settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(
+    st.booleans(),
+    st.lists(st.none() | st.integers(0, 2**32), min_size=1, max_size=12),
+    st.lists(st.integers(1, 2000), max_size=8),
+)
+def test_G012_G016_G101_what_came_before_harms_nothing(is_http: bool, seeds: list[int | None], cuts: list[int]) -> None:
+    """Good requests and broken ones in any order, all sent at once and in pieces of any size, are answered in order."""
+    buffers = [
+        ask([float(number)]) if seed is None else changed(Random(seed), fixture(REQUESTS[seed % len(REQUESTS)])) or b"x"
+        for number, seed in enumerate(seeds)
+    ]
+    head = "POST /graphpipe HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n"
+    sent = b"".join(
+        (head.format(len(one)).encode() if is_http else struct.pack("<I", len(one))) + one for one in buffers
+    )
+
+    async def check(wire: Wire) -> None:
+        rest = sent
+        for cut in cuts:
+            await wire.send(rest[:cut])
+            rest = rest[cut:]
+        await wire.send(rest)
+        for number, seed in enumerate(seeds):
+            if is_http:
+                _, _, answer = await wire.answer()
+            else:
+                (size,) = struct.unpack("<I", await wire.reader.readexactly(4))
+                answer = await wire.reader.readexactly(size)
+            if seed is None:
+                assert values(answer) == [[2.0 * number]]
+            else:
+                assert said(answer) in range(21)
+
+    async def run() -> None:
+        if is_http:
+            async with serving_models(double) as served, served.wire() as wire:
+                await check(wire)
+        else:
+            async with opened() as (_, host, port):
+                wire = Wire(*await asyncio.open_connection(host, port))
+                await check(wire)
+                wire.writer.transport.abort()
+
+    asyncio.run(run())
