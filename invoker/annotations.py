@@ -161,7 +161,7 @@ def _bare(annotation: Any) -> Any:
     while True:
         if typing.get_origin(annotation) is typing.Annotated:
             if is_array(annotation.__origin__):
-                return annotation  # its shape may stand beside it (G-068)
+                return _beside_arrays(annotation)
             annotation = annotation.__origin__
         elif type(annotation).__name__ == "TypeAliasType":  # `type X = ...` of Python 3.12
             annotation = annotation.__value__
@@ -171,6 +171,17 @@ def _bare(annotation: Any) -> Any:
             annotation = inner
         else:
             return annotation
+
+
+def _beside_arrays(annotated: Any) -> Any:
+    """What stands beside an array is kept, since it may be its shape (G-068); beside a union it is its array's."""
+    inner = annotated.__origin__
+    if typing.get_origin(inner) not in UNIONS:
+        return annotated
+    args = typing.get_args(inner)
+    return typing.Union[  # noqa: UP007 - made at run time
+        tuple(typing.Annotated[(one, *annotated.__metadata__)] if is_array(one) else one for one in args)
+    ]
 
 
 def _optional(union: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
@@ -12,7 +13,7 @@ from invoker.errors import SpecError
 from invoker.function import MediaTypes
 from invoker.shape import StreamSpec
 from invoker.signature import Facts
-from invoker.spelling import is_array, render
+from invoker.spelling import UNIONS, is_array, render
 
 __all__ = ["marked", "with_casting", "with_media_types", "with_tensors"]
 
@@ -76,7 +77,13 @@ def with_casting(facts: Facts, specs: tuple[StreamSpec, ...]) -> tuple[StreamSpe
     from invoker.tensors import Casting
 
     casting = Casting(facts.options.casting)
-    return tuple(replace(one, type=Annotated[one.type, casting]) if is_array(one.type) else one for one in specs)
+
+    def cast(type_: Any) -> Any:
+        if typing.get_origin(type_) in UNIONS:
+            return typing.Union[tuple(cast(one) for one in typing.get_args(type_))]  # noqa: UP007 - made at run time
+        return Annotated[type_, casting] if is_array(type_) else type_
+
+    return tuple(replace(one, type=cast(one.type)) for one in specs)
 
 
 def marked(facts: Facts, outputs: tuple[StreamSpec, ...]) -> tuple[StreamSpec, ...]:

@@ -42,7 +42,8 @@ def render(annotation: Any) -> str:
     if origin not in UNIONS and is_array(annotation):
         from invoker.tensors import array_spelled  # numpy is there already
 
-        return array_spelled(annotation)
+        if text := array_spelled(annotation):
+            return text
     if origin in UNIONS:
         return " | ".join(render(arg) for arg in args)
     if origin is not None and args and origin is not typing.Literal and isinstance(origin, type):

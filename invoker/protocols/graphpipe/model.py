@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import sys
+from types import NoneType
 from typing import Any
 
 import msgspec
@@ -181,10 +182,10 @@ def _port(
     made = Port(
         name, stream.name, _media_type(stream, has_arrays=has_arrays, is_output=is_output), is_optional=is_optional
     )
-    if len(arrays) == 1 and len(members(stream.type)) == 1:
+    kinds = [one for one in members(stream.type) if one is not NoneType]  # which no tensor is
+    if len(arrays) == len(kinds) == 1:
         where = f"{'output' if is_output else 'input'} '{stream.name}' of '{spec.name}'"
         return _of_array(made, arrays[0], where, is_rows=spec.rows)
-    kinds = members(stream.type)
     if len(kinds) == 1 and kinds[0] is bool:
         types = frozenset({TensorType.UINT8})
         return msgspec.structs.replace(

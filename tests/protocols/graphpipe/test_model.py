@@ -122,6 +122,7 @@ def test_G090_plain_annotations_have_types() -> None:
         (NDArray[np.longlong], TensorType.INT64, {TensorType.INT64}),
         (NDArray[np.complex128], TensorType.NULL, set()),
         (NDArray[Any], TensorType.NULL, None),
+        (NDArray[np.int8] | None, TensorType.INT8, {TensorType.INT8}),
     ],
 )
 def test_G061_arrays_take_their_type_only(annotation: Any, type_: TensorType, types: set[TensorType] | None) -> None:
@@ -133,6 +134,25 @@ def test_G061_arrays_take_their_type_only(annotation: Any, type_: TensorType, ty
     take.__annotations__["x"] = annotation
     (port,) = model_of(take).inputs
     assert (port.type, port.types, port.media_type) == (type_, types, TENSOR)
+
+
+def test_G068_what_may_be_none_is_what_it_is_else() -> None:
+    """No tensor is None; its shape and casting hold all the same."""
+
+    @function(casting="same_kind")
+    def masked(
+        x: NDArray[np.float32],
+        mask: Annotated[NDArray[np.float32], ("n", 2)] | None = None,
+        other: Annotated[NDArray[np.float32] | None, ("n",)] = None,
+        k: int | None = None,
+    ) -> NDArray[np.float32]:
+        raise NotImplementedError
+
+    _, mask, other, k = model_of(masked).inputs
+    assert (other.type, other.shape, other.is_optional) == (TensorType.FLOAT32, ("n",), True)
+    assert (mask.type, mask.shape, mask.is_optional) == (TensorType.FLOAT32, ("n", 2), True)
+    assert TensorType.FLOAT64 in (mask.types or ())
+    assert (k.type, k.is_single) == (TensorType.INT64, True)
 
 
 def test_G074_the_form_follows_the_function() -> None:
