@@ -24,7 +24,7 @@ NOTHING = bytes(assemble(Table({0: References([tensor_table(numbers(INT64, (), (
 
 @asynccontextmanager
 async def serving(unix: str, *, refuses: bool) -> AsyncIterator[tuple[str, str]]:
-    """HTTP, also on a Unix socket, and a bare socket: every mark is 0, and everything else is refused, or not answered at all."""
+    """HTTP, also on a Unix socket, and a bare socket: marks are 0, all else is refused, or not answered at all."""
     talks: dict[asyncio.StreamWriter, Any] = {}
 
     async def http(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
