@@ -13,6 +13,7 @@ from invoker.errors import (
     DeadlineExceeded,
     InvocationError,
     LimitExceeded,
+    Overloaded,
     ShuttingDown,
 )
 from tests.simulate.peer import Ending, Reads
@@ -113,7 +114,8 @@ def _allowed(world: World, one: Conversation) -> set[type[Any]]:
         (plan.deadline is not None, DeadlineExceeded),
         (plan.ending in {Ending.BREAK, Ending.ABANDON}, Cancelled),
         (world.is_draining, ShuttingDown),
-        (world.is_tight or world.is_crowded, LimitExceeded),
+        (world.is_tight, LimitExceeded),
+        (world.is_crowded, Overloaded),
     ]
     allowed.update(error for is_there, error in causes if is_there)
     return allowed | {type(None) if plan.case.error is None else plan.case.error}
