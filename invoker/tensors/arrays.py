@@ -55,6 +55,7 @@ DTYPES: Final[dict[TensorType, np.dtype[Any]]] = {
 
 _TYPES: Final = {(dtype.kind, dtype.itemsize): type_ for type_, dtype in DTYPES.items()} | {("b", 1): TensorType.UINT8}
 _TEXT_KINDS: Final = "SUOT"
+_MOST_TEXT_BYTES: Final = 256 << 20
 _PLAIN: Final = (bool, int, float, str, bytes, bytearray, list, tuple)
 
 
@@ -286,6 +287,10 @@ def _texts(array: Array, *, is_text: bool) -> Array:
     if any(one.endswith(b"\0") for one in elements):
         detail = "a string ends with a zero, which only NDArray[np.object_] keeps"
         raise GraphPipeError(Code.TYPE_MISMATCH, detail)
+    longest = max(map(len, elements), default=0)
+    if len(elements) * longest * (4 if is_text else 1) > _MOST_TEXT_BYTES:  # numpy gives each the room of the longest
+        detail = f"{len(elements)} strings of up to {longest} bytes are too much, unless for NDArray[np.object_]"
+        raise GraphPipeError(Code.TOO_LARGE, detail)
     if not is_text:
         return _frozen(np.array(elements, np.bytes_).reshape(array.shape))
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from invoker.tensors import (
+    ArrayType,
+    Code,
     GraphPipeError,
     InferRequest,
     Tensor,
@@ -22,7 +25,7 @@ from invoker.tensors import (
     write_request,
     write_tensor,
 )
-from invoker.tensors.arrays import to_array, to_tensor
+from invoker.tensors.arrays import fitted, to_array, to_tensor
 from tests.fuzz import tensors_naive as naive
 from tests.fuzz.tensors import naively, plainly
 from tests.fuzz.tensors_attacks import REQUESTS, places
@@ -238,6 +241,21 @@ def test_G033_G037_G043_any_parts_of_a_tensor(
             read_tensor(whole, LIMIT)
     else:
         assert expected(to_array(read_tensor(whole, LIMIT))) == found
+
+
+@pytest.mark.parametrize("scalar", [np.str_, np.bytes_])
+def test_G025_text_in_arrays_of_text_is_no_bomb(scalar: type) -> None:
+    """numpy gives each string the room that the longest needs: a request of 600 KiB would take gigabytes."""
+    array = to_array(to_tensor([b"x" * 200_000, *[b""] * 100_000]))
+    tracemalloc.start()
+    try:
+        with pytest.raises(GraphPipeError, match="object_") as caught:
+            fitted(array, ArrayType(scalar))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert caught.value.code is Code.TOO_LARGE
+    assert peak < 1 << 22
 
 
 def test_the_naive_reader_is_no_fool() -> None:
