@@ -312,7 +312,7 @@ class Server:
         from invoker.codecs import wants_arrays
         from invoker.transports.modeldoors import ModelDoors
 
-        self._models = ModelDoors(self.config, self.driver, self.is_ready)
+        self._models = ModelDoors(self.config, self.driver, self.is_ready, note=self._endings.note)
         await self._models.start(
             tls=tls.server_context() if tls is not None else None,
             share_port=self.share_ports,

@@ -1,4 +1,4 @@
-"""`Endings`: the log line of each invocation, written by a thread of its own.
+"""`Endings`: the log line of each invocation, and of what else there are as many of, written by a thread of its own.
 
 A log line costs as much as a short invocation, and a lock and a system call besides. So endings are collected as they
 come and written together, a twentieth of a second later; those of faults, which somebody may be waiting to read, are
@@ -13,7 +13,7 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from select import PIPE_BUF
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -30,11 +30,20 @@ _MOST = 100_000
 _encode = msgspec.json.Encoder().encode
 
 
+class _Line(NamedTuple):
+    """When, who says so, what, and what is in ``extra``."""
+
+    created: float
+    logger: str
+    message: str
+    extra: dict[str, Any]
+
+
 class Endings:
     """Observes the engine; call it with each invocation that has ended."""
 
     def __init__(self) -> None:
-        self._waiting: deque[tuple[float, dict[str, Any]]] = deque()
+        self._waiting: deque[_Line] = deque()
         self._came = threading.Event()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -46,9 +55,20 @@ class Endings:
         if isinstance(error, (FunctionError, CallError, InternalError)):
             logs.log_ending(invocation)
             return
+        if logs.log.isEnabledFor(logging.INFO):
+            self.note(logs.log.name, logs.ENDED, logs.ending(invocation))
+
+    def note(self, logger: str, message: str, extra: dict[str, Any]) -> None:
+        """Note any line at INFO.
+
+        Args:
+            logger: Name of who says so.
+            message: As it is written.
+            extra: What is said besides; it must not change any more.
+        """
         if not logs.log.isEnabledFor(logging.INFO):
             return
-        self._waiting.append((time.time(), logs.ending(invocation)))
+        self._waiting.append(_Line(time.time(), logger, message, extra))
         if self._thread is None:
             self._start()
         if not self._came.is_set():
@@ -90,13 +110,13 @@ class Endings:
             self.flush()
 
 
-def _write(endings: list[tuple[float, dict[str, Any]]]) -> None:
+def _write(noted: list[_Line]) -> None:
     handler = logs.own_handler()
     if handler is None:
-        _log(endings)
+        _log(noted)
         return
     line = _json_line if isinstance(handler.formatter, logs.JsonFormatter) else _text_line
-    lines = [line(created, extra) for created, extra in endings]
+    lines = [line(one) for one in noted]
     handler.acquire()
     try:
         for text in _pieces(lines) if logs.LABELS else ["".join(lines)]:
@@ -106,11 +126,12 @@ def _write(endings: list[tuple[float, dict[str, Any]]]) -> None:
         handler.release()
 
 
-def _log(endings: list[tuple[float, dict[str, Any]]]) -> None:
-    for created, extra in endings:
-        record = logs.log.makeRecord(logs.log.name, logging.INFO, "", 0, logs.ENDED, (), None, extra=extra)
+def _log(noted: list[_Line]) -> None:
+    for created, name, message, extra in noted:
+        logger = logging.getLogger(name)
+        record = logger.makeRecord(name, logging.INFO, "", 0, message, (), None, extra=extra)
         record.created = created
-        logs.log.handle(record)
+        logger.handle(record)
 
 
 def _pieces(lines: list[str]) -> Iterator[str]:
@@ -127,11 +148,11 @@ def _pieces(lines: list[str]) -> Iterator[str]:
     yield "".join(piece)
 
 
-def _json_line(created: float, extra: dict[str, Any]) -> str:
-    stamp = {"time": logs.utc(created), "level": "info", "logger": logs.log.name, "message": logs.ENDED}
-    return _encode(stamp | extra | logs.LABELS).decode() + "\n"
+def _json_line(line: _Line) -> str:
+    stamp = {"time": logs.utc(line.created), "level": "info", "logger": line.logger, "message": line.message}
+    return _encode(stamp | line.extra | logs.LABELS).decode() + "\n"
 
 
-def _text_line(created: float, extra: dict[str, Any]) -> str:
-    pairs = " ".join([f"{name}={value}" for name, value in (extra | logs.LABELS).items()])
-    return f"{logs.local(created)} {'INFO':<7} {logs.ENDED}  {pairs}\n"
+def _text_line(line: _Line) -> str:
+    pairs = " ".join([f"{name}={value}" for name, value in (line.extra | logs.LABELS).items()])
+    return f"{logs.local(line.created)} {'INFO':<7} {line.message}  {pairs}\n"

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from invoker import __version__
 from invoker.codecs.tensor import TENSOR
@@ -28,11 +28,13 @@ from invoker.protocols.graphpipe.session import GraphPipeSession, Prepared, Row,
 from invoker.tensors import LIMIT_BYTES, GraphPipeError
 from invoker.transports.batching import Batching
 
-__all__ = ["GraphPipeSettings", "Inferences", "off_loop"]
+__all__ = ["GraphPipeSettings", "Inferences", "Note", "off_loop"]
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+Note: TypeAlias = Callable[[str, str, dict[str, Any]], None]
 
 _HEAP_BYTES = 8 << 20
 """glibc gives memory back to the system, and takes it anew page by page, beyond twice the largest mapped block that was
@@ -73,6 +75,7 @@ class Inferences:
     Args:
         driver: Runs bodies.
         settings: Limits.
+        note: Takes the line of each request: name of the logger, text, ``extra``; None: it is logged at once.
 
     Attributes:
         models: By name; the first one is that of doors without names.
@@ -81,11 +84,12 @@ class Inferences:
         SpecError: An annotation declares a shape that is none.
     """
 
-    def __init__(self, driver: Driver, settings: GraphPipeSettings) -> None:
+    def __init__(self, driver: Driver, settings: GraphPipeSettings, *, note: Note | None = None) -> None:
         bytes(_HEAP_BYTES)  # freed at once; nothing is written, so no page of it is taken
         self.settings = settings
         self.limit_bytes = min(settings.limit_bytes, driver.engine.limits.hard_bytes)
         self._driver = driver
+        self._note = note or _log
         self._batchings: dict[str, Batching] = {}
         has_arrays = _has_arrays(driver)
         self.models: Mapping[str, Model] = {
@@ -125,7 +129,7 @@ class Inferences:
             response = refusal(translated(InternalError()))
         # Functions of any inputs have names that their clients choose.
         about = about if about.isprintable() else ascii(about)
-        _told(response, door, began, function=model.spec.name, request=about)
+        self._told(response, door, began, function=model.spec.name, request=about)
         return response
 
     def refuse(self, error: GraphPipeError, *, door: str) -> Response:
@@ -136,8 +140,15 @@ class Inferences:
             door: For the log.
         """
         response = refusal(error)
-        _told(response, door, time.monotonic())
+        self._told(response, door, time.monotonic())
         return response
+
+    def _told(self, response: Response, door: str, began: float, **about: str) -> None:
+        """The one line that a request leaves in the log (G-105); nothing of its values or its config (G-106)."""
+        code = 0 if response.error is None else int(response.error.code)
+        seconds = round(time.monotonic() - began, 6)
+        extra = {**about, "code": code, "bytes": response.size, "seconds": seconds}
+        self._note(log.name, f"{door} answered", extra)
 
     async def _answered(self, model: Model, prepared: Prepared) -> Response:
         if prepared.kind is not None and prepared.count < model.spec.batch_max:
@@ -168,11 +179,8 @@ class Inferences:
         return work() if size < _LARGE_BYTES else await off_loop(self._driver.threads, work)
 
 
-def _told(response: Response, door: str, began: float, **about: str) -> None:
-    """The one line that a request leaves in the log (G-105); nothing of its values or its config (G-106)."""
-    code = 0 if response.error is None else int(response.error.code)
-    seconds = round(time.monotonic() - began, 6)
-    log.info("%s answered", door, extra={**about, "code": code, "bytes": response.size, "seconds": seconds})
+def _log(name: str, text: str, extra: dict[str, Any]) -> None:
+    logging.getLogger(name).info("%s", text, extra=extra)
 
 
 class _Channel:

@@ -15,7 +15,7 @@ from invoker.transports.asgi import Front, IsReady
 
 if TYPE_CHECKING:
     from invoker.transports.framed import FramedDoor
-    from invoker.transports.inferences import Inferences
+    from invoker.transports.inferences import Inferences, Note
 
 __all__ = ["ModelDoors"]
 
@@ -30,18 +30,20 @@ class ModelDoors:
         config: Every knob.
         driver: Runs the conversations.
         is_ready: Whether this process should get traffic.
+        note: Takes the line that each request leaves in the log; None: it is logged.
 
     Attributes:
         tcp_address: ``host:port`` once started; empty when none is served.
         unix_address: Path of the socket, likewise.
     """
 
-    def __init__(self, config: Config, driver: Driver, is_ready: IsReady) -> None:
+    def __init__(self, config: Config, driver: Driver, is_ready: IsReady, *, note: Note | None = None) -> None:
         self.tcp_address = ""
         self.unix_address = ""
         self._config = config
         self._driver = driver
         self._is_ready = is_ready
+        self._note = note
         self._is_root = config.http_root == "graphpipe"
         self._inferences: Inferences | None = None
         self._front: Front | None = None
@@ -108,5 +110,5 @@ class ModelDoors:
                 plain_status=config.graphpipe_errors == "200",
                 connections=config.graphpipe_connections,
             )
-            self._inferences = Inferences(self._driver, settings)
+            self._inferences = Inferences(self._driver, settings, note=self._note)
         return self._inferences

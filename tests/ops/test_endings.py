@@ -130,6 +130,32 @@ def test_below_the_level_nothing_is_kept(endings):
     assert not endings._waiting
 
 
+@pytest.mark.parametrize("style", ["json", "text"])
+def test_other_lines_keep_their_place_among_endings(endings, style):
+    """With the name of who says so, as it is: no sign in them means anything."""
+    stream = Told()
+    logs.set_up("info", style, stream=stream)
+    endings(ended())
+    endings.note("invoker.door", "POST /100%s answered", {"bytes": 7})
+    endings(ended())
+    endings.flush()
+    line = stream.getvalue().splitlines()[1]
+    if style == "text":
+        assert line.endswith("POST /100%s answered  bytes=7")
+    else:
+        told = json.loads(line)
+        assert (told["logger"], told["message"], told["bytes"]) == ("invoker.door", "POST /100%s answered", 7)
+
+
+def test_other_lines_are_records_for_who_set_up_logging(endings, caplog):
+    """Of the logger that they name."""
+    with caplog.at_level(logging.INFO, logger="invoker"):
+        endings.note("invoker.door", "100%s", {"bytes": 7})
+        endings.flush()
+    (record,) = [record for record in caplog.records if record.name == "invoker.door"]
+    assert (record.getMessage(), record.bytes) == ("100%s", 7)
+
+
 def test_who_set_up_logging_gets_records(endings, caplog):
     """With their time and what is in ``extra``."""
     with caplog.at_level(logging.INFO, logger="invoker"):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from invoker.errors import LimitExceeded
 from invoker.tensors import Code
 from invoker.transports import inferences as module
-from invoker.transports.inferences import off_loop
+from invoker.transports.inferences import GraphPipeSettings, Inferences, off_loop
 from tests.protocols.graphpipe.asking import ask, code_of, values
 from tests.transports.doors import until
 from tests.transports.models import inferring
@@ -78,6 +78,18 @@ async def test_G105_G106_one_line_a_request(caplog: pytest.LogCaptureFixture) ->
     assert good.getMessage() == "POST /graphpipe answered"
     assert (good.request, good.code, bad.code) == ("infer x:Int64[1]", 0, 1)  # type: ignore[attr-defined]
     assert not any("secret" in str(vars(one)) for one in (good, bad))
+
+
+async def test_G105_who_takes_lines_gets_them(caplog: pytest.LogCaptureFixture) -> None:
+    """Instead of the log."""
+    noted: list[tuple[str, str, dict[str, Any]]] = []
+    caplog.set_level(logging.INFO, "invoker.transports.inferences")
+    async with inferring(echo) as made:
+        told = Inferences(made._driver, GraphPipeSettings(), note=lambda *line: noted.append(line))
+        await told.infer(told.first, bytearray(ask(np.float32([[1, 2]]))), door="POST /x")
+    ((name, text, extra),) = noted
+    assert (name, text, extra["code"]) == ("invoker.transports.inferences", "POST /x answered", 0)
+    assert not caplog.records
 
 
 async def test_a_defect_of_ours_is_not_told(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
