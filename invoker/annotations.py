@@ -121,9 +121,10 @@ def read_parameter(one: inspect.Parameter, inputs: Sequence[str] = ()) -> Readin
     is among ``inputs``, which the decorator names.
     """
     if one.name == _WANTED_NAME and one.name not in inputs and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
-        rest = [arg for arg in typing.get_args(one.annotation) if arg is not type(None)]
-        is_optional = _origin(one.annotation) in UNIONS and len(rest) == 1
-        kind = _WANTED_KINDS.get(rest[0] if is_optional else one.annotation)
+        bare = _bare(one.annotation)
+        rest = [arg for arg in typing.get_args(bare) if arg is not type(None)]
+        wanted = rest[0] if _origin(bare) in UNIONS and len(rest) == 1 else bare
+        kind = next((kind for said, kind in _WANTED_KINDS.items() if said == wanted), None)
         if kind is not None:
             return Reading(one.annotation, slot=Slot(WANTED, kind=kind))
     return read_annotation(one.annotation)

@@ -8,6 +8,7 @@ what was met and how to mend it: at start, never at the first invocation.
 from __future__ import annotations
 
 import inspect
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -109,7 +110,7 @@ def read(function: Any, *, entrypoint: str = "", name: str = "") -> FunctionSpec
         batch_max=options.batch_max,
         batch_wait_ms=options.batch_wait_ms,
         casting=options.casting,
-        version=options.version or _module_version(facts),
+        version=options.version or _module_version(facts, entrypoint),
         hooks=_hooks(facts, function),
         optional=tuple(one.stream for one in known if one.stream and one.is_optional and not one.is_variadic),
         open_names=any(one.is_variadic and one.by_keyword for one in known),
@@ -206,9 +207,12 @@ def _like(outputs: tuple[StreamSpec, ...], parts: tuple[StreamSpec, ...]) -> tup
     )
 
 
-def _module_version(facts: Facts) -> str:
-    found = facts.globals.get("__version__")
-    return found if isinstance(found, str) else ""
+def _module_version(facts: Facts, entrypoint: str) -> str:
+    """``__version__`` of the module that was named, of its package, or of where the function was written."""
+    module = entrypoint.partition(":")[0]
+    places = [vars(sys.modules[name]) for name in (module, module.partition(".")[0]) if name in sys.modules]
+    found = (place.get("__version__") for place in (*places, facts.globals))
+    return next((one for one in found if isinstance(one, str)), "")
 
 
 def _any_output(options: Options) -> StreamSpec:

@@ -109,6 +109,7 @@ def parameter(annotation: Any, name: str = "output_names") -> inspect.Parameter:
         (Sequence[str], tuple),
         (typing.Sequence[str], tuple),
         (list[str] | None, list),
+        (Annotated[list[str], ["of outputs"]], list),
         (typing.Union[None, tuple[str, ...]], tuple),  # noqa: UP007 - as older code has it
     ],
 )

@@ -6,6 +6,7 @@ import functools
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Optional
 
+import numpy as np
 import pytest
 
 from invoker.errors import HookError, SpecError
@@ -398,8 +399,10 @@ def test_the_name_comes_from_the_decorator_the_caller_or_the_function() -> None:
 def test_G087_the_version_is_said_or_that_of_the_module() -> None:
     """However the module was loaded."""
     exec("def fn(x): ...", module := {"__version__": "3"})
-    assert read(module["fn"]).version == "3"
-    assert read(function(version="1.2")(module["fn"])).version == "1.2"
+    plain = module["fn"]
+    assert read(plain).version == "3"
+    assert read(plain, entrypoint="numpy.linalg:norm").version == np.__version__
     assert read(square).version == ""
+    assert read(function(version="1.2")(plain), entrypoint="numpy.linalg:norm").version == "1.2"
     exec("def fn(x): ...", module := {"__version__": (3, 1)})
     assert read(module["fn"]).version == ""

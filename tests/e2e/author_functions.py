@@ -70,6 +70,7 @@ async def later(x: Rows) -> Found:
     return Found(x.sum(1), x.argmax(1))
 
 
+@function
 def streamed(xs: Iterator[Rows]) -> Iterator[Found]:
     """A generator of several outputs."""
     for x in xs:

@@ -171,6 +171,9 @@ async def test_one_value_stays_one_where_one_output_is_asked_for() -> None:
                 [[X]], accept=accept, content_type=TENSOR, function="found"
             )]  # fmt: skip
             assert sorted(parts) == [(0, SUMS), (1, BEST)]
+            stream = client.invoke([[X, X[:1]]], accept=accept, content_type=TENSOR, function="streamed")
+            parts = [(one.index, one.value.tolist()) async for one in stream]
+            assert sorted(parts) == [(0, SUMS[:1]), (0, SUMS), (1, BEST[:1]), (1, BEST)]
             names = client.invoke([[X.tolist()]], function="some_named")
             assert [one.value async for one in names] == [{"sums": SUMS, "best": BEST}]
         async with httpx.AsyncClient() as http:

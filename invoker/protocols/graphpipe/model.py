@@ -8,7 +8,8 @@ annotation, else nothing is said and nothing checked (G-068). An output has the 
 from __future__ import annotations
 
 import functools
-import sys
+import typing
+from collections.abc import Mapping
 from types import NoneType
 from typing import Any
 
@@ -146,12 +147,19 @@ class Model:
         return msgspec.structs.replace(last, name=f"input{index}", own=f"{own}{index}")
 
     @functools.cached_property
+    def hint(self) -> str:
+        """For an author whose function gives what no tensor can be: a dict or a tuple may be meant as outputs."""
+        kinds = [typing.get_origin(one) or one for stream in self.spec.outputs for one in members(stream.type)]
+        is_several = any(isinstance(one, type) and issubclass(one, Mapping | tuple) for one in kinds)
+        return "; if its parts are outputs, name them with @function(outputs=(...))" if is_several else ""
+
+    @functools.cached_property
     def metadata(self) -> MetadataResponse:
         """What a client is told (G-087)."""
         spec = self.spec
         return MetadataResponse(
             name=spec.name,
-            version=spec.version or _version(spec.entrypoint),
+            version=spec.version,
             server=self._server,
             description=spec.doc.partition("\n\n")[0],
             inputs=tuple(one.metadata for one in self.inputs),
@@ -236,13 +244,3 @@ def _media_type(stream: StreamSpec, *, has_arrays: bool, is_output: bool) -> str
 def _one(spec: FunctionSpec) -> Declared | None:
     """The shape of a plain value: none is said, but that of a column where it is one for each row."""
     return (ANY_SIZE,) if spec.rows else None
-
-
-def _version(entrypoint: str) -> str:
-    """``__version__`` of the function's module, or of the package it is in."""
-    module = entrypoint.partition(":")[0]
-    for name in (module, module.partition(".")[0]):
-        found = getattr(sys.modules.get(name), "__version__", None)
-        if isinstance(found, str):
-            return found
-    return ""

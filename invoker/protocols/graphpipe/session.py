@@ -27,7 +27,7 @@ import msgspec
 
 from invoker.codecs.tensor import TENSOR, message_of
 from invoker.core.steps import Cancel, Close, Emitted, EndInput, Event, Feed, Finished, Open, Send, Step
-from invoker.errors import ProtocolViolation
+from invoker.errors import EncodeError, ProtocolViolation
 from invoker.message import EMPTY, Headers, Message
 from invoker.protocols.graphpipe.answer import Answer, Response, refusal
 from invoker.protocols.graphpipe.batch import alike, count_of_batch, merged
@@ -196,6 +196,8 @@ class GraphPipeSession:
         self.release()
         if event.error is not None:
             error = translated(event.error)
+            if error.code is Code.BAD_OUTPUT and isinstance(event.error, EncodeError):
+                error = GraphPipeError(error.code, error.detail + self._model.hint)
             return (Send(refusal(error)), Close(error))
         messages = tuple(tuple(given[index]) for index in prepared.wanted)
         return (Send(Answer(prepared.ports, messages, prepared.known, prepared.rows)), Close())

@@ -16,6 +16,7 @@ from invoker.errors import (
     CallError,
     Cancelled,
     DeadlineExceeded,
+    EncodeError,
     FunctionError,
     InvocationError,
     LimitExceeded,
@@ -264,3 +265,17 @@ def test_G084_G083_several_errors_are_each_short() -> None:
     assert asked.refusal.error is not None
     assert asked.refusal.error.message == errors[0].message
     assert asked.steps[-1] == Close(asked.refusal.error)
+
+
+def test_G066_a_dict_that_no_tensor_can_be_is_hinted_at() -> None:
+    """It may be meant as outputs; another failure is not."""
+
+    def named(x: NDArray[Any]) -> dict[str, NDArray[Any]]:
+        raise NotImplementedError
+
+    for function, hinted in ((named, True), (echo, False)):
+        asked = Asked(model_of(function), ask(1))
+        text = received(asked.finish(EncodeError("no codec takes it"))).errors[0].message
+        assert ("; if its parts are outputs, name them with @function(outputs=(...))" in text) is hinted
+    failed = Asked(model_of(named), ask(1))
+    assert "outputs" not in received(failed.finish(FunctionError("no"))).errors[0].message
