@@ -226,7 +226,7 @@ async def delay(seconds: float) -> float:
 # --- batches
 
 
-@function(batch_max=3, batch_wait_ms=400)
+@function(batch_max=3, batch_wait_ms=1000)
 async def joined(pairs: Pairs) -> Pairs:
     """The first number of each row beside the number of rows of this call; NaN raises."""
     if np.isnan(pairs).any():

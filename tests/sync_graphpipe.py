@@ -40,7 +40,7 @@ def mirror(x: np.ndarray) -> Iterator[np.ndarray]:
         yield x
 
 
-@function(batch_max=3, batch_wait_ms=400)
+@function(batch_max=3, batch_wait_ms=1000)
 def joined(pairs: Pairs) -> Pairs:
     """The first number of each row beside the number of rows of this call; NaN raises."""
     if np.isnan(pairs).any():

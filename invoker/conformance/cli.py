@@ -130,6 +130,8 @@ def run(args: argparse.Namespace) -> int:
     except Unreachable as error:
         return _unusable(str(error))
     places = [str(grpc_at)] * bool(grpc_at) + [f"http {http_at}"] * bool(http_at)
+    if args.protocol in ("graphpipe", "all"):
+        places += [place for place in (args.graphpipe_tcp, args.graphpipe_unix, args.http_unix) if place]
     report = Report(
         outcomes,
         target=", ".join(places),

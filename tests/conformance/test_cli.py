@@ -13,6 +13,8 @@ import pytest
 from invoker.conformance import SCENARIOS, main, select
 from invoker.conformance.scenario import PROTOCOLS
 from tests.conformance.faulty import Peer
+from tests.conformance.graphpipe.peer import LIMIT_BYTES
+from tests.conformance.graphpipe.peer import Peer as Models
 
 ROOT = Path(__file__).parents[2]
 
@@ -59,6 +61,18 @@ async def test_reports_go_to_files_and_stdout(tmp_path: Path) -> None:
     assert code == 0
     assert json.loads(out)["passed"] is True
     assert junit.read_text().startswith("<?xml")
+
+
+async def test_models_are_judged_as_they_are_configured() -> None:
+    """The suite is told of sockets, limits and choices; what it is not told of is not provided."""
+    async with Models(timeout_s=0.3) as peer:
+        given = ["--http", peer.http, "--graphpipe-tcp", peer.tcp, "--graphpipe-root", "--graphpipe-timeout-s", "0.3"]
+        given += ["--graphpipe-bytes", str(LIMIT_BYTES), "--only", "G-009,GT-54,inference_takes_too_long"]
+        code, out, err = await ran("--protocol", "graphpipe", *given, "--verbose")
+    assert code == 0, out
+    assert out.splitlines()[0] == f"graphpipe conformance of http {peer.http}, {peer.tcp}"
+    assert "not provided errors_with_status_200" in err
+    assert len([line for line in err.splitlines() if line.startswith("pass ")]) == 3
 
 
 @pytest.mark.parametrize(

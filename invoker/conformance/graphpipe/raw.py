@@ -53,7 +53,7 @@ class Socket:
         Raises:
             Failure: It does not read them in time.
         """
-        self.sent = f"{self.sent}{', ' * bool(self.sent)}{said}"
+        self.sent = ", ".join(filter(None, (self.sent, said)))
         self._probe.last_call = Said(self.sent)
         try:
             async with asyncio.timeout(self._probe.timeout_s):

@@ -9,7 +9,7 @@ from invoker.conformance.graphpipe.read import Inferred, Unreadable, read_inferr
 from invoker.conformance.http import Answer
 from invoker.conformance.scenario import Failure
 
-__all__ = ["STATUS", "check_inferred", "told"]
+__all__ = ["OCTETS", "STATUS", "check_inferred", "told"]
 
 OCTETS = "application/octet-stream"
 

@@ -7,9 +7,11 @@ from contextlib import AsyncExitStack
 
 from invoker.conformance.graphpipe.asker import Asker
 from invoker.conformance.graphpipe.requests import REFERENCE, REFERENCE_TENSOR, infer
+from invoker.conformance.graphpipe.rules import told
 from invoker.conformance.graphpipe.scenarios_door import GARBAGE
 from invoker.conformance.graphpipe.scenarios_endings import pause, word
 from invoker.conformance.graphpipe.tensors import floats
+from invoker.conformance.http import Answer
 from invoker.conformance.scenario import Failure, NotProvided, scenario
 
 _SURPLUS = 8
@@ -65,15 +67,9 @@ async def too_many_at_once(asker: Asker) -> None:
         connections = [await stack.enter_async_context(asker.connect()) for _ in range(most + _SURPLUS)]
         for connection in connections:
             await asker.send(connection, pause(60), f", {len(connections)} times at once")
-        answers = [asyncio.ensure_future(connection.answer()) for connection in connections]
+        answers = [asyncio.create_task(connection.answer()) for connection in connections]
         try:
-            for count, answered in enumerate(asyncio.as_completed(answers), 1):
-                answer = await answered
-                asker.has_error(answer, 16)
-                if not (answer.header("retry-after") or "").isdigit():
-                    raise answer.failure("Retry-After in seconds (G-079)")
-                if count == _SURPLUS:
-                    break
+            await _are_refused(asker, answers)
             await asker.metadata()
             (await asker.exchange("GET")).has(200)
         finally:
@@ -81,6 +77,21 @@ async def too_many_at_once(asker: Asker) -> None:
                 each.cancel()
             await asyncio.gather(*answers, return_exceptions=True)
     await _recovers(asker)
+
+
+async def _are_refused(asker: Asker, answers: list[asyncio.Task[Answer]]) -> None:
+    """The first answers are E16; where a machine is slow, some that ran into their limit of time are among them."""
+    codes = []
+    for answered in asyncio.as_completed(answers):
+        answer = await answered
+        asker.has_error(answer, 16, 15)
+        codes.append(asker.checked(answer).errors[0][0])
+        if codes[-1] == 16 and not (answer.header("retry-after") or "").isdigit():
+            raise answer.failure("Retry-After in seconds (G-079)")
+        if len(codes) == _SURPLUS:
+            break
+    if 16 not in codes:
+        raise Failure(f"the codes {codes}", f"{told([16])} for what is too much", str(pause(60)))
 
 
 async def _recovers(asker: Asker) -> None:

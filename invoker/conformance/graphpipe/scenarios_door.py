@@ -134,7 +134,12 @@ async def unknown_paths(asker: Asker) -> None:
     """Another path is 404, in words instead of a buffer, and nothing is invoked."""
     watch = await asker.watch("mirror.calls")
     where = asker.path().rstrip("/")
-    for path in (f"{where}/more", f"{where}x", "/graphpipe/no-such-model", "/control/../graphpipe/no-such-model"):
+    for path in (
+        f"{where}/more",
+        f"{where or '/'}x",
+        "/graphpipe/no-such-model",
+        "/control/../graphpipe/no-such-model",
+    ):
         answer = (await asker.exchange("POST", path, request=REFERENCE)).has(404)
         if not (answer.header("content-type") or "").startswith("text/"):
             raise answer.failure("a text, not a buffer (G-009)")

@@ -22,6 +22,17 @@ REFUSAL = bytes(assemble(Table({1: References([Table({0: Number("q", 14), 1: tex
 NOTHING = bytes(assemble(Table({0: References([tensor_table(numbers(INT64, (), (0,)))])})))
 
 
+def quietly(door: Any, talks: dict[asyncio.StreamWriter, Any]) -> Any:
+    """A door that notes its conversations, and does not mind their ends."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        talks[writer] = asyncio.current_task()
+        with suppress(EOFError, OSError, ValueError, asyncio.LimitOverrunError):
+            await door(reader, writer)
+
+    return serve
+
+
 @asynccontextmanager
 async def serving(unix: str, *, refuses: bool) -> AsyncIterator[tuple[str, str]]:
     """HTTP, also on a Unix socket, and a bare socket: marks are 0, all else is refused, or not answered at all."""
@@ -46,16 +57,8 @@ async def serving(unix: str, *, refuses: bool) -> AsyncIterator[tuple[str, str]]
             writer.write(struct.pack("<I", len(REFUSAL)) + REFUSAL)
             await reader.readexactly(struct.unpack("<I", prefix)[0])
 
-    def quietly(door: Any) -> Any:
-        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            talks[writer] = asyncio.current_task()
-            with suppress(EOFError, OSError, ValueError, asyncio.LimitOverrunError):
-                await door(reader, writer)
-
-        return serve
-
-    servers = [await asyncio.start_server(quietly(door), "127.0.0.1", 0) for door in (http, socket)]
-    servers.append(await asyncio.start_unix_server(quietly(http), unix))
+    servers = [await asyncio.start_server(quietly(door, talks), "127.0.0.1", 0) for door in (http, socket)]
+    servers.append(await asyncio.start_unix_server(quietly(http, talks), unix))
     try:
         first, second = (f"127.0.0.1:{server.sockets[0].getsockname()[1]}" for server in servers[:2])
         yield first, second

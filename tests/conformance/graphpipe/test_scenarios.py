@@ -71,6 +71,7 @@ CAUGHT = {
     "has two versions": "json_and_buffer_agree",
     "sends no lengths": "messages_behind_their_length",
     "answers in another order": "messages_behind_their_length",
+    "reads on": "a_client_that_does_not_read_answers",
     "invokes what was cut": "end_inside_a_message",
     "is never too late": "inference_takes_too_long",
     "tells no time": "too_many_at_once",
