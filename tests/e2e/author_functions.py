@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple, NotRequired, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from invoker import Tensor, function
+from invoker import Message, Tensor, function
 
 Rows = Annotated[NDArray[np.float32], ("batch", 3), "one row a sample"]
 Sums = Annotated[NDArray[np.float32], ("batch",)]
@@ -75,6 +75,23 @@ def streamed(xs: Iterator[Rows]) -> Iterator[Found]:
     """A generator of several outputs."""
     for x in xs:
         yield Found(x.sum(1), x.argmax(1))
+
+
+def gathered(xs: Iterator[Rows]) -> Found:
+    """One value of all that come."""
+    x = np.concatenate(list(xs))
+    return Found(x.sum(1), x.argmax(1))
+
+
+@function(concurrency=3)
+async def overlapping(x: Rows) -> Found:
+    """Calls may overlap."""
+    return Found(x.sum(1), x.argmax(1))
+
+
+def messages(x: Rows) -> tuple[Message[Sums], Best]:
+    """A part may be a whole message."""
+    return Message(x.sum(1), headers={"X-Part": "sums"}), x.argmax(1)
 
 
 async def astreamed(xs: AsyncIterator[Rows]) -> AsyncIterator[Found]:

@@ -34,14 +34,16 @@ async def refused(function: Any, *inputs: Any, **more: Any) -> list[tuple[int, s
         return [(one.code, one.message) for one in received(response).errors]
 
 
-@pytest.mark.parametrize("name", ["split", "found", "named", "later", "streamed", "astreamed", "said"])
+@pytest.mark.parametrize(
+    "name", ["split", "found", "named", "later", "streamed", "astreamed", "gathered", "overlapping", "said"]
+)
 async def test_G066_G070_a_tuple_or_dict_of_arrays_is_several_outputs(name: str) -> None:
     """Whoever returns it; by position or by name."""
     function = getattr(functions, name)
     assert await infer(function, X) == [SUMS, BEST]
     async with inferring(function) as one:
         names = [port.name for port in one.first.outputs]
-    assert names == (["output0", "output1"] if name == "split" else ["sums", "best"])
+    assert names == (["output0", "output1"] if name in ("split", "messages") else ["sums", "best"])
     assert await infer(function, X, output_names=(names[1], "output0", names[1])) == [BEST, SUMS, BEST]
 
 
