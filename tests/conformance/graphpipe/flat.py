@@ -53,6 +53,8 @@ class Reader:
         """The inference; None for metadata."""
         root = Table(self, self.number("I", 0))
         kind = root.number(0, "B")
+        if kind == 2 and self.has("needs a table for metadata") and root.target(1) is None:
+            raise Refused(REQUEST_TYPE, "no table")
         if kind == 2 or (kind != 1 and self.has("takes any type for metadata")):
             return None
         place = root.target(1)
@@ -104,7 +106,7 @@ class Reader:
             raise Refused(TOO_LARGE, "decoded bytes")
 
     def _texts(self, table: Table, slot: int) -> list[str]:
-        places = table.references(slot)
+        places = table.references(slot, is_name=True)
         self.names -= len(places)
         if self.names < 0:
             raise Refused(TOO_LARGE, "names")
@@ -210,16 +212,16 @@ class Table:
         start, count = self.reader.vector(at, 8)
         return tuple(struct.unpack_from(f"<{count}q", self.reader.data, start))
 
-    def references(self, slot: int) -> list[int]:
-        """Where each of a vector leads."""
+    def references(self, slot: int, *, is_name: bool = False) -> list[int]:
+        """Where each of a vector leads; one to a name may be 0, which then is an empty string."""
         at = self.target(slot)
         if at is None:
             return []
         start, count = self.reader.vector(at, 4)
-        return [self._follow(start + 4 * index) for index in range(count)]
+        return [self._follow(start + 4 * index, is_name=is_name) for index in range(count)]
 
-    def _follow(self, at: int) -> int:
+    def _follow(self, at: int, *, is_name: bool = False) -> int:
         distance = self.reader.number("I", at)
-        if distance == 0:
+        if distance == 0 and not is_name:
             raise Refused(MALFORMED, f"a reference at {at} to itself")
         return at + distance

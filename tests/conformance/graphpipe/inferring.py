@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import struct
 import traceback
-from collections.abc import AsyncIterator, Mapping
-from contextlib import aclosing
+from collections.abc import Mapping
+from contextlib import aclosing, nullcontext
 from typing import TYPE_CHECKING
 
 from invoker.conformance.graphpipe.build import Field, Number, References, Table, Vector, assemble, text
@@ -27,7 +27,7 @@ async def inferred(peer: Peer, name: str, request: Infer, headers: Mapping[str, 
     model = MODELS[name]
     given = bound(peer, model, request)
     wanted = wanted_outputs(peer, model, request)
-    run = Run(peer.has, peer.marks, request.config, {model.outputs[each].name for each in wanted}, headers)
+    run = Run(peer.has, peer.marks, request.config, {model.outputs[each].name for each in wanted}, headers, peer.kept)
     if model.batch_max > 1:
         outputs = await peer.batches.ask(model, run, given)
     elif model.is_by_row:
@@ -42,12 +42,16 @@ def bound(peer: Peer, model: Model, request: Infer) -> dict[str, Tensor]:
     names = request.names or [""] * len(request.tensors)
     if peer.has("ignores names"):
         names = [""] * len(request.tensors)
-    known = {port.name: port for port in model.inputs} | {f"input{at}": port for at, port in enumerate(model.inputs)}
+    known = {port.name: port for port in model.inputs}
+    if not peer.has("knows no aliases"):
+        known |= {f"input{at}": port for at, port in enumerate(model.inputs)}
     given: dict[str, Tensor] = {}
     for position, (name, tensor) in enumerate(zip(names, request.tensors, strict=False)):
         port = known.get(name)
         if not name and position < len(model.inputs):
-            port = model.inputs[position]
+            port = model.inputs[0 if peer.has("binds empty names to the first") else position]
+        if port is None and peer.has("ignores surplus tensors"):
+            continue
         if port is None:
             raise Refused(UNKNOWN_INPUT, f"no input {name}")
         if port.name in given and not peer.has("last name wins"):
@@ -56,7 +60,7 @@ def bound(peer: Peer, model: Model, request: Infer) -> dict[str, Tensor]:
         check(peer, port, tensor)
     for port in model.inputs:
         if port.name not in given:
-            if port.default is None:
+            if port.default is None or peer.has("knows no defaults"):
                 raise Refused(MISSING, port.name)
             given[port.name] = port.default
     return given
@@ -78,6 +82,8 @@ def wanted_outputs(peer: Peer, model: Model, request: Infer) -> list[int]:
     """Indexes of the outputs that are wanted."""
     known = {port.name: at for at, port in enumerate(model.outputs)}
     known |= {f"output{at}": at for at in range(len(model.outputs))}
+    if peer.has("takes empty names of outputs"):
+        known[""] = 0
     if any(name not in known for name in request.outputs):
         raise Refused(UNKNOWN_OUTPUT, f"{request.outputs}")
     wanted = [known[name] for name in request.outputs] or list(range(len(model.outputs)))
@@ -88,10 +94,12 @@ async def values_of(model: Model, run: Run, given: Mapping[str, Tensor]) -> dict
     """Outputs by index."""
     found: dict[int, list[Tensor]] = {}
     try:
-        async with aclosing(as_generator(model, run, given)) as values:
+        values = model.body(run, **given)
+        run.kept.append(values if run.has("leaves functions open") else None)
+        async with nullcontext() if run.kept[-1] else aclosing(values):
             async for index, tensor in values:
                 shape = model.outputs[index].shape
-                is_joined = bool(shape) and shape is not None and shape[0] == -1
+                is_joined = run.has("joins all") or (bool(shape) and shape is not None and shape[0] == -1)
                 if index in found and run.has("takes the first value"):
                     break
                 if index in found and not is_joined:
@@ -107,7 +115,7 @@ async def values_of(model: Model, run: Run, given: Mapping[str, Tensor]) -> dict
         raise Refused(OUTPUT, f"nothing for {missing}")
     outputs = {index: joined(tensors) for index, tensors in found.items()}
     for index, tensor in outputs.items():
-        if not run.has("breaks promises"):
+        if not (run.has("breaks promises") or run.has("joins all")):
             check(Strict(), model.outputs[index], tensor, OUTPUT)
     return outputs
 
@@ -118,11 +126,6 @@ class Strict:
     def has(self, fault: str) -> bool:
         """Nothing."""
         return False
-
-
-def as_generator(model: Model, run: Run, given: Mapping[str, Tensor]) -> AsyncIterator[tuple[int, Tensor]]:
-    """The body, started."""
-    return model.body(run, **given)
 
 
 def joined(tensors: list[Tensor]) -> Tensor:

@@ -48,6 +48,7 @@ class Run:
     config: bytes
     wanted: set[str]
     headers: Mapping[str, str]
+    kept: list[Any]
 
     @contextmanager
     def marked(self, name: str) -> Any:
@@ -101,7 +102,11 @@ async def constant(run: Run) -> AsyncIterator[tuple[int, Tensor]]:
 
 async def heard(run: Run, name: Tensor) -> AsyncIterator[tuple[int, Tensor]]:
     """A header."""
-    yield 0, strings(run.headers.get(name.strings[0].decode(), "").encode(), shape=())
+    yield 0, strings(_header(run, name.strings[0].decode()).encode(), shape=())
+
+
+def _header(run: Run, name: str) -> str:
+    return "" if run.has("hides headers") else run.headers.get(name, "")
 
 
 async def spoken(run: Run) -> AsyncIterator[tuple[int, Tensor]]:

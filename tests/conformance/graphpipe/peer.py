@@ -41,6 +41,7 @@ class Peer:
         self.marks: Counter[str] = Counter()
         self.batches = Batches(self)
         self.http = self.tcp = ""
+        self.kept: list[Any] = []
         self.tasks: set[asyncio.Task[Any]] = set()
 
     def has(self, fault: str) -> bool:
@@ -156,11 +157,14 @@ class HttpConnection:
         head = (await self.reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
         method, path, self.version = head[0].split(" ")
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:]) if name}
-        if headers.get("expect") and int(headers["content-length"]) <= LIMIT_BYTES:
+        is_small = int(headers.get("content-length", 0)) <= LIMIT_BYTES
+        if headers.get("expect") and (is_small or self.peer.has("continues before it looks")):
             self.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         body = await self._body(headers)
         if body is None:
-            return self._write(413, error_buffer(self.peer, Refused(TOO_LARGE, "a body")), TOO_LARGE, close=True)
+            self._write(413, error_buffer(self.peer, Refused(TOO_LARGE, "a body")), TOO_LARGE, close=True)
+            await filling  # closing earlier would reset the connection, and that could overtake the answer
+            return False
         answering = asyncio.ensure_future(self._answer(method, path, headers, body))
         waited = {answering} if self.peer.has("does not see who leaves") else {answering, filling}
         await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
@@ -181,12 +185,14 @@ class HttpConnection:
             await self.reader.readuntil(b"\r\n")
             return body
         size = int(headers.get("content-length", 0))
-        if size > LIMIT_BYTES and not self.peer.has("believes lengths"):
+        if size > LIMIT_BYTES - self.peer.has("refuses the last byte") and not self.peer.has("believes lengths"):
             return None
         return await self.reader.readexactly(size)
 
     async def _answer(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> bool:
         has = self.peer.has
+        if path == "/control/is_ready" and has("is never ready"):
+            return self._write(503, b"no\n", media_type="text/plain")
         if path.startswith("/control/"):
             known = {"/control/is_ready", "/control/is_alive"} | ({"/control/shutdown"} if has("shuts down") else set())
             return self._write(200 if path in known else 404, b"ok\n", media_type="text/plain")
@@ -196,6 +202,7 @@ class HttpConnection:
         if name not in MODELS or (path == "/" and has("has no root")):
             return self._write(404, b"no such model\n", media_type="text/plain")
         if method in ("GET", "HEAD"):
+            self.peer.marks["mirror.calls"] += has("infers to describe")
             told = json.dumps(self._listed(name)).encode()
             return self._write(200, told, media_type="application/json", is_bodiless=method == "HEAD")
         if method != "POST" and not has("takes any method"):
