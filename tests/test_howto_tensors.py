@@ -27,6 +27,7 @@ FUNCTIONS = (
     "halved = ",
     "def forgiving",
     "def joined",
+    "def summed",
     "def scaled",
 )
 TENSOR = "application/vnd.graphpipe.tensor"
@@ -76,6 +77,12 @@ def test_several_outputs_are_returned(model) -> None:
         assert result.error is None
         assert np.allclose(result.values(0)[0].sum(1), 1)
         assert result.values(1)[0].tolist() == [1, 0]
+
+
+def test_rows_are_summed(model) -> None:
+    """As a stream of them is."""
+    rows = Harness(model.summed).run([sent(np.float32([1, 2])), sent(np.float32([3, 4]))], accept=TENSOR)
+    assert [one.tolist() for one in rows] == [[1, 2], [4, 6]]
 
 
 def test_declarations_and_casting_work(model) -> None:

@@ -109,6 +109,9 @@ def test_the_page_is_true(tmp_path: Path) -> None:
                 both = model.infer(scores, outputs=["chances", "best"])
                 assert list(both) == ["chances", "best"]
                 assert np.allclose(both["chances"].sum(1), 1)
+        with GraphPipe(f"{url}/summed") as model:
+            assert model.infer(np.float32([[1, 2], [3, 4]])).tolist() == [[1, 2], [4, 6]]
+            assert model.metadata().inputs[0].shape == (-1, -1)
         with GraphPipe(f"{url}/forgiving") as model:
             assert np.allclose(model.infer(scores.astype("f8")).sum(1), 1)
         with GraphPipe(f"{url}/joined") as model, ThreadPoolExecutor(8) as threads:
