@@ -1,8 +1,9 @@
 """ASGI applications on the HTTP server that our door has too, without any code of ours: the measure of inferences.
 
-Usage: ``python -m benchmarks.asgi echo|json|msgspec [auto|asyncio]``; prints ``http=HOST:PORT`` and serves until it is
-killed. ``echo`` answers with the bytes of the request. The others take a tensor as nested lists in JSON, make an array
-of it and answer with that: by the library of Python, and by msgspec.
+Usage: ``python -m benchmarks.asgi echo|kept|json|msgspec``; prints ``http=HOST:PORT`` and serves until it is killed.
+``echo`` answers with the bytes of the request; so does ``kept``, whose process keeps the pages that it has had, as ours
+does (`invoker.transports.inferences`). The others take a tensor as nested lists in JSON, make an array of it and answer
+with that: by the library of Python, and by msgspec.
 
 Like our door it spares hypercorn's idle timer, which would cost two tasks a request.
 """
@@ -13,6 +14,7 @@ import asyncio
 import json
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -23,6 +25,8 @@ from hypercorn.asyncio.worker_context import WorkerContext
 from hypercorn.config import Config
 
 Work = Callable[[bytes], bytes]
+
+_HEAP_BYTES = 8 << 20
 
 
 class _NoTimer:
@@ -41,7 +45,11 @@ def _msgspec(body: bytes) -> bytes:
     return msgspec.json.encode(np.array(msgspec.json.decode(body), np.float32).tolist())
 
 
-WORK: dict[str, Work] = {"echo": lambda body: body, "json": _json, "msgspec": _msgspec}
+def _same(body: bytes) -> bytes:
+    return body
+
+
+WORK: dict[str, Work] = {"echo": _same, "kept": _same, "json": _json, "msgspec": _msgspec}
 
 
 def application(work: Work) -> Any:
@@ -85,14 +93,13 @@ async def _serve(work: str) -> None:
 
 def main() -> None:
     """Serve on the loop that ours would take."""
+    if sys.argv[1] == "kept":
+        bytes(_HEAP_BYTES)
     factory = None
-    if sys.argv[2:] != ["asyncio"]:
-        try:
-            import uvloop
-        except ImportError:
-            pass
-        else:
-            factory = uvloop.new_event_loop
+    with suppress(ImportError):
+        import uvloop
+
+        factory = uvloop.new_event_loop
     with asyncio.Runner(loop_factory=factory) as runner:
         runner.run(_serve(sys.argv[1]))
 

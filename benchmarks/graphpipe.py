@@ -81,7 +81,7 @@ class Way:
             found = reply
         elif self.is_json:
             found = np.array(msgspec.json.decode(reply.body), np.float32)
-        elif self.name == "bare":
+        elif self.name.startswith("bare"):
             found = to_array(read_request(bytes(reply.body), LIMIT_BYTES).tensors[0])  # type: ignore[union-attr]  # an inference
         else:
             found = to_array(read_infer_response(bytes(reply.body), LIMIT_BYTES).tensors[0])
@@ -100,12 +100,14 @@ def _asgi(work: str) -> list[str]:
 
 BARE = Way("bare", "bare ASGI echo", _asgi("echo"))
 SYNC = Way("sync", "sync function", _ours("same", *_ALONE))
+ASYNC = Way("async", "async function", _ours("asame", *_ALONE))
 TCP = Way("tcp", "sync function, bare TCP", _ours("same", *_ALONE, *_TCP), "graphpipe")
 JSON = Way("json", "JSON endpoint", _asgi("json"), is_json=True)
 WAYS = (
     BARE,
+    Way("bare-kept", "the same with its pages kept", _asgi("kept")),
     SYNC,
-    Way("async", "async function", _ours("asame", *_ALONE)),
+    ASYNC,
     Way("all", "sync function beside riff and Evergreen", _ours("same")),
     TCP,
     Way("tcp-async", "async function, bare TCP", _ours("asame", *_ALONE, *_TCP), "graphpipe"),
@@ -116,10 +118,12 @@ WAYS = (
 _HELD = (
     BARE,
     SYNC,
-    Way("async", "async function", _ours("asame", *_ALONE)),
+    ASYNC,
     Way("double", "sync function with a new array", _ours("double", *_ALONE), times=2),
     TCP,
-    Way("tcp-double", "the same, bare TCP", _ours("double", *_ALONE, *_TCP), "graphpipe", times=2),
+    Way(
+        "tcp-double", "sync function with a new array, bare TCP", _ours("double", *_ALONE, *_TCP), "graphpipe", times=2
+    ),
     JSON,
 )
 
@@ -223,7 +227,7 @@ def _memory(size: int, title: str) -> str:
 def _beside(count: int) -> str:
     """1 KiB requests while others of 64 MiB are under way."""
     small, large, rows = _array(1024), _array(64 << 20), []
-    for way in WAYS[:3]:
+    for way in (BARE, SYNC, ASYNC):
         with serving(way.command, door=way.door) as (address, _), way.asking(address, small) as ask:
             alone, took = _seconds(ask, 300), list[float]()
             with way.asking(address, large) as asks_much:
