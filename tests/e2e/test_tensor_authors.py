@@ -154,12 +154,15 @@ async def test_G061_G068_G087_all_of_it_at_once() -> None:
         assert one.first.metadata.inputs[0].type == TensorType.FLOAT16
 
 
-async def test_G084_each_wrong_input_has_its_error() -> None:
-    """The first is the one that counts."""
+async def test_G084_each_wrong_input_has_its_error(caplog: pytest.LogCaptureFixture) -> None:
+    """The first is the one that counts, and that the log tells."""
+    caplog.set_level("INFO")
     errors = await refused(functions.casting, X[:, :2], np.float32(1))
     assert [code for code, _ in errors] == [Code.SHAPE, Code.TYPE_MISMATCH]
     assert "'x'" in errors[0][1]
     assert "'n'" in errors[1][1]
+    (line,) = [vars(one) for one in caplog.records if one.message == "test answered"]
+    assert (line["code"], line["request"]) == (Code.SHAPE, "infer :Float32[2, 2] :Float32[]")
 
 
 async def test_one_value_stays_one_where_one_output_is_asked_for() -> None:
