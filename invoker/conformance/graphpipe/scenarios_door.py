@@ -194,7 +194,7 @@ async def pipelined_requests(asker: Asker) -> None:
 async def accept(asker: Asker) -> None:
     """An Accept that leaves application/octet-stream out is 406, and nothing is invoked."""
     watch = await asker.watch("mirror.calls")
-    for wanted in ("text/html", "application/json", "application/octet-stream;q=0", "text/*"):
+    for wanted in ("text/html", "application/json", "application/octet-stream;q=0, */*", "text/*"):
         (await asker.ask(REFERENCE, [("Accept", wanted)])).has(406)
     await watch.stays("mirror.calls")
     for wanted in ("*/*", "application/octet-stream", "text/html, application/*;q=0.1"):

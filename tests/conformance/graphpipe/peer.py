@@ -270,4 +270,6 @@ class HttpConnection:
 
 def _accepted(accept: str) -> bool:
     ranges = [each.replace(" ", "").split(";") for each in accept.split(",")]
+    if ["application/octet-stream", "q=0"] in ranges:
+        return False
     return any(each[0] in ("*/*", "application/*", "application/octet-stream") and "q=0" not in each for each in ranges)
