@@ -1,9 +1,9 @@
-"""What hypercorn's HTTP/1.1 does not leave to the application: when a client is told to go on, and reason phrases.
+"""What hypercorn does not leave to the application: when a client is told to go on, reason phrases, and lost clients.
 
 hypercorn 0.18 answers 100 before the application has seen the request, so that a client sends all of a body that is
 then refused for its head: too long, of no use, for nobody. Here 100 is sent when the body is first asked for (G-005).
-It sends no reason phrases, and there are clients of GraphPipe that show nothing else of an error. Drop this module when
-a release does both.
+It sends no reason phrases, and there are clients of GraphPipe that show nothing else of an error. And by HTTP/2 it goes
+on waiting for a client that has left to take its response. Drop this module when a release does all of it.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any, Final
 import h11
 from hypercorn.asyncio.tcp_server import TCPServer
 from hypercorn.protocol.events import Response
+from hypercorn.protocol.h2 import H2Protocol
 from hypercorn.protocol.h11 import H11Protocol
 from hypercorn.protocol.http_stream import HTTPStream
 
@@ -35,6 +36,10 @@ class PatientServer(TCPServer):
             most_bytes = self.config.h11_max_incomplete_size
             protocol.connection = _Connection(h11.SERVER, max_incomplete_event_size=most_bytes)
         await super()._read_data()
+        protocol = self.protocol.protocol  # which may be another one by now
+        if isinstance(protocol, H2Protocol):
+            for buffer in protocol.stream_buffers.values():  # whoever writes to one waits for a client that is gone
+                await buffer.close()
 
 
 class Waiting:

@@ -10,6 +10,9 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from random import Random
 
+from h2.config import H2Configuration
+from h2.connection import H2Connection
+
 from invoker.tensors import METADATA_REQUEST
 from tests.fuzz.tensors_answers import Broken, frame, http_answer
 from tests.fuzz.tensors_attacks import of_size
@@ -23,6 +26,7 @@ HUNG_S = 40.0
 
 PATHS = ("echo", "echo", "pair", "listed", "words", "rowed", "batched", "batched", "fails", "several", "state")
 
+_KEY = b"sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
 _ODD = (
     b"PUT %b HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n",
     b"POST %b HTTP/1.0\r\ncontent-length: 32\r\n\r\n" + METADATA_REQUEST,
@@ -36,6 +40,7 @@ _ODD = (
     b"POST %b HTTP/1.1\r\nhost: x\r\ncontent-encoding: gzip\r\ncontent-length: 1\r\n\r\nx",
     b"POST %b HTTP/1.1\r\nhost: x\r\naccept: text/html\r\ncontent-length: 1\r\n\r\nx",
     b"GET %b?x=%%ff HTTP/1.1\r\nhost: x\r\naccept: text/html\r\n\r\n",
+    b"GET %b HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n" + _KEY,
     b"GET %b/../\xff HTTP/1.1\r\nhost: x\r\n\r\n",
     b"HEAD %b HTTP/1.1\r\nhost: x\r\n\r\n",
     b"GET /control/shutdown HTTP/1.1\r\nhost: x\r\n\r\n",
@@ -86,7 +91,9 @@ async def by_http(doors: Doors, chance: Random, make: Make, path: str) -> str:
         Broken: The answer is of no kind that may be.
         TimeoutError: There is none.
     """
-    way = chance.choice((_asks, _asks, _asks, _asks, _chunked, _short, _pipelined, _odd, _leaves, _unread, _slow))
+    way = chance.choice(
+        (_asks, _asks, _asks, _asks, _chunked, _short, _pipelined, _odd, _leaves, _unread, _slow, _resets)
+    )
     async with asyncio.timeout(HUNG_S), _connected(doors, "http") as (reader, writer):
         try:
             return await way(reader, writer, chance, make, path.encode())
@@ -194,6 +201,29 @@ async def _slow(_: Reader, writer: Writer, chance: Random, make: Make, path: byt
     """Byte by byte, for a while."""
     buffer = make(chance)[:1000]
     await _drip(writer, _head(path, len(buffer)) + buffer, chance)
+    return "left"
+
+
+async def _resets(reader: Reader, writer: Writer, chance: Random, make: Make, path: bytes) -> str:
+    """Streams of HTTP/2, most of which are given up at once."""
+    client = H2Connection(H2Configuration(client_side=True))
+    client.initiate_connection()
+    for _ in range(chance.choice((1, 10, 90))):
+        stream = client.get_next_available_stream_id()
+        client.send_headers(stream, [(":method", "POST"), (":path", path), (":scheme", "http"), (":authority", "x")])
+        buffer = make(chance)[: min(16_000, client.local_flow_control_window(stream))]
+        client.send_data(stream, buffer, end_stream=chance.random() < 0.8)
+        if chance.random() < 0.8:
+            client.reset_stream(stream)
+        if chance.random() < 0.1:
+            writer.write(client.data_to_send())
+            await asyncio.sleep(chance.choice((0, 0.01)))
+    writer.write(client.data_to_send())
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(chance.choice((0.01, 0.05))):
+            await reader.read(100_000)
+    if chance.random() < 0.5:
+        _reset(writer)
     return "left"
 
 

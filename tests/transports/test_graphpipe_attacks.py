@@ -14,6 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from h2.config import H2Configuration
+from h2.connection import H2Connection
+from h2.events import ResponseReceived
+from h2.settings import SettingCodes
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -26,7 +30,7 @@ from invoker.transports.inferences import Inferences
 from tests.conftest import SLOW
 from tests.fuzz.tensors_answers import said
 from tests.fuzz.tensors_attacks import REQUESTS, changed
-from tests.protocols.graphpipe.asking import ask, code_of, received, values
+from tests.protocols.graphpipe.asking import METADATA_REQUEST, ask, code_of, received, values
 from tests.tensors.samples import fixture
 from tests.transports.doors import Wire, until
 from tests.transports.models import exchanged, inferring, serving_models
@@ -72,6 +76,24 @@ async def test_G018_a_reset_leaves_nothing_of_a_connection(requests: int) -> Non
         await until(lambda: bool(door._connections))
         reset(writer)
         await until(lambda: not door._connections)
+
+
+async def test_G013_a_client_of_HTTP2_that_leaves_is_waited_for_no_longer() -> None:
+    """Although it had taken nothing of its responses, for which there was no window."""
+    async with serving_models(double) as served, served.wire() as wire:
+        client = H2Connection(H2Configuration(client_side=True))
+        client.initiate_connection()
+        client.update_settings({SettingCodes.INITIAL_WINDOW_SIZE: 0})
+        for stream in (1, 3, 5):
+            head = {":method": "POST", ":path": "/graphpipe", ":scheme": "http", ":authority": "x"}
+            client.send_headers(stream, list(head.items()))
+            client.send_data(stream, METADATA_REQUEST, end_stream=True)
+        await wire.send(client.data_to_send())
+        heads = 0
+        while heads < 3:  # their responses have begun
+            heads += sum(isinstance(one, ResponseReceived) for one in client.receive_data(await wire.reader.read(9999)))
+        wire.writer.transport.abort()
+        await until(lambda: not served.door._connections)
 
 
 @pytest.mark.parametrize(
