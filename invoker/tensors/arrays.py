@@ -258,10 +258,20 @@ def _array_of(value: Any) -> Array:
 
 
 def _loosely(value: Any) -> Array:
+    if _begins_with_text(value):  # numpy's own arrays of text give each the room of the longest
+        return np.array(value, object)
     try:
         return np.asarray(value)
     except UnicodeDecodeError:  # bytes beside text, which numpy would make text of
         return np.array(value, object)
+
+
+def _begins_with_text(value: Any) -> bool:
+    for _ in range(MAX_RANK):
+        if not (isinstance(value, list | tuple) and value):
+            break
+        value = value[0]
+    return isinstance(value, str | bytes)
 
 
 def _of_one(value: bytes | bytearray | str) -> Array:
