@@ -41,16 +41,16 @@ _ALLOWING = {
 
 
 _MODELS, _SYNC_MODELS = "functions.conformance_graphpipe", "tests.sync_graphpipe"
-_CALLING = "batches,endings,names,sockets"  # the chapters in which it matters what functions are like
+_CALLING = "batches,endings,names"  # the chapters in which it matters what functions are like
 _LIMIT_BYTES = 8 << 20
 # What the chapter `configured` of GraphPipe judges, as the target is told and as the suite is.
 _CONFIGURED = {
     "INVOKER_HTTP_ROOT": "graphpipe",
     "INVOKER_GRAPHPIPE_ERRORS": "200",
-    "INVOKER_GRAPHPIPE_TIMEOUT_S": f"{SLOW:g}",
+    "INVOKER_GRAPHPIPE_TIMEOUT_S": f"{SLOW / 2:g}",
     "INVOKER_MAX_INVOCATIONS": "4",
 }
-_TOLD = ("--graphpipe-root", "--graphpipe-errors", "200", "--graphpipe-timeout-s", f"{SLOW:g}")
+_TOLD = ("--graphpipe-root", "--graphpipe-errors", "200", "--graphpipe-timeout-s", f"{SLOW / 2:g}")
 _TOLD += ("--max-invocations", "4")
 
 
