@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import TypeAlias
 
 __all__ = ["Built", "Field", "Number", "References", "Table", "Vector", "assemble", "text"]
@@ -76,13 +77,13 @@ class Built:
         data: To be changed at will.
         places: Of each table, and of the count of each vector.
         vtables: Of each table.
-        pending: Where references lie to what has no place yet.
+        pending: Where references lie to what has no place yet, those beside each other at once.
     """
 
     data: bytearray = field(default_factory=lambda: bytearray(4))
     places: dict[Node, int] = field(default_factory=dict)
     vtables: dict[Table, int] = field(default_factory=dict)
-    pending: dict[Node, list[int]] = field(default_factory=dict)
+    pending: dict[Node, list[range]] = field(default_factory=dict)
 
     def entry(self, table: Table, slot: int) -> int:
         """Where the vtable says where a field lies."""
@@ -115,7 +116,7 @@ def assemble(root: Table, *, is_odd: bool = False, has_late_vtables: bool = Fals
         has_late_vtables: Each vtable stands behind its table, instead of before.
     """
     built = Built()
-    built.pending[root] = [0]
+    built.pending[root] = [range(0, 4, 4)]
     for node in _ordered(root):
         if isinstance(node, Table):
             _place_table(built, node, is_odd=is_odd, has_late_vtable=has_late_vtables)
@@ -123,8 +124,10 @@ def assemble(root: Table, *, is_odd: bool = False, has_late_vtables: bool = Fals
             _pad(built, 4, 0, is_odd=is_odd)
             _arrive(built, node)
             built.data += struct.pack("<I", len(node.targets))
-            for target in node.targets:
-                _refer(built, target)
+            for target, several in groupby(node.targets):
+                start = len(built.data)
+                built.data += bytes(4 * len(list(several)))
+                _refer(built, target, range(start, len(built.data), 4))
         else:
             _pad(built, max(4, node.item_bytes), 4, is_odd=is_odd)
             _arrive(built, node)
@@ -178,7 +181,8 @@ def _place_table(built: Built, node: Table, *, is_odd: bool, has_late_vtable: bo
         if isinstance(each, Number):
             struct.pack_into(f"<{each.form}", built.data, position + offsets[slot], each.value)
         else:
-            built.pending.setdefault(each, []).append(position + offsets[slot])
+            at = position + offsets[slot]
+            _refer(built, each, range(at, at + 4, 4))
     if has_late_vtable:
         built.data += bytes(-len(built.data) % 2)
         built.vtables[node] = len(built.data)
@@ -197,10 +201,10 @@ def _pad(built: Built, align: int, ahead: int, *, is_odd: bool) -> None:
 def _arrive(built: Built, node: Node) -> None:
     """A node lies here: fill in the references to it."""
     built.places[node] = here = len(built.data)
-    for position in built.pending.pop(node, ()):
-        struct.pack_into("<I", built.data, position, here - position)
+    for positions in built.pending.pop(node, ()):
+        distances = struct.pack(f"<{len(positions)}I", *(here - position for position in positions))
+        built.data[positions.start : positions.stop] = distances
 
 
-def _refer(built: Built, target: Node) -> None:
-    built.pending.setdefault(target, []).append(len(built.data))
-    built.data += bytes(4)
+def _refer(built: Built, target: Node, positions: range) -> None:
+    built.pending.setdefault(target, []).append(positions)
