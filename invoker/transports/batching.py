@@ -2,7 +2,8 @@
 
 The first of several that are alike waits for others, as long and for as many rows as the function says; then they run
 as one. If that fails, or its outputs are not those of a batch, each runs alone, so that an error reaches only whoever
-caused it. A batch whose clients have all left is cancelled.
+caused it. Whoever leaves meanwhile, or has waited for as long as an inference may take, is waited for no longer; what
+runs for nobody else is cancelled.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Awaitable, Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
+from invoker.errors import DeadlineExceeded
 from invoker.protocols.graphpipe.answer import Answer, Response
 from invoker.protocols.graphpipe.batch import parted
 from invoker.protocols.graphpipe.model import Model
@@ -41,6 +43,7 @@ class _Place:
 
     prepared: Prepared
     done: asyncio.Future[Response]
+    task: asyncio.Task[None] | None = None  # where it runs alone
 
 
 @dataclass(eq=False, slots=True)
@@ -61,13 +64,15 @@ class Batching:
         converse: Runs one request, or several as one.
         timely: Joins what is asked and parts what is answered.
         limit_bytes: Of the inputs of a batch.
+        timeout_s: For each request, its wait for others and a failed batch included (G-079); 0 means no limit.
     """
 
-    def __init__(self, model: Model, converse: Converse, *, timely: Timely, limit_bytes: int) -> None:
+    def __init__(self, model: Model, converse: Converse, *, timely: Timely, limit_bytes: int, timeout_s: float) -> None:
         self._model = model
         self._converse = converse
         self._timely = timely
         self._limit_bytes = limit_bytes
+        self._timeout_s = timeout_s or None
         self._open: dict[Hashable, _Batch] = {}
         self._running: set[asyncio.Task[None]] = set()
 
@@ -78,6 +83,7 @@ class Batching:
             prepared: With a ``kind``, by which others are alike.
 
         Raises:
+            DeadlineExceeded: It took too long.
             asyncio.CancelledError: The client is gone.
         """
         spec = self._model.spec
@@ -95,10 +101,18 @@ class Batching:
         if batch.rows >= spec.batch_max:
             self._run(prepared.kind, batch)
         try:
-            return await place.done
+            async with asyncio.timeout(self._timeout_s):
+                return await place.done
+        except TimeoutError:
+            raise DeadlineExceeded("the deadline has passed") from None
         finally:
             if not place.done.done() or place.done.cancelled():
                 self._leave(batch, place)
+
+    def hurry(self) -> None:
+        """Run what waits for others: nobody else is coming."""
+        for kind, batch in list(self._open.items()):
+            self._run(kind, batch)
 
     def _run(self, kind: Hashable, batch: _Batch) -> None:
         if batch.timer is not None:
@@ -116,6 +130,8 @@ class Batching:
             batch.rows -= place.prepared.count
         elif all(one.done.done() for one in batch.places):
             batch.task.cancel()
+        elif place.task is not None:
+            place.task.cancel()
 
     async def _answer(self, places: Sequence[_Place]) -> None:
         if len(places) > 1 and await self._together(places):
@@ -123,7 +139,7 @@ class Batching:
         async with asyncio.TaskGroup() as group:
             for one in places:
                 if not one.done.done():
-                    group.create_task(self._alone(one), name="of a batch")
+                    one.task = group.create_task(self._alone(one), name="of a batch")
 
     async def _together(self, places: Sequence[_Place]) -> bool:
         """Run several as one; False when each has to run alone."""

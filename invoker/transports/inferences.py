@@ -159,8 +159,12 @@ class Inferences:
     def _batching(self, model: Model) -> Batching:
         found = self._batchings.get(model.spec.name)
         if found is None:
-            found = Batching(model, self._converse, timely=self._timely, limit_bytes=self.limit_bytes)
+            timeout_s = self.settings.timeout_s
+            found = Batching(
+                model, self._converse, timely=self._timely, limit_bytes=self.limit_bytes, timeout_s=timeout_s
+            )
             self._batchings[model.spec.name] = found
+            self._driver.drains.add(found.hurry)
         return found
 
     async def _converse(self, model: Model, prepared: Prepared) -> Answer | Response:

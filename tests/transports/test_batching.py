@@ -15,6 +15,7 @@ from invoker.protocols.graphpipe.answer import Answer, Response
 from invoker.tensors import Code
 from invoker.transports import batching as module
 from invoker.transports.inferences import Inferences
+from tests.conftest import SLOW
 from tests.protocols.graphpipe.asking import ask, code_of, values
 from tests.transports.doors import until
 from tests.transports.models import inferring
@@ -177,3 +178,85 @@ async def test_G102_large_answers_of_a_batch_of_one_are_written_elsewhere(monkey
     async with inferring(total) as one:
         await asyncio.gather(infer(one, [[1]]), infer(one, [[2]]))
     assert on_loop == [False, False, False]
+
+
+async def test_G079_a_request_in_a_batch_has_no_more_time_than_one_alone() -> None:
+    """E15 for all of a batch at the same time, and none of it is tried again; waiting for others counts, too."""
+    calls: list[int] = []
+    left = asyncio.Event()
+
+    @function(batch_max=2, batch_wait_ms=10_000)
+    async def slow(x: NDArray[np.float64]) -> NDArray[np.float64]:
+        calls.append(len(x))
+        try:
+            await asyncio.Event().wait()
+        finally:
+            left.set()
+        return x
+
+    async with inferring(slow, timeout_s=0.1) as one:
+        several = await asyncio.gather(infer(one, [1]), infer(one, [2]))
+        assert [code_of(response) for response in several] == [Code.TIMEOUT] * 2
+        await left.wait()
+        assert calls == [2]
+        assert code_of(await infer(one, [3])) is Code.TIMEOUT
+        assert calls == [2]
+        await until(lambda: not one._driver.engine.running)
+
+
+async def test_G079_what_a_failed_batch_took_counts() -> None:
+    """Who then runs alone has what is left."""
+
+    @function(batch_max=2, batch_wait_ms=10_000)
+    async def fails_slowly(x: NDArray[np.float64]) -> NDArray[np.float64]:
+        if len(x) == 2:
+            await asyncio.sleep(0.5)
+            raise ValueError("not together")
+        await asyncio.Event().wait()
+        return x
+
+    async with inferring(fails_slowly, timeout_s=0.6) as one:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        several = await asyncio.gather(infer(one, [1]), infer(one, [2]))
+        assert [code_of(response) for response in several] == [Code.TIMEOUT] * 2
+        assert loop.time() - began < 1.0
+
+
+async def test_G013_who_leaves_after_a_batch_failed_is_cancelled_alone() -> None:
+    """Others go on."""
+    started: set[float] = set()
+    left: dict[float, asyncio.Event] = {1.0: asyncio.Event(), 2.0: asyncio.Event()}
+    go = asyncio.Event()
+
+    @function(batch_max=2, batch_wait_ms=10_000)
+    async def held(x: NDArray[np.float64]) -> NDArray[np.float64]:
+        if len(x) == 2:
+            raise ValueError("not together")
+        started.add(x[0])
+        try:
+            await go.wait()
+        finally:
+            left[x[0]].set()
+        return x
+
+    async with inferring(held) as one:
+        first, second = (asyncio.ensure_future(infer(one, [number])) for number in (1, 2))
+        await until(lambda: len(started) == 2)
+        first.cancel()
+        await left[1.0].wait()
+        assert not left[2.0].is_set()
+        go.set()
+        assert values(await second) == [[2.0]]
+
+
+async def test_G104_who_waits_for_a_batch_is_answered_when_the_drain_begins() -> None:
+    """Nobody else is coming."""
+    calls: list[int] = []
+    async with inferring(noted(calls)) as one:
+        waiting = asyncio.ensure_future(infer(one, [1]))
+        await asyncio.sleep(0)
+        assert await one._driver.drain(1)
+        async with asyncio.timeout(2 * SLOW):
+            assert code_of(await waiting) is Code.NOT_READY
+    assert calls == []
