@@ -47,8 +47,8 @@ async def main() -> int:
 
 async def _riff(chance: random.Random, seconds: float) -> bool:
     """Attack both doors of a server with riff calls; whether nothing broke."""
-    until = time.monotonic() + seconds
     server = TestServer("functions.square:square")
+    until = time.monotonic() + seconds
     sent = good = 0
     try:
         async with RiffClient(server.grpc) as client:

@@ -164,6 +164,7 @@ KINDS = st.fixed_dictionaries(
         "outputs": st.sampled_from([(), (), ("doubled",), ("doubled", "total", "doubled"), ("none",)]),
         "is_broken": st.sampled_from([False] * 5 + [True]),
         "waits": st.integers(0, 3),
+        "leaves": st.sampled_from([None] * 5 + [0, 1, 2, 20]),
     }
 )
 """Of requests."""
@@ -189,16 +190,21 @@ def read(response: Any) -> Any:
 @settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(st.lists(KINDS, min_size=1, max_size=12), st.sampled_from([2, 4, 7]))
 def test_G076_G077_G101_in_a_batch_each_gets_what_it_would_get_alone(kinds: list[dict[str, Any]], most: int) -> None:
-    """Whatever comes together, in whatever order: values, errors, sizes, configs and outputs of all kinds."""
+    """Whatever comes together, in whatever order: values, errors, sizes, configs, outputs, and clients that leave."""
     together = function(batch_max=most, batch_wait_ms=1)(function_like(scored))
 
     async def ask_all(one: Inferences, buffers: list[bytes]) -> list[Any]:
-        async def ask_one(buffer: bytes, waits: int) -> Any:
-            for _ in range(waits):
-                await asyncio.sleep(0)
-            return read(await one.infer(one.first, bytearray(buffer), door="test"))
+        async def ask_one(buffer: bytes, kind: dict[str, Any]) -> Any:
+            await turns(kind["waits"])
+            asking = asyncio.ensure_future(one.infer(one.first, bytearray(buffer), door="test"))
+            if kind["leaves"] is None:
+                return read(await asking)
+            await turns(kind["leaves"])
+            asking.cancel()
+            await asyncio.wait([asking])
+            return None
 
-        return await asyncio.gather(*map(ask_one, buffers, [kind["waits"] for kind in kinds]))
+        return await asyncio.gather(*map(ask_one, buffers, kinds))
 
     async def check() -> None:
         buffers = [buffer_of(kind, number) for number, kind in enumerate(kinds)]
@@ -206,9 +212,16 @@ def test_G076_G077_G101_in_a_batch_each_gets_what_it_would_get_alone(kinds: list
             found = await ask_all(one, buffers)
         async with inferring(scored) as one:
             alone = [read(await one.infer(one.first, bytearray(buffer), door="test")) for buffer in buffers]
-        assert found == alone
+        for kind, one_of_many, by_itself in zip(kinds, found, alone, strict=True):
+            assert one_of_many == (by_itself if kind["leaves"] is None else None)
 
     asyncio.run(check())
+
+
+async def turns(count: int) -> None:
+    """Of the loop."""
+    for _ in range(count):
+        await asyncio.sleep(0)
 
 
 def function_like(served: Any) -> Any:
