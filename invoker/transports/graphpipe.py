@@ -11,7 +11,6 @@ import asyncio
 import json
 import logging
 from typing import Final
-from urllib.parse import unquote
 
 from invoker.errors import Cancelled, DeadlineExceeded
 from invoker.mediatypes import rank
@@ -96,7 +95,7 @@ class GraphPipeFront(Front):
             return _logged(head, _text(415, text))
         if (accept := _value(head, "accept").strip()) and not rank(accept, [_OCTETS]):
             return _logged(head, _text(406, f"a response is {_OCTETS}, which Accept leaves out"))
-        announced = _value(head, "content-length").strip()
+        announced = _value(head, "content-length").strip().lstrip("0")
         if not (announced.isascii() and announced.isdigit()):
             return None
         is_too_long = len(announced) > _LARGEST_DIGITS or int(announced) > self._inferences.limit_bytes
@@ -143,7 +142,7 @@ class GraphPipeFront(Front):
             return self._inferences.first
         if not path.startswith(f"{self._path}/"):
             return None
-        return self._inferences.models.get(unquote(path.removeprefix(f"{self._path}/")))
+        return self._inferences.models.get(path.removeprefix(f"{self._path}/").rstrip("/"))
 
     def _where(self) -> str:
         names = list(self._inferences.models)

@@ -15,6 +15,7 @@ from invoker.core.streams import Limits
 from invoker.drive.driver import Driver, DriverSettings
 from invoker.lift import lift
 from invoker.spec import read
+from invoker.transports.exchange import HttpSettings
 from invoker.transports.graphpipe import GraphPipeFront
 from invoker.transports.inferences import GraphPipeSettings, Inferences
 from tests.transports.doors import Served
@@ -41,7 +42,12 @@ async def inferring(*functions: Any, max_invocations: int = 0, **settings: Any) 
 
 @asynccontextmanager
 async def serving_models(
-    *functions: Any, max_invocations: int = 0, is_well: bool = True, unix: str = "", **settings: Any
+    *functions: Any,
+    max_invocations: int = 0,
+    is_well: bool = True,
+    unix: str = "",
+    http: HttpSettings | None = None,
+    **settings: Any,
 ) -> AsyncIterator[Served]:
     """The HTTP door with GraphPipe's paths."""
     made: list[GraphPipeFront] = []
@@ -53,7 +59,7 @@ async def serving_models(
         is_ours = settings.get("is_root") or path.startswith(("/graphpipe", "/control/"))
         return made[0] if is_ours else None
 
-    async with Served.at(*functions, max_invocations=max_invocations, front=front, unix=unix) as served:
+    async with Served.at(*functions, max_invocations=max_invocations, front=front, unix=unix, settings=http) as served:
         inferences = Inferences(served.driver, GraphPipeSettings(**settings))
         made.append(GraphPipeFront(inferences, path="/graphpipe", is_ready=is_ready))
         yield served

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from invoker import Context
 from invoker.tensors import Code, http_status, read_metadata_response
+from invoker.transports.exchange import HttpSettings
 from tests.protocols.graphpipe.asking import METADATA_REQUEST, ask, code_of, values
 from tests.tensors.samples import fixture
 from tests.transports.doors import until
@@ -84,15 +85,22 @@ async def test_G004_GT05_a_long_body_is_refused_unread() -> None:
 
 
 async def test_G004_GT06_a_body_that_grows_too_long() -> None:
-    """As soon as it shows."""
-
-    async def chunks() -> AsyncIterator[bytes]:
+    """As soon as it shows, though its end never comes; the connection ends."""
+    async with serving_models(double, limit_bytes=100) as served, served.wire() as wire:
+        await wire.send("POST /graphpipe HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
         for _ in range(3):
-            yield bytes(50)
+            await wire.send(b"32\r\n", bytes(50), b"\r\n")
+        status, headers, body = await wire.answer()
+    assert (status, headers["connection"], headers["x-graphpipe-error"]) == (413, "close", "13")
+    assert code_of(body) is Code.TOO_LARGE
 
-    async with serving_models(double, limit_bytes=100) as served, served.client() as client:
-        got = await post(client, chunks())
-    assert (got.status_code, code_of(got.content)) == (413, Code.TOO_LARGE)
+
+async def test_G004_zeros_before_a_length_do_not_make_it_long() -> None:
+    """It is a number."""
+    buffer = fixture("infer_request")
+    async with serving_models(double) as served, served.wire() as wire:
+        await wire.send(f"POST /graphpipe HTTP/1.1\r\nHost: x\r\nContent-Length: {len(buffer):020}\r\n\r\n", buffer)
+        assert (await wire.answer())[0] == 200
 
 
 async def test_G005_expect_is_answered() -> None:
@@ -113,7 +121,9 @@ async def test_G005_expect_is_answered() -> None:
 async def test_G006_encoded_bodies_are_415() -> None:
     """Identity is none."""
     async with serving_models(double) as served, served.client() as client:
-        assert (await post(client, b"x", content_encoding="gzip")).status_code == 415
+        for encoding in ("gzip", "x-gzip", "deflate", "br", "identity, gzip", "nonsense"):
+            refused = await post(client, fixture("infer_request"), content_encoding=encoding)
+            assert (refused.status_code, refused.headers["content-type"]) == (415, "text/plain")
         assert (await post(client, fixture("infer_request"), content_encoding="identity")).status_code == 200
 
 
@@ -163,6 +173,30 @@ async def test_G009_models_have_paths_of_their_own() -> None:
         assert "/graphpipe/parted" in unknown.text
         other = await post(client, b"[[1, 2]]", "/", invoker_function="double", content_type="application/json")
         assert (other.status_code, other.json()) == (200, [[2.0, 4.0]])
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("/graphpipe", "double"),
+        ("/graphpipe/", "double"),
+        ("/graphpipe/?q=/parted", "double"),
+        ("/graphpipe/parted", "parted"),
+        ("/graphpipe/parted/", "parted"),
+        ("/graph%70ipe/part%65d", "parted"),
+        ("/graphpipe/part%2565d", None),
+        ("/graphpipe/Parted", None),
+        ("/graphpipe/parted/x", None),
+    ],
+)
+async def test_G009_a_path_is_decoded_once_and_may_end_with_a_slash(path: str, name: str | None) -> None:
+    """To all of GET, HEAD and POST; what is left of it has to be the name."""
+    async with serving_models(double, parted) as served, served.client() as client:
+        got, head, posted = await client.get(path), await client.head(path), await post(client, METADATA_REQUEST, path)
+    if name is None:
+        assert {got.status_code, head.status_code, posted.status_code} == {404}
+        return
+    assert (got.json()["Name"], head.status_code, read_metadata_response(posted.content).name) == (name, 200, name)
 
 
 async def test_G009_a_model_may_be_the_root() -> None:
@@ -220,6 +254,26 @@ async def test_G013_G075_GT43_a_client_that_leaves_cancels() -> None:
         async with asyncio.timeout(1):
             await left.wait()
         await until(lambda: not served.driver.engine.running)
+
+
+async def test_G014_GT53_a_slow_body_is_408() -> None:
+    """What comes is too little for the time it takes, though it never stops; nothing is invoked."""
+    calls: list[int] = []
+
+    def counted(x: NDArray[Any]) -> NDArray[Any]:
+        calls.append(1)
+        return x
+
+    limits = HttpSettings(body_s=0.1, body_bytes_per_s=1e6)
+    head = "POST /graphpipe HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n"
+    async with serving_models(counted, http=limits) as served, served.wire() as wire:
+        await wire.send(head, fixture("infer_request"))
+        answer = asyncio.ensure_future(wire.answer())
+        while not (await asyncio.wait([answer], timeout=0.02))[0]:
+            await wire.send(b"x")
+        status, headers, _ = await answer
+        assert (status, headers["connection"]) == (408, "close")
+    assert calls == []
 
 
 async def test_G031_GT45_config_reaches_the_function() -> None:
