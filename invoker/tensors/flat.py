@@ -56,18 +56,27 @@ class Totals:
 
     Args:
         limit_bytes: The largest buffer that is taken; four times as much may be decoded.
+        most_text: Bytes that names and elements of string tensors may have in all; None: as many as may be decoded.
     """
 
-    __slots__ = ("_decoded", "_most", "_names", "_strings", "_tensors")
+    __slots__ = ("_decoded", "_most", "_most_text", "_names", "_strings", "_tensors")
 
-    def __init__(self, limit_bytes: int) -> None:
+    def __init__(self, limit_bytes: int, *, most_text: int | None = None) -> None:
         self._most = _DECODED_PER_LIMIT * limit_bytes
+        self._most_text = self._most if most_text is None else most_text
         self._decoded = self._names = self._strings = self._tensors = 0
 
     @property
     def room(self) -> int:
-        """Bytes that may still be decoded."""
-        return self._most - self._decoded
+        """Bytes that strings may still have."""
+        return min(self._most - self._decoded, self._most_text)
+
+    def texts(self, size: int) -> None:
+        """Count bytes of names and of elements of string tensors."""
+        if size > self._most_text:
+            raise _too_large("bytes of strings", self._most_text)
+        self._most_text -= size
+        self.decoded(size)
 
     def tensors(self, count: int) -> None:
         """Count tensors, or descriptions of some."""
@@ -218,7 +227,7 @@ class Flat:
                 break  # refused below
             found.append(bytes(source[start:end]))
             position += 4
-        totals.decoded(decoded)
+        totals.texts(decoded)
         return found
 
     def _astray(self, position: int, distance: int) -> GraphPipeError:

@@ -119,7 +119,7 @@ def read_request(buffer: Buffer, limit_bytes: int = LIMIT_BYTES) -> InferRequest
         return MetadataRequest()
     if table is None:
         raise GraphPipeError(Code.REQUEST_TYPE, "the request type is an inference, and there is none")
-    totals = Totals(limit_bytes)
+    totals = Totals(limit_bytes, most_text=limit_bytes)  # a function is given no more
     config = table.octets(0)
     totals.decoded(len(config))
     input_names = read_names(table, 1, totals, "the name of an input")

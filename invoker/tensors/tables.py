@@ -93,7 +93,8 @@ def read_names(table: Table, slot: int, totals: Totals, what: str) -> tuple[str,
     totals.names(count)
     found = []
     for target in table.flat.references(start, count, may_lack=True):
-        totals.decoded((table.flat.vector(target, 1)[1] if target else 0) + STRING_COST)
+        totals.decoded(STRING_COST)
+        totals.texts(table.flat.vector(target, 1)[1] if target else 0)
         found.append(totals.text(table.flat.text(target, what)) if target else "")
     return tuple(found)
 

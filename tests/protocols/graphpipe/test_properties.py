@@ -72,6 +72,17 @@ def test_G025_G032_GT17_a_bomb_costs_no_more_than_a_few_limits(name: str, served
     assert peak < (5 if type(prepared.steps[0]) is Send else 9) * LIMIT + (1 << 18)
 
 
+def test_G025_G102_what_nobody_is_given_is_not_copied() -> None:
+    """Names and strings of more than a limit, of which a small request has as many as four."""
+    for buffer in (same_strings(100, LIMIT // 30), same_names(1, 300, NAME[: LIMIT // 100]), same_names(3, 3, NAME)):
+        tracemalloc.start()
+        try:
+            assert refused(prepare(model_of(echo), buffer, limit_bytes=LIMIT)) is Code.TOO_LARGE
+            assert tracemalloc.get_traced_memory()[1] < 1.5 * LIMIT
+        finally:
+            tracemalloc.stop()
+
+
 def test_G025_what_is_too_large_is_said_before_it_is_made() -> None:
     """By its elements, and for functions of lists by what lists of them take."""
 
