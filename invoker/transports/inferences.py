@@ -25,7 +25,7 @@ from invoker.protocols.graphpipe.answer import Answer, Response, refusal
 from invoker.protocols.graphpipe.errors import translated
 from invoker.protocols.graphpipe.model import Model
 from invoker.protocols.graphpipe.session import GraphPipeSession, Prepared, Row, prepare
-from invoker.tensors import LIMIT_BYTES, GraphPipeError
+from invoker.tensors import LIMIT_BYTES, Code, GraphPipeError
 from invoker.transports.batching import Batching
 
 __all__ = ["GraphPipeSettings", "Inferences", "Note", "off_loop"]
@@ -148,6 +148,8 @@ class Inferences:
         code = 0 if response.error is None else int(response.error.code)
         seconds = round(time.monotonic() - began, 6)
         extra = {**about, "code": code, "bytes": response.size, "seconds": seconds}
+        if response.error is not None and response.error.code is not Code.FUNCTION_FAILED:  # that has its own line
+            extra["detail"] = response.error.detail
         self._note(log.name, f"{door} answered", extra)
 
     async def _answered(self, model: Model, prepared: Prepared) -> Response:

@@ -69,7 +69,7 @@ async def test_G102_large_buffers_are_read_and_written_elsewhere(monkeypatch: py
 
 
 async def test_G105_G106_one_line_a_request(caplog: pytest.LogCaptureFixture) -> None:
-    """Types, shapes, code and duration; neither values nor the config."""
+    """Types, shapes, code, what is wrong, and duration; neither values nor the config."""
     caplog.set_level(logging.INFO, "invoker.transports.inferences")
     async with inferring(echo) as one:
         await one.infer(one.first, bytearray(ask([41], config=b"secret")), door="POST /graphpipe")
@@ -77,6 +77,7 @@ async def test_G105_G106_one_line_a_request(caplog: pytest.LogCaptureFixture) ->
     good, bad = (record for record in caplog.records if record.name == "invoker.transports.inferences")
     assert good.getMessage() == "POST /graphpipe answered"
     assert (good.request, good.code, bad.code) == ("infer x:Int64[1]", 0, 1)  # type: ignore[attr-defined]
+    assert (hasattr(good, "detail"), bad.detail) == (False, "1 bytes are no buffer")  # type: ignore[attr-defined]
     assert not any("secret" in str(vars(one)) for one in (good, bad))
 
 
