@@ -111,7 +111,7 @@ def _is_function(parent: Any, name: str) -> bool:
 
 def _how_to_get(module: str) -> str:
     top = module.partition(".")[0]
-    near = get_close_matches(top, [*_modules_in(""), *sys.stdlib_module_names], n=1)
+    near = get_close_matches(top, [*_modules_in(""), *sys.stdlib_module_names], n=1, cutoff=0.75)
     if near and near[0] != top:
         return f"did you mean '{near[0]}'? Else install it: pip install {top}"
     return f"install it: pip install {top}"

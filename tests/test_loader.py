@@ -129,6 +129,10 @@ def test_a_missing_dependency_is_not_masked(write: Write) -> None:
     write("needs.py", "import os\nimport pandaz_zz.frame\ndef fn(x): ...")
     expected = "'needs' needs 'pandaz_zz', which is not installed at needs.py:2; install it: pip install pandaz_zz"
     assert reason("needs:fn") == expected
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "numpy", None)
+        write("arrays.py", "import numpy as np\ndef fn(x): ...")
+        assert reason("arrays:fn").endswith("at arrays.py:1; install it: pip install numpy")
     write("typo.py", "import jsn\ndef fn(x): ...")
     assert "did you mean 'json'?" in reason("typo:fn")
     write("from_typo.py", "from json import dump_s\ndef fn(x): ...")

@@ -28,6 +28,9 @@ _BY_HTTP: Final = {
     504: Status.DEADLINE_EXCEEDED,
 }
 
+_SHOWN: Final = 200
+"""Characters of what went wrong with a connection."""
+
 
 class GraphPipeError(CallFailed):
     """There is no result: the server said so, sent what cannot be read, or is gone.
@@ -91,7 +94,9 @@ def lost(error: Exception, what: str) -> GraphPipeError:
     """What the server did to the connection: it says nothing about what the function did."""
     if isinstance(error, TimeoutError):
         return silent(what)
-    return GraphPipeError(None, f"{what}: {str(error) or type(error).__name__}", status=Status.UNAVAILABLE)
+    why = str(error)[:_SHOWN] or type(error).__name__
+    # A server of another protocol is quoted, which may be bytes of a frame.
+    return GraphPipeError(None, f"{what}: {why if why.isprintable() else ascii(why)}", status=Status.UNAVAILABLE)
 
 
 def silent(what: str) -> GraphPipeError:

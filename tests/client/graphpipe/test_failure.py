@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from http.client import BadStatusLine
 
 import pytest
 
@@ -53,6 +54,13 @@ def test_G112_only_what_was_not_sent_may_be_sent_again() -> None:
 def test_an_error_without_words_has_a_name() -> None:
     """Instead of nothing behind a colon."""
     assert str(lost(ConnectionError(), "it gave no answer")).endswith("it gave no answer: ConnectionError")
+
+
+def test_what_a_server_of_another_protocol_says_can_be_read() -> None:
+    """Its bytes are escaped, and cut."""
+    gone = lost(BadStatusLine("\0\x04\xff" + "x" * 5000), "it gave no answer")
+    assert str(gone).startswith(r"UNAVAILABLE: it gave no answer: '\x00\x04\xffxxx")
+    assert len(str(gone)) < 300
 
 
 def test_a_timeout_is_a_deadline() -> None:
