@@ -134,6 +134,27 @@ async def test_G019_one_at_a_time_and_reading_pauses() -> None:
         sock.close()
 
 
+async def test_G019_two_requests_are_read_ahead_and_no_more() -> None:
+    """However small they are; each of those that wait is begun when its turn comes."""
+    held = Held()
+    async with (
+        opened(held.run) as (door, port),
+        connected(port) as (reader, writer),
+        connected(port) as (other, ask_it),
+    ):
+        writer.write(b"".join(framed(ask([number])) for number in range(10)))
+        await until(lambda: held.calls == 1)
+        line = next(one for one in door._connections if one._begun)
+        await until(lambda: line._begun == 3)
+        for _ in range(10):  # long enough for all others, had they been read
+            assert read_metadata_response(await exchanged(other, ask_it, METADATA_REQUEST)).name == "run"
+        assert (line._begun, held.calls) == (3, 1)
+        held.go.set()
+        for number in range(10):
+            assert values(await read_one(reader)) == [[number]]
+    assert held.calls == 10
+
+
 async def test_G012_G101_a_bad_request_does_not_harm_the_next() -> None:
     """It is answered with its error."""
     async with opened() as (_, port), connected(port) as (reader, writer):

@@ -29,6 +29,14 @@ class Found(NamedTuple):
     labels: Iterator[NDArray[np.object_]]
 
 
+class Jumbled(NamedTuple):
+    """Three, not by the alphabet."""
+
+    z: Iterator[Annotated[NDArray[np.float32], (-1, 0, 3)]]
+    a: Iterator[NDArray[np.int8]]
+    m: Iterator[Annotated[NDArray[np.int8], (-1, -1)]]
+
+
 def predict(images: Images, threshold: float = 0.5) -> Found:
     """Say what is on images.
 
@@ -57,15 +65,38 @@ def test_G087_G088_metadata_is_what_annotations_say() -> None:
     assert read_metadata_response(model.metadata_buffer) == metadata
 
 
+def test_G088_G091_declared_order_and_sizes_are_kept() -> None:
+    """Neither the alphabet nor the kind of a parameter puts one before another; any size is -1, not 0."""
+
+    def jumbled(z: NDArray[np.int8], a: int, m: Annotated[NDArray[np.int8], (-1, 0)], *, b: int = 3) -> Jumbled:
+        raise NotImplementedError
+
+    model = model_of(jumbled)
+    listed = listing(model.metadata)
+    binary = read_metadata_response(model.metadata_buffer)
+    for inputs, outputs in (
+        (
+            [(one.name, list(one.shape)) for one in binary.inputs],
+            [(one.name, list(one.shape)) for one in binary.outputs],
+        ),
+        tuple([(one["Name"], one["Shape"]) for one in listed[which]] for which in ("Inputs", "Outputs")),
+    ):
+        assert inputs == [("z", []), ("a", []), ("m", [-1, 0]), ("b", [])]
+        assert outputs == [("z", [-1, 0, 3]), ("a", []), ("m", [-1, -1])]
+
+
 def test_G100_the_listing_agrees_with_the_buffer() -> None:
     """Field by field, since both are of one object."""
     model = model_of(predict)
     listed = listing(model.metadata)
     binary = read_metadata_response(model.metadata_buffer)
-    assert [one["Name"] for one in listed["Inputs"]] == [one.name for one in binary.inputs]
-    assert [one["Shape"] for one in listed["Inputs"]] == [[-1, 28, 28], []]
-    assert [one["Type"] for one in listed["Outputs"]] == [one.type for one in binary.outputs]
-    assert listed["Inputs"][0]["TypeName"] == "Float32"
+    for key in ("Name", "Version", "Server", "Description"):
+        assert listed[key] == getattr(binary, key.lower())
+    for key in ("Inputs", "Outputs"):
+        found = [(one["Name"], one["Description"], tuple(one["Shape"]), one["Type"]) for one in listed[key]]
+        assert found == [(one.name, one.description, one.shape, one.type) for one in getattr(binary, key.lower())]
+    names = [(one["Name"], one["TypeName"]) for key in ("Inputs", "Outputs") for one in listed[key]]
+    assert names == [("images", "Float32"), ("threshold", "Float64"), ("scores", "Float32"), ("labels", "String")]
 
 
 def test_G068_an_undeclared_function_has_null_types() -> None:
