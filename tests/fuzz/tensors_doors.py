@@ -57,18 +57,20 @@ class Doors:
         http: Host and port.
         tcp: Likewise.
         unix: Path of a socket.
+        http_unix: Likewise, of one for HTTP.
     """
 
     http: tuple[str, int]
     tcp: tuple[str, int]
     unix: str
+    http_unix: str
 
 
 @contextlib.asynccontextmanager
 async def _connected(doors: Doors, door: str) -> AsyncIterator[tuple[Reader, Writer]]:
     """Connected, and cut in any case, which is one of the attacks."""
-    if door == "unix":
-        reader, writer = await asyncio.open_unix_connection(doors.unix)
+    if door in ("unix", "http-unix"):
+        reader, writer = await asyncio.open_unix_connection(doors.unix if door == "unix" else doors.http_unix)
     else:
         reader, writer = await asyncio.open_connection(*(doors.tcp if door == "tcp" else doors.http))
     try:
@@ -94,7 +96,10 @@ async def by_http(doors: Doors, chance: Random, make: Make, path: str) -> str:
     way = chance.choice(
         (_asks, _asks, _asks, _asks, _chunked, _short, _pipelined, _odd, _leaves, _unread, _slow, _resets)
     )
-    async with asyncio.timeout(HUNG_S), _connected(doors, "http") as (reader, writer):
+    async with (
+        asyncio.timeout(HUNG_S),
+        _connected(doors, chance.choice(("http", "http", "http-unix"))) as (reader, writer),
+    ):
         try:
             return await way(reader, writer, chance, make, path.encode())
         except (ConnectionError, asyncio.IncompleteReadError):
@@ -175,7 +180,6 @@ async def _odd(reader: Reader, writer: Writer, chance: Random, make: Make, path:
 
 async def _leaves(_: Reader, writer: Writer, chance: Random, make: Make, path: bytes) -> str:
     """While the function runs, or before."""
-    del make
     size = chance.choice((1, 100_000, 2_000_000))
     buffer = of_size(size)
     whole = _head(b"/graphpipe/waits" if chance.random() < 0.5 else path, len(buffer)) + buffer
@@ -188,7 +192,6 @@ async def _leaves(_: Reader, writer: Writer, chance: Random, make: Make, path: b
 
 async def _unread(reader: Reader, writer: Writer, chance: Random, make: Make, path: bytes) -> str:
     """A long answer of which little is taken."""
-    del make, path
     buffer = of_size(4_000_000)
     writer.write(_head(b"/graphpipe/echo", len(buffer)) + buffer)
     await reader.read(chance.choice((1, 1000, 300_000)))
@@ -277,7 +280,6 @@ async def _cut(reader: Reader, writer: Writer, chance: Random, make: Make) -> st
 
 async def _backlog(reader: Reader, writer: Writer, chance: Random, make: Make) -> str:
     """More than is taken, and nothing of the answers is."""
-    del make
     buffer = of_size(chance.choice((1000, 1_000_000)))
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(chance.choice((0.02, 0.1))):

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from invoker.testing import TestServer
 from tests.fuzz.tensors_answers import Broken
 from tests.fuzz.tensors_attacks import BOMBS, attack
 from tests.fuzz.tensors_doors import HUNG_S, PATHS, Doors, by_http, by_socket
+from tests.fuzz.tensors_good import GOOD
 
 __all__ = ["Report", "fuzz"]
 
@@ -82,8 +84,9 @@ async def fuzz(chance: Random, seconds: float) -> Report:
     """Attack a server of its own for so long."""
     report = Report()
     with tempfile.TemporaryDirectory(prefix="invoker-fuzz-") as folder:
-        unix = str(Path(folder, "models.sock"))
-        flags = ("--graphpipe-tcp", "127.0.0.1:0", "--graphpipe-unix", unix, "--log-format", "json", "--grace-s", "1")
+        unix, http_unix = str(Path(folder, "models.sock")), str(Path(folder, "http.sock"))
+        flags = ("--graphpipe-tcp", "127.0.0.1:0", "--graphpipe-unix", unix, "--log-format", "json")
+        flags += ("--http-unix", http_unix, "--grace-s", "1")
         server = await asyncio.to_thread(
             TestServer,
             _ENTRYPOINT,
@@ -94,7 +97,7 @@ async def fuzz(chance: Random, seconds: float) -> Report:
             str(LIMIT_BYTES),
         )
         try:
-            await _attacked(server, _doors(server, unix), chance, seconds, report)
+            await _attacked(server, _doors(server, unix, http_unix), chance, seconds, report)
         except (GraphPipeError, OSError, TimeoutError) as error:
             report.faults.append(f"the server does not answer: {error!r}\n{server.log()[-3000:]}")
         finally:
@@ -114,7 +117,12 @@ async def _attacked(server: TestServer, doors: Doors, chance: Random, seconds: f
     until = time.monotonic() + seconds
     large = asyncio.Lock()
     seeds = [chance.getrandbits(64) for _ in range(_ATTACKERS)]
-    urls = (base, "tcp://{}:{}".format(*doors.tcp), f"unix://{doors.unix}")
+    urls = (
+        base,
+        f"unix+http://{quote(doors.http_unix, safe='')}/graphpipe/",
+        "tcp://{}:{}".format(*doors.tcp),
+        f"unix://{doors.unix}",
+    )
     await asyncio.gather(
         *(_be_good(url, Random(chance.getrandbits(64)), until, report) for url in urls),
         *(_be_bad(doors, Random(seed), until, report, large, may_be_large=seconds > 20) for seed in seeds),
@@ -191,9 +199,9 @@ async def _be_slow(doors: Doors, pid: int, report: Report) -> None:
 async def _be_good(url: str, chance: Random, until: float, report: Report) -> None:
     """Ask all models, or where there are no names the first; compare with what numpy says."""
     kind = url.partition(":")[0]
-    asks = [_echo, _pair, _listed, _words, _rowed, _batched] if kind == "http" else [_echo]
+    asks = GOOD if "http" in kind else GOOD[:1]
     async with contextlib.AsyncExitStack() as stack:
-        names = ("echo", "pair", "listed", "words", "rowed", "batched") if kind == "http" else ("",)
+        names = [ask.__name__ if "http" in kind else "" for ask in asks]
         clients = [await stack.enter_async_context(AsyncGraphPipe(url + name, timeout_s=HUNG_S)) for name in names]
         while time.monotonic() < until and not report.faults:
             number = chance.randrange(len(asks))
@@ -208,49 +216,6 @@ async def _be_good(url: str, chance: Random, until: float, report: Report) -> No
                 report.faults.append(f"a good call by {kind} of {asks[number].__name__} took {took:.1f} s: {wrong}")
             report.good[kind] += 1
             await asyncio.sleep(0.002)
-
-
-async def _echo(model: AsyncGraphPipe, dice: np.random.Generator) -> str:
-    shape = tuple(dice.integers(0, 5, dice.integers(0, 4)))
-    sent = dice.integers(0, 200, shape).astype(dice.choice(["u1", "<i4", ">f4", "f8", "f2"]))
-    found = await model.infer(sent)
-    return "" if found.shape == sent.shape and found.tolist() == sent.tolist() else f"{found}, not {sent}"
-
-
-async def _pair(model: AsyncGraphPipe, dice: np.random.Generator) -> str:
-    a, b = dice.random((dice.integers(0, 9), 3)), dice.integers(0, 99, 4)
-    found = await model.infer({"b": b, "scale": 2.0, "a": a}, outputs=["count", "total"])
-    is_right = found["count"].tolist() == [len(a)] and np.allclose(found["total"], a.sum(axis=1) * 2 + b.sum())
-    return "" if is_right else str(found)
-
-
-async def _listed(model: AsyncGraphPipe, dice: np.random.Generator) -> str:
-    sent = dice.integers(0, 99, (3, 2))
-    found = await model.infer(sent)
-    return "" if found.tolist() == sent.tolist() else str(found)
-
-
-async def _words(model: AsyncGraphPipe, dice: np.random.Generator) -> str:
-    sent = "é" + "x" * int(dice.integers(0, 99))
-    found = await model.infer(sent)
-    return "" if found.tolist() == sent.upper().encode() else str(found)
-
-
-async def _rowed(model: AsyncGraphPipe, dice: np.random.Generator) -> str:
-    sent = dice.random((dice.integers(1, 9), 2))
-    found = await model.infer(sent)
-    return "" if found.tolist() == (sent * 2).tolist() else str(found)
-
-
-async def _batched(model: AsyncGraphPipe, dice: np.random.Generator) -> str:
-    """Several at once, of which some are spoilt: each gets its own."""
-    sent = [dice.random((dice.integers(1, 4), 2)) * dice.choice([1, 1, 1, -1]) for _ in range(6)]
-    several = await asyncio.gather(*map(model.infer, sent), return_exceptions=True)
-    for one, found in zip(sent, several, strict=True):
-        is_right = getattr(found, "code", 0) == 14 if (one < 0).any() else np.array_equal(found, one + 1)
-        if not is_right:
-            return f"{one} gave {found!r}"
-    return ""
 
 
 # The server's own state.
@@ -300,7 +265,7 @@ def _processor_s(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _doors(server: TestServer, unix: str) -> Doors:
+def _doors(server: TestServer, unix: str, http_unix: str) -> Doors:
     found: Any = re.search(r"graphpipe=(\S+?):(\d+)", server.log())
     host, _, port = server.http.rpartition(":")
-    return Doors((host, int(port)), (found[1], int(found[2])), unix)
+    return Doors((host, int(port)), (found[1], int(found[2])), unix, http_unix)
