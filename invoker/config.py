@@ -294,7 +294,8 @@ class Config:
     def _check_graphpipe(self) -> None:
         has_socket = bool(self.graphpipe_tcp or self.graphpipe_unix)
         if "graphpipe" not in self.protocols and (has_socket or self.http_root == "graphpipe"):
-            raise ConfigError("a place for GraphPipe is given, and INVOKER_PROTOCOLS does not have graphpipe")
+            given = "INVOKER_HTTP_ROOT, INVOKER_GRAPHPIPE_TCP or INVOKER_GRAPHPIPE_UNIX"
+            raise ConfigError(f"{given} is for GraphPipe, and INVOKER_PROTOCOLS does not have graphpipe")
         for path, name in ((self.graphpipe_unix, "INVOKER_GRAPHPIPE_UNIX"), (self.http_unix, "INVOKER_HTTP_UNIX")):
             if path and self.workers > 1:
                 raise ConfigError(f"{name} needs one process, since workers cannot share a Unix socket")

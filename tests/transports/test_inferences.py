@@ -14,6 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from invoker.errors import LimitExceeded
+from invoker.message import Headers
 from invoker.tensors import Code
 from invoker.transports import inferences as module
 from invoker.transports.inferences import GraphPipeSettings, Inferences, off_loop
@@ -79,6 +80,17 @@ async def test_G105_G106_one_line_a_request(caplog: pytest.LogCaptureFixture) ->
     assert (good.request, good.code, bad.code) == ("infer x:Int64[1]", 0, 1)  # type: ignore[attr-defined]
     assert (hasattr(good, "detail"), bad.detail) == (False, "1 bytes are no buffer")  # type: ignore[attr-defined]
     assert not any("secret" in str(vars(one)) for one in (good, bad))
+
+
+@pytest.mark.parametrize(("kind", "is_told"), [("application/json; charset=utf-8", True), ("image/png", False)])
+async def test_G021_json_is_told_from_a_broken_buffer(kind: str, is_told: bool) -> None:
+    """Where it says that it is JSON; other words of a client are not repeated."""
+    async with inferring(echo) as one:
+        metadata = Headers({"content-type": kind})
+        response = await one.infer(one.first, bytearray(b"[[1, 2]]"), metadata=metadata, door="POST /")
+    expected = b"it came as application/json, and a GraphPipe buffer is expected here"
+    assert (code_of(response), expected in bytes(response)) == (Code.MALFORMED, is_told)
+    assert b"image" not in bytes(response)
 
 
 async def test_G105_who_takes_lines_gets_them(caplog: pytest.LogCaptureFixture) -> None:

@@ -81,7 +81,7 @@ async def test_a_wrong_shape_is_told_at_the_start() -> None:
     ("knobs", "text"),
     [
         ({"graphpipe_tcp": "127.0.0.1:0", "protocols": ("riff",)}, "does not have graphpipe"),
-        ({"http_root": "graphpipe", "protocols": ("http",)}, "does not have graphpipe"),
+        ({"http_root": "graphpipe", "protocols": ("http",)}, "INVOKER_HTTP_ROOT, .* does not have graphpipe"),
         ({"graphpipe_unix": "/tmp/x", "workers": 2}, "needs one process"),
         ({"http_unix": "/tmp/x", "workers": 2}, "INVOKER_HTTP_UNIX needs one process"),
         ({"http_unix": "/tmp/x", "http": False}, "the HTTP door is closed"),

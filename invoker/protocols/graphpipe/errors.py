@@ -20,9 +20,10 @@ from invoker.errors import (
     StatusError,
     UnsupportedMediaType,
 )
+from invoker.message import Headers
 from invoker.tensors import Code, GraphPipeError
 
-__all__ = ["ConfigRefused", "translated"]
+__all__ = ["ConfigRefused", "explained", "translated"]
 
 
 class ConfigRefused(GraphPipeError, ValueError):
@@ -54,6 +55,9 @@ _BY_STATUS: Final = {
 }
 """What a function may say by choosing a status itself; anything else is its failure."""
 
+_OTHER_KINDS: Final = ("application/json", "application/x-www-form-urlencoded", "text/plain")
+"""What a body may be said to be that is no buffer; clients send buffers as all sorts of things."""
+
 
 def translated(error: InvocationError) -> GraphPipeError:
     """Say how an invocation ended with a code of GraphPipe.
@@ -74,3 +78,16 @@ def translated(error: InvocationError) -> GraphPipeError:
         return GraphPipeError(Code.FUNCTION_FAILED, str(error))
     code = next((code for cls, code in _BY_CLASS if isinstance(error, cls)), Code.FUNCTION_FAILED)
     return GraphPipeError(code, error.detail)
+
+
+def explained(error: GraphPipeError, metadata: Headers) -> GraphPipeError:
+    """Tell those who take a model for plain HTTP that it is none.
+
+    Args:
+        error: Why a request is refused; what is wrong with its bytes gets a hint.
+        metadata: Of the conversation, such as the headers of an HTTP request.
+    """
+    kind = metadata.get("content-type", "").partition(";")[0]
+    if error.code is not Code.MALFORMED or kind not in _OTHER_KINDS:
+        return error
+    return GraphPipeError(error.code, f"{error.detail}; it came as {kind}, and a GraphPipe buffer is expected here")

@@ -33,7 +33,7 @@ from invoker.protocols.graphpipe.answer import Answer, Response, refusal
 from invoker.protocols.graphpipe.batch import alike, count_of_batch, merged
 from invoker.protocols.graphpipe.binding import Given, admit, fitting, given_inputs, wanted_outputs
 from invoker.protocols.graphpipe.config import Config
-from invoker.protocols.graphpipe.errors import translated
+from invoker.protocols.graphpipe.errors import explained, translated
 from invoker.protocols.graphpipe.model import Model, Port
 from invoker.protocols.graphpipe.plain import message_as
 from invoker.protocols.graphpipe.rows import count_rows, row
@@ -128,7 +128,7 @@ def prepare(model: Model, buffer: Buffer, *, limit_bytes: int = LIMIT_BYTES, met
             return Prepared((Send(response), Close()), about=tell_asked(request))
         return _inference(model, request, limit_bytes, metadata)
     except GraphPipeError as error:
-        return refused(error, about=tell_asked(request))
+        return refused(explained(error, metadata), about=tell_asked(request))
 
 
 def refused(error: GraphPipeError, *, about: str = "nothing") -> Prepared:
