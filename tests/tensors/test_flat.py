@@ -55,6 +55,21 @@ def test_G021_GT14_a_field_outside_of_its_table(slot: int, entry: int) -> None:
     assert code_of(patched(VTABLE + 4 + 2 * slot, "<H", entry)) is Code.MALFORMED
 
 
+@pytest.mark.parametrize("width", [1, 4, 8])
+def test_G021_GT14_a_field_ends_within_its_table(width: int) -> None:
+    """The last place that there is, and each behind it; the table is the end of the buffer."""
+    size = 4 + width
+    for entry in range(4, size + 9):
+        buffer = struct.pack("<IHHH", 12, 6, size, entry) + bytes(2) + struct.pack("<i", 8) + bytes(width)
+        table = Flat(buffer).root()
+        if entry == 4:
+            assert table.field(0, width) == len(buffer) - width
+            continue
+        with pytest.raises(GraphPipeError) as caught:
+            table.field(0, width)
+        assert caught.value.code is Code.MALFORMED
+
+
 def places(parts: Parts) -> tuple[bytes, int]:
     """A request with one tensor, and where the number of elements of its last vector stands."""
     buffer = crafted(parts)
@@ -213,6 +228,19 @@ def test_G025_GT62_strings_may_overlap() -> None:
     assert isinstance(found, InferRequest)
     assert [len(one) for one in found.tensors[0].data] == list(range(40, 0, -4))
     assert code_of(overlapping(3000), 64 << 10) is Code.TOO_LARGE
+
+
+@pytest.mark.parametrize(("letter", "fits"), [("a", True), ("\xe9", False), ("\U0001f600", False)])
+def test_G025_names_count_by_what_text_takes(letter: str, fits: bool) -> None:
+    """One letter beyond ASCII makes each of them two or four bytes wide."""
+    name = "a" * 7000 + letter
+    totals = Totals(4000)
+    if fits:
+        assert totals.text(name) == name
+        return
+    with pytest.raises(GraphPipeError) as caught:
+        totals.text(name)
+    assert caught.value.code is Code.TOO_LARGE
 
 
 def test_G025_strings_have_a_total() -> None:
