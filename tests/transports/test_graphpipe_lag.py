@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -12,9 +13,10 @@ import pytest
 from numpy.typing import NDArray
 
 from invoker import function
+from invoker.protocols.graphpipe.answer import Answer, Response
 from invoker.transports.framed import FramedDoor
 from tests.conftest import SLOW
-from tests.protocols.graphpipe.asking import ask
+from tests.protocols.graphpipe.asking import ask, values
 from tests.transports.models import exchanged, inferring
 
 MIB = 1 << 20
@@ -83,3 +85,25 @@ async def test_G102_GT58_60_mib_over_a_bare_socket_hold_nobody_up() -> None:
         assert await least_lag(lambda: exchanged(reader, writer, buffer)) < 0.2 * SLOW
         writer.transport.abort()
         await door.stop(1)
+
+
+@pytest.mark.parametrize(("size", "on_loop"), [(10, True), (300_000, False)])
+async def test_G102_large_answers_are_written_elsewhere(
+    size: int, on_loop: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By their own size, not by that of the request; values that are no arrays are packed there, which takes long."""
+    seen: list[bool] = []
+    response = Answer.response
+
+    def noted(self: Answer) -> Response:
+        seen.append(threading.current_thread() is threading.main_thread())
+        return response(self)
+
+    def listed(count: int) -> list[float]:
+        return [0.5] * count
+
+    monkeypatch.setattr(Answer, "response", noted)
+    async with inferring(listed) as one:
+        answered = await one.infer(one.first, bytearray(ask(size)), door="test")
+    assert values(answered) == [[0.5] * size]
+    assert seen == [on_loop]
