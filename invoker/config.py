@@ -188,7 +188,8 @@ class Config:
     )
     graphpipe_connections: int = knob(
         1000, "INVOKER_GRAPHPIPE_CONNECTIONS", parse.whole(1),
-        "Connections at once on each bare GraphPipe socket, in each process; the next one is refused.",
+        "Connections at once on each bare GraphPipe socket, in each process; the next one is refused. "
+        "Never more than a quarter of the files that the process may open.",
         unit="connections",
     )  # fmt: skip
     unix_mode: str = knob(

@@ -31,6 +31,7 @@ from invoker.ops.metrics import Metrics, numbers_of
 from invoker.ops.ready import announce, sample_arguments
 from invoker.ops.watchdog import Watchdog
 from invoker.transports.offers import Offers
+from invoker.transports.sockets import open_files
 from invoker.transports.tls import TlsFiles
 
 if TYPE_CHECKING:
@@ -132,6 +133,7 @@ class Server:
             HookError: A start hook failed; the stop hooks have run.
             StartupError: A port cannot be bound, or a certificate not be read.
         """
+        open_files()
         if self.config.bad_input == "invalid-argument":
             DecodeError.status = Status.INVALID_ARGUMENT  # R-069; one process has one answer
         for function in self._functions:

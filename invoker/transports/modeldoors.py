@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from invoker.config import Config
 from invoker.drive.driver import Driver
 from invoker.transports.asgi import Front, IsReady
+from invoker.transports.sockets import open_files
 
 if TYPE_CHECKING:
     from invoker.transports.framed import FramedDoor
@@ -21,6 +22,9 @@ __all__ = ["ModelDoors"]
 
 _PATH: Final = "/graphpipe"
 _CONTROL: Final = "/control/"
+
+_SHARE: Final = 4
+"""A bare socket takes at most one of so many descriptors, lest idle clients of it leave none for the other doors."""
 
 
 class ModelDoors:
@@ -108,7 +112,7 @@ class ModelDoors:
                 timeout_s=config.graphpipe_timeout_s,
                 is_root=self._is_root,
                 plain_status=config.graphpipe_errors == "200",
-                connections=config.graphpipe_connections,
+                connections=min(config.graphpipe_connections, open_files() // _SHARE),
             )
             self._inferences = Inferences(self._driver, settings, note=self._note)
         return self._inferences

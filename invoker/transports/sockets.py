@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 import socket
 import stat
 from contextlib import suppress
@@ -18,11 +19,13 @@ from typing import Final
 
 from invoker.errors import StartupError
 
-__all__ = ["BACKLOG", "Purpose", "UnixSocket", "address_of", "ask_whether_alive", "bind_tcp"]
+__all__ = ["BACKLOG", "Purpose", "UnixSocket", "address_of", "ask_whether_alive", "bind_tcp", "open_files"]
 
 BACKLOG: Final = 1024
 """Connections that wait to be accepted; asyncio wants it, too, since it listens once more."""
 
+
+_MANY_FILES: Final = 65_536
 
 _ALIVE: Final = (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 4))
 
@@ -45,6 +48,21 @@ class Purpose:
         """The error that nobody can listen there."""
         why = error.strerror or str(error)
         return StartupError(f"cannot listen on {place} for {self.door}: {why}; set {knob or self.knob}")
+
+
+def open_files() -> int:
+    """How many files, which connections are, this process may have open; the limit is raised as far as it may be.
+
+    The usual 1,024 come from a system call that no loop here uses any more; a process without descriptors accepts
+    nobody, at any door.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _MANY_FILES if hard == resource.RLIM_INFINITY else min(hard, _MANY_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with suppress(OSError, ValueError):  # some systems have a further limit of their own
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            return wanted
+    return _MANY_FILES if soft == resource.RLIM_INFINITY else soft
 
 
 def bind_tcp(host: str, port: int, purpose: Purpose, *, share_port: bool = False) -> socket.socket:

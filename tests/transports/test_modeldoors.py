@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from pathlib import Path
@@ -19,7 +20,9 @@ from invoker.drive.driver import Driver
 from invoker.errors import ConfigError, SpecError
 from invoker.lift import lift
 from invoker.spec import read
+from invoker.tensors import Code
 from invoker.transports.modeldoors import ModelDoors
+from tests.protocols.graphpipe.asking import code_of
 
 
 def echo(x: NDArray[Any]) -> NDArray[Any]:
@@ -54,6 +57,23 @@ async def test_G016_sockets_are_opened_as_the_knobs_say(tmp_path: Path) -> None:
     await none.start(tls=None, share_port=False, has_arrays=True)
     assert (none.tcp_address, none.unix_address) == ("", "")
     await none.stop(1)
+
+
+async def test_G101_idle_connections_leave_descriptors_to_the_other_doors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bare socket takes a quarter of them at most, whatever the knob says."""
+    monkeypatch.setattr("invoker.transports.modeldoors.open_files", lambda: 8)
+    made = doors(graphpipe_tcp="127.0.0.1:0")
+    await made.start(tls=None, share_port=False, has_arrays=True)
+    try:
+        host, _, port = made.tcp_address.rpartition(":")
+        lines = [await asyncio.open_connection(host, int(port)) for _ in range(3)]
+        refused = await asyncio.wait_for(lines[2][0].read(), 5)
+        assert code_of(refused[4:]) == Code.OVERLOADED
+        for _, writer in lines:
+            writer.close()
+    finally:
+        made.leave()
+        await made.stop(1)
 
 
 def test_G107_only_its_own_paths_are_answered() -> None:

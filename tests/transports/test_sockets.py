@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -120,3 +122,18 @@ def test_G015_only_its_own_file_is_removed(tmp_path: Path) -> None:
             connect(path)
     assert not path.exists()
     first.remove()
+
+
+LIMITED = """
+import resource
+from invoker.transports.sockets import open_files
+
+resource.setrlimit(resource.RLIMIT_NOFILE, (256, 800))
+print(open_files(), open_files(), *resource.getrlimit(resource.RLIMIT_NOFILE))
+"""
+
+
+def test_G101_a_process_may_have_as_many_connections_as_the_system_lets_it() -> None:
+    """The soft limit is raised to the hard one; asking twice changes nothing."""
+    done = subprocess.run([sys.executable, "-c", LIMITED], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["800"] * 4
