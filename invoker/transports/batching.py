@@ -11,8 +11,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Hashable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from invoker.errors import DeadlineExceeded
 from invoker.protocols.graphpipe.answer import Answer, Response
@@ -26,6 +27,8 @@ __all__ = ["Batching", "Converse", "Timely"]
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+_NOTHING: Final = Prepared(())
 
 Converse = Callable[[Model, Prepared], Awaitable[Answer | Response]]
 
@@ -108,6 +111,7 @@ class Batching:
         finally:
             if not place.done.done() or place.done.cancelled():
                 self._leave(batch, place)
+            place.prepared = _NOTHING  # the task of the batch may be kept until the garbage is collected (G-103)
 
     def hurry(self) -> None:
         """Run what waits for others: nobody else is coming."""
@@ -123,6 +127,7 @@ class Batching:
             batch.task = asyncio.get_running_loop().create_task(self._answer(batch.places), name="batch")
             self._running.add(batch.task)
             batch.task.add_done_callback(self._running.discard)
+            batch.task.add_done_callback(_forget)
 
     def _leave(self, batch: _Batch, place: _Place) -> None:
         if batch.task is None:
@@ -134,12 +139,14 @@ class Batching:
             place.task.cancel()
 
     async def _answer(self, places: Sequence[_Place]) -> None:
+        places = [one for one in places if not one.done.done()]
         if len(places) > 1 and await self._together(places):
             return
         async with asyncio.TaskGroup() as group:
             for one in places:
                 if not one.done.done():
                     one.task = group.create_task(self._alone(one), name="of a batch")
+                    one.task.add_done_callback(_forget)
 
     async def _together(self, places: Sequence[_Place]) -> bool:
         """Run several as one; False when each has to run alone."""
@@ -174,6 +181,12 @@ class Batching:
         else:
             if not place.done.done():
                 place.done.set_result(answer)
+
+
+def _forget(task: asyncio.Task[None]) -> None:
+    """Drop how a task was cancelled: its traceback leads to tensors, and to the task itself again (G-103)."""
+    with suppress(asyncio.CancelledError):
+        task.exception()
 
 
 def _size(prepared: Prepared) -> int:

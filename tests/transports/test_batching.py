@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
+import weakref
 from typing import Any
 
 import numpy as np
@@ -260,3 +262,37 @@ async def test_G104_who_waits_for_a_batch_is_answered_when_the_drain_begins() ->
         async with asyncio.timeout(2 * SLOW):
             assert code_of(await waiting) is Code.NOT_READY
     assert calls == []
+
+
+class Body(bytearray):
+    """A request that can be watched."""
+
+
+@pytest.mark.parametrize("is_late", [True, False])
+async def test_G103_nothing_is_kept_of_who_leaves(is_late: bool) -> None:
+    """Not until the garbage is collected; nor of one that takes too long."""
+    started = asyncio.Event()
+
+    @function(batch_max=3, batch_wait_ms=0)
+    async def held(x: NDArray[np.float64]) -> NDArray[np.float64]:
+        started.set()
+        await asyncio.Event().wait()
+        return x
+
+    gc.collect()
+    gc.disable()
+    try:
+        async with inferring(held, timeout_s=0.1 if is_late else 10) as one:
+            body = Body(ask(np.zeros((1, 1000))))
+            watched = weakref.ref(body)
+            request = asyncio.ensure_future(one.infer(one.first, body, door="test"))
+            del body
+            await started.wait()
+            if not is_late:
+                request.cancel()
+            await asyncio.wait([request])
+            assert request.cancelled() is not is_late
+            del request
+            await until(lambda: watched() is None)
+    finally:
+        gc.enable()
