@@ -84,7 +84,7 @@ class FramedLine:
     async def refuse(self, error: GraphPipeError) -> None:
         """Say what is wrong; nothing more can be said on this connection then."""
         await self._write(self._inferences.refuse(error, door=self._door))
-        if self._writer.can_write_eof():
+        if self._writer.can_write_eof() and not self._writer.transport.is_closing():
             self._writer.write_eof()
         with suppress(TimeoutError):  # closing now would reset the connection, and that could overtake the response
             async with asyncio.timeout(_LINGER_S):
@@ -190,6 +190,7 @@ class FramedLine:
         return got
 
     async def _write(self, response: Response) -> None:
+        self._check_open()
         prefix = struct.pack("<I", response.size)
         if response.size <= _SMALL_BYTES:
             await self._send(b"".join((prefix, *response.pieces)))
@@ -202,8 +203,18 @@ class FramedLine:
 
     async def _send(self, data: bytes | memoryview) -> None:
         """Write; what is written before has to be taken within the limit."""
+        self._check_open()
         self._writer.write(data)
         await self._taken()
+
+    def _check_open(self) -> None:
+        """Say it as an error of the connection; uvloop's transports say that it is ours if they are asked too late.
+
+        Raises:
+            ConnectionResetError: It is lost.
+        """
+        if self._writer.transport.is_closing():
+            raise ConnectionResetError("the client has gone")
 
     async def _taken(self) -> None:
         async with asyncio.timeout(self._inferences.settings.write_s):
@@ -211,6 +222,7 @@ class FramedLine:
 
     async def _close(self) -> None:
         """Close once everything is taken."""
+        self._check_open()
         self._writer.transport.set_write_buffer_limits(0)
         await self._taken()
         self._writer.close()

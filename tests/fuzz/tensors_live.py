@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib.util
 import json
 import os
 import re
@@ -32,6 +33,7 @@ LIMIT_BYTES = 64 << 20
 _ENTRYPOINT = "tests.fuzz.tensors_models"
 _TIMEOUT_S = 2.0
 _ATTACKERS = 4
+_LOOPS = ("auto", "asyncio", "uvloop") if importlib.util.find_spec("uvloop") else ("auto",)
 _SLOWEST_GOOD_S = 10.0
 _PATIENCE_S = 30.0
 _PEAK_BYTES = 2 * 5 * LIMIT_BYTES
@@ -50,6 +52,7 @@ class Report:
     """What happened.
 
     Attributes:
+        loop: The server's kind of event loop.
         attacks: How they ended.
         good: Calls that got what was right.
         large: Attacks of many megabytes, of all.
@@ -59,6 +62,7 @@ class Report:
         faults: What must not be.
     """
 
+    loop: str
     attacks: Counter[str] = field(default_factory=Counter)
     good: Counter[str] = field(default_factory=Counter)
     large: int = 0
@@ -69,7 +73,8 @@ class Report:
 
     def __str__(self) -> str:
         lines = [
-            f"tensors, live: {self.attacks.total()} attacks, {self.large} of them large ({_listing(self.attacks)})",
+            f"tensors, live, {self.loop}: {self.attacks.total()} attacks, {self.large} of them large",
+            f"they ended so: {_listing(self.attacks)}",
             f"beside them {self.good.total()} good calls ({_listing(self.good)}), the slowest {self.slowest_s:.2f} s",
             f"the server had at most {self.peak_bytes >> 20} MiB more than at the beginning",
         ]
@@ -82,11 +87,11 @@ def _listing(counts: Counter[str]) -> str:
 
 async def fuzz(chance: Random, seconds: float) -> Report:
     """Attack a server of its own for so long."""
-    report = Report()
+    report = Report(chance.choice(_LOOPS))
     with tempfile.TemporaryDirectory(prefix="invoker-fuzz-") as folder:
         unix, http_unix = str(Path(folder, "models.sock")), str(Path(folder, "http.sock"))
         flags = ("--graphpipe-tcp", "127.0.0.1:0", "--graphpipe-unix", unix, "--log-format", "json")
-        flags += ("--http-unix", http_unix, "--grace-s", "1")
+        flags += ("--http-unix", http_unix, "--grace-s", "1", "--loop", report.loop)
         server = await asyncio.to_thread(
             TestServer,
             _ENTRYPOINT,

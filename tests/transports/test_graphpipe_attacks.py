@@ -78,6 +78,25 @@ async def test_G018_a_reset_leaves_nothing_of_a_connection(requests: int) -> Non
         await until(lambda: not door._connections)
 
 
+def test_G018_a_reset_is_no_error_of_ours_on_uvloop_either() -> None:
+    """Whose transports complain otherwise than asyncio's when they are lost."""
+    uvloop = pytest.importorskip("uvloop")
+
+    async def attack() -> None:
+        async with opened() as (door, host, port):
+            for number in range(20):
+                _, writer = await asyncio.open_connection(host, port)
+                writer.write(struct.pack("<I", len(ask([1]))) + ask([1]))
+                if number % 2:
+                    writer.write_eof()
+                await turns(number // 2)
+                reset(writer)
+            await until(lambda: not door._connections)
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(attack())
+
+
 async def test_G013_a_client_of_HTTP2_that_leaves_is_waited_for_no_longer() -> None:
     """Although it had taken nothing of its responses, for which there was no window."""
     async with serving_models(double) as served, served.wire() as wire:
