@@ -116,11 +116,14 @@ def _plain(tensor: Tensor) -> dict[str, Any]:
 
 
 async def fuzz(chance: random.Random, seconds: float) -> bool:
-    """A quarter of the time all that reads buffers, then the doors of a server; whether nothing broke."""
+    """A quarter of the time all that reads buffers, then the doors of servers; whether nothing broke."""
     is_good = await asyncio.to_thread(_fuzz_readers, chance, seconds / 4)
-    report = await tensors_live.fuzz(chance, seconds * 3 / 4)
-    print(report, file=sys.stderr if report.faults else sys.stdout)
-    return is_good and not report.faults
+    loops = tensors_live.LOOPS if seconds > 60 else (chance.choice(tensors_live.LOOPS),)
+    for loop in loops:
+        report = await tensors_live.fuzz(loop, chance, seconds * 3 / 4 / len(loops))
+        print(report, file=sys.stderr if report.faults else sys.stdout)
+        is_good = is_good and not report.faults
+    return is_good
 
 
 def _fuzz_readers(chance: random.Random, seconds: float) -> bool:

@@ -27,13 +27,15 @@ from tests.fuzz.tensors_attacks import BOMBS, attack
 from tests.fuzz.tensors_doors import HUNG_S, PATHS, Doors, by_http, by_socket
 from tests.fuzz.tensors_good import GOOD
 
-__all__ = ["Report", "fuzz"]
+__all__ = ["LOOPS", "Report", "fuzz"]
 
 LIMIT_BYTES = 64 << 20
 _ENTRYPOINT = "tests.fuzz.tensors_models"
 _TIMEOUT_S = 2.0
 _ATTACKERS = 4
-_LOOPS = ("auto", "asyncio", "uvloop") if importlib.util.find_spec("uvloop") else ("auto",)
+LOOPS = ("auto", "asyncio", "uvloop") if importlib.util.find_spec("uvloop") else ("auto",)
+"""Kinds of event loops that a server can have."""
+
 _SLOWEST_GOOD_S = 10.0
 _PATIENCE_S = 30.0
 _PEAK_BYTES = 2 * 5 * LIMIT_BYTES
@@ -85,9 +87,9 @@ def _listing(counts: Counter[str]) -> str:
     return ", ".join(f"{name} {number}" for name, number in counts.most_common())
 
 
-async def fuzz(chance: Random, seconds: float) -> Report:
-    """Attack a server of its own for so long."""
-    report = Report(chance.choice(_LOOPS))
+async def fuzz(loop: str, chance: Random, seconds: float) -> Report:
+    """Attack a server of its own, with this kind of event loop, for so long."""
+    report = Report(loop)
     with tempfile.TemporaryDirectory(prefix="invoker-fuzz-") as folder:
         unix, http_unix = str(Path(folder, "models.sock")), str(Path(folder, "http.sock"))
         flags = ("--graphpipe-tcp", "127.0.0.1:0", "--graphpipe-unix", unix, "--log-format", "json")
