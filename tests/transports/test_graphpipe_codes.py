@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from invoker.tensors import Code
 from invoker.transports.framed import FramedDoor
 from invoker.transports.inferences import GraphPipeSettings, Inferences
-from tests.protocols.graphpipe.asking import ask, code_of
+from tests.protocols.graphpipe.asking import ask, code_of, values
 from tests.tensors.samples import fixture
 from tests.tensors.test_flat import shared
 from tests.transports.doors import Served, until
@@ -107,3 +108,48 @@ async def test_G079_G080_what_may_fit_later_is_E16(limit: str) -> None:
         assert (await first).status_code == 200
         await until(lambda: served.driver.threads.busy == 0)
         assert (await client.post("/graphpipe", content=ask([1]))).status_code == 200
+
+
+async def test_G056_what_is_not_given_has_its_default() -> None:
+    """Also between others, by name; what has none is E7."""
+
+    def told(a: int, b: int = 20, c: int = 300) -> int:
+        return a + b + c
+
+    async with serving_models(told) as served, served.client() as client:
+
+        async def asked(*given: Any, **more: Any) -> Any:
+            got = await client.post("/graphpipe", content=ask(*given, **more))
+            return values(got.content) if got.status_code == 200 else code_of(got.content)
+
+        assert await asked(1) == [321]
+        assert await asked(1, 2) == [303]
+        assert await asked(1, 2, input_names=("a", "c")) == [23]
+        assert await asked(2, 1, input_names=("c", "a")) == [23]
+        assert await asked(1, 2, 3) == [6]
+        assert await asked(2, input_names=("b",)) is Code.MISSING_INPUT
+
+
+async def test_G105_what_is_refused_around_a_buffer_leaves_a_line_too(caplog: pytest.LogCaptureFixture) -> None:
+    """Method, path, status; nothing of the body."""
+    caplog.set_level(logging.INFO, "invoker.transports.graphpipe")
+
+    def same(x: int) -> int:
+        return x
+
+    body = b"s3cret"
+    async with serving_models(same) as served, served.client() as client:
+        await client.put("/graphpipe", content=body)
+        await client.post("/graphpipe/none", content=body)
+        await client.post("/graphpipe", content=body, headers={"Content-Encoding": "gzip"})
+        await client.post("/graphpipe", content=body, headers={"Accept": "text/html"})
+        await client.get("/graphpipe")
+    told = [(one.getMessage(), one.status) for one in caplog.records if one.name == "invoker.transports.graphpipe"]  # type: ignore[attr-defined]
+    assert told == [
+        ("PUT /graphpipe answered", 405),
+        ("POST /graphpipe/none answered", 404),
+        ("POST /graphpipe answered", 415),
+        ("POST /graphpipe answered", 406),
+        ("GET /graphpipe answered", 200),
+    ]
+    assert "s3cret" not in caplog.text
