@@ -190,5 +190,5 @@ def _forget(task: asyncio.Task[None]) -> None:
 
 
 def _size(prepared: Prepared) -> int:
-    """What joining has to copy, in bytes; of strings, how many there are."""
-    return sum(len(one.tensor.data) for one in prepared.given)
+    """What joining has to copy, in bytes."""
+    return sum(one.tensor.size for one in prepared.given)

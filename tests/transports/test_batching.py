@@ -156,6 +156,28 @@ async def test_G102_large_batches_are_joined_and_parted_elsewhere(
     assert seen == {"joint": on_loop, "parted": on_loop}
 
 
+async def test_G102_batches_of_strings_are_joined_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are large by their bytes, of which each has at least four for its length."""
+    on_loop: list[bool] = []
+    joint = module.joint
+
+    def noted(*args: Any, **more: Any) -> Any:
+        on_loop.append(threading.current_thread() is threading.main_thread())
+        return joint(*args, **more)
+
+    monkeypatch.setattr(module, "joint", noted)
+
+    @function(batch_max=40_000, batch_wait_ms=10_000)
+    def first(x: NDArray[np.object_]) -> NDArray[np.object_]:
+        return x
+
+    texts = np.full(20_000, b"x" * 30, object)
+    async with inferring(first) as one:
+        several = await asyncio.gather(*(one.infer(one.first, bytearray(ask(texts)), door="test") for _ in range(2)))
+    assert [response.error for response in several] == [None, None]
+    assert on_loop == [False]
+
+
 async def test_G102_large_answers_of_a_batch_of_one_are_written_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also those of requests that run alone after their batch failed."""
     on_loop: list[bool] = []
