@@ -71,6 +71,7 @@ async def serving(*functions: Any, known: ActionEngineSettings | None = None, **
         finally:
             await door.stop(1)
             await driver.left(5)
+            driver.close()
             for one in lifted:
                 await one.stop()
 

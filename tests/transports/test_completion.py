@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import statistics
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -58,7 +59,8 @@ def test_short_calls_do_not_wait_for_one_that_sleeps():
                 began = time.monotonic()
                 assert riff.call(b"x", metadata=named("gen")).rest() == [b"x"]
                 waits.append(time.monotonic() - began)
-            assert max(waits) < 0.05 * SLOW
+            assert statistics.median(waits) < 0.05 * SLOW
+            assert max(waits) < 5  # a busy machine may pause any of them; the sleeper sleeps for ten
             wake.set()
             assert blocked.rest() == [b""]
             asleep.clear()
