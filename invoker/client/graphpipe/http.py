@@ -112,10 +112,17 @@ class HttpLink:
         made.response_class = functools.partial(_Response, most_bytes=most_bytes)  # type: ignore[assignment]  # made of it
         made.auto_open = 0  # it would connect anew by itself, in the clear
         try:
-            made.sock = self._sock = connected(address, self._timeout_s, self._tls)
+            made.sock = self._sock = connected(address, self._timeout_s, self._tls, begun=self._begin)
         except OSError as error:
+            self._sock = None
             raise NotReached(f"{address} cannot be reached: {error}") from error
         return made
+
+    def _begin(self, sock: socket.socket) -> None:
+        """From now on `abort` has something to cut."""
+        self._sock = sock
+        if self._is_cut:
+            raise ConnectionAbortedError("it was cut")
 
     def _send(self, connection: http.client.HTTPConnection, written: Written) -> bool:
         """Send all of it; false when the server closed before, which may have said why."""

@@ -111,13 +111,20 @@ class Links:
             link.close()
 
 
-def connected(address: Address, timeout_s: float, tls: ssl.SSLContext | None = None) -> socket.socket:
+def connected(
+    address: Address,
+    timeout_s: float,
+    tls: ssl.SSLContext | None = None,
+    *,
+    begun: Callable[[socket.socket], None] | None = None,
+) -> socket.socket:
     """A connection; every wait on it is limited.
 
     Args:
         address: Of the server.
         timeout_s: For each wait.
         tls: Secures it; None: it stays plain.
+        begun: Is given it before it is secured, which may take as long as the server likes.
 
     Raises:
         OSError: There is none, or it cannot be secured.
@@ -126,10 +133,18 @@ def connected(address: Address, timeout_s: float, tls: ssl.SSLContext | None = N
     if tls is None:
         return plain
     try:
-        return tls.wrap_socket(plain, server_hostname=address.host or None)
+        secured = tls.wrap_socket(plain, server_hostname=address.host or None, do_handshake_on_connect=False)
     except BaseException:
         plain.close()
         raise
+    try:
+        if begun is not None:
+            begun(secured)
+        secured.do_handshake()
+    except BaseException:
+        secured.close()
+        raise
+    return secured
 
 
 def is_quiet(sock: socket.socket) -> bool:

@@ -93,9 +93,16 @@ class RawLink:
 
     def _connect(self) -> socket.socket:
         try:
-            return connected(self._address, self._timeout_s, self._tls)
+            return connected(self._address, self._timeout_s, self._tls, begun=self._begin)
         except OSError as error:
+            self._sock = None
             raise NotReached(f"{self._address} cannot be reached: {error}") from error
+
+    def _begin(self, sock: socket.socket) -> None:
+        """From now on `abort` has something to cut."""
+        self._sock = sock
+        if self._is_cut:
+            raise ConnectionAbortedError("it was cut")
 
 
 def _send(sock: socket.socket, written: Written) -> bool:

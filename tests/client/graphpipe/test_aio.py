@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from invoker.client import AsyncGraphPipe, GraphPipeError
 from invoker.errors import Status
 from tests.client.graphpipe.peer import Answer, Seen, echo, nobody, page, sample, serving
+from tests.conftest import SLOW
 
 
 def echoing(seen: Seen) -> Answer:
@@ -90,3 +92,29 @@ async def test_errors_are_those_of_the_plain_client() -> None:
         with pytest.raises(GraphPipeError) as unreached:
             await model.infer(1)
         assert unreached.value.is_retryable
+
+
+@pytest.mark.parametrize("scheme", ["https", "tcp"])
+@pytest.mark.parametrize("is_closed", [True, False])
+async def test_a_server_that_never_secures_a_connection_can_be_left(scheme: str, is_closed: bool) -> None:
+    """By closing the client, and by cancelling the request, after which closing takes no time either."""
+    accepted: asyncio.Queue[asyncio.StreamReader] = asyncio.Queue()
+
+    async def mute(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await accepted.put(reader)
+        await reader.read()  # until the client ends, whatever it said
+        writer.close()
+
+    server = await asyncio.start_server(mute, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    model = AsyncGraphPipe(f"{scheme}://127.0.0.1:{port}", timeout_s=60, tls=ssl.create_default_context())
+    asking = asyncio.create_task(model.infer(1))
+    await accepted.get()
+    if not is_closed:
+        asking.cancel()
+        await asyncio.wait([asking])
+    async with asyncio.timeout(4 * SLOW):
+        await model.close()
+        await asyncio.wait([asking])
+    assert asking.cancelled() or isinstance(asking.exception(), GraphPipeError)
+    server.close()
