@@ -21,6 +21,7 @@ from invoker.errors import ConfigError, SpecError
 from invoker.lift import lift
 from invoker.spec import read
 from invoker.tensors import Code
+from invoker.transports.exchange import HttpSettings
 from invoker.transports.modeldoors import ModelDoors
 from tests.protocols.graphpipe.asking import code_of
 
@@ -74,6 +75,18 @@ async def test_G101_idle_connections_leave_descriptors_to_the_other_doors(monkey
     finally:
         made.leave()
         await made.stop(1)
+
+
+def test_G004_G014_G079_G081_limits_are_those_of_the_knobs() -> None:
+    """64 MiB, 30 s, 1 KiB/s and statuses of their own, unless the knobs say something else."""
+    settings = doors()._made().settings
+    assert (settings.limit_bytes, settings.timeout_s) == (64 << 20, 30.0)
+    assert (settings.body_s, settings.bytes_per_s) == (30.0, 1024.0)
+    assert (HttpSettings().body_s, HttpSettings().body_bytes_per_s) == (30.0, 1024.0)
+    assert (settings.is_root, settings.plain_status) == (False, False)
+    said = doors(graphpipe_bytes=5000, graphpipe_timeout_s=0.0, graphpipe_errors="200", http_root="graphpipe")._made()
+    assert (said.limit_bytes, said.settings.timeout_s) == (5000, 0.0)
+    assert (said.settings.is_root, said.settings.plain_status) == (True, True)
 
 
 def test_G107_only_its_own_paths_are_answered() -> None:
