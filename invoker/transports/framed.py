@@ -29,6 +29,8 @@ _TCP: Final = Purpose("GraphPipe", "--graphpipe-tcp", "--graphpipe-tcp")
 _UNIX: Final = Purpose("GraphPipe", "--graphpipe-unix")
 _HANDSHAKE_S: Final = 10.0
 _CLOSE_S: Final = 5.0
+_LATE_S: Final = 0.5
+"""A client whose connection was made just when the door left may still ask something within this."""
 
 
 class FramedDoor:
@@ -63,6 +65,7 @@ class FramedDoor:
         self._file: UnixSocket | None = None
         self._connections: dict[FramedLine, asyncio.Task[Any]] = {}
         self._served = 0
+        self._is_leaving = False
 
     async def start(self) -> str:
         """Bind, and begin to answer.
@@ -87,6 +90,7 @@ class FramedDoor:
 
     def leave(self) -> None:
         """Accept no more; connections end when nothing of theirs is left to answer."""
+        self._is_leaving = True
         if self._server is not None:
             self._server.close()
         for connection in list(self._connections):
@@ -115,6 +119,7 @@ class FramedDoor:
         door = "unix socket" if self._is_unix else "tcp socket"
         connection = FramedLine(self._inferences, reader, writer, door=door)
         self._connections[connection] = task
+        late = asyncio.get_running_loop().call_later(_LATE_S, connection.end_when_idle) if self._is_leaving else None
         most = self._inferences.settings.connections
         is_served = self._served < most
         self._served += is_served
@@ -129,6 +134,8 @@ class FramedDoor:
         except OSError as error:
             log.debug("a GraphPipe connection broke: %s", error)
         finally:
+            if late is not None:
+                late.cancel()
             self._served -= is_served
             connection.abort()
             del self._connections[connection]

@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 
 from invoker.errors import StartupError
 from invoker.tensors import Code, read_metadata_response
+from invoker.transports import framed as module
 from invoker.transports.framed import FramedDoor
+from tests.conftest import SLOW
 from tests.protocols.graphpipe.asking import METADATA_REQUEST, ask, code_of, values
 from tests.tensors.samples import fixture
 from tests.transports.doors import until
@@ -250,3 +252,25 @@ async def test_a_port_that_is_taken_is_a_clear_error(tmp_path: Path) -> None:
         with pytest.raises(StartupError, match="for GraphPipe"):
             await FramedDoor(inferences, str(tmp_path / "file"), is_unix=True).start()
     assert (tmp_path / "file").read_text() == "mine"
+
+
+@pytest.mark.parametrize("asks", [False, True])
+async def test_who_comes_while_a_door_leaves_is_let_go(asks: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also before anybody has looked at its connection; what it asks at once is answered."""
+    monkeypatch.setattr(module, "_LATE_S", 0.1)
+    async with opened() as (door, port):
+        loop = asyncio.get_running_loop()
+        with socket.create_connection(("127.0.0.1", port)) as sock:
+            sock.setblocking(False)
+            while not any("_connected" in repr(task.get_coro()) for task in asyncio.all_tasks()):  # noqa: ASYNC110 - made by asyncio
+                await asyncio.sleep(0)
+            assert not door._connections
+            door.leave()
+            got = bytearray()
+            async with asyncio.timeout(2 * SLOW):
+                if asks:
+                    await loop.sock_sendall(sock, framed(REQUEST))
+                while part := await loop.sock_recv(sock, 1000):
+                    got += part
+        assert [values(bytes(got[4:]))] == [[[[2.0, 4.0]]]] if asks else not got
+        await until(lambda: not door._connections)
