@@ -262,7 +262,7 @@ async def test_who_comes_while_a_door_leaves_is_let_go(asks: bool, monkeypatch: 
         loop = asyncio.get_running_loop()
         with socket.create_connection(("127.0.0.1", port)) as sock:
             sock.setblocking(False)
-            while not any("_connected" in repr(one.get_coro()) for one in asyncio.all_tasks()):  # noqa: ASYNC110 - no event
+            while not any("_connected" in repr(one.get_coro()) for one in asyncio.all_tasks()):  # noqa: ASYNC110
                 await asyncio.sleep(0)
             assert not door._connections
             door.leave()
