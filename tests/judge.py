@@ -4,6 +4,8 @@
 catalogue with async functions on its loop and those of one without in threads; by default all of them. Each is judged
 in riff and Evergreen. GraphPipe, which does not come through these doors, is judged with both kinds of catalogue, and
 once more as an operator may configure it. An argument ``--protocol`` chooses one.
+
+Judging is mostly waiting, so two targets are judged at a time; what is said of one is printed in one piece.
 """
 
 from __future__ import annotations
@@ -14,10 +16,19 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from subprocess import PIPE, STDOUT
+from typing import TypeAlias
 
 from tests.conftest import SLOW
 from tests.serving import ROOT, serving
+
+Done: TypeAlias = tuple[str, subprocess.CompletedProcess[str]]
+Job: TypeAlias = Callable[[], Done]
+
+_AT_A_TIME = 2
 
 _SERVED = {
     "fast": (
@@ -62,36 +73,46 @@ def main(argv: Sequence[str] | None = None) -> int:
     wanted = os.environ.get("GRPC_DRIVER") or "all"
     served = _SERVED["fast"] + _SERVED["aio"] if wanted == "all" else _SERVED[wanted]
     served = tuple(each for each in served if chosen.protocol in (each[0], "all"))
-    codes = [_judge(*each, given) for each in served]
+    jobs: list[Job] = [partial(_judge, *each, given) for each in served]
     is_whole = not {"--only", "--chapter", "--list"} & set(given)
     if chosen.protocol in ("evergreen", "all") and is_whole:
-        codes.append(_judge_allowing(served[-1][2], given))
+        jobs.append(partial(_judge_allowing, served[-1][2], given))
     if chosen.protocol in ("graphpipe", "all"):
-        codes.append(_judge_models(_MODELS, given))
+        jobs.append(partial(_judge_models, _MODELS, given))
         if is_whole:
-            codes.append(_judge_models(_SYNC_MODELS, ["--chapter", _CALLING, *given]))
-            codes.append(_judge_models(_MODELS, ["--chapter", "configured", *_TOLD, *given], env=_CONFIGURED))
-    return max(codes)
+            jobs.append(partial(_judge_models, _SYNC_MODELS, ["--chapter", _CALLING, *given]))
+            jobs.append(partial(_judge_models, _MODELS, ["--chapter", "configured", *_TOLD, *given], env=_CONFIGURED))
+    with ThreadPoolExecutor(_AT_A_TIME) as pool:
+        return max(pool.map(_printed, jobs))
 
 
-def _judge(protocol: str, entrypoint: str, driver: str, given: list[str], env: Mapping[str, str] | None = None) -> int:
-    print(f"\n== {protocol}: {entrypoint} behind --grpc-driver {driver}", flush=True)
+def _printed(job: Job) -> int:
+    title, done = job()
+    print(f"\n== {title}\n{done.stdout}", end="", flush=True)
+    return done.returncode
+
+
+def _suite(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "invoker.conformance", *arguments]
+    return subprocess.run(command, cwd=ROOT, check=False, stdout=PIPE, stderr=STDOUT, text=True)
+
+
+def _judge(protocol: str, entrypoint: str, driver: str, given: list[str], env: Mapping[str, str] | None = None) -> Done:
     with serving(entrypoint, "--grpc-driver", driver, env=env) as served:
-        command = [sys.executable, "-m", "invoker.conformance", "--target", served.grpc, "--http", served.http]
-        command += ["--protocol", protocol, "--timeout", f"{5 * SLOW:g}", *given]
-        return subprocess.run(command, cwd=ROOT, check=False).returncode
+        arguments = ["--target", served.grpc, "--http", served.http, "--timeout", f"{5 * SLOW:g}"]
+        done = _suite(*arguments, "--protocol", protocol, *given)
+    return f"{protocol}: {entrypoint} behind --grpc-driver {driver}", done
 
 
-def _judge_allowing(driver: str, given: list[str]) -> int:
+def _judge_allowing(driver: str, given: list[str]) -> Done:
     with tempfile.TemporaryDirectory() as root:
         chosen = ["--chapter", "configured,references", "--ref-root", root, *given]
         env = {**_ALLOWING, "INVOKER_REF_ROOTS": root}
         return _judge("evergreen", "functions.conformance_evergreen", driver, chosen, env)
 
 
-def _judge_models(entrypoint: str, given: list[str], *, env: Mapping[str, str] | None = None) -> int:
+def _judge_models(entrypoint: str, given: list[str], *, env: Mapping[str, str] | None = None) -> Done:
     """Judge a catalogue of models over HTTP and bare sockets."""
-    print(f"\n== graphpipe: {entrypoint}{', configured' if env else ''}", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         bare, http = f"{folder}/models.sock", f"{folder}/http.sock"
         sockets = {"INVOKER_GRAPHPIPE_TCP": "127.0.0.1:0", "INVOKER_GRAPHPIPE_UNIX": bare, "INVOKER_HTTP_UNIX": http}
@@ -100,10 +121,11 @@ def _judge_models(entrypoint: str, given: list[str], *, env: Mapping[str, str] |
         ) as served:
             tcp = re.search(r"graphpipe=(\S+:\d+)", "".join(served.lines))
             assert tcp is not None, served.lines
-            command = [sys.executable, "-m", "invoker.conformance", "--protocol", "graphpipe", "--http", served.http]
-            command += ["--graphpipe-tcp", tcp[1], "--graphpipe-unix", bare, "--http-unix", http]
-            command += ["--graphpipe-bytes", str(_LIMIT_BYTES), "--timeout", f"{5 * SLOW:g}", *given]
-            return subprocess.run(command, cwd=ROOT, check=False).returncode
+            arguments = ["--protocol", "graphpipe", "--http", served.http, "--http-unix", http]
+            arguments += ["--graphpipe-tcp", tcp[1], "--graphpipe-unix", bare]
+            arguments += ["--graphpipe-bytes", str(_LIMIT_BYTES), "--timeout", f"{5 * SLOW:g}"]
+            done = _suite(*arguments, *given)
+    return f"graphpipe: {entrypoint}{', configured' if env else ''}", done
 
 
 if __name__ == "__main__":
