@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from invoker.tensors import read_request
 from tests.fuzz import tensors
 from tests.tensors.samples import LIMIT, READERS, fixture
 
@@ -30,6 +31,16 @@ def test_G032_GT18_flipped_bytes(name: str) -> None:
     assert report.faults == []
     assert report.tried == FLIPS // len(tensors.SEEDS)
     assert peak < 4 * LIMIT + (1 << 20)
+
+
+@pytest.mark.parametrize("name", ["own_request", "own_shapes", "go_strings_2d", "infer_request"])
+def test_G032_GT18_a_hundred_thousand_flips_of_valid_requests(name: str) -> None:
+    """A bit of one byte each; what is read is made into arrays."""
+    chance, seed = random.Random(name), fixture(name)
+    for _ in range(25_000):
+        buffer = bytearray(seed)
+        buffer[chance.randrange(len(seed))] ^= 1 << chance.randrange(8)
+        assert tensors.fault_of(read_request, bytes(buffer)) is None, buffer.hex()
 
 
 @settings(deadline=None, max_examples=200)
