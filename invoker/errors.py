@@ -62,6 +62,7 @@ __all__ = [
     "StopInvocation",
     "UnsupportedMediaType",
     "describe",
+    "let_go",
 ]
 
 
@@ -261,6 +262,24 @@ class InputCancelled(StopInvocation):
     def __init__(self, error: InvocationError) -> None:
         super().__init__(str(error))
         self.error = error
+
+
+def let_go(error: BaseException | None) -> None:
+    """Drop the tracebacks of an error that has been told, and of what it came from.
+
+    The frames in them hold what a function was given, and stand in a circle with the error: large inputs of a function
+    that raises would stay until the garbage is collected, which may be long.
+    """
+    waiting, seen = [error], set[int]()
+    while waiting:
+        one = waiting.pop()
+        if one is None or id(one) in seen:
+            continue
+        seen.add(id(one))
+        one.__traceback__ = None
+        waiting += (one.__cause__, one.__context__)
+        if isinstance(one, BaseExceptionGroup):
+            waiting += one.exceptions
 
 
 def describe(error: BaseException) -> str:

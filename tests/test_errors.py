@@ -18,6 +18,7 @@ from invoker.errors import (
     StopInvocation,
     UnsupportedMediaType,
     describe,
+    let_go,
 )
 
 
@@ -90,3 +91,29 @@ class Rude(Exception):
 def test_R117_an_exception_is_described_by_type_and_message(error, text):
     """No traceback and no path; an exception that cannot be printed is named."""
     assert describe(error) == text
+
+
+def test_an_error_that_was_told_lets_go_of_what_its_frames_hold():
+    """So do those that it came from, and the members of groups; a circle among them ends."""
+
+    def raising() -> None:
+        try:
+            try:
+                raise ValueError("first")
+            except ValueError as first:
+                raise ExceptionGroup("several", [KeyError("member")]) from first
+        except ExceptionGroup as group:
+            raise FunctionError("told") from group
+
+    with pytest.raises(FunctionError) as met:
+        raising()
+    told = met.value
+    group = told.__cause__
+    assert isinstance(group, ExceptionGroup)
+    assert group.__cause__ is not None
+    group.__cause__.__context__ = told
+    assert group.__traceback__ is not None
+    let_go(told)
+    every = (told, group, group.__cause__, *group.exceptions)
+    assert [one.__traceback__ for one in every] == [None] * 4
+    let_go(None)

@@ -21,7 +21,7 @@ from invoker.core.invocation import Invocation
 from invoker.core.outputs import UnwantedOutput
 from invoker.core.steps import Open
 from invoker.core.streams import Budget, InputStream, Limits, OutputStream
-from invoker.errors import InvocationError, Overloaded, ProtocolViolation, ShuttingDown, Status
+from invoker.errors import InvocationError, Overloaded, ProtocolViolation, ShuttingDown, Status, let_go
 from invoker.lift import Function
 from invoker.message import as_headers
 from invoker.spec import FunctionSpec, StreamSpec
@@ -115,6 +115,8 @@ class Engine:
             counters.seconds += time.monotonic() - invocation.started_s
         for observer in self.on_close:
             observer(invocation)
+        if invocation.error is not None:
+            let_go(invocation.error)
 
     def _admit(self) -> None:
         if self.is_draining:

@@ -7,14 +7,21 @@ import gc
 import threading
 import time
 import tracemalloc
+import weakref
 from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from invoker.core.invocation import Invocation
 from invoker.drive.pump import Conversation
 from invoker.errors import Cancelled
 from tests.drive.memory import Peer, driver_of
+from tests.protocols.graphpipe.asking import ask
+from tests.transports.doors import until
+from tests.transports.models import inferring
 
 
 def sync_body(xs: Iterator[int]) -> Iterator[int]:
@@ -85,3 +92,33 @@ async def test_R011_mixed_calls_leave_tasks_threads_and_memory_flat(function):
     assert driver.threads.busy == 0
     assert alive() - others <= 8  # what an idle thread's last frame may still hold
     assert grown < 300_000
+
+
+class Body(bytearray):
+    """A request that can be watched."""
+
+
+def raises(x: NDArray[Any]) -> NDArray[Any]:
+    raise ValueError(f"{x.ndim} dimensions")
+
+
+async def araises(x: NDArray[Any]) -> NDArray[Any]:
+    raises(x)
+    return x
+
+
+@pytest.mark.parametrize("function", [raises, araises])
+async def test_R011_what_a_function_that_raises_was_given_is_let_go(function: Any) -> None:
+    """At once, though the error's frames hold it: the collector may not look for long."""
+    gc.collect()
+    gc.disable()
+    try:
+        async with inferring(function) as one:
+            body = Body(ask(np.zeros(300_000, "f4")))
+            watched = weakref.ref(body)
+            response = await one.infer(one.first, body, door="test")
+            assert response.error is not None
+            del body, response
+            await until(lambda: watched() is None)
+    finally:
+        gc.enable()
