@@ -17,7 +17,9 @@ import msgspec
 from invoker.codecs import charsets, scalars
 from invoker.codecs.interface import Decode, Encode, Offer, Specialised, payload_of, refusing
 from invoker.codecs.refusal import refuse_decode, refuse_encode
+from invoker.codecs.support import wants_arrays
 from invoker.codecs.typed import bytes_like, converter, enc_hook, fields, is_any, is_structured, members
+from invoker.errors import DecodeError
 from invoker.mediatypes import MediaType
 from invoker.message import EMPTY, Message
 
@@ -51,16 +53,17 @@ class FormCodec(Specialised):
         if wanted is not None and not is_object(type_):
             return payload_of if wanted is bytes else lambda message: wanted(message.payload)
         to_text = charsets.decoder(charset)
+        names = (where, essence, type_)
         try:
             read = _reader(type_, charset)
         except TypeError as error:
-            return refusing(refuse_decode(error, where, essence, type_))
+            return refusing(refuse_decode(error, *names))
 
         def decode(message: Message[bytes]) -> Any:
             try:
                 return read(to_text(message.payload))
             except BaseException as error:
-                raise refuse_decode(error, where, essence, type_) from error
+                raise _hinted(refuse_decode(error, *names), type_) from error
 
         return decode
 
@@ -130,6 +133,13 @@ def _charset(media_type: MediaType) -> str | None:
     if found is None or charsets.encoder(found)(_SYNTAX) != _SYNTAX.encode():
         return None
     return found
+
+
+def _hinted(error: DecodeError, type_: Any) -> DecodeError:
+    """Whoever sends lists as a form has most likely sent JSON, and left it to curl to say what it is."""
+    if not (wants_arrays([type_]) or any((typing.get_origin(one) or one) in _LISTS for one in members(type_))):
+        return error
+    return DecodeError(f"{error.detail}; for lists send JSON, with Content-Type: application/json")
 
 
 def _is_list(annotation: Any) -> bool:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pydantic
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from invoker.codecs.form import MAX_FIELDS, gather
 from invoker.errors import DecodeError, EncodeError, NotAcceptable
@@ -97,6 +99,18 @@ def test_R099_what_is_no_flat_object_is_no_form() -> None:
     for charset in ("utf-16", "nope"):
         with pytest.raises(NotAcceptable):
             encode(f"{FORM};charset={charset}", {})
+
+
+@pytest.mark.parametrize(
+    "type_", [list[float], list[int] | None, set[int], NDArray[np.float32], NDArray[np.int8] | None]
+)
+def test_lists_are_sent_as_json(type_: Any) -> None:
+    """`curl -d '[[1]]'` says form and means JSON, which the error tells those who want lists, and nobody else."""
+    with pytest.raises(DecodeError, match=r"; for lists send JSON, with Content-Type: application/json$"):
+        decode(FORM, b'[["a"]]', type_)
+    with pytest.raises(DecodeError) as caught:
+        decode(FORM, b"[[1]]", float)
+    assert "JSON" not in caught.value.detail
 
 
 def test_pairs_are_gathered() -> None:
