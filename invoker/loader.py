@@ -19,7 +19,7 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any, Final
 
-from invoker.errors import LoadError, describe
+from invoker.errors import LoadError, StartupError, describe
 from invoker.function import options_of
 from invoker.loadfail import (
     explain_import,
@@ -176,8 +176,11 @@ class _explained:  # noqa: N801 - used as a statement
         if isinstance(error, ModuleNotFoundError) and _is_prefix(error.name or "", self._name):
             raise LoadError(explain_missing_module(self._name, error.name or "")) from None
         sentence = explain_import(self._name, error)
-        if sentence is not None:
+        if sentence is None:
+            return
+        if not isinstance(error, StartupError):
             raise LoadError(sentence) from error
+        error.detail, error.args = sentence, (sentence,)  # it stays what it is, and is raised on
 
 
 def _is_prefix(missing: str, name: str) -> bool:

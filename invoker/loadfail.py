@@ -5,8 +5,10 @@ Only words are made here; `invoker.loader` decides what happened and raises.
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
+import linecache
 import os
 import pkgutil
 import sys
@@ -66,9 +68,9 @@ def explain_missing_attribute(path: str, parent: Any, name: str) -> str:
 
 
 def explain_import(name: str, error: BaseException) -> str | None:
-    """Importing the module raised; None when the error should be passed on as it is."""
+    """Importing the module raised; what is one of ours gets its place, and None means that nothing is to be added."""
     if isinstance(error, StartupError):
-        return None
+        return _explain_own(error)
     if isinstance(error, SyntaxError):
         place = f"{_short(error.filename or '?')}:{error.lineno or '?'}"
         line = f" in {error.text.strip()!r}" if error.text and error.text.strip() else ""
@@ -90,6 +92,31 @@ def where_of(error: BaseException) -> str:
     """`` at file:line`` of the innermost line of the author's own, or nothing."""
     frames = [one for one in traceback.extract_tb(error.__traceback__) if _is_authors(one.filename)]
     return f" at {_short(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""
+
+
+def _explain_own(error: StartupError) -> str | None:
+    """What one of our decorators or classes refuses: which function it is above, and where."""
+    place = where_of(error)
+    if not place or place in error.detail:
+        return None
+    frame = [one for one in traceback.extract_tb(error.__traceback__) if _is_authors(one.filename)][-1]
+    name = _decorated_at(frame.filename, frame.lineno or 0)
+    where = f"'{name}'{place}" if name else place.strip()
+    return f"{error.detail} ({where})"
+
+
+def _decorated_at(filename: str, line: int) -> str:
+    """The function or class one of whose decorators has this line; empty if there is none."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(filename)))
+    except (SyntaxError, ValueError):
+        return ""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            for one in node.decorator_list:
+                if one.lineno <= line <= (one.end_lineno or one.lineno):
+                    return node.name
+    return ""
 
 
 def _modules_in(parent: str) -> list[str]:

@@ -162,13 +162,45 @@ def test_a_script_that_exits_is_told(write: Write) -> None:
 
 
 def test_errors_of_our_own_decorator_pass_through(write: Write) -> None:
-    """They are one sentence already."""
+    """They are one sentence already; their class stays what it is."""
     write("misused.py", "from invoker import function\n@function(styl='x')\ndef fn(x): ...")
     with pytest.raises(SpecError, match="did you mean 'style'"):
         load("misused:fn")
+    write("unplaced.py", "raise __import__('invoker').errors.SpecError('mine, at unplaced.py:1')")
+    with pytest.raises(SpecError, match=r"mine, at unplaced\.py:1$"):
+        load("unplaced:fn")
     write("hooked.py", "from invoker.errors import HookError\nraise HookError('mine')")
     with pytest.raises(HookError, match="mine"):
         load("hooked:fn")
+
+
+@pytest.mark.parametrize(
+    ("option", "text"),
+    [
+        ("batch_max=-3", "@function(batch_max=-3) must be a whole number of at least 1"),
+        ("\n    casting='samekind',\n", "@function(casting='samekind') is unknown; it can be 'no', 'same_kind'"),
+        ("rows=True, batch_max=2", "a function takes batches or rows; drop one of them"),
+        ("inputs={'x': Tensor('float3')}", "Tensor('float3') has no type; did you mean 'float32'?"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["def", "async def", "class"])
+def test_options_that_are_refused_have_their_place(write: Write, option: str, text: str, kind: str) -> None:
+    """The function that is decorated, and the line of the decorator."""
+    tail = "" if kind == "class" else "(x)"
+    above = "from invoker import Tensor, function\n\ndef other(x): ...\n\n"
+    write("placed.py", f"{above}@function({option})\n{kind} fn{tail}: ...")
+    with pytest.raises(SpecError) as caught:
+        load("placed:other")
+    assert text in caught.value.detail
+    assert caught.value.detail.endswith("('fn' at placed.py:5)")
+    assert str(caught.value) == f"invoker: {caught.value.detail}"
+
+
+def test_what_is_refused_outside_of_a_decorator_has_its_line(write: Write) -> None:
+    """Such as a declaration that functions share."""
+    write("shared.py", "from invoker import Tensor\nX = Tensor('float3')\ndef fn(x): ...")
+    with pytest.raises(SpecError, match=r"\(at shared\.py:2\)$"):
+        load("shared:fn")
 
 
 @pytest.mark.parametrize(
