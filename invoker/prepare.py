@@ -146,11 +146,27 @@ def _name(entrypoint: str) -> str:
 
 
 def _check_types(spec: FunctionSpec) -> None:
-    from invoker.codecs import decodable  # codecs are looked for only once a function is there
+    from invoker.codecs import decodable, wants_arrays  # codecs are looked for only once a function is there
 
+    if wants_arrays(spec.types):
+        _check_arrays(spec)
     for index, stream in enumerate(spec.inputs):
         if stream.type is IGNORED or stream.media_types:
             continue  # never decoded, or decoded by the author's own codec
         problem = decodable(stream.type)
         if problem is not None:
             raise SpecError(f"input #{index} '{stream.name}' of '{spec.name}' cannot be decoded: {problem}")
+
+
+def _check_arrays(spec: FunctionSpec) -> None:
+    """Shapes that are none are told here, whatever protocols are served."""
+    from invoker.codecs import wants_arrays
+    from invoker.codecs.typed import leaves
+    from invoker.tensors import shape_of
+
+    several = [("input", one) for one in (*spec.inputs, *spec.optional)]
+    several += [("output", one) for one in (*spec.outputs, *spec.parts)]
+    for kind, stream in several:
+        for one in leaves(stream.type):
+            if wants_arrays([one]):
+                shape_of(one, f"{kind} '{stream.name}' of '{spec.name}'")

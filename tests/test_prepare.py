@@ -128,3 +128,28 @@ def test_E071_what_no_action_can_be_is_refused(write: Write) -> None:
         with_actions(found, [("A", "more:other")])
     with pytest.raises(LoadError):
         with_actions(found, [("A", "missing:fn")])
+
+
+@pytest.mark.parametrize(
+    ("annotation", "fix"),
+    [
+        ("Annotated[NDArray[np.float32], 'batch', 3]", "write its shape as one, ('batch', 3)"),
+        ("Annotated[NDArray[np.float32], (1.5,)] | None", "a size is a whole number"),
+        ("np.ndarray[np.float32]", "write NDArray[float32]"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("signature", "place"),
+    [("x: {}", "input 'x'"), ("a: int, x: {} = None", "input 'x'"), ("a: int) -> ({}", "output")],
+)
+def test_G068_arrays_of_no_shape_are_refused(
+    write: Write, annotation: str, fix: str, signature: str, place: str
+) -> None:
+    """Inputs with defaults and outputs too, whichever protocols are to be served."""
+    head = "from typing import Annotated\nimport numpy as np\nfrom numpy.typing import NDArray\n"
+    write("shapely.py", f"{head}def fn({signature.format(annotation)}): ...")
+    with pytest.raises(SpecError) as caught:
+        prepare("shapely:fn")
+    assert caught.value.detail.startswith(place)
+    assert "of 'fn'" in caught.value.detail
+    assert fix in caught.value.detail

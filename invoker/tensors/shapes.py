@@ -7,15 +7,19 @@ size, None or -1 any, and a name any that is the same wherever the name stands. 
 
 from __future__ import annotations
 
+import enum
 import typing
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from invoker.declared import ANY_SIZE, Size, declared_size
+from invoker.errors import SpecError
 
 __all__ = ["ANY_SIZE", "Declared", "Size", "described", "misfit", "numeric", "shape_of", "written"]
 
 Declared: TypeAlias = tuple[Size, ...]
+
+_SCALARS: Final = (bool, int, float, complex, str, bytes)
 
 
 def shape_of(annotation: Any, where: str) -> Declared | None:
@@ -28,12 +32,14 @@ def shape_of(annotation: Any, where: str) -> Declared | None:
     Raises:
         SpecError: It declares something that is no shape.
     """
-    for one in _notes(annotation):
-        if isinstance(one, tuple | list):
-            return tuple(declared_size(size, where) for size in one)
+    notes = list(_notes(annotation))
     while typing.get_origin(annotation) is typing.Annotated:
         annotation = annotation.__origin__
     args = typing.get_args(annotation)
+    _refuse_lost(notes, args, where)
+    for one in notes:
+        if isinstance(one, tuple | list):
+            return tuple(declared_size(size, where) for size in one)
     if not args or typing.get_origin(args[0]) is not tuple:
         return None
     sizes = typing.get_args(args[0])
@@ -81,6 +87,23 @@ def _notes(annotation: Any) -> Iterator[Any]:
     while typing.get_origin(annotation) is typing.Annotated:
         yield from annotation.__metadata__
         annotation = annotation.__origin__
+
+
+def _refuse_lost(notes: Sequence[Any], args: Sequence[Any], where: str) -> None:
+    """Tell what would be dropped without a word: sizes without their tuple, types of elements without their dtype."""
+    loose = [one for one in notes if isinstance(one, int) and not isinstance(one, bool | enum.Enum)]
+    if loose:
+        meant = tuple(one for one in notes if isinstance(one, int | str))
+        raise SpecError(f"{where} declares the size {loose[0]} outside of a tuple; write its shape as one, {meant}")
+    scalar = next((one.__name__ for one in args if _is_scalar(one)), "")
+    if scalar:
+        raise SpecError(f"{where} is ndarray[{scalar}], which says no type to numpy; write NDArray[{scalar}]")
+
+
+def _is_scalar(arg: Any) -> bool:
+    """A class of elements, which numpy's own spelling has within ``np.dtype[...]``."""
+    mro = arg.__mro__ if isinstance(arg, type) and not typing.get_args(arg) else ()
+    return arg in _SCALARS or any(one.__module__ == "numpy" and one.__name__ == "generic" for one in mro)
 
 
 def _of_numpy(size: Any) -> int:

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from invoker.errors import SpecError
-from invoker.tensors import described, misfit, numeric, shape_of, written
+from invoker.tensors import Casting, described, misfit, numeric, shape_of, written
 
 F32 = NDArray[np.float32]
 
@@ -23,6 +23,9 @@ F32 = NDArray[np.float32]
         (Annotated[F32, ("batch", 3)], ("batch", 3)),
         (Annotated[F32, "pixels", [None, -1, 0]], (-1, -1, 0)),
         (Annotated[F32, ()], ()),
+        (Annotated[F32, Casting.SAME_KIND, True, ("n",)], ("n",)),
+        (np.ndarray[Any, np.dtype[np.float32]], None),
+        (np.ndarray[tuple[int, ...], Any], None),
         (np.ndarray[tuple[int, Literal[3]], np.dtype[np.float32]], (-1, 3)),
         (np.ndarray[tuple[Any, ...], np.dtype[np.float32]], None),
         (Annotated[np.ndarray[tuple[int], np.dtype[np.int8]], "a note"], (-1,)),
@@ -38,6 +41,25 @@ def test_a_size_that_is_none_is_refused(size: Any) -> None:
     """With the place."""
     with pytest.raises(SpecError, match="input 'x' declares a size"):
         shape_of(Annotated[F32, (size,)], "input 'x'")
+
+
+@pytest.mark.parametrize(
+    ("annotation", "fix"),
+    [
+        (Annotated[F32, "batch", 3], "size 3 outside of a tuple; write its shape as one, ('batch', 3)"),
+        (Annotated[F32, 3], "size 3 outside of a tuple; write its shape as one, (3,)"),
+        (Annotated[F32, ("batch",), 0], "size 0 outside of a tuple"),
+        (np.ndarray[np.float32], "ndarray[float32], which says no type to numpy; write NDArray[float32]"),
+        (Annotated[np.ndarray[Any, np.int8], (3,)], "write NDArray[int8]"),
+        (np.ndarray[float], "write NDArray[float]"),
+    ],
+)
+def test_G068_what_would_be_dropped_without_a_word_is_refused(annotation: Any, fix: str) -> None:
+    """Sizes without their tuple, and types without their dtype; the text has what to write."""
+    with pytest.raises(SpecError) as caught:
+        shape_of(annotation, "input 'x'")
+    assert caught.value.detail.startswith("input 'x' ")
+    assert fix in caught.value.detail
 
 
 def test_G091_names_and_any_are_minus_one_in_metadata() -> None:
