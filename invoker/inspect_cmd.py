@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import traceback
 from typing import Any
@@ -40,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the description of a function, or of each function of a catalogue.
 
     Returns:
-        The exit code: 0, or that of the error.
+        The exit code: 0, that of the error, or 141 when whoever read the output has gone.
     """
     try:
         functions = prepare(args.entrypoint, allow_pickle=args.allow_pickle)
@@ -53,9 +54,14 @@ def run(args: argparse.Namespace) -> int:
         print(f"invoker: {error.detail}", file=sys.stderr)
         return error.exit_code
     if args.json:
-        print(json.dumps({"entrypoint": args.entrypoint, "functions": described, "error": None}, indent=2))
+        text = json.dumps({"entrypoint": args.entrypoint, "functions": described, "error": None}, indent=2)
     else:
-        print("\n\n".join(_text(one) for one in functions))
+        text = "\n\n".join(_text(one) for one in functions)
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:  # as of `| head`; what is left is flushed into nothing, else Python complains at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
     return 0
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -259,3 +261,23 @@ def test_a_shape_that_is_none_is_said_in_one_sentence(inspect: Inspect) -> None:
     code, out, err = inspect("modelled:wrong")
     assert (code, out) == (1, "")
     assert err.startswith("invoker: input 'x' of 'wrong' declares a size -3")
+
+
+@pytest.mark.parametrize("flags", [(), ("--json",)])
+def test_a_reader_that_goes_away_ends_it_quietly(sample: Path, flags: tuple[str, ...]) -> None:
+    """As with `| head -1`: no traceback, and the exit code of a broken pipe."""
+    reads, writes = os.pipe()
+    os.close(reads)
+    try:
+        ended = subprocess.run(
+            [sys.executable, "-m", "invoker", "inspect", "inspected", *flags],
+            cwd=sample.parent,
+            env=os.environ | {"PYTHONPATH": str(Path(__file__).parent.parent)},
+            stdout=writes,
+            stderr=subprocess.PIPE,
+            timeout=30,
+            check=False,
+        )
+    finally:
+        os.close(writes)
+    assert (ended.returncode, ended.stderr) == (141, b"")
