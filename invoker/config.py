@@ -8,7 +8,8 @@ knob cannot have stops the process before anything else happens (R-004). `docs/r
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import Field, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -335,7 +336,10 @@ class Config:
                     values[one.name] = sum((parsed(about, text, flag_of(one)) for text in given), ())
             elif (text := env.get(about.env, "").strip()) != "":
                 values[one.name] = parsed(about, text, about.env)
-        return cls(**values)
+        try:
+            return cls(**values)
+        except ConfigError as error:  # of knobs that do not go together
+            raise ConfigError(_as_given(error.detail, flags or {})) from None
 
     def bind_host(self) -> tuple[str, str]:
         """The address to bind, and why it is that one."""
@@ -351,3 +355,9 @@ class Config:
 def knobs() -> tuple[Field[Any], ...]:
     """The fields of `Config`, in order."""
     return fields(Config)
+
+
+def _as_given(detail: str, flags: Container[str]) -> str:
+    """A text that names variables, with the flags that were given instead of them."""
+    names = {knob_of(one).env: flag_of(one) for one in knobs() if one.name in flags}
+    return re.sub(r"\b[A-Z_]+\b", lambda found: names.get(found[0], found[0]), detail)

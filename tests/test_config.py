@@ -59,6 +59,24 @@ def test_values_that_a_knob_cannot_have_are_refused(env, text):
         Config.read(env)
 
 
+@pytest.mark.parametrize(
+    ("env", "flags", "text"),
+    [
+        ({}, {"workers": "2", "graphpipe_unix": "z"}, "--graphpipe-unix needs one process, since"),
+        ({"INVOKER_GRAPHPIPE_UNIX": "z"}, {"workers": "2"}, "INVOKER_GRAPHPIPE_UNIX needs one process, since"),
+        ({"INVOKER_WORKERS": "2"}, {"graphpipe_tcp": "127.0.0.1:0"}, "--graphpipe-tcp needs a port of its own"),
+        ({}, {"tls_cert": "c.pem"}, "--tls-cert is set without INVOKER_TLS_KEY; TLS needs both"),
+        ({"INVOKER_HTTP_UNIX": "z"}, {"http": False}, "INVOKER_HTTP_UNIX is set, and the HTTP door is closed"),
+    ],
+)
+def test_what_does_not_go_together_is_named_as_it_was_given(env, flags, text):
+    """By its flag, or by its variable."""
+    with pytest.raises(ConfigError) as caught:
+        Config.read(env, flags)
+    assert caught.value.detail.startswith(text)
+    assert caught.value.exit_code == 2
+
+
 def test_workers_are_a_number_or_one_for_each_core(monkeypatch):
     """One unless told otherwise."""
     monkeypatch.setattr(parsers, "usable_cores", lambda: 6)
