@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from invoker.client.graphpipe.answers import metadata_in, tensors_in
-from invoker.client.graphpipe.requests import METADATA, Server, Settings, array_of, tensor_of, written_tensors
+from invoker.client.graphpipe.requests import METADATA, Server, Settings, array_of, arrays, tensor_of, written_tensors
 from invoker.tensors import IOMetadata, MetadataResponse, TensorType, Written
 
 if TYPE_CHECKING:
@@ -49,8 +49,8 @@ def execute(uri: str, inp: Any, input_name: str | None = None, output_name: str 
     """
     input_names = None if input_name is None else [input_name]
     output_names = None if output_name is None else [output_name]
-    arrays = execute_multi(uri, [inp], input_names, output_names)
-    return arrays[0] if len(arrays) == 1 else arrays
+    found = execute_multi(uri, [inp], input_names, output_names)
+    return found[0] if len(found) == 1 else found
 
 
 def execute_multi(
@@ -166,9 +166,8 @@ def _ask(uri: str, request: Written) -> Reply:
 
 
 def _dtype(one: IOMetadata) -> np.dtype[Any] | None:
-    from invoker.tensors.arrays import DTYPES
-
-    return DTYPES.get(TensorType(one.type)) if one.type in list(TensorType) else None
+    found: np.dtype[Any] | None = arrays().DTYPES.get(TensorType(one.type)) if one.type in list(TensorType) else None
+    return found
 
 
 def _shape(one: IOMetadata) -> list[int | None]:

@@ -6,6 +6,7 @@ import ssl
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any, Final
 
 from invoker.client.graphpipe.addresses import parse
@@ -23,6 +24,7 @@ __all__ = [
     "Server",
     "Settings",
     "array_of",
+    "arrays",
     "result_of",
     "tensor_of",
     "written",
@@ -117,15 +119,29 @@ def written_tensors(
 
 def tensor_of(value: Any, label: str, *, scalar_as_vector: bool = False) -> Tensor:
     """A value as it is sent; ``label`` says in errors which one it is."""
-    from invoker.tensors.arrays import to_tensor
-
     try:
-        tensor = to_tensor(value)
+        tensor: Tensor = arrays().to_tensor(value)
     except Unfit as error:
         raise ValueError(f"input {label}: {error.detail}") from error
     if scalar_as_vector and not tensor.shape:
         return Tensor(tensor.type, (1,), tensor.data)
     return tensor
+
+
+def arrays() -> ModuleType:
+    """What makes tensors of arrays, and arrays of tensors; metadata is to be had without it.
+
+    Raises:
+        ModuleNotFoundError: numpy is not installed.
+    """
+    try:
+        from invoker.tensors import arrays as module
+    except ModuleNotFoundError as error:
+        if error.name != "numpy":
+            raise
+        text = "the GraphPipe client takes numpy, which is not installed; pip install 'invoker[tensors]'"
+        raise ModuleNotFoundError(text, name="numpy") from None
+    return module
 
 
 def result_of(reply: Reply, limit_bytes: int, outputs: Names) -> Any:
@@ -135,18 +151,16 @@ def result_of(reply: Reply, limit_bytes: int, outputs: Names) -> Any:
         GraphPipeError: There are none.
     """
     names = _names(outputs)
-    arrays = [array_of(tensor, reply) for tensor in tensors_in(reply, limit_bytes, len(names) if names else None)]
+    found = [array_of(tensor, reply) for tensor in tensors_in(reply, limit_bytes, len(names) if names else None)]
     if names and not isinstance(outputs, str):
-        return dict(zip(names, arrays, strict=True))
-    return arrays[0] if len(arrays) == 1 else arrays
+        return dict(zip(names, found, strict=True))
+    return found[0] if len(found) == 1 else found
 
 
 def array_of(tensor: Tensor, reply: Reply) -> Any:
     """An output as an array."""
-    from invoker.tensors.arrays import to_array
-
     try:
-        return to_array(tensor)
+        return arrays().to_array(tensor)
     except Unfit as error:  # a shape that numpy has not
         raise GraphPipeError(error.code, f"an output cannot be an array: {error.detail}", reply.status) from error
 

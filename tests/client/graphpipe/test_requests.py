@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -23,6 +25,25 @@ def request_of(*inputs, outputs=None, config=b"", scalar_as_vector=False) -> Inf
 def reply(*values) -> Reply:
     """What a server answers."""
     return Reply(bytes(write_infer_response([to_tensor(value) for value in values])), 200)
+
+
+REPLY = reply([1.0])
+
+
+def test_numpy_is_asked_for_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With what to install; whatever else is missing keeps its own words."""
+    monkeypatch.delattr("invoker.tensors.arrays")
+    monkeypatch.delitem(sys.modules, "invoker.tensors.arrays")
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "numpy", None)
+        for ask in (lambda: written([[1.0]], None, b"", scalar_as_vector=False), lambda: result_of(REPLY, 1000, None)):
+            with pytest.raises(ModuleNotFoundError) as caught:
+                ask()
+            text = "the GraphPipe client takes numpy, which is not installed; pip install 'invoker[tensors]'"
+            assert (caught.value.name, str(caught.value)) == ("numpy", text)
+    monkeypatch.setitem(sys.modules, "invoker.tensors.arrays", None)
+    with pytest.raises(ModuleNotFoundError, match=r"tensors\.arrays"):
+        request_of(1)
 
 
 def test_one_value_is_one_unnamed_input() -> None:
