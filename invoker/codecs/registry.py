@@ -22,6 +22,7 @@ from invoker.codecs.multipart import MultipartCodec
 from invoker.codecs.octets import OctetsCodec
 from invoker.codecs.pickle import PickleCodec
 from invoker.codecs.refusal import quote, refuse_decode
+from invoker.codecs.shaped import shaped
 from invoker.codecs.text import TextCodec
 from invoker.errors import EncodeError, NotAcceptable, UnsupportedMediaType
 from invoker.mediatypes import MediaType, Range, matches, parse, rank
@@ -192,7 +193,7 @@ class Registry:
         try:
             for codec in claiming:
                 if codec.can_decode(type_):
-                    return codec.decoder(one, type_, where)
+                    return shaped(codec.decoder(one, type_, where), type_, where)
         except BaseException as error:  # noqa: BLE001 - a user's can_decode may raise anything
             return refusing(refuse_decode(error, where, one.essence, type_))
         return refusing(refuse_decode("its codec does not make this type", where, one.essence, type_))

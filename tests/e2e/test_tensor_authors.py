@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Any
 
 import httpx
 import numpy as np
 import pytest
 
-from invoker.client import GraphPipe, GraphPipeError, RiffClient
+from invoker.client import CallFailed, EvergreenSession, GraphPipe, GraphPipeError, RiffClient
 from invoker.codecs.tensor import TENSOR
 from invoker.tensors import Code, IOMetadata, TensorType
 from tests.e2e import author_functions as functions
@@ -163,6 +164,24 @@ async def test_G084_each_wrong_input_has_its_error(caplog: pytest.LogCaptureFixt
     assert "'n'" in errors[1][1]
     (line,) = [vars(one) for one in caplog.records if one.message == "test answered"]
     assert (line["code"], line["request"]) == (Code.SHAPE, "infer :Float32[2, 2] :Float32[]")
+
+
+async def test_G062_declared_shapes_hold_at_every_door() -> None:
+    """By riff, Evergreen and plain HTTP as by GraphPipe, before the function runs."""
+    problem = r"it has the shape \[2\], and \[batch, 3\] is declared"
+    with serving("tests.e2e.author_functions") as served:
+        async with RiffClient(served.grpc) as client:
+            with pytest.raises(CallFailed, match=f"input #0: {problem}"):
+                _ = [one async for one in client.invoke([[[1.0, 2.0]]], function="found")]
+        async with EvergreenSession(served.grpc) as session:
+            with pytest.raises(CallFailed, match=f"'x'.*: {problem}"):
+                await session.act("found", {"x": [[1.0, 2.0]]}).items()  # a list is a sequence of values
+        async with httpx.AsyncClient() as http:
+            answer = await http.post(f"http://{served.http}/", json=[1, 2], headers={"Invoker-Function": "found"})
+            assert answer.status_code >= 400
+            assert re.search(problem, answer.text)
+        with GraphPipe(f"http://{served.http}/graphpipe/found") as model, pytest.raises(GraphPipeError, match=problem):
+            model.infer(np.float32([1, 2]))
 
 
 async def test_one_value_stays_one_where_one_output_is_asked_for() -> None:

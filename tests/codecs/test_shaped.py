@@ -1,0 +1,74 @@
+"""`invoker.codecs.shaped`: declared shapes, whatever media type an array came in."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from invoker.codecs import Registry, builtin
+from invoker.codecs.shaped import shaped
+from invoker.codecs.tensor import TENSOR
+from invoker.declared import Tensor
+from invoker.errors import DecodeError
+from invoker.tensors import Code, GraphPipeError
+from invoker.tensors.arrays import annotation_of
+from tests.codecs.wire import JSON, MSGPACK, decode, encode
+
+REGISTRY = builtin(arrays=True, entry_points=False)
+NPY = "application/x-npy"
+Table = Annotated[NDArray[np.float32], ("batch", 3)]
+Square = Annotated[NDArray[np.float32], ("n", "n")]
+
+
+def sent(media_type: str, value: Any) -> bytes:
+    """An array in one of the media types that arrays may have."""
+    array = np.array(value, "f4")
+    if media_type in (JSON, MSGPACK):
+        return (msgspec.json if media_type == JSON else msgspec.msgpack).encode(array.tolist())
+    return encode(media_type, array, REGISTRY)[1]
+
+
+@pytest.mark.parametrize("type_", [Table, Table | None, annotation_of(Tensor("float32", ("batch", 3)))])
+@pytest.mark.parametrize("media_type", [TENSOR, f"{TENSOR};type=float32;shape=2", NPY, JSON, MSGPACK])
+def test_G062_a_shape_that_is_not_declared_is_refused(media_type: str, type_: Any) -> None:
+    """In every form of an array, with the place, as GraphPipe does; the code is kept for it."""
+    payload = np.float32([1, 2]).tobytes() if "shape=" in media_type else sent(media_type, [1, 2])
+    with pytest.raises(DecodeError) as caught:
+        decode(media_type, payload, type_, REGISTRY)
+    assert caught.value.detail == "input #0: it has the shape [2], and [batch, 3] is declared"
+    assert isinstance(caught.value.__cause__, GraphPipeError)
+    assert caught.value.__cause__.code is Code.SHAPE
+
+
+@pytest.mark.parametrize("media_type", [TENSOR, NPY, JSON, MSGPACK])
+def test_G062_a_name_is_one_size_within_a_message(media_type: str) -> None:
+    """And may be another in the next one."""
+    for size in (1, 2):
+        assert decode(media_type, sent(media_type, np.ones((size, size))), Square, REGISTRY).shape == (size, size)
+    with pytest.raises(DecodeError, match="'n' is 2 already"):
+        decode(media_type, sent(media_type, np.ones((2, 3))), Square, REGISTRY)
+
+
+def test_what_declares_no_shape_costs_nothing() -> None:
+    """The codec's own decoder is used: for other types, arrays of any shape, and unions of arrays."""
+
+    def own(message: Any) -> Any:
+        raise NotImplementedError
+
+    for type_ in (int, list[float], Any, np.ndarray, Annotated[NDArray[Any], "words"], Table | Square):
+        assert shaped(own, type_, "input #0") is own
+
+
+def test_none_beside_an_array_has_no_shape() -> None:
+    """What else a union takes is let through."""
+    assert decode(JSON, b"null", Table | None, REGISTRY) is None
+
+
+def test_a_shape_that_is_none_refuses_each_message() -> None:
+    """Such a function is not served at all; a registry by itself says why."""
+    with pytest.raises(DecodeError, match=r"declares a size 1\.5"):
+        decode(JSON, b"[1]", Annotated[NDArray[Any], (1.5,)], Registry())
