@@ -112,6 +112,10 @@ class Specialised:
         """A closure that encodes values of class ``cls``, or None when this codec does not take them."""
         raise NotImplementedError
 
+    def refusal(self, cls: type) -> str:  # noqa: ARG002 - most have no words of their own
+        """Why values of class ``cls`` are not taken where nothing else is accepted; empty: in no words of its own."""
+        return ""
+
     def decode(self, message: Message[bytes], type_: Any = Any) -> Any:
         """Make a value of a payload.
 

@@ -267,6 +267,9 @@ def _make_encoder(offers: tuple[Offer, ...], value: Any, where: str) -> Encode:
             continue
         if isinstance(codec, Specialised) and (encode := codec.encoder(offer, cls, where)) is not None:
             return encode
+    only = offers[0].codec if all(offer.codec is offers[0].codec for offer in offers) else None
+    if isinstance(only, Specialised) and (text := only.refusal(cls)):
+        raise EncodeError(f"{where}: {text}")
     accepted = ", ".join(str(offer.media_type) for offer in offers[:10])
     raise EncodeError(f"{where}: no acceptable media type takes {cls.__name__}; acceptable are {quote(accepted)}")
 

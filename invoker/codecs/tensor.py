@@ -14,8 +14,9 @@ from collections.abc import Callable
 from typing import Any, Final, cast
 
 from invoker.codecs.interface import Decode, Encode, Offer, Specialised, refusing
-from invoker.codecs.refusal import refuse_decode, refuse_encode
+from invoker.codecs.refusal import reason, refuse_decode, refuse_encode
 from invoker.codecs.typed import bytes_like, is_any, leaves, members
+from invoker.errors import EncodeError
 from invoker.mediatypes import MediaType, parse
 from invoker.message import EMPTY, Message
 from invoker.tensors import (
@@ -85,10 +86,16 @@ class TensorCodec(Specialised):
         def encode(value: Any) -> Message[bytes]:
             try:
                 return Message(bytes(write_tensor(arrays.to_tensor(value))), EMPTY, name)
+            except GraphPipeError as error:  # which says already of what no tensor can be made
+                raise EncodeError(f"{where}: {reason(error)}") from error
             except BaseException as error:
                 raise refuse_encode(error, where, name, cls) from error
 
         return encode
+
+    def refusal(self, cls: type) -> str:
+        """In the words of `to_tensor`."""
+        return f"{'None' if cls is type(None) else cls.__name__} cannot be a tensor"
 
 
 def array_wanted(type_: Any) -> ArrayType | None:

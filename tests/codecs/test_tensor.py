@@ -148,7 +148,24 @@ def test_G047_what_is_no_tensor(value: Any) -> None:
     with pytest.raises(EncodeError, match="output #0"):
         encode(TENSOR, value, REGISTRY)
     with pytest.raises(EncodeError, match="no acceptable media type takes dict"):
-        encode(TENSOR, {}, REGISTRY)
+        encode(f"{TENSOR}, text/plain", {}, REGISTRY)
+    assert encode(f"{TENSOR}, {JSON}", None, REGISTRY) == (JSON, b"null")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "None cannot be a tensor"),
+        (1j, "complex cannot be a tensor"),
+        ({}, "dict cannot be a tensor"),
+        (np.array([1j]), "ndarray cannot be a tensor: complex128 has no type"),
+    ],
+)
+def test_G084_what_is_no_tensor_is_said_once(value: Any, text: str) -> None:
+    """Of what class it is, and why, where nothing but a tensor is wanted."""
+    with pytest.raises(EncodeError) as caught:
+        encode(TENSOR, value, REGISTRY)
+    assert caught.value.detail == f"output #0: {text}"
 
 
 def test_it_is_there_only_where_arrays_are_wanted() -> None:

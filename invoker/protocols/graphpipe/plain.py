@@ -75,6 +75,8 @@ def tensor_of(message: Message[bytes], where: str) -> Tensor:
     if essence not in _READERS:
         return Tensor(TensorType.STRING, (), [bytes(message.payload)])
     value = _READERS[essence](message.payload)
+    if value is None:
+        raise GraphPipeError(Code.BAD_OUTPUT, f"{where}: None cannot be a tensor")
     shape = _shape(value, where)
     elements = list(_flat(value, shape, where))
     kinds = {type(one) for one in elements}
