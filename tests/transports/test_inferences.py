@@ -18,7 +18,7 @@ from invoker.message import Headers
 from invoker.tensors import Code
 from invoker.transports import inferences as module
 from invoker.transports.inferences import GraphPipeSettings, Inferences, off_loop
-from tests.protocols.graphpipe.asking import ask, code_of, values
+from tests.protocols.graphpipe.asking import ask, code_of, received, values
 from tests.transports.doors import until
 from tests.transports.models import inferring
 
@@ -29,6 +29,10 @@ def echo(x: NDArray[Any]) -> NDArray[Any]:
 
 async def aecho(x: NDArray[Any]) -> NDArray[Any]:
     return x
+
+
+def nothing(x: list[float]) -> NDArray[Any]:
+    return None  # type: ignore[return-value]  # the mistake
 
 
 def plain(a: int, b: float = 0.5) -> list[float]:
@@ -80,6 +84,17 @@ async def test_G105_G106_one_line_a_request(caplog: pytest.LogCaptureFixture) ->
     assert (good.request, good.code, bad.code) == ("infer x:Int64[1]", 0, 1)  # type: ignore[attr-defined]
     assert (hasattr(good, "detail"), bad.detail) == (False, "1 bytes are no buffer")  # type: ignore[attr-defined]
     assert not any("secret" in str(vars(one)) for one in (good, bad))
+
+
+async def test_G084_errors_say_what_clients_know() -> None:
+    """Names and types of their tensors, where the machinery has numbers and media types of its own."""
+    async with inferring(nothing) as one:
+        for value, text in (
+            ([[1.0, 2.0]], "input 'x': Float64 [1, 2] cannot become list[float]: Expected `float`, got `array`"),
+            ([1.0], "output 'output0': None cannot be a tensor"),
+        ):
+            response = await one.infer(one.first, bytearray(ask(value)), door="test")
+            assert text in received(response).errors[0].message
 
 
 @pytest.mark.parametrize(("kind", "is_told"), [("application/json; charset=utf-8", True), ("image/png", False)])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, TypeAlias
 
 from invoker.errors import (
     Cancelled,
@@ -21,9 +22,13 @@ from invoker.errors import (
     UnsupportedMediaType,
 )
 from invoker.message import Headers
-from invoker.tensors import Code, GraphPipeError
+from invoker.protocols.graphpipe.model import Model, Port
+from invoker.tensors import Code, GraphPipeError, TensorType, spelled
 
-__all__ = ["ConfigRefused", "explained", "translated"]
+__all__ = ["ConfigRefused", "Met", "explained", "names_of", "translated"]
+
+Met: TypeAlias = tuple[Port, TensorType, tuple[int, ...]]
+"""An input, and the type and shape of what came for it."""
 
 
 class ConfigRefused(GraphPipeError, ValueError):
@@ -59,11 +64,13 @@ _OTHER_KINDS: Final = ("application/json", "application/x-www-form-urlencoded", 
 """What a body may be said to be that is no buffer; clients send buffers as all sorts of things."""
 
 
-def translated(error: InvocationError) -> GraphPipeError:
+def translated(error: InvocationError, names: Mapping[str, str] | None = None) -> GraphPipeError:
     """Say how an invocation ended with a code of GraphPipe.
 
     Args:
         error: One that has a code already is kept, also where it is the cause of another.
+        names: By the first words that the machinery has for an input or output, those for its peer; the first that fit
+            are taken.
 
     Returns:
         Without a traceback (G-065); of our own defects not even the detail.
@@ -71,13 +78,23 @@ def translated(error: InvocationError) -> GraphPipeError:
     if isinstance(error, GraphPipeError):
         return error
     if isinstance(error, DecodeError) and isinstance(error.__cause__, GraphPipeError):
-        return GraphPipeError(error.__cause__.code, error.detail)
+        return GraphPipeError(error.__cause__.code, _renamed(error.detail, names or {}))
     if isinstance(error, StatusError):
         return GraphPipeError(_BY_STATUS.get(error.status, Code.FUNCTION_FAILED), error.detail)
     if isinstance(error, InternalError):
         return GraphPipeError(Code.FUNCTION_FAILED, str(error))
     code = next((code for cls, code in _BY_CLASS if isinstance(error, cls)), Code.FUNCTION_FAILED)
-    return GraphPipeError(code, error.detail)
+    return GraphPipeError(code, _renamed(error.detail, names or {}))
+
+
+def names_of(model: Model, met: Sequence[Met]) -> Iterator[tuple[str, str]]:
+    """What the peer knows inputs and outputs as, by the words that errors of codecs begin with; for `translated`."""
+    for index, (port, type_, shape) in enumerate(met):
+        yield f"input #{index}: {port.media_type} ", f"input '{port.name}': {spelled(type_)} {list(shape)} "
+        yield f"input #{index}:", f"input '{port.name}':"
+    for index, port in enumerate(model.outputs):
+        yield f"output #{index}:", f"output '{port.name}':"
+        yield f"output #{index} ", f"output '{port.name}' "
 
 
 def explained(error: GraphPipeError, metadata: Headers) -> GraphPipeError:
@@ -91,3 +108,8 @@ def explained(error: GraphPipeError, metadata: Headers) -> GraphPipeError:
     if error.code is not Code.MALFORMED or kind not in _OTHER_KINDS:
         return error
     return GraphPipeError(error.code, f"{error.detail}; it came as {kind}, and a GraphPipe buffer is expected here")
+
+
+def _renamed(detail: str, names: Mapping[str, str]) -> str:
+    first = next((one for one in names if detail.startswith(one)), "")
+    return names[first] + detail[len(first) :] if first else detail

@@ -33,7 +33,7 @@ from invoker.protocols.graphpipe.answer import Answer, Response, refusal
 from invoker.protocols.graphpipe.batch import alike, count_of_batch, merged
 from invoker.protocols.graphpipe.binding import Given, admit, fitting, given_inputs, wanted_outputs
 from invoker.protocols.graphpipe.config import Config
-from invoker.protocols.graphpipe.errors import explained, translated
+from invoker.protocols.graphpipe.errors import Met, explained, names_of, translated
 from invoker.protocols.graphpipe.model import Model, Port
 from invoker.protocols.graphpipe.plain import message_as
 from invoker.protocols.graphpipe.rows import count_rows, row
@@ -69,6 +69,7 @@ class Prepared(msgspec.Struct, frozen=True):
         about: What it asks for, for the log: names, types and shapes, never values (G-105, G-106).
         config: What it says beside its tensors.
         kind: What requests have in common that may be joined with it; None: none may.
+        met: Types and shapes of its inputs, for errors.
     """
 
     steps: tuple[Step, ...]
@@ -81,6 +82,7 @@ class Prepared(msgspec.Struct, frozen=True):
     about: str = "nothing"
     config: bytes = b""
     kind: Hashable | None = None
+    met: tuple[Met, ...] = ()
 
     @property
     def count(self) -> int:
@@ -195,7 +197,7 @@ class GraphPipeSession:
         prepared, given = self._prepared, self._messages
         self.release()
         if event.error is not None:
-            error = translated(event.error)
+            error = translated(event.error, dict(names_of(self._model, prepared.met)))
             if error.code is Code.BAD_OUTPUT and isinstance(event.error, EncodeError):
                 error = GraphPipeError(error.code, error.detail + self._model.hint)
             return (Send(refusal(error)), Close(error))
@@ -292,6 +294,7 @@ def _planned(model: Model, plan: Plan, limit_bytes: int, metadata: Headers) -> P
         tell_given(given),
         plan.config,
         kind,
+        tuple((one.port, one.tensor.type, one.tensor.shape) for one in given),
     )
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from invoker import errors
 from invoker.errors import InvocationError, Status, StatusError
-from invoker.protocols.graphpipe.errors import translated
-from invoker.tensors import Code, GraphPipeError, http_status
+from invoker.protocols.graphpipe.errors import names_of, translated
+from invoker.tensors import Code, GraphPipeError, TensorType, http_status
+from tests.protocols.graphpipe.asking import model_of
 
 
 @pytest.mark.parametrize(
@@ -50,3 +53,33 @@ def test_a_code_is_kept() -> None:
 def test_a_defect_of_ours_is_not_told() -> None:
     """Only that there is one."""
     assert translated(errors.InternalError()).message == "GraphPipe: Function Failed: Invoker: Internal Error"
+
+
+def scale(x: NDArray[np.float32], n: list[float], *, flag: bool = False) -> NDArray[np.float32]:
+    raise NotImplementedError
+
+
+@pytest.mark.parametrize(
+    ("error", "detail"),
+    [
+        (
+            errors.DecodeError("input #1: application/msgpack cannot become list[float]: Expected `float`"),
+            "input 'n': Float32 [1, 2] cannot become list[float]: Expected `float`",
+        ),
+        (
+            errors.DecodeError("input #0: application/vnd.graphpipe.tensor cannot become NDArray[float32]: no"),
+            "input 'x': Int64 [2] cannot become NDArray[float32]: no",
+        ),
+        (errors.DecodeError("input #0: it has the shape [2]"), "input 'x': it has the shape [2]"),
+        (errors.EncodeError("output #0: None cannot be a tensor"), "output 'output0': None cannot be a tensor"),
+        (errors.EncodeError("output #0 has a header"), "output 'output0' has a header"),
+        (errors.DecodeError("input #10: it"), "input #10: it"),
+        (errors.FunctionError("ValueError: input #0: mine"), "ValueError: input #0: mine"),
+    ],
+)
+def test_G084_peers_read_the_names_that_they_know(error: InvocationError, detail: str) -> None:
+    """And the types that they sent, where the machinery knows numbers and media types of its own."""
+    model = model_of(scale)
+    x, n, _ = model.inputs
+    names = dict(names_of(model, [(x, TensorType.INT64, (2,)), (n, TensorType.FLOAT32, (1, 2))]))
+    assert translated(error, names).detail == detail
