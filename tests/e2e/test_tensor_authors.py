@@ -163,7 +163,7 @@ async def test_G084_each_wrong_input_has_its_error(caplog: pytest.LogCaptureFixt
     assert "'x'" in errors[0][1]
     assert "'n'" in errors[1][1]
     (line,) = [vars(one) for one in caplog.records if one.message == "test answered"]
-    assert (line["code"], line["request"]) == (Code.SHAPE, "infer :Float32[2, 2] :Float32[]")
+    assert (line["code"], line["request"]) == (Code.SHAPE, "infer x:Float32[2, 2] n:Float32[]")
 
 
 async def test_G062_declared_shapes_hold_at_every_door() -> None:

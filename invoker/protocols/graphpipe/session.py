@@ -127,10 +127,10 @@ def prepare(model: Model, buffer: Buffer, *, limit_bytes: int = LIMIT_BYTES, met
         request = read_request(buffer, limit_bytes)
         if isinstance(request, MetadataRequest):
             response = Response((model.metadata_buffer,), len(model.metadata_buffer))
-            return Prepared((Send(response), Close()), about=tell_asked(request))
+            return Prepared((Send(response), Close()), about=tell_asked(request, model))
         return _inference(model, request, limit_bytes, metadata)
     except GraphPipeError as error:
-        return refused(explained(error, metadata), about=tell_asked(request))
+        return refused(explained(error, metadata), about=tell_asked(request, model))
 
 
 def refused(error: GraphPipeError, *, about: str = "nothing") -> Prepared:

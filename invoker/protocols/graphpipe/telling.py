@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from invoker.protocols.graphpipe.binding import Given
+from invoker.protocols.graphpipe.model import Model
 from invoker.tensors import InferRequest, MetadataRequest, Tensor, spelled
 
 __all__ = ["tell_asked", "tell_given"]
@@ -19,15 +20,29 @@ def tell_given(given: Sequence[Given]) -> str:
     return _told([(one.port.name, one.tensor) for one in given[: _MOST + 1]])
 
 
-def tell_asked(request: InferRequest | MetadataRequest | None) -> str:
-    """A request as its peer says it, whose names may be wrong; None: it could not be read."""
+def tell_asked(request: InferRequest | MetadataRequest | None, model: Model) -> str:
+    """A request that is refused, or no inference.
+
+    Args:
+        request: As its peer says it; None: it could not be read.
+        model: Whose names inputs have, also those that come by position; a name that is no input's is as the peer
+            spells it, in quotes unless it is one word.
+    """
     if request is None:
         return "nothing"
     if isinstance(request, MetadataRequest):
         return "metadata"
     tensors = request.tensors[: _MOST + 1]
     names = (*request.input_names, *[""] * len(tensors))
-    return _told([(ascii(name[:_NAME_SIGNS]) if name else "", one) for name, one in zip(names, tensors, strict=False)])
+    return _told([(_name(model, at, names[at]), one) for at, one in enumerate(tensors)])
+
+
+def _name(model: Model, position: int, said: str) -> str:
+    index = model.input_index(said) if said else position
+    if index is not None and index < len(model.inputs):
+        return model.inputs[index].name
+    shown = said[:_NAME_SIGNS]
+    return shown if shown.isascii() and shown.isidentifier() else ascii(shown) if shown else ""
 
 
 def _told(several: Sequence[tuple[str, Tensor]]) -> str:
