@@ -44,6 +44,10 @@ _LARGE_BYTES = 1 << 20
 """A buffer from which on it is read and written in a thread; what is smaller takes less than waking one."""
 
 
+_AUTHORS = (Code.FUNCTION_FAILED, Code.BAD_OUTPUT)
+"""Mistakes of a function's author, which an operator should see."""
+
+
 @dataclass(frozen=True, slots=True)
 class GraphPipeSettings:
     """How inferences are treated.
@@ -75,7 +79,8 @@ class Inferences:
     Args:
         driver: Runs bodies.
         settings: Limits.
-        note: Takes the line of each request: name of the logger, text, ``extra``; None: it is logged at once.
+        note: Takes the line of each request: name of the logger, text, ``extra``; None: it is logged at once, as are
+            warnings.
 
     Attributes:
         models: By name; the first one is that of doors without names.
@@ -150,7 +155,10 @@ class Inferences:
         extra = {**about, "code": code, "bytes": response.size, "seconds": seconds}
         if response.error is not None and response.error.code is not Code.FUNCTION_FAILED:  # that has its own line
             extra["detail"] = response.error.detail
-        self._note(log.name, f"{door} answered", extra)
+        if code in _AUTHORS:
+            log.warning("%s answered", door, extra=extra)
+        else:
+            self._note(log.name, f"{door} answered", extra)
 
     async def _answered(self, model: Model, prepared: Prepared) -> Response:
         if prepared.kind is not None and prepared.count < model.spec.batch_max:

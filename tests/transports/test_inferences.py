@@ -35,6 +35,10 @@ def nothing(x: list[float]) -> NDArray[Any]:
     return None  # type: ignore[return-value]  # the mistake
 
 
+def failing(x: list[float]) -> NDArray[Any]:
+    raise ValueError(x)
+
+
 def plain(a: int, b: float = 0.5) -> list[float]:
     return [a + b, 2.0]
 
@@ -84,6 +88,20 @@ async def test_G105_G106_one_line_a_request(caplog: pytest.LogCaptureFixture) ->
     assert (good.request, good.code, bad.code) == ("infer x:Int64[1]", 0, 1)  # type: ignore[attr-defined]
     assert (hasattr(good, "detail"), bad.detail) == (False, "1 bytes are no buffer")  # type: ignore[attr-defined]
     assert not any("secret" in str(vars(one)) for one in (good, bad))
+
+
+async def test_G105_an_authors_mistake_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    """At once, whoever takes the other lines; what a client did wrong is none."""
+    noted: list[dict[str, Any]] = []
+    caplog.set_level(logging.INFO, "invoker.transports.inferences")
+    async with inferring(nothing, failing) as made:
+        one = Inferences(made._driver, made.settings, note=lambda _name, _text, extra: noted.append(extra))
+        for name, value in (("nothing", [1.0]), ("failing", [1.0]), ("nothing", [[1.0]])):
+            await one.infer(one.models[name], bytearray(ask(value)), door="test")
+    warned = [vars(record) for record in caplog.records if record.name == "invoker.transports.inferences"]
+    assert [(one["levelname"], one["code"]) for one in warned] == [("WARNING", 18), ("WARNING", 14)]
+    assert warned[0]["detail"] == "output 'output0': None cannot be a tensor"
+    assert [extra["code"] for extra in noted] == [8]
 
 
 async def test_G084_errors_say_what_clients_know() -> None:
