@@ -88,7 +88,7 @@ def _transposed(draw: Any, array: Any) -> Any:
 
 def _sliced(draw: Any, array: Any) -> Any:
     step = st.sampled_from([slice(None), slice(None, None, -1), slice(None, None, 2), slice(1, None), slice(0, 0)])
-    return array[tuple(draw(step) for _ in range(min(array.ndim, 3)))]
+    return array[(*(draw(step) for _ in range(min(array.ndim, 3))), ...)]  # an array, also where there is no step
 
 
 def _broadcast(draw: Any, array: Any) -> Any:
