@@ -16,6 +16,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from invoker import __version__
 from invoker.codecs.tensor import TENSOR
+from invoker.core.steps import Close
 from invoker.drive.driver import Driver
 from invoker.drive.pump import pump
 from invoker.drive.threads import Threads
@@ -120,12 +121,12 @@ class Inferences:
             asyncio.CancelledError: The peer is gone; so is the invocation.
         """
         began = time.monotonic()
-        about = "nothing"
+        about, was_opened = "nothing", False
         try:
             prepared = await self._timely(
                 len(buffer), lambda: prepare(model, buffer, limit_bytes=self.limit_bytes, metadata=metadata)
             )
-            about = prepared.about
+            about, was_opened = prepared.about, not isinstance(prepared.steps[-1], Close)
             response = await self._answered(model, prepared)
         except InvocationError as error:
             response = refusal(translated(error))
@@ -134,7 +135,7 @@ class Inferences:
             response = refusal(translated(InternalError()))
         # Functions of any inputs have names that their clients choose.
         about = about if about.isprintable() else ascii(about)
-        self._told(response, door, began, function=model.spec.name, request=about)
+        self._told(response, door, began, was_opened=was_opened, function=model.spec.name, request=about)
         return response
 
     def refuse(self, error: GraphPipeError, *, door: str) -> Response:
@@ -148,12 +149,15 @@ class Inferences:
         self._told(response, door, time.monotonic())
         return response
 
-    def _told(self, response: Response, door: str, began: float, **about: str) -> None:
-        """The one line that a request leaves in the log (G-105); nothing of its values or its config (G-106)."""
+    def _told(self, response: Response, door: str, began: float, *, was_opened: bool = False, **about: str) -> None:
+        """The one line that a request leaves in the log (G-105); nothing of its values or its config (G-106).
+
+        What codecs say of an input, and functions of anything, may have both in it, so the client alone is told.
+        """
         code = 0 if response.error is None else int(response.error.code)
         seconds = round(time.monotonic() - began, 6)
         extra = {**about, "code": code, "bytes": response.size, "seconds": seconds}
-        if response.error is not None and response.error.code is not Code.FUNCTION_FAILED:  # that has its own line
+        if response.error is not None and (not was_opened or response.error.code is Code.BAD_OUTPUT):
             extra["detail"] = response.error.detail
         if code in _AUTHORS:
             log.warning("%s answered", door, extra=extra)

@@ -135,7 +135,11 @@ def test_GT46_go_shows_why_it_failed(line: socket.socket, path: str) -> None:
     """A program prints the body behind the status: the reason is in it, as text; the next request is served."""
     got = asked(line, "go_wrong_type", path)
     assert got.status == (400 if "classify" in path else 500)
-    reason = b"input 'rows' is Float64, and Float32 is declared" if "classify" in path else b"nothing can be made of 2 elements"
+    reason = (
+        b"input 'rows' is Float64, and Float32 is declared"
+        if "classify" in path
+        else b"nothing can be made of 2 elements"
+    )
     assert reason in got.body
     check(asked(line, "go_float32", "/graphpipe/echo"), [("<f4", [[1, 2]])])
 

@@ -167,7 +167,10 @@ def test_G081_errors_are_raised_by_their_status(
 def test_G081_GT54_messages_are_raised_where_errors_have_status_200(client: Stock, lenient: Served) -> None:
     """`--graphpipe-errors 200` is for this client."""
     url = f"http://{lenient.http}/graphpipe"
-    for path, said in (("classify", "input 'rows' is Float64, and Float32 is declared"), ("fail", "nothing can be made of 2")):
+    for path, said in (
+        ("classify", "input 'rows' is Float64, and Float32 is declared"),
+        ("fail", "nothing can be made of 2"),
+    ):
         with pytest.raises(Refused) as failure:
             client.execute(f"{url}/{path}", np.float64([[1, 2]]))
         assert failure.value.name == "Exception"

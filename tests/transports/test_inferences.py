@@ -7,13 +7,14 @@ import gc
 import logging
 import threading
 import weakref
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from invoker.errors import LimitExceeded
+from invoker import Context
+from invoker.errors import LimitExceeded, Status, StatusError
 from invoker.message import Headers
 from invoker.tensors import Code
 from invoker.transports import inferences as module
@@ -88,6 +89,29 @@ async def test_G105_G106_one_line_a_request(caplog: pytest.LogCaptureFixture) ->
     assert (good.request, good.code, bad.code) == ("infer x:Int64[1]", 0, 1)  # type: ignore[attr-defined]
     assert (hasattr(good, "detail"), bad.detail) == (False, "1 bytes are no buffer")  # type: ignore[attr-defined]
     assert not any("secret" in str(vars(one)) for one in (good, bad))
+
+
+def choose(mode: Literal["a", "b"]) -> int:
+    return len(mode)
+
+
+async def refuse(mode: str, ctx: Context) -> int:
+    raise StatusError(Status.UNAVAILABLE, f"not now, {mode} {ctx.config(str)}")
+
+
+async def test_G105_G106_what_codecs_and_functions_say_of_values_is_told_to_the_client_alone(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A codec names the value that it cannot take; a function may name anything."""
+    caplog.set_level(logging.DEBUG)
+    async with inferring(choose, refuse) as one:
+        for name in ("choose", "refuse"):
+            request = bytearray(ask("s3cret", config=b"s3cret"))
+            response = await one.infer(one.models[name], request, door="test")
+            assert response.error is not None
+            assert "s3cret" in response.error.detail
+    assert not any("s3cret" in str(vars(record)) for record in caplog.records)
+    assert len(caplog.records) >= 2
 
 
 async def test_G105_an_authors_mistake_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
