@@ -5,7 +5,7 @@ A size that has a name is the same within one message only; of several inputs no
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from invoker.codecs.interface import Decode
 from invoker.codecs.support import wants_arrays
@@ -14,6 +14,9 @@ from invoker.errors import DecodeError
 from invoker.message import Message
 
 __all__ = ["shaped"]
+
+_ARRAYS: Final = ("application/vnd.graphpipe.tensor", "application/x-npy")
+"""What says the shape of an array without elements, too."""
 
 
 def shaped(decode: Decode, type_: Any, where: str) -> Decode:
@@ -32,17 +35,31 @@ def shaped(decode: Decode, type_: Any, where: str) -> Decode:
     several = [one for one in leaves(type_) if wants_arrays([one])]
     if len(several) != 1:
         return decode
-    from invoker.tensors import Code, GraphPipeError, misfit, shape_of  # whoever wants arrays has imported numpy
+    from invoker.tensors import (
+        Code,
+        GraphPipeError,
+        misfit,
+        numeric,
+        shape_of,
+    )  # whoever wants arrays has imported numpy
 
     declared = shape_of(several[0], where)
     if declared is None:
         return decode
     from numpy import ndarray
 
+    empty = tuple(max(size, 0) for size in numeric(declared))  # the sizes that a list without elements cannot say
+
     def decode_shaped(message: Message[bytes]) -> Any:
         value = decode(message)
+        if isinstance(value, ndarray) and value.shape == (0,) and empty[:1] == (0,) and _is_of_lists(message):
+            value = value.reshape(empty)
         if isinstance(value, ndarray) and (problem := misfit(value.shape, declared, {})):
             raise DecodeError(f"{where}: {problem}") from GraphPipeError(Code.SHAPE, problem)
         return value
 
     return decode_shaped
+
+
+def _is_of_lists(message: Message[bytes]) -> bool:
+    return message.media_type.partition(";")[0] not in _ARRAYS

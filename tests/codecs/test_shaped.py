@@ -72,3 +72,20 @@ def test_a_shape_that_is_none_refuses_each_message() -> None:
     """Such a function is not served at all; a registry by itself says why."""
     with pytest.raises(DecodeError, match=r"declares a size 1\.5"):
         decode(JSON, b"[1]", Annotated[NDArray[Any], (1.5,)], Registry())
+
+
+@pytest.mark.parametrize("media_type", [JSON, MSGPACK])
+def test_a_list_without_elements_has_the_declared_sizes(media_type: str) -> None:
+    """It can say only one of them; named ones are 0, and a first size that is fixed is not."""
+    assert decode(media_type, sent(media_type, []), Table, REGISTRY).shape == (0, 3)
+    assert decode(media_type, sent(media_type, []), Square, REGISTRY).shape == (0, 0)
+    with pytest.raises(DecodeError, match=r"it has the shape \[0\], and \[2, 3\] is declared"):
+        decode(media_type, sent(media_type, []), Annotated[NDArray[np.float32], (2, 3)], REGISTRY)
+
+
+@pytest.mark.parametrize("media_type", [TENSOR, NPY])
+def test_a_tensor_without_elements_has_its_own_shape(media_type: str) -> None:
+    """Which is said with it."""
+    assert decode(media_type, sent(media_type, np.ones((0, 3))), Table, REGISTRY).shape == (0, 3)
+    with pytest.raises(DecodeError, match=r"it has the shape \[0\]"):
+        decode(media_type, sent(media_type, []), Table, REGISTRY)
