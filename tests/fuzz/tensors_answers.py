@@ -67,7 +67,11 @@ def said(body: bytes) -> int:
         found = read_infer_response(body)
         if len(body) < 10_000 and len(found.errors) != len(naive.read(body, "InferResponse")[0]["errors"]):
             raise Broken("two readers read different things")
-    except (GraphPipeError, naive.Bad):
+    except naive.Bad:
+        found = None
+    except GraphPipeError as error:
+        if error.code == 13:  # one output many times, of which a client takes no more than four limits
+            return 0
         found = None
     if found is None or not (found.tensors or found.errors):
         try:
