@@ -250,7 +250,7 @@ class JoiningLine(LoopLine):
         lender: Brings the call's events.
 
     Attributes:
-        over: Called once next to nothing is left to be sent, and the status behind it.
+        over: Called once when next to nothing is left to be sent before the status, or nobody is left to take it.
     """
 
     __slots__ = ("_outbox", "over")
@@ -273,19 +273,25 @@ class JoiningLine(LoopLine):
 
     def _drop(self) -> None:
         self._outbox.clear()
+        if self._status is not None:  # what is on its way may never tell, if the door stops
+            self._is_over()
+
+    def _is_over(self) -> None:
+        over, self.over = self.over, nothing
+        over()
 
     def _advance(self) -> None:
         """Send what waits, as far as it may leave now."""
+        if self.is_gone:
+            self._drop()
         if self._sending:
             self._is_due = True
             return
-        if self.is_gone:
-            self._drop()
         last = self._outbox.take() if self._outbox else None
         is_little = last is None or len(last) <= _LITTLE_BYTES
         if self._status is not None and not self._outbox and is_little:
             self._end(last)
-            self.over()
+            self._is_over()
         elif last is not None:
             self._is_due = bool(self._outbox) or self._status is not None
             self._send(last, NO_FLAGS)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 import grpc
 import pytest
 
 from invoker._pb.riff import riff_rpc_pb2 as pb
+from invoker.transports.loopline import JoiningLine
 from tests.conftest import SLOW
 from tests.transports.riff import Riff, eventually
 
@@ -114,3 +115,59 @@ def test_R115_an_async_function_is_cancelled_where_it_waits(kind):
             waits.wait(2)
             call.cancel()
             assert left.acquire(timeout=1)
+
+
+class _Posted:
+    """A call of which nothing ever comes back, and whoever brings its events."""
+
+    def __init__(self) -> None:
+        self.posted: list[object] = []
+
+    def start_server_batch(self, operations: object, tag: object) -> None:
+        self.posted.append(tag)
+
+    def later(self, flush: Callable[[], None]) -> None:
+        flush()
+
+    def closed(self) -> None:
+        """It has heard of its end."""
+
+
+class _Event:
+    success = False
+
+    def __init__(self, *, is_cancelled: bool = False) -> None:
+        self.batch_operations = [self]
+        self._is_cancelled = is_cancelled
+
+    def cancelled(self) -> bool:
+        return self._is_cancelled
+
+
+class _Listener:
+    settles = False
+
+    def __init__(self, line: JoiningLine, *, finishes: bool) -> None:
+        self._line, self._finishes = line, finishes
+
+    def gone(self) -> None:
+        if self._finishes:
+            self._line.finish(1, "gone")
+
+
+@pytest.mark.parametrize("is_finished", [True, False])
+def test_E003_a_session_is_over_once_its_peer_is_gone_whatever_is_on_its_way(is_finished):
+    """A door that stops brings no more events; if one comes after all, it does not count twice."""
+    call, told = _Posted(), []
+    line = JoiningLine(call, call)
+    line._listener = _Listener(line, finishes=not is_finished)
+    line.over = lambda: told.append("over")
+    line.write(b"on its way")
+    assert call.posted
+    if is_finished:
+        line.finish(0, "")
+    assert told == []
+    line._on_close(_Event(is_cancelled=True))
+    assert told == ["over"]
+    line._on_sent(_Event())
+    assert told == ["over"]
