@@ -24,7 +24,7 @@ from itertools import count
 from invoker import function
 
 def say(text):
-    print(text, file=sys.stderr, flush=True)
+    sys.stderr.write(f"{text}\\n")  # at once, so that no other thread writes between
 
 def destroy():
     say("destroyed")
