@@ -198,8 +198,9 @@ async def _be_slow(doors: Doors, pid: int, report: Report) -> None:
             begun = await reader.read(1000)
         used = _processor_s(pid) - before
         writer.transport.abort()
-        is_result = begun.startswith(b"HTTP/1.1 200") or begun[8:10] == b"\6\0"  # a table of tensors alone
-        if used > (_SLOW_RESULT_S if is_result else _SLOW_S) * (1 + size / LIMIT_BYTES):
+        # The function was run: a result, its failure, or of bare sockets a table of tensors alone.
+        was_run = begun.startswith((b"HTTP/1.1 200", b"HTTP/1.1 500")) or begun[8:10] == b"\6\0"
+        if used > (_SLOW_RESULT_S if was_run else _SLOW_S) * (1 + size / LIMIT_BYTES):
             what = f"{size} bytes at {door}: {_shown([buffer])}"
             report.faults.append(f"{used:.1f} s of processor time ({took:.1f} s beside others) for {what}")
 
