@@ -10,6 +10,9 @@ TESTS ?=
 # `make conformance`.
 PB6_TESTS := $(foreach t,conformance tensors protocols/graphpipe client/graphpipe codecs,--ignore tests/$(t))
 
+# The part of the tests that shows that the source distribution is whole: the package, its samples, its pages.
+DIST_TESTS := tests/core tests/codecs tests/test_cli.py tests/test_packaging.py tests/test_gendocs.py tests/test_tutorial.py tests/functions
+
 # A few seconds of what `make fuzz` and `make simulate` do at length.
 EXTRAS := $(if $(wildcard tests/fuzz*),fuzz-short) $(if $(wildcard tests/simulate*),simulate)
 
@@ -20,6 +23,7 @@ PYTHON ?= $(shell for p in $(CANDIDATES); do $$p -c '$(NEW_ENOUGH)' 2>/dev/null 
 
 BIN := $(VENV)/bin
 PIP := -m pip install --quiet --disable-pip-version-check
+LOCKED := $(PIP) --require-hashes -r
 SELF := --no-deps --no-build-isolation --editable .
 BASE := $(VENV)/.stamp-base
 DEV := $(VENV)/.stamp-dev
@@ -32,7 +36,7 @@ ECHO := build/bench/echo
 
 .DEFAULT_GOAL := help
 .PHONY: help run setup test test-protobuf6 check fmt fmt-check lint types imports proto proto-check trace docs docs-check \
-        conformance setup-interop interop fuzz fuzz-short simulate bench bench-quick bench-cpp lock clean
+        conformance setup-interop interop fuzz fuzz-short simulate bench bench-quick bench-cpp dist dist-check lock clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -116,33 +120,44 @@ $(ECHO): benchmarks/cpp/echo.cc proto/riff/riff-rpc.proto
 	    --plugin=protoc-gen-grpc=$$(command -v grpc_cpp_plugin) riff-rpc.proto
 	$(CXX) -std=c++17 -O2 -I$(@D) -o $@ $< $(@D)/riff-rpc.pb.cc $(@D)/riff-rpc.grpc.pb.cc -Wl,--copy-dt-needed-entries -lgrpc++ -lprotobuf
 
-lock: ## write the pins anew with the newest releases
-	PYTHON="$(PYTHON)" .ci/lock
+dist: $(BASE) ## write the wheel and the source distribution into dist/
+	rm -rf dist build/lib build/bdist.*
+	$(BIN)/python -c "from setuptools import build_meta as b; b.build_sdist('dist')" >/dev/null
+	$(BIN)/python $(subst install,wheel,$(PIP)) --no-deps --no-build-isolation --wheel-dir dist .
+	@ls dist
+
+dist-check: dist ## run a part of the tests from an unpacked source distribution, in an environment of its own
+	rm -rf build/sdist && mkdir -p build/sdist
+	tar -xzf "$$(ls -t dist/*.tar.gz | head -1)" -C build/sdist --strip-components 1
+	$(MAKE) --no-print-directory -C build/sdist test PYTHON="$(PYTHON)" TESTS="$(DIST_TESTS)"
+
+lock: ## write the lock files anew with the newest releases
+	PYTHON="$(PYTHON)" .ci/lock --upgrade
 
 clean: ## remove what the verbs have made
-	rm -rf .venv .venv-proto .venv-pb6 .interop .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build *.egg-info
+	rm -rf .venv .venv-proto .venv-pb6 .interop .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist *.egg-info
 
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "no Python 3.11 or newer found; give one: make PYTHON=/path/to/python3" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
 $(BASE): requirements/base.lock pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python $(PIP) -r requirements/base.lock
+	$(BIN)/python $(LOCKED) requirements/base.lock
 	$(BIN)/python $(PIP) $(SELF)
 	@touch $@
 
 $(DEV): requirements/dev.lock $(BASE)
-	$(BIN)/python $(PIP) -r requirements/dev.lock
+	$(BIN)/python $(LOCKED) requirements/dev.lock
 	@touch $@
 
 $(PROTO): requirements/proto.lock
 	@test -x .venv-proto/bin/python || $(PYTHON) -m venv .venv-proto
-	.venv-proto/bin/python $(PIP) -r requirements/proto.lock
+	.venv-proto/bin/python $(LOCKED) requirements/proto.lock
 	@touch $@
 
 $(PB6): requirements/protobuf6.lock pyproject.toml
 	@test -x .venv-pb6/bin/python || $(PYTHON) -m venv .venv-pb6
-	.venv-pb6/bin/python $(PIP) -r requirements/protobuf6.lock
+	.venv-pb6/bin/python $(LOCKED) requirements/protobuf6.lock
 	.venv-pb6/bin/python $(PIP) $(SELF)
 	@touch $@
 
@@ -156,13 +171,13 @@ $(INTEROP): tests/interop/package.json tests/interop/package-lock.json
 $(ACTION_ENGINE): tests/interop/action_engine/requirements.lock
 	@rm -rf $(@D)
 	$(PYTHON) -m venv $(@D)
-	$(@D)/bin/python $(PIP) --only-binary :all: -r $< || { rm -rf $(@D); mkdir -p $(@D); }
+	$(@D)/bin/python $(LOCKED) $< --only-binary :all: || { rm -rf $(@D); mkdir -p $(@D); }
 	@touch $@
 
 # The second, older flatbuffers is the one that the client asks for; programs choose it with PYTHONPATH.
 $(GRAPHPIPE): tests/interop/graphpipe/requirements.lock tests/interop/graphpipe/pinned.lock
 	@rm -rf $(@D)
 	$(PYTHON) -m venv $(@D)
-	$(@D)/bin/python $(PIP) --no-deps -r $<
-	$(@D)/bin/python $(PIP) --no-deps --target $(@D)/pinned -r $(word 2,$^)
+	$(@D)/bin/python $(LOCKED) $< --no-deps
+	$(@D)/bin/python $(LOCKED) $(word 2,$^) --no-deps --target $(@D)/pinned
 	@touch $@

@@ -47,7 +47,7 @@ def with_tensors(facts: Facts, specs: tuple[StreamSpec, ...], said: Mapping[str,
     try:
         from invoker.tensors.arrays import annotation_of
     except ImportError as error:
-        text = f"'{facts.name}' declares tensors, which takes numpy ({error}); pip install 'invoker[tensors]'"
+        text = f"'{facts.name}' declares tensors, which takes numpy ({error}); pip install numpy"
         raise SpecError(text) from None
     made = []
     for one in specs:

@@ -139,7 +139,7 @@ def arrays() -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name != "numpy":
             raise
-        text = "the GraphPipe client takes numpy, which is not installed; pip install 'invoker[tensors]'"
+        text = "the GraphPipe client takes numpy, which is not installed; pip install numpy"
         raise ModuleNotFoundError(text, name="numpy") from None
     return module
 

@@ -39,7 +39,7 @@ def test_numpy_is_asked_for_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> No
         for ask in (lambda: written([[1.0]], None, b"", scalar_as_vector=False), lambda: result_of(REPLY, 1000, None)):
             with pytest.raises(ModuleNotFoundError) as caught:
                 ask()
-            text = "the GraphPipe client takes numpy, which is not installed; pip install 'invoker[tensors]'"
+            text = "the GraphPipe client takes numpy, which is not installed; pip install numpy"
             assert (caught.value.name, str(caught.value)) == ("numpy", text)
     monkeypatch.setitem(sys.modules, "invoker.tensors.arrays", None)
     with pytest.raises(ModuleNotFoundError, match=r"tensors\.arrays"):
