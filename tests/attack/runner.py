@@ -1,0 +1,193 @@
+"""What all attacks share: a victim, a probe that asks it for `/livez` meanwhile, and the command line.
+
+An attack is a function of a victim and a number of seconds; what it gives are its own figures, by name::
+
+    def ping(victim: Victim, seconds: float) -> Figures:
+        ...
+        return {"frames": sent}
+
+    if __name__ == "__main__":
+        main({"ping": ping})
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from tests.e2e.process import Process, started
+from tests.serving import ROOT
+
+__all__ = ["Account", "Attack", "Figures", "Victim", "main", "probed", "victim"]
+
+Figures: TypeAlias = dict[str, float | int | str]
+
+SQUARE = "functions.square:square"
+MIB = 1 << 20
+
+_PAUSE_S = 0.02
+_PATIENCE_S = 10.0
+
+
+@dataclass
+class Victim:
+    """A server in a process of its own.
+
+    Attributes:
+        process: It, with its log.
+        grpc: ``host:port``.
+        http: ``host:port``.
+    """
+
+    process: Process
+    grpc: str
+    http: str
+
+    @property
+    def http_host(self) -> tuple[str, int]:
+        """Where the HTTP door listens, as `socket` wants it."""
+        host, _, port = self.http.rpartition(":")
+        return host, int(port)
+
+    @property
+    def cpu_s(self) -> float:
+        """Processor time that it has used."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    @property
+    def rss_bytes(self) -> int:
+        """Memory that it holds now."""
+        return int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    @property
+    def files(self) -> int:
+        """Descriptors that it has open."""
+        return len(list(Path(f"/proc/{self.process.pid}/fd").iterdir()))
+
+
+Attack: TypeAlias = Callable[[Victim, float], Figures]
+
+
+@contextmanager
+def victim(*args: str, env: Mapping[str, str | None] | None = None, tree: Path = ROOT) -> Iterator[Victim]:
+    """A server on free loopback ports until the end of the block.
+
+    Args:
+        args: Of its command line; without any it serves squares.
+        env: Its settings.
+        tree: The checkout that it runs from.
+    """
+    with started(*(args or (SQUARE,)), cwd=tree, env=env) as process:
+        grpc, http_ = process.ready()
+        yield Victim(process, grpc, http_)
+
+
+@dataclass(frozen=True)
+class Account:
+    """What an attack cost.
+
+    Attributes:
+        figures: The attack's own.
+        livez_s: The longest time that `/livez` took to answer meanwhile.
+        answers: How often it answered with 200.
+        failures: How often it did not.
+        cpu_s: Processor time of the victim.
+        rss_bytes: Memory of the victim afterwards.
+        lines: How much it logged.
+    """
+
+    figures: Figures
+    livez_s: float
+    answers: int
+    failures: int
+    cpu_s: float
+    rss_bytes: int
+    lines: int
+
+    def __str__(self) -> str:
+        own = "".join(f" {name}={_shown(value)}" for name, value in self.figures.items())
+        return (
+            f"livez={self.livez_s * 1000:.0f} ms ({self.answers} answers, {self.failures} failures)"
+            f" cpu={self.cpu_s:.2f} s rss={self.rss_bytes / MIB:.0f} MiB log={self.lines} lines{own}"
+        )
+
+
+def probed(attack: Attack, target: Victim, seconds: float) -> Account:
+    """Attack, and ask for `/livez` every 20 ms meanwhile, on a new connection each time."""
+    probe = _Probe(target)
+    cpu_s, lines = target.cpu_s, len(target.process.lines)
+    probe.start()
+    try:
+        figures = attack(target, seconds)
+    finally:
+        probe.stop()
+    used_s, written = target.cpu_s - cpu_s, len(target.process.lines) - lines
+    return Account(figures, probe.longest_s, probe.answers, probe.failures, used_s, target.rss_bytes, written)
+
+
+def main(attacks: Mapping[str, Attack], *args: str, env: Mapping[str, str | None] | None = None) -> None:
+    """Run some attacks as the command line says, each on a victim of its own, and print what each cost.
+
+    Args:
+        attacks: By name.
+        args: Of the victims' command line.
+        env: Their settings.
+    """
+    parser = argparse.ArgumentParser(description="Attacks a server that it starts on loopback.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(attacks)}; without any: all")
+    parser.add_argument("--seconds", type=float, default=5.0, help="how long each attack lasts (5)")
+    parser.add_argument("--tree", type=Path, default=ROOT, help="the checkout that the victim runs from (this one)")
+    given = parser.parse_args()
+    if unknown := set(given.names) - set(attacks):
+        parser.error(f"there is no attack {', '.join(sorted(unknown))}; there are {', '.join(attacks)}")
+    for name in given.names or attacks:
+        with victim(*args, env=env, tree=given.tree) as target:
+            print(f"{name}: {probed(attacks[name], target, given.seconds)}", flush=True)
+
+
+class _Probe(threading.Thread):
+    def __init__(self, target: Victim) -> None:
+        super().__init__(name="livez probe")
+        self.longest_s = 0.0
+        self.answers = 0
+        self.failures = 0
+        self._target = target
+        self._is_over = threading.Event()
+
+    def stop(self) -> None:
+        """Ask once more, so that there is an answer after the attack's last act, and end."""
+        self._is_over.set()
+        self.join()
+
+    def run(self) -> None:
+        is_over = False
+        while not is_over:
+            is_over = self._is_over.wait(_PAUSE_S)
+            begun_s = time.monotonic()
+            is_well = self._ask()
+            self.longest_s = max(self.longest_s, time.monotonic() - begun_s)
+            self.answers += is_well
+            self.failures += not is_well
+
+    def _ask(self) -> bool:
+        connection = http.client.HTTPConnection(*self._target.http_host, timeout=_PATIENCE_S)
+        try:
+            connection.request("GET", "/livez")
+            return connection.getresponse().status == 200
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            connection.close()
+
+
+def _shown(value: float | str) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
