@@ -1,6 +1,6 @@
 # Every verb does the set-up it needs itself; the stamps make the second time quick. `make help` lists the verbs.
 
-FN ?= functions.square:square
+FN ?= functions.running_mean:running_mean
 SEEDS ?= 3000
 FUZZ_SECONDS ?= 60
 VENV ?= .venv

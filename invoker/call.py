@@ -164,10 +164,9 @@ def _add_outputs(group: argparse._ArgumentGroup) -> None:
 
 
 def _count(text: str) -> int:
-    count = int(text)
-    if count < 1:
-        raise ValueError(text)
-    return count
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no size; give a whole number of at least 1")
+    return int(text)
 
 
 def _complain(text: str, code: int, hint: str = "") -> int:

@@ -15,27 +15,16 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from invoker import config as knobs
-from invoker.errors import StartupError
+from invoker.errors import LoadError, StartupError
+from invoker.flags import COMMANDS, command_meant, parser
+from invoker.usage import Parser
 
 if TYPE_CHECKING:
     from invoker.server import Server
 
-__all__ = ["build", "main", "parser"]
+__all__ = ["build", "main"]
 
 log = logging.getLogger(__name__)
-
-_COMMANDS = ("serve", "call", "chat", "inspect", "conformance")
-
-_EPILOG = """\
-commands:
-  invoker [serve] ENTRYPOINT   serve a function: mymod:fn, pkg.mod:Class, ./file.py:fn, or a module with @function
-  invoker call HOST:PORT       stream values to any riff invoker, and print what comes back
-  invoker chat HOST:PORT       hold a conversation with an action of any Evergreen server
-  invoker inspect ENTRYPOINT   say how a function's signature is understood
-  invoker conformance          judge any riff invoker from outside
-
-'invoker COMMAND --help' says more. Every flag below has an environment variable; flags win.
-"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -49,21 +38,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # grpc's own lines say in C++ what we say in a sentence
     args = list(sys.argv[1:] if argv is None else argv)
-    command = args[0] if args and args[0] in _COMMANDS else ""
+    command = args[0] if args and args[0] in COMMANDS else ""
     if command == "conformance":
         from invoker.conformance.cli import main as judge
 
         return judge(args[1:])
     run: Callable[[argparse.Namespace], int] = _serve
-    if command in ("call", "chat", "inspect"):
+    if command not in ("", "serve"):
         made, run = _client_command(command)
     else:
         made = parser()
+        if not args:
+            made.exit(2, f"{made.format_usage()}\n{made.description}\n")
     options = made.parse_args(args[1:] if command else args)
     try:
         return run(options)
     except StartupError as error:
-        print(f"invoker: {error.detail}", file=sys.stderr)
+        meant = command_meant(args[0]) if isinstance(error, LoadError) and not command else ""
+        print(f"invoker: {error.detail}" + (f"; or did you mean '{meant}'?" if meant else ""), file=sys.stderr)
         if getattr(options, "debug", False):
             raise
         return error.exit_code
@@ -71,42 +63,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
 
 
-def parser() -> argparse.ArgumentParser:
-    """The parser of ``serve``; its flags are the knobs of `invoker.config`."""
-    made = argparse.ArgumentParser(
-        prog="invoker",
-        description="Serve a Python function or generator as a streaming service.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    made.add_argument(
-        "entrypoint", metavar="ENTRYPOINT", help="mymod:fn, pkg.mod:Class, ./file.py:fn, file.pkl, or a module"
-    )
-    made.add_argument(
-        "--reload", action="store_true", help="serve anew whenever a file of the function changes (development)"
-    )
-    for one in knobs.knobs():
-        knob, flag = knobs.knob_of(one), knobs.flag_of(one)
-        unit, many = " " + knob.unit if knob.unit else "", "; repeatable" if knob.many else ""
-        note = f" [{knob.env}; default {_shown(one.default)}{unit}{many}]"
-        text = (knob.help + note).replace("%", "%%")
-        if isinstance(one.default, bool):
-            action = "store_false" if flag.startswith("--no-") else "store_true"
-            made.add_argument(flag, dest=one.name, action=action, default=None, help=text)
-        else:
-            action = "append" if knob.many else "store"
-            made.add_argument(flag, dest=one.name, action=action, default=None, metavar=_metavar(knob), help=text)
-    return made
-
-
 def _serve(options: argparse.Namespace) -> int:
     given = {one.name: getattr(options, one.name) for one in knobs.knobs()}
     config = knobs.Config.read(os.environ, {name: value for name, value in given.items() if value is not None})
     from invoker.errors import ConfigError
     from invoker.ops.logs import set_up
+    from invoker.variables import strays
 
     set_up(config.log_level, config.log_format)
-    if "INVOKER_WORKER" in os.environ:
+    is_worker = "INVOKER_WORKER" in os.environ
+    if not is_worker and not options.reload:  # a supervisor speaks for its workers, a child for who reloads it
+        for stray in strays(os.environ):
+            log.warning("%s", stray)
+    if is_worker:
         from invoker.worker import Place, work
 
         build_own = functools.partial(build, entrypoint=options.entrypoint)
@@ -186,13 +155,15 @@ def _client_command(command: str) -> tuple[argparse.ArgumentParser, Callable[[ar
         from invoker import chat as module  # type: ignore[no-redef]
 
         about = "Hold a conversation in the terminal with an action of any Evergreen server."
+    elif command == "completion":
+        from invoker import completion as module  # type: ignore[no-redef]
+
+        about = "Print what makes a shell complete the commands and flags of this command line."
     else:
         from invoker import inspect_cmd as module  # type: ignore[no-redef]
 
         about = "Say how a function's signature is understood, or precisely what is wrong with it."
-    made = argparse.ArgumentParser(
-        prog=f"invoker {command}", description=about, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    made = Parser(prog=f"invoker {command}", description=about)
     module.add_arguments(made)
     return made, module.run
 
@@ -215,17 +186,3 @@ def _loop_factory(server: Server) -> Any:
             raise ConfigError("INVOKER_LOOP is 'uvloop', which is not installed; pip install uvloop") from None
         return None
     return uvloop.new_event_loop
-
-
-def _metavar(knob: knobs.Knob) -> str:
-    if knob.choices:
-        return "|".join(knob.choices)
-    return {"seconds": "S", "bytes": "N"}.get(knob.unit, "N" if knob.unit else "VALUE")
-
-
-def _shown(default: object) -> str:
-    if isinstance(default, bool):
-        return "on" if default else "off"
-    if isinstance(default, tuple):
-        return ",".join(default) or "unset"
-    return f"{default:g}" if isinstance(default, float) else str(default) or "unset"

@@ -135,11 +135,12 @@ def _spelling(action: argparse.Action) -> str:
 
 
 def _commands() -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    from invoker import call, chat, cli, inspect_cmd
+    from invoker import call, chat, completion, flags, inspect_cmd
     from invoker.conformance import cli as conformance
 
-    yield "Serves a function. Every flag has a variable: see [config.md](config.md).", cli.parser()
-    for name, command in (("call", call), ("chat", chat), ("inspect", inspect_cmd), ("conformance", conformance)):
+    yield "Serves a function. Every flag has a variable: see [config.md](config.md).", flags.parser()
+    commands = {"call": call, "chat": chat, "inspect": inspect_cmd, "conformance": conformance}
+    for name, command in (commands | {"completion": completion}).items():
         parser = argparse.ArgumentParser(prog=f"invoker {name}")
         command.add_arguments(parser)
         yield _first_sentence(command.__doc__), parser

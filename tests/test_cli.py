@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 
 import pytest
 
+import invoker
 from invoker import cli
-from invoker.config import flag_of, knobs
 from invoker.server import Server
 
 
@@ -42,11 +43,34 @@ def test_R004_a_bad_knob_is_exit_code_2(capsys, monkeypatch):
     ]
 
 
-def test_every_knob_is_a_flag():
-    """With its variable and default in the help."""
-    text = cli.parser().format_help()
-    assert all(flag_of(one) in text for one in knobs())
-    assert "GRPC_PORT" in text
+def test_a_module_that_is_not_there_may_have_been_a_command(capsys):
+    """The sentence of the loader goes on with the command."""
+    assert cli.main(["cal"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("invoker: there is no module 'cal'")
+    assert line.endswith("; or did you mean 'call'?")
+
+
+def test_version_is_told(capsys):
+    """Of the package, by either name of the program."""
+    with pytest.raises(SystemExit) as left:
+        cli.main(["--version"])
+    assert left.value.code == 0
+    assert capsys.readouterr().out == f"invoker {invoker.__version__}\n"
+    done = subprocess.run(
+        [sys.executable, "-m", "invoker", "--version"], capture_output=True, text=True, check=True, timeout=20
+    )
+    assert done.stdout == f"invoker {invoker.__version__}\n"
+
+
+def test_a_variable_that_means_nothing_is_told_at_start(caplog, monkeypatch):
+    """Once, as a warning, and the function is served all the same."""
+    monkeypatch.setattr(Server, "run", served_at_once)
+    monkeypatch.setenv("INVOKER_THREDS", "3")
+    assert cli.main(["functions.square:square"]) == 0
+    (record,) = [one for one in caplog.records if "INVOKER_THREDS" in one.getMessage()]
+    assert record.levelname == "WARNING"
+    assert record.getMessage().endswith("did you mean INVOKER_THREADS?")
 
 
 def test_reload_is_for_one_process(capsys):
@@ -72,18 +96,24 @@ async def served_at_once(self):
 
 
 def test_no_entrypoint_is_a_usage_error(capsys):
-    """argparse says what is missing."""
+    """Bare, the program lists its commands; a command says what it misses."""
     with pytest.raises(SystemExit) as left:
         cli.main([])
     assert left.value.code == 2
-    assert "ENTRYPOINT" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "inspect ENTRYPOINT" in error
+    assert "--host" not in error
+    with pytest.raises(SystemExit) as left:
+        cli.main(["serve"])
+    assert left.value.code == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
 
 
 def test_inspect_and_help_are_commands(capsys):
     """Each command has its own help."""
     assert cli.main(["inspect", "functions.square:square"]) == 0
     assert "square" in capsys.readouterr().out
-    for command in ("call", "chat", "inspect", "conformance"):
+    for command in ("inspect", "conformance", "completion", "chat", "call"):
         with pytest.raises(SystemExit) as left:
             cli.main([command, "--help"])
         assert left.value.code == 0

@@ -39,11 +39,14 @@ def positive(text: str) -> float:
     """A time in seconds.
 
     Raises:
-        ValueError: It is not more than 0.
+        argparse.ArgumentTypeError: It is not more than 0.
     """
-    seconds = float(text)
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
     if not 0 < seconds < float("inf"):
-        raise ValueError(text)
+        raise argparse.ArgumentTypeError(f"{text!r} is no time; give seconds, more than 0")
     return seconds
 
 

@@ -1,0 +1,113 @@
+"""The parser of ``serve``: the commands first, then the flags of all knobs, in groups."""
+
+from __future__ import annotations
+
+import argparse
+
+from invoker import config as knobs
+from invoker.usage import Parser, nearest
+
+__all__ = ["COMMANDS", "command_meant", "parser"]
+
+COMMANDS = {
+    "serve": ("ENTRYPOINT", "serve a function; the word itself may be left out"),
+    "call": ("HOST:PORT", "stream values to any riff invoker, and print what comes back"),
+    "chat": ("HOST:PORT", "hold a conversation with an action of any Evergreen server"),
+    "inspect": ("ENTRYPOINT", "say how a function's signature is understood"),
+    "conformance": ("", "judge any riff invoker from outside"),
+    "completion": ("SHELL", "print what makes bash, zsh or fish complete the words of this command line"),
+}
+"""What each command takes, and what it does."""
+
+# A heading stands above its knob and those that follow it in `Config`.
+_HEADINGS = {
+    "host": "addresses and protocols",
+    "max_message_bytes": "limits",
+    "hook_timeout_s": "times",
+    "actions": "Evergreen",
+    "socket_path": "action-engine sessions, over WebSocket",
+    "http_timeout_s": "HTTP",
+    "graphpipe_tcp": "GraphPipe",
+    "blocked_s": "what goes wrong",
+    "tls_cert": "TLS",
+    "allow_pickle": "code that is loaded",
+    "workers": "workers",
+    "loop": "event loop and log",
+}
+
+
+class _ServeParser(Parser):
+    """Knows that a word which was no command may have been meant as one."""
+
+    def unknown(self, word: str, options: argparse.Namespace) -> str:
+        given = getattr(options, "entrypoint", "")
+        if meant := command_meant(given):
+            return f"there is no command '{given}'; did you mean '{meant}'?"
+        return super().unknown(word, options)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of ``serve``; its flags are the knobs of `invoker.config`."""
+    made = _ServeParser(
+        prog="invoker",
+        usage="invoker [serve] ENTRYPOINT [flags]\n       invoker COMMAND ...",
+        description="Serve a Python function or generator as a streaming service.\n\n" + _commands(),
+        add_help=False,
+    )
+    made.add_argument_group("what is served").add_argument(
+        "entrypoint", metavar="ENTRYPOINT", help="mymod:fn, pkg.mod:Class, ./file.py:fn, file.pkl, or a module"
+    )
+    general = made.add_argument_group("general")
+    general.add_argument("--help", "-h", action="help", help="show this text and leave")
+    general.add_argument("--version", action="version", version=_version(), help="show the version and leave")
+    general.add_argument(
+        "--reload", action="store_true", help="serve anew whenever a file of the function changes (development)"
+    )
+    group = general
+    for one in knobs.knobs():
+        if one.name in _HEADINGS:
+            group = made.add_argument_group(_HEADINGS[one.name])
+        knob, flag = knobs.knob_of(one), knobs.flag_of(one)
+        unit, many = " " + knob.unit if knob.unit else "", "; repeatable" if knob.many else ""
+        note = f" [{knob.env}; default {_shown(one.default)}{unit}{many}]"
+        text = (knob.help + note).replace("%", "%%")
+        if isinstance(one.default, bool):
+            action = "store_false" if flag.startswith("--no-") else "store_true"
+            group.add_argument(flag, dest=one.name, action=action, default=None, help=text)
+        else:
+            action = "append" if knob.many else "store"
+            group.add_argument(flag, dest=one.name, action=action, default=None, metavar=_metavar(knob), help=text)
+    return made
+
+
+def command_meant(word: str) -> str:
+    """The command, or the flag of that name, which a word looks like; empty if it may well be an entrypoint."""
+    if not word.isalpha() or word in COMMANDS:
+        return ""
+    return f"--{word}" if word in ("help", "version") else nearest(word, COMMANDS)
+
+
+def _commands() -> str:
+    rows = [f"  {f'{name} {takes}'.strip():20} {about}" for name, (takes, about) in COMMANDS.items()]
+    note = "'invoker COMMAND --help' says more of each. A flag wins over its environment variable."
+    return "\n".join(["commands:", *rows, "", note])
+
+
+def _version() -> str:
+    from invoker import __version__
+
+    return f"invoker {__version__}"
+
+
+def _metavar(knob: knobs.Knob) -> str:
+    if knob.choices:
+        return "|".join(knob.choices)
+    return {"seconds": "S", "bytes": "N"}.get(knob.unit, "N" if knob.unit else "VALUE")
+
+
+def _shown(default: object) -> str:
+    if isinstance(default, bool):
+        return "on" if default else "off"
+    if isinstance(default, tuple):
+        return ",".join(default) or "unset"
+    return f"{default:g}" if isinstance(default, float) else str(default) or "unset"

@@ -1,0 +1,48 @@
+"""`Parser`: argparse whose errors are one line, with the nearest word for one that was mistyped."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from typing import Any, NoReturn
+
+__all__ = ["Parser", "nearest"]
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that answers a mistake with one line instead of all that could have been given."""
+
+    def __init__(self, *, prog: str, description: str = "", **options: Any) -> None:
+        options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        super().__init__(prog=prog, description=description, **options)
+
+    def parse_args(  # type: ignore[override]  # the namespace of a caller is nothing that we use
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> argparse.Namespace:
+        """Parse, and leave the process with exit code 2 where that cannot be done."""
+        options, extra = self.parse_known_args(args, namespace)
+        if extra:
+            self.error(self.unknown(extra[0], options))
+        return options
+
+    def unknown(self, word: str, options: argparse.Namespace) -> str:  # noqa: ARG002 - for those who override it
+        """Say that an argument means nothing, and which one may have been meant."""
+        if not word.startswith("-"):
+            return f"there is one argument too many: '{word}'"
+        flag = word.partition("=")[0]
+        known = [one for action in self._actions for one in action.option_strings]
+        near = nearest(flag, known)
+        return f"there is no flag '{flag}'" + (f"; did you mean '{near}'?" if near else "")
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong in one line, and leave."""
+        sign = "" if message.endswith("?") else ";"
+        print(f"error: {message}{sign} '{self.prog} --help' says more", file=sys.stderr)
+        sys.exit(2)
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The one of those that are known which looks most like a word; empty if none does."""
+    return next(iter(get_close_matches(word, list(known), n=1)), "")

@@ -1,0 +1,30 @@
+"""Finds environment variables that were meant for us and mean nothing, such as ``INVOKER_THREDS``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from invoker.config import knob_of, knobs
+from invoker.usage import nearest
+
+__all__ = ["strays"]
+
+_OURS = "INVOKER_"
+# Our own processes pass the first one on, and our tests read the others.
+_NOT_KNOBS = ("INVOKER_WORKER", "INVOKER_TEST_")
+# Kubernetes gives these to every pod beside a Service that is named "invoker".
+_OF_A_SERVICE = ("INVOKER_SERVICE_", "INVOKER_PORT_")
+
+
+def strays(environment: Mapping[str, str]) -> Iterator[str]:
+    """A sentence for each variable that begins as ours do and that no knob has."""
+    known = [knob_of(one).env for one in knobs()]
+    bare_names = {one.removeprefix(_OURS): one for one in known}
+    for name, value in environment.items():
+        if not name.startswith(_OURS) or name in known or name.startswith(_OF_A_SERVICE):
+            continue
+        if name.startswith(_NOT_KNOBS) or (name == "INVOKER_PORT" and "://" in value):
+            continue
+        meant = bare_names.get(nearest(name.removeprefix(_OURS), bare_names), "")
+        hint = f"did you mean {meant}?" if meant else "'invoker --help' lists those that there are"
+        yield f"the environment variable {name} has no meaning here and is ignored; {hint}"
