@@ -149,12 +149,12 @@ def read_return(annotation: Any) -> Returned:
         item = _item(bare)
         if _mentions_output(item):
             return Returned(annotation, Result.STREAM, stream=stream, open=True)
-        return _with_parts(Returned(annotation, Result.STREAM, (_output("out", item),), stream), item)
+        return _with_parts(Returned(annotation, Result.STREAM, (_output("out", _raw_item(bare)),), stream), item)
     if (several := _several(bare)) is not None:
         return _returned_tuple(annotation, several[0], is_open=several[1])
     if _mentions_output(bare):
         return Returned(annotation, Result.VALUE, open=True)
-    return _with_parts(Returned(annotation, Result.VALUE, (_output("out", bare),)), bare)
+    return _with_parts(Returned(annotation, Result.VALUE, (_output("out", annotation),)), bare)
 
 
 def _bare(annotation: Any) -> Any:
@@ -207,8 +207,12 @@ def _stream(annotation: Any) -> str:
 
 
 def _item(annotation: Any) -> Any:
+    return _bare(_raw_item(annotation))
+
+
+def _raw_item(annotation: Any) -> Any:
     args = typing.get_args(annotation)
-    return _bare(args[0]) if args else Any
+    return args[0] if args else Any
 
 
 def _part(item: Any) -> tuple[Any, Take]:
@@ -222,7 +226,16 @@ def _part(item: Any) -> tuple[Any, Take]:
 
 def _output(name: str, annotation: Any) -> StreamSpec:
     item, take = _part(_bare(annotation))
+    if take is Take.MESSAGE and _may_be_none(annotation):
+        item = typing.Optional[item]  # noqa: UP045 - made at run time
     return StreamSpec(name, item, take)
+
+
+def _may_be_none(annotation: Any) -> bool:
+    """Whether it is ``Optional``, which `_bare` has stripped from messages."""
+    while typing.get_origin(annotation) is typing.Annotated or type(annotation).__name__ == "TypeAliasType":
+        annotation = getattr(annotation, "__origin__", None) or annotation.__value__
+    return typing.get_origin(annotation) in UNIONS and type(None) in typing.get_args(annotation)
 
 
 def _mentions_output(annotation: Any) -> bool:
@@ -252,7 +265,7 @@ def _returned_tuple(annotation: Any, fields: list[tuple[str, Any]], *, is_open: 
             raise TypeError(f"mixes iterators and values: '{name}' is {render(field)}; make each of them an iterator")
     kinds = {_stream(field) for _, field in fields}
     stream = kinds.pop() if len(kinds) == 1 else "mixed"
-    outputs = () if is_open else tuple(_output(name, _item(field)) for name, field in fields)
+    outputs = () if is_open else tuple(_output(name, _raw_item(field)) for name, field in fields)
     return Returned(annotation, Result.SEVERAL, outputs, stream, is_open)
 
 

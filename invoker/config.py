@@ -92,6 +92,10 @@ class Config:
         0, "INVOKER_MAX_INVOCATIONS", parse.whole(0), "Invocations that may run at once; 0 means no limit.",
         unit="invocations",
     )  # fmt: skip
+    check_outputs: bool = knob(
+        True, "INVOKER_CHECK_OUTPUTS", parse.switch,
+        "Whether values are refused that are not what their function is annotated to give.", flag="--no-check-outputs",
+    )  # fmt: skip
     threads: int = knob(
         1024,
         "INVOKER_THREADS",

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from types import NoneType
+from typing import Any, NamedTuple
 
 from invoker.arguments import wrong_names
 from invoker.errors import SpecError
@@ -51,6 +52,7 @@ def outputs_of(facts: Facts, style: Style, *, sends: bool) -> Given:
         SpecError: The decorator names more outputs than there are, or fewer.
     """
     returned, named = facts.returned, facts.options.outputs
+    gives_nothing = NoneType if returned.annotation in (None, NoneType) and not sends else Any
     sends = sends and named is not None
     if sends and returned.result is Result.NOTHING:
         assert named is not None
@@ -60,7 +62,7 @@ def outputs_of(facts: Facts, style: Style, *, sends: bool) -> Given:
     if style is Style.REQUEST_REPLY:
         # R-042: None is a value, so a request/reply function always has its output.
         tagged = is_open and result is Result.VALUE
-        result, outputs, is_open = Result.VALUE, outputs or (StreamSpec("out"),), tagged
+        result, outputs, is_open = Result.VALUE, outputs or (StreamSpec("out", gives_nothing),), tagged
     elif (facts.is_generator or facts.is_async_generator) and result is Result.UNKNOWN:
         result, outputs, is_open = Result.STREAM, (StreamSpec("out"),), "Output" in facts.names
     if named is None:

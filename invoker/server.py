@@ -77,7 +77,13 @@ class Server:
         self.grpc_address = ""
         self.http_address = ""
         limits = Limits(config.high_frames, config.high_bytes, config.hard_frames, config.hard_bytes)
-        self.engine = Engine(catalog, registry, limits=limits, max_invocations=config.max_invocations)
+        self.engine = Engine(
+            catalog,
+            registry,
+            limits=limits,
+            max_invocations=config.max_invocations,
+            check_outputs=config.check_outputs,
+        )
         self._endings = Endings()
         self.engine.on_close.append(self._endings)
         settings = DriverSettings(config.threads, config.grace_s, config.lingering_s, config.debug)

@@ -72,15 +72,17 @@ class Harness:
     Args:
         function: A function of any shape that can be served, or its entrypoint.
         registry: Codecs; default: the built-in ones and those registered with ``@codec``.
+        check_outputs: Whether values that are not what the function is annotated to give are refused, as in a server.
 
     Raises:
         StartupError: It cannot be loaded or understood; the same sentence that serving it would give.
     """
 
-    def __init__(self, function: Any, *, registry: Registry | None = None) -> None:
+    def __init__(self, function: Any, *, registry: Registry | None = None, check_outputs: bool = True) -> None:
         prepared = prepare(function)[0] if isinstance(function, str) else prepare_function(function)
         self.function = prepared.function
         self.registry = registry or builtin(arrays=wants_arrays(self.function.spec.types))
+        self._check_outputs = check_outputs
 
     def run(self, *inputs: Iterable[Any], accept: str | Sequence[str] | None = None) -> list[Any]:
         """Run it once over finite inputs and give the values of its first output.
@@ -103,8 +105,7 @@ class Harness:
 
     async def ainvoke(self, *inputs: Iterable[Any], accept: str | Sequence[str] | None = None) -> Result:
         """The twin of `invoke` for async tests."""
-        engine = Engine(Catalog([self.function]), self.registry)
-        driver = Driver(engine)
+        driver = self._driver()
         channel = _Memory(self._frames(inputs, accept))
         await self.function.start()
         try:
@@ -119,7 +120,7 @@ class Harness:
         """Run it over serialised InputSignals, as they would come from the wire."""
 
         async def run() -> Result:
-            driver = Driver(Engine(Catalog([self.function]), self.registry))
+            driver = self._driver()
             channel = _Memory(iter(frames))
             error = await pump(RiffSession(), channel, driver)
             await driver.left(driver.settings.grace_s)
@@ -127,6 +128,9 @@ class Harness:
             return Result(channel.sent, error, self.registry)
 
         return asyncio.run(run())
+
+    def _driver(self) -> Driver:
+        return Driver(Engine(Catalog([self.function]), self.registry, check_outputs=self._check_outputs))
 
     def _frames(self, inputs: Sequence[Iterable[Any]], accept: str | Sequence[str] | None) -> Iterator[bytes]:
         """A StartFrame, then the values of all inputs in turn."""

@@ -64,6 +64,8 @@ def quote(text: str) -> str:
 
 def spell(type_: Any) -> str:
     """An annotation as its author would write it."""
+    if type_ is None or type_ is type(None):
+        return "None"
     if isinstance(type_, type) and not getattr(type_, "__args__", None):
         return type_.__qualname__.rpartition("<locals>.")[2]
     if "numpy" in sys.modules:

@@ -1,19 +1,23 @@
-"""Declared shapes of arrays, checked on whatever a codec made: whichever door and media type a message came by.
+"""Declared shapes of arrays, checked on what a codec made and on what a function gave, whichever door is used.
 
 A size that has a name is the same within one message only; of several inputs nobody knows here which belong together.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+import functools
+from typing import TYPE_CHECKING, Any, Final
 
-from invoker.codecs.interface import Decode
+from invoker.codecs.interface import Decode, Encode
 from invoker.codecs.support import wants_arrays
 from invoker.codecs.typed import leaves
-from invoker.errors import DecodeError
+from invoker.errors import DecodeError, EncodeError
 from invoker.message import Message
 
-__all__ = ["shaped"]
+if TYPE_CHECKING:
+    from invoker.tensors import Declared
+
+__all__ = ["shaped", "shaped_output"]
 
 _ARRAYS: Final = ("application/vnd.graphpipe.tensor", "application/x-npy")
 """What says the shape of an array without elements, too."""
@@ -32,21 +36,12 @@ def shaped(decode: Decode, type_: Any, where: str) -> Decode:
 
     Source: docs/reference/graphpipe.md 2.4 (G-062, G-068).
     """
-    several = [one for one in leaves(type_) if wants_arrays([one])]
-    if len(several) != 1:
-        return decode
-    from invoker.tensors import (
-        Code,
-        GraphPipeError,
-        misfit,
-        numeric,
-        shape_of,
-    )  # whoever wants arrays has imported numpy
-
-    declared = shape_of(several[0], where)
+    declared = _declared(type_, where)
     if declared is None:
         return decode
     from numpy import ndarray
+
+    from invoker.tensors import Code, GraphPipeError, misfit, numeric
 
     empty = tuple(max(size, 0) for size in numeric(declared))  # the sizes that a list without elements cannot say
 
@@ -59,6 +54,57 @@ def shaped(decode: Decode, type_: Any, where: str) -> Decode:
         return value
 
     return decode_shaped
+
+
+def shaped_output(encode: Encode, type_: Any, where: str) -> Encode:
+    """An encoder that refuses arrays of other shapes than the one that is declared; of all other types, itself.
+
+    Args:
+        encode: As a codec made it.
+        type_: The annotation; of unions with several arrays nothing is checked.
+        where: Starts the text of its errors.
+
+    Source: docs/reference/graphpipe.md 2.4 (G-066).
+    """
+    declared = _declared(type_, where)
+    if declared is None:
+        return encode
+    from numpy import ndarray, shape
+
+    from invoker.tensors import misfit
+
+    has_others = any(one is not type(None) and not wants_arrays([one]) for one in leaves(type_))
+
+    def encode_shaped(value: Any) -> Message[bytes]:
+        if value is None or (has_others and not isinstance(value, ndarray)):
+            return encode(value)
+        try:
+            met = shape(value)
+        except ValueError:  # a ragged list, of which the codec makes what it can
+            return encode(value)
+        if problem := misfit(met, declared, {}):
+            raise EncodeError(f"{where}: {problem}")
+        return encode(value)
+
+    return encode_shaped
+
+
+def _declared(type_: Any, where: str) -> Declared | None:
+    """The shape of the one array that an annotation has; None where it has several, or none, or says no shape."""
+    try:
+        return _known(type_, where)
+    except TypeError:  # an annotation that cannot be hashed
+        return _known.__wrapped__(type_, where)
+
+
+@functools.lru_cache(maxsize=1000)
+def _known(type_: Any, where: str) -> Declared | None:
+    several = [one for one in leaves(type_) if wants_arrays([one])]
+    if len(several) != 1:
+        return None
+    from invoker.tensors import shape_of  # whoever wants arrays has imported numpy
+
+    return shape_of(several[0], where)
 
 
 def _is_of_lists(message: Message[bytes]) -> bool:

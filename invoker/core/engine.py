@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -54,15 +54,23 @@ class Engine:
         registry: Codecs; each function sees them plus the media types that it declares itself.
         limits: Unread input an invocation may hold.
         max_invocations: Running at once; 0 means no limit.
+        check_outputs: Whether values that are not what their function declares are refused.
     """
 
     def __init__(
-        self, catalog: Catalog, registry: Registry, *, limits: Limits | None = None, max_invocations: int = 0
+        self,
+        catalog: Catalog,
+        registry: Registry,
+        *,
+        limits: Limits | None = None,
+        max_invocations: int = 0,
+        check_outputs: bool = True,
     ) -> None:
         self.catalog = catalog
         self.registry = registry
         self.limits = limits or Limits()
         self.max_invocations = max_invocations
+        self.check_outputs = check_outputs
         self.is_draining = False
         self.lock: AbstractContextManager[Any] = nullcontext()
         self.running: dict[str, Invocation] = {}
@@ -146,7 +154,8 @@ class Engine:
                 accept = accepts[index]
                 by_value = command.by_value and not one.media_types and accept.strip() in ("", "*/*")
                 known = self.registry if by_value else registry  # what another output declares is not for this one
-                outputs.append(OutputStream(index, name, accept, known, by_value=by_value))
+                type_ = _promised(spec, one) if self.check_outputs else Any
+                outputs.append(OutputStream(index, name, accept, known, by_value=by_value, type_=type_))
         number = f"i{next(self._numbers)}"
         context = Context(
             invocation_id=number,
@@ -195,6 +204,11 @@ def _input_specs(spec: FunctionSpec, command: Open) -> tuple[StreamSpec, ...]:
             f" ({', '.join(one.name for one in spec.inputs) or 'none'}); inputNames were {list(command.input_names)}"
         )
     return spec.inputs
+
+
+def _promised(spec: FunctionSpec, output: StreamSpec) -> Any:
+    """What the values of an output have to be; one with parts may hold them in any way in which parts may come."""
+    return output.type | tuple | list | Mapping if spec.parts else output.type
 
 
 def _is_in_parts(spec: FunctionSpec, command: Open) -> bool:

@@ -29,6 +29,8 @@ from typing import Any
 
 from invoker.codecs import Offer, Registry
 from invoker.codecs.open import open_decoder
+from invoker.codecs.promised import check_promise
+from invoker.codecs.shaped import shaped_output
 from invoker.codecs.text import TextCodec
 from invoker.errors import EncodeError, InputCancelled, InvocationError, LimitExceeded, UnsupportedMediaType
 from invoker.mediatypes import MediaType, parse, rank
@@ -211,11 +213,16 @@ class InputStream:
 class OutputStream:
     """One output: encodes values as its peer accepts them, and knows whether it has ended."""
 
-    __slots__ = ("_accept", "_by_value", "_encoders", "_offers", "_registry", "emitted", "index", "is_ended", "name")
+    __slots__ = (
+        *("_accept", "_by_value", "_encoders", "_offers", "_registry", "_type"),
+        *("emitted", "index", "is_ended", "name"),
+    )
 
     is_wanted = True
 
-    def __init__(self, index: int, name: str, accept: str, registry: Registry, *, by_value: bool = False) -> None:
+    def __init__(
+        self, index: int, name: str, accept: str, registry: Registry, *, by_value: bool = False, type_: Any = Any
+    ) -> None:
         """Negotiate.
 
         Args:
@@ -224,6 +231,7 @@ class OutputStream:
             accept: What its peer accepts.
             registry: Codecs.
             by_value: Text and bytes get the media types of their kind (E-104), since the peer has no preference.
+            type_: What its values have to be; Any where nobody checks.
 
         Raises:
             NotAcceptable: No codec satisfies ``accept`` (R-100).
@@ -235,6 +243,7 @@ class OutputStream:
         self._accept = accept
         self._registry = registry
         self._by_value = by_value
+        self._type = type_
         self._offers: tuple[Offer, ...] = registry.offers(accept, index=index, name=name)
         self._encoders: dict[type, Encode] = {}
 
@@ -245,7 +254,8 @@ class OutputStream:
             value: A bare value, or a `Message` whose headers are copied and whose media type, if any, is obeyed.
 
         Raises:
-            EncodeError: No accepted codec takes the value, or a header is not fit for the wire.
+            EncodeError: The value is not what the function declares, no accepted codec takes it, or a header is not
+                fit for the wire.
 
         Source: riff streaming specification, "OutputFrame" 1, 3, 4, 6 (R-099, R-104, R-107).
         """
@@ -256,9 +266,17 @@ class OutputStream:
             if type(value) is Ref:
                 return _reference(value, self.index)
             offers = self._offers_by_value(value) if self._by_value else self._offers
-            encode = self._registry.encoder(offers, value, index=self.index)
+            encode = self._encoder(offers, value)
             self._encoders[type(value)] = encode
         return encode(value)
+
+    def _encoder(self, offers: tuple[Offer, ...], value: Any) -> Encode:
+        """A closure that encodes values of this value's class, which is compared with what is declared here."""
+        if self._type is Any or type(value) is self._type:
+            return self._registry.encoder(offers, value, index=self.index)
+        where = f"output #{self.index} '{self.name}'"
+        check_promise(self._type, value, where)
+        return shaped_output(self._registry.encoder(offers, value, index=self.index), self._type, where)
 
     def _offers_by_value(self, value: Any) -> tuple[Offer, ...]:
         kind = "text/plain" if isinstance(value, str) else "application/octet-stream"
@@ -296,7 +314,9 @@ class OutputStream:
         is_raw = isinstance(payload, (bytes, bytearray, memoryview))
         try:
             if offers:
-                return self._registry.encoder(offers, payload, index=self.index)(payload)
+                if is_raw:  # the function may have encoded it itself
+                    return self._registry.encoder(offers, payload, index=self.index)(payload)
+                return self._encoder(offers, payload)(payload)
         except EncodeError:
             if not is_raw:
                 raise

@@ -10,10 +10,10 @@ import pytest
 from numpy.typing import NDArray
 
 from invoker.codecs import Registry, builtin
-from invoker.codecs.shaped import shaped
+from invoker.codecs.shaped import shaped, shaped_output
 from invoker.codecs.tensor import TENSOR
 from invoker.declared import Tensor
-from invoker.errors import DecodeError
+from invoker.errors import DecodeError, EncodeError
 from invoker.tensors import Code, GraphPipeError
 from invoker.tensors.arrays import annotation_of
 from tests.codecs.wire import JSON, MSGPACK, decode, encode
@@ -89,3 +89,33 @@ def test_a_tensor_without_elements_has_its_own_shape(media_type: str) -> None:
     assert decode(media_type, sent(media_type, np.ones((0, 3))), Table, REGISTRY).shape == (0, 3)
     with pytest.raises(DecodeError, match=r"it has the shape \[0\]"):
         decode(media_type, sent(media_type, []), Table, REGISTRY)
+
+
+@pytest.mark.parametrize("given", [np.ones((2, 2)), [[1.0, 2.0]], np.ones(3), 1.5])
+@pytest.mark.parametrize("media_type", [TENSOR, NPY, JSON, MSGPACK])
+def test_G066_an_output_of_a_shape_that_is_not_declared_is_refused(media_type: str, given: Any) -> None:
+    """In every media type, also where a list or a number is given for an array."""
+    encoder = REGISTRY.encoder(REGISTRY.offers(media_type), given)
+    for type_ in (Table, Table | None):
+        with pytest.raises(EncodeError, match=r"output: it has the shape \[.*\], and \[batch, 3\] is declared$"):
+            shaped_output(encoder, type_, "output")(given)
+
+
+@pytest.mark.parametrize("given", [np.ones((2, 3)), np.ones((0, 3)), [[1.0, 2.0, 3.0]]])
+def test_an_output_of_the_declared_shape_is_encoded_as_ever(given: Any) -> None:
+    """The codec is given the same value."""
+    encoder = REGISTRY.encoder(REGISTRY.offers(JSON), given)
+    assert shaped_output(encoder, Table, "output")(given) == encoder(given)
+
+
+def test_only_arrays_are_measured() -> None:
+    """None, ragged lists and what another member of the union allows are the codec's affair."""
+
+    def own(value: Any) -> Any:
+        return value
+
+    assert shaped_output(own, Table | None, "output")(None) is None
+    assert shaped_output(own, Table | str, "output")("x") == "x"
+    assert shaped_output(own, Table, "output")([[1], [2, 3]]) == [[1], [2, 3]]
+    for type_ in (int, NDArray[np.float32], Table | Square):
+        assert shaped_output(own, type_, "output") is own
