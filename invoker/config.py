@@ -169,10 +169,15 @@ class Config:
     socket_path: str = knob(
         "/", "INVOKER_SOCKET_PATH", parse.path, "Path of the HTTP door under which action-engine clients connect."
     )
-    socket_origins: tuple[str, ...] = knob(
-        (), "INVOKER_SOCKET_ORIGINS", parse.names,
-        "An origin of web pages that may open a session, as https://example.org; * is any.",
-        flag="--socket-origin", many=True,
+    allowed_origins: tuple[str, ...] = knob(
+        (), "INVOKER_ALLOWED_ORIGINS", parse.origins,
+        "An origin of web pages that may use the HTTP door, as https://example.org; * is any. Pages of the door's own "
+        "host need not be listed, except to open a WebSocket.", flag="--allowed-origin", many=True,
+    )  # fmt: skip
+    allowed_hosts: tuple[str, ...] = knob(
+        (), "INVOKER_ALLOWED_HOSTS", parse.names,
+        "A name under which the HTTP door answers when it listens on loopback only, besides localhost, 127.0.0.1, "
+        "[::1] and the one of INVOKER_HOST; * is any.", flag="--allowed-host", many=True,
     )  # fmt: skip
     http_timeout_s: float = knob(
         0.0, "INVOKER_HTTP_TIMEOUT_S", parse.seconds, "Deadline of an HTTP request (504); 0 means none.", unit="seconds"

@@ -23,6 +23,7 @@ __all__ = [
     "mode",
     "names",
     "one_of",
+    "origins",
     "pairs",
     "parsed",
     "port",
@@ -194,6 +195,14 @@ def path(text: str) -> str:
 def names(text: str) -> tuple[str, ...]:
     """Texts between commas."""
     return tuple(one.strip() for one in text.split(",") if one.strip())
+
+
+def origins(text: str) -> tuple[str, ...]:
+    """Origins of web pages as browsers say them, between commas; ``*`` is any."""
+    for one in names(text):
+        if one != "*" and not re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#@\s]+", one):
+            raise ValueError("origins such as https://example.org or http://localhost:3000, without a path, or *")
+    return names(text)
 
 
 def pairs(shape: str) -> Callable[[str], tuple[tuple[str, str], ...]]:

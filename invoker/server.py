@@ -295,6 +295,7 @@ class Server:
         )
 
     async def _open_http(self, tls: TlsFiles | None) -> None:
+        from invoker.transports.exchange import HttpSettings
         from invoker.transports.http import HttpDoor
 
         config = self.config
@@ -305,6 +306,7 @@ class Server:
             port=config.port,
             max_body_bytes=config.max_message_bytes,
             timeout_s=config.http_timeout_s or None,
+            settings=HttpSettings(origins=config.allowed_origins, hosts=config.allowed_hosts),
             tls=tls,
             is_ready=self.is_ready,
             metrics=Metrics(self.numbers).render,
@@ -336,7 +338,6 @@ class Server:
         settings = ActionEngineSettings(self._actions, dict(config.inputs), config.session_bytes, config.high_bytes)
         sockets = SocketSettings(
             config.socket_path,
-            config.socket_origins,
             config.max_message_bytes,
             config.sessions,
             hard_bytes=config.session_bytes * 2,

@@ -84,14 +84,24 @@ def test_action_engine_is_served_on_the_http_door_when_it_is_asked_for():
             Config.read(env, flags)
 
 
-def test_sessions_over_sockets_have_a_path_and_origins():
-    """A path starts with a slash; the flag of origins may be repeated."""
-    read = Config.read({"INVOKER_SOCKET_ORIGINS": "https://a.example,https://b.example"}, {"socket_path": "/actions"})
-    assert (read.socket_path, read.socket_origins) == ("/actions", ("https://a.example", "https://b.example"))
-    assert Config.read({}, {"socket_origins": ["*"]}).socket_origins == ("*",)
+def test_sessions_over_sockets_have_a_path():
+    """It starts with a slash."""
+    assert Config.read({}, {"socket_path": "/actions"}).socket_path == "/actions"
     for text in ("actions", "/a?b", "/a b", "/a#b"):
         with pytest.raises(ConfigError, match=r"INVOKER_SOCKET_PATH.*a path that starts with /"):
             Config.read({"INVOKER_SOCKET_PATH": text})
+
+
+def test_web_pages_have_origins_and_the_door_has_hosts():
+    """The flags may be repeated; an origin with a path, or without a scheme, is none."""
+    read = Config.read({"INVOKER_ALLOWED_ORIGINS": "https://a.example,http://b.example:3000"})
+    assert read.allowed_origins == ("https://a.example", "http://b.example:3000")
+    flags = {"allowed_origins": ["*"], "allowed_hosts": ["a.example", "b.example:80"]}
+    read = Config.read({}, flags)
+    assert (read.allowed_origins, read.allowed_hosts) == (("*",), ("a.example", "b.example:80"))
+    for wrong in ("https://a.example/", "a.example", "null", "https://"):
+        with pytest.raises(ConfigError, match="without a path, or"):
+            Config.read({}, {"allowed_origins": [wrong]})
 
 
 def test_a_mode_is_octal_and_lets_the_owner_in():

@@ -1,7 +1,8 @@
 """The ASGI application behind the HTTP door: one request, one conversation, one response.
 
 What the process itself answers (`/healthz`, `/livez`, `/readyz`, `/metrics`) never reaches a session. Everything else
-does; the application only reads the body, watches for a client that leaves, and writes the session's response.
+does; the application only reads the body, watches for a client that leaves, and writes the session's response. Before
+any of them, `Origins` judges who may call.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from invoker.drive.driver import Driver
 from invoker.drive.pump import pump
 from invoker.errors import InternalError, Status, StatusError
 from invoker.protocols.riff.http import HttpSession, Response, Signature
-from invoker.transports.exchange import Exchange, HttpSettings, Receive, Reply, Scope, Send
+from invoker.transports.exchange import ALWAYS, Exchange, HttpSettings, Receive, Reply, Scope, Send
+from invoker.transports.origins import Origins
 
 __all__ = [
     "Application",
@@ -31,6 +33,7 @@ __all__ = [
     "Reply",
     "Scope",
     "Send",
+    "refuse_socket",
 ]
 
 log = logging.getLogger(__name__)
@@ -63,6 +66,7 @@ class HttpApp:
 
     Attributes:
         is_leaving: Whether clients of HTTP/1 are told to connect anew.
+        origins: Judges who may call.
     """
 
     def __init__(
@@ -83,23 +87,40 @@ class HttpApp:
         self._sockets = sockets
         self._signatures = _signatures(driver)
         self.is_leaving = False
+        self.origins = Origins(settings.origins, settings.hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; ASGI 3."""
-        if scope["type"] != "http":
-            if scope["type"] == "websocket" and self._sockets is not None:
-                await self._sockets(scope, receive, send)
-            elif scope["type"] == "websocket":
-                await send({"type": "websocket.close"})
+        if scope["type"] not in ("http", "websocket"):
+            return
+        verdict = self.origins.judge(scope)
+        if verdict.response is not None and verdict.response.status >= 400:
+            told = {"status": verdict.response.status, "detail": verdict.response.body.decode().rstrip()}
+            log.info("a request was refused", extra=told)
+        if scope["type"] == "websocket":
+            await self._shake_hands(scope, receive, send, verdict.response)
             return
         exchange = Exchange(scope, receive, send, self._settings)
-        response = await self._own(scope["method"], exchange.path)
-        reply = None if response is None else Reply(response)
-        if response is None:
-            front = self._front(exchange.path) if self._front is not None else None
-            reply = await (front.answer(exchange) if front is not None else self._converse(exchange))
+        reply = await self._answer(scope, exchange) if verdict.response is None else Reply(verdict.response)
         if reply is not None:
-            await exchange.respond(reply, close=self.is_leaving or self._driver.engine.is_draining)
+            is_closing = self.is_leaving or self._driver.engine.is_draining
+            await exchange.respond(reply, close=is_closing, headers=verdict.headers)
+
+    async def _shake_hands(self, scope: Scope, receive: Receive, send: Send, refused: Response | None) -> None:
+        if refused is not None:
+            await receive()  # websocket.connect
+            await refuse_socket(send, refused)
+        elif self._sockets is not None:
+            await self._sockets(scope, receive, send)
+        else:
+            await send({"type": "websocket.close"})
+
+    async def _answer(self, scope: Scope, exchange: Exchange) -> Reply | None:
+        response = await self._own(scope["method"], exchange.path)
+        if response is not None:
+            return Reply(response)
+        front = self._front(exchange.path) if self._front is not None else None
+        return await (front.answer(exchange) if front is not None else self._converse(exchange))
 
     async def _own(self, method: str, path: str) -> Response | None:
         """What the process answers itself, without touching the function (R-156)."""
@@ -161,6 +182,14 @@ class HttpApp:
             raise StatusError(Status.NOT_FOUND, text)
         text = f"Invoker: Bad Request: this invoker serves {', '.join(known)}; name one in the header Invoker-Function"
         raise StatusError(Status.INVALID_ARGUMENT, text)
+
+
+async def refuse_socket(send: Send, response: Response) -> None:
+    """Answer the handshake of a WebSocket by a status of HTTP."""
+    headers = [(name.lower().encode(), value.encode()) for name, value in (*response.headers, *ALWAYS)]
+    headers += [(b"content-length", b"%d" % len(response.body)), (b"connection", b"close")]
+    await send({"type": "websocket.http.response.start", "status": response.status, "headers": headers})
+    await send({"type": "websocket.http.response.body", "body": response.body})
 
 
 def _signatures(driver: Driver) -> Mapping[str, Signature]:

@@ -9,12 +9,12 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from invoker.errors import Cancelled, DeadlineExceeded
 from invoker.protocols.riff.http import BodyChunk, Frame, RequestHead, Response
 
-__all__ = ["Exchange", "HttpSettings", "Receive", "Reply", "Scope", "Send"]
+__all__ = ["ALWAYS", "Exchange", "HttpSettings", "Receive", "Reply", "Scope", "Send"]
 
 log = logging.getLogger(__name__)
 
@@ -27,6 +27,9 @@ _PIECE_BYTES = 1 << 20
 _WATCH_S = 0.1
 """A request that takes longer than this is given up when its client leaves; a task for each shorter one costs more."""
 _BODILESS = frozenset({204, 304})  # these must not say a length (RFC 9110, 8.6)
+
+ALWAYS: Final = (("X-Content-Type-Options", "nosniff"),)
+"""On each response: a browser takes the body for what Content-Type says, and for nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,8 @@ class HttpSettings:
         body_bytes_per_s: The slowest upload that is borne with.
         write_s: A client that takes nothing of its response for so long, MiB by MiB, loses its connection.
         linger_s: How long the rest of a refused body is read and dropped, so that its sender gets to see the refusal.
+        origins: Of web pages that may call; see `Origins`.
+        hosts: Names for a door that is bound to loopback; see `Origins`.
     """
 
     max_body_bytes: int = 4 * 1024 * 1024
@@ -50,6 +55,8 @@ class HttpSettings:
     body_bytes_per_s: float = 1024.0
     write_s: float = 60.0
     linger_s: float = 5.0
+    origins: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,23 +148,24 @@ class Exchange:
         """Keep the response; it is written when the conversation is over, so that a slow client holds no invocation."""
         self.response = frame
 
-    async def respond(self, reply: Reply, *, close: bool) -> None:
+    async def respond(self, reply: Reply, *, close: bool, headers: Sequence[tuple[str, str]] = ()) -> None:
         """Write the response, and drop what is still to come of the body.
 
         Args:
             reply: What to write.
             close: Whether the client should use another connection from now on in any case.
+            headers: To be added; they win over those of the response.
         """
         response = reply.response
-        headers = [(name.lower().encode(), value.encode()) for name, value in response.headers]
+        fields = _fields(response.headers, (*headers, *ALWAYS))
         if response.status not in _BODILESS:
             size = len(response.body) + sum(map(len, reply.pieces))
-            headers.append((b"content-length", b"%d" % size))
+            fields.append((b"content-length", b"%d" % size))
         if (close or reply.close) and self._scope["http_version"] != "2":
-            headers.append((b"connection", b"close"))
+            fields.append((b"connection", b"close"))
         try:
             async with asyncio.timeout(self._settings.write_s) as limit:
-                await self._send({"type": "http.response.start", "status": response.status, "headers": headers})
+                await self._send({"type": "http.response.start", "status": response.status, "headers": fields})
                 is_short = not reply.pieces and len(response.body) <= _PIECE_BYTES
                 parts = iter((response.body,)) if is_short else _parts(reply)
                 body = next(parts)
@@ -258,6 +266,13 @@ class Exchange:
         connection = self._scope.get("state", {}).get("connection")
         if connection is not None:
             connection.abort()
+
+
+def _fields(given: Sequence[tuple[str, str]], ours: Sequence[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
+    """The header fields of a response; of one that both have, ours, except of `Vary`, which has many values."""
+    taken = {name.lower() for name, _ in ours} - {"vary"}
+    kept = [one for one in given if one[0].lower() not in taken]
+    return [(name.lower().encode(), value.encode()) for name, value in (*kept, *ours)]
 
 
 def _parts(reply: Reply) -> Iterator[bytes]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import replace
+from ipaddress import ip_address
 from typing import Any
 
 from hypercorn.app_wrappers import ASGIWrapper
@@ -108,6 +109,7 @@ class HttpDoor:
         except BaseException:
             sock.close()
             raise
+        self._app.origins.bind(self._host, is_loopback=ip_address(sock.getsockname()[0]).is_loopback)
         limit_s = None if context is None else _HANDSHAKE_S
         server = await asyncio.start_server(
             self._connected, sock=sock, backlog=BACKLOG, ssl=context, ssl_handshake_timeout=limit_s

@@ -55,7 +55,6 @@ class SocketSettings:
 
     Attributes:
         path: Where sessions are served.
-        origins: Of web pages that may connect; ``*`` means any.
         max_message_bytes: A longer message ends its session.
         sessions: At once; one more is refused with 503.
         ping_s: Between two pings.
@@ -66,7 +65,6 @@ class SocketSettings:
     """
 
     path: str = "/"
-    origins: tuple[str, ...] = ()
     max_message_bytes: int = 4 * 1024 * 1024
     sessions: int = 1000
     ping_s: float = 20.0

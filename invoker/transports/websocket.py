@@ -1,4 +1,4 @@
-"""WebSocket sessions behind the HTTP door: who may connect.
+"""WebSocket sessions behind the HTTP door: how many may connect, and where.
 
 The ASGI server speaks WebSocket: handshake, frames, compression, pongs. What becomes of a connection that may stay is
 the business of `SocketLine`.
@@ -10,7 +10,8 @@ import logging
 from collections.abc import Callable, Mapping
 
 from invoker.drive.driver import Driver
-from invoker.transports.asgi import Receive, Scope, Send
+from invoker.protocols.riff.reply import Response
+from invoker.transports.asgi import Receive, Scope, Send, refuse_socket
 from invoker.transports.socketline import SocketLine, SocketSession, SocketSettings
 
 __all__ = ["SocketApp"]
@@ -42,10 +43,10 @@ class SocketApp:
         """Serve one connection; ASGI 3."""
         await receive()  # websocket.connect
         headers = _headers(scope)
-        status, why = self._refusal(scope, headers)
+        status, why = self._refusal(scope)
         if status:
             log.info("a connection was refused", extra={"status": status, "detail": why})
-            await _refuse(send, status, why)
+            await refuse_socket(send, Response(status, (("Content-Type", "text/plain"),), f"{why}\n".encode()))
             return
         self.running += 1
         try:
@@ -54,16 +55,11 @@ class SocketApp:
         finally:
             self.running -= 1
 
-    def _refusal(self, scope: Scope, headers: Mapping[str, str]) -> tuple[int, str]:
+    def _refusal(self, scope: Scope) -> tuple[int, str]:
         """The status of HTTP that refuses a handshake, and why; 0 lets it pass."""
         settings = self._settings
         if scope["path"] != settings.path:
             return 404, f"sessions are served on {settings.path}"
-        origin = headers.get("origin")
-        if origin is not None and origin not in settings.origins and "*" not in settings.origins:
-            # Browsers let every page try, and say whose it is (RFC 6455, 10.2). That it is of the host it connects to
-            # says little: whoever owns a name can let it lead here.
-            return 403, "pages of this origin may not connect"
         if self._driver.engine.is_draining:
             return 503, "this invoker is draining and takes no new sessions"
         if self.running >= settings.sessions:
@@ -83,10 +79,3 @@ def _metadata(headers: Mapping[str, str]) -> dict[str, str]:
         for name, value in headers.items()
         if name not in ("connection", "upgrade", "host") and not name.startswith("sec-websocket-")
     }
-
-
-async def _refuse(send: Send, status: int, why: str) -> None:
-    body = f"{why}\n".encode()
-    headers = [(b"content-type", b"text/plain"), (b"content-length", b"%d" % len(body)), (b"connection", b"close")]
-    await send({"type": "websocket.http.response.start", "status": status, "headers": headers})
-    await send({"type": "websocket.http.response.body", "body": body})

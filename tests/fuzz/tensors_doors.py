@@ -213,7 +213,9 @@ async def _resets(reader: Reader, writer: Writer, chance: Random, make: Make, pa
     client.initiate_connection()
     for _ in range(chance.choice((1, 10, 90))):
         stream = client.get_next_available_stream_id()
-        client.send_headers(stream, [(":method", "POST"), (":path", path), (":scheme", "http"), (":authority", "x")])
+        client.send_headers(
+            stream, [(":method", "POST"), (":path", path), (":scheme", "http"), (":authority", "localhost")]
+        )
         buffer = make(chance)[: min(16_000, client.local_flow_control_window(stream))]
         client.send_data(stream, buffer, end_stream=chance.random() < 0.8)
         if chance.random() < 0.8:

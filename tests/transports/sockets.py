@@ -32,6 +32,7 @@ from invoker.protocols.action_engine.settings import ActionEngineSettings
 from invoker.protocols.action_engine.wire import Action, Chunk, Fragment, Metadata, WireMessage, decode, encode
 from invoker.spec import read
 from invoker.transports.action_engine import action_engine_app
+from invoker.transports.exchange import HttpSettings
 from invoker.transports.http import HttpDoor
 from invoker.transports.socketline import SocketSettings
 from invoker.transports.websocket import SocketApp
@@ -56,13 +57,15 @@ class Served:
 
 
 @asynccontextmanager
-async def serving(*functions: Any, known: ActionEngineSettings | None = None, **settings: Any) -> AsyncIterator[Served]:
+async def serving(
+    *functions: Any, known: ActionEngineSettings | None = None, origins: tuple[str, ...] = (), **settings: Any
+) -> AsyncIterator[Served]:
     """Serve functions as actions on a free port until the end of the block; settings are those of the sockets."""
     lifted = [lift(one, read(one)) for one in functions]
     driver = Driver(Engine(Catalog(lifted), builtin()), DriverSettings(grace_s=0.5))
     known = known or ActionEngineSettings()
     app = action_engine_app(driver, known, SocketSettings(window=known.window, **settings))
-    door = HttpDoor(driver, port=0, sockets=app)
+    door = HttpDoor(driver, port=0, sockets=app, settings=HttpSettings(origins=origins))
     for one in lifted:
         await one.start()
     with patch("invoker.drive.threads._IDLE_S", 0.05):  # so that no thread outlives its test

@@ -75,7 +75,7 @@ async def test_R154_a_client_that_leaves_cancels_a_sync_function() -> None:
 
     async with Served.at(waits) as served:
         async with served.wire() as wire:
-            await wire.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx")
+            await wire.send("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\nx")
             await started.wait()
         await until(lambda: not served.driver.engine.running)
         go.set()
@@ -92,7 +92,7 @@ async def test_R154_a_client_that_leaves_within_its_body_starts_nothing() -> Non
 
     async with Served.at(noted) as served:
         async with served.wire() as wire:
-            await wire.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nx")
+            await wire.send("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nx")
             await until(lambda: bool(served.driver.conversations))
         await until(lambda: not served.driver.conversations)
     assert calls == []
@@ -135,7 +135,7 @@ async def test_R154_an_invocation_that_outlives_the_drain_is_503() -> None:
     async with Served.at(waits) as served, served.wire() as wire:
         running = asyncio.create_task(served.post(b"x"))
         await started.wait()
-        await wire.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nx")
+        await wire.send("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nx")
         await until(lambda: len(served.driver.conversations) == 2)
         assert not await served.driver.drain(0.01)
         assert (await running).status_code == 503
@@ -163,7 +163,7 @@ async def test_R132_one_invocation_too_many_is_503() -> None:
 async def test_a_body_that_comes_too_slowly_is_408() -> None:
     """Slow bodies do not hold connections for ever."""
     async with Served.at(square, settings=HttpSettings(body_s=0.05)) as served, served.wire() as wire:
-        await wire.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nx")
+        await wire.send("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nx")
         status, _, body = await wire.answer()
     assert status == 408
     assert b"only 1 bytes" in body
@@ -176,7 +176,7 @@ async def test_a_client_that_does_not_read_loses_its_connection(caplog: pytest.L
         return bytes(64 * 1024 * 1024)
 
     async with Served.at(large, settings=HttpSettings(write_s=0.1)) as served, served.wire() as wire:
-        await wire.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx")
+        await wire.send("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\nx")
         with caplog.at_level(logging.WARNING):
             await until(lambda: "did not take its response" in caplog.text)
         assert not served.driver.conversations
@@ -196,7 +196,7 @@ async def test_a_client_that_reads_slowly_gets_all_of_its_response(length: int) 
             sock.setblocking(False)
             loop = asyncio.get_running_loop()
             await loop.sock_connect(sock, (host, int(port)))
-            request = b"POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx"
+            request = b"POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx"
             await loop.sock_sendall(sock, request)
             got = bytearray()
             while part := await loop.sock_recv(sock, 1 << 20):
@@ -208,6 +208,6 @@ async def test_a_client_that_reads_slowly_gets_all_of_its_response(length: int) 
 async def test_a_refused_upload_is_dropped_only_for_a_while() -> None:
     """A client that goes on sending loses its connection after the linger."""
     async with Served.at(square, settings=HttpSettings(linger_s=0.1)) as served, served.wire() as wire:
-        await wire.send("POST /nope HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")
+        await wire.send("POST /nope HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")
         assert (await wire.answer())[0] == 404
         assert await wire.ended() == b""

@@ -78,7 +78,7 @@ async def test_G003_GT04_chunked_bodies_and_none() -> None:
 async def test_G004_GT05_a_long_body_is_refused_unread() -> None:
     """By what it announces; the connection ends."""
     async with serving_models(double, limit_bytes=100) as served, served.wire() as wire:
-        await wire.send("POST /graphpipe HTTP/1.1\r\nHost: x\r\nContent-Length: 10000000000\r\n\r\n")
+        await wire.send("POST /graphpipe HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10000000000\r\n\r\n")
         status, headers, body = await wire.answer()
     assert (status, headers["connection"], headers["x-graphpipe-error"]) == (413, "close", "13")
     assert code_of(body) is Code.TOO_LARGE
@@ -87,7 +87,7 @@ async def test_G004_GT05_a_long_body_is_refused_unread() -> None:
 async def test_G004_GT06_a_body_that_grows_too_long() -> None:
     """As soon as it shows, though its end never comes; the connection ends."""
     async with serving_models(double, limit_bytes=100) as served, served.wire() as wire:
-        await wire.send("POST /graphpipe HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+        await wire.send("POST /graphpipe HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
         for _ in range(3):
             await wire.send(b"32\r\n", bytes(50), b"\r\n")
         status, headers, body = await wire.answer()
@@ -99,14 +99,16 @@ async def test_G004_zeros_before_a_length_do_not_make_it_long() -> None:
     """It is a number."""
     buffer = fixture("infer_request")
     async with serving_models(double) as served, served.wire() as wire:
-        await wire.send(f"POST /graphpipe HTTP/1.1\r\nHost: x\r\nContent-Length: {len(buffer):020}\r\n\r\n", buffer)
+        await wire.send(
+            f"POST /graphpipe HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(buffer):020}\r\n\r\n", buffer
+        )
         assert (await wire.answer())[0] == 200
 
 
 async def test_G005_expect_is_answered() -> None:
     """100 for what fits; 413, and nothing before it, for what is too large."""
     buffer = fixture("infer_request")
-    head = "POST /graphpipe HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: {}\r\n\r\n"
+    head = "POST /graphpipe HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: {}\r\n\r\n"
     async with serving_models(double, limit_bytes=1000) as served:
         async with served.wire() as wire:
             await wire.send(head.format(len(buffer)))
@@ -224,7 +226,7 @@ async def test_G010_G011_control_tells_readiness_only() -> None:
 async def test_G012_G101_GT10_a_bad_request_does_not_harm_the_next() -> None:
     """On the same connection."""
     buffer = fixture("infer_request")
-    head = f"POST /graphpipe HTTP/1.1\r\nHost: x\r\nContent-Length: {len(buffer)}\r\n\r\n"
+    head = f"POST /graphpipe HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(buffer)}\r\n\r\n"
     async with serving_models(double) as served, served.wire() as wire:
         await wire.send(head, b"\xff" * len(buffer))
         status, headers, body = await wire.answer()
@@ -248,7 +250,7 @@ async def test_G013_G075_GT43_a_client_that_leaves_cancels() -> None:
 
     buffer = ask([1])
     async with serving_models(slow) as served, served.wire() as wire:
-        await wire.send(f"POST /graphpipe HTTP/1.1\r\nHost: x\r\nContent-Length: {len(buffer)}\r\n\r\n", buffer)
+        await wire.send(f"POST /graphpipe HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(buffer)}\r\n\r\n", buffer)
         await started.wait()
         wire.writer.transport.abort()
         async with asyncio.timeout(1):
@@ -265,7 +267,7 @@ async def test_G014_GT53_a_slow_body_is_408() -> None:
         return x
 
     limits = HttpSettings(body_s=0.1, body_bytes_per_s=1e6)
-    head = "POST /graphpipe HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n"
+    head = "POST /graphpipe HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n"
     async with serving_models(counted, http=limits) as served, served.wire() as wire:
         await wire.send(head, fixture("infer_request"))
         answer = asyncio.ensure_future(wire.answer())

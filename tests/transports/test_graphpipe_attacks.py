@@ -104,7 +104,7 @@ async def test_G013_a_client_of_HTTP2_that_leaves_is_waited_for_no_longer() -> N
         client.initiate_connection()
         client.update_settings({SettingCodes.INITIAL_WINDOW_SIZE: 0})
         for stream in (1, 3, 5):
-            head = {":method": "POST", ":path": "/graphpipe", ":scheme": "http", ":authority": "x"}
+            head = {":method": "POST", ":path": "/graphpipe", ":scheme": "http", ":authority": "localhost"}
             client.send_headers(stream, list(head.items()))
             client.send_data(stream, METADATA_REQUEST, end_stream=True)
         await wire.send(client.data_to_send())

@@ -24,7 +24,7 @@ from invoker.transports.tls import TlsFiles
 from tests.transports.doors import Served, Wire, until
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-POST = "POST / HTTP/1.1\r\nHost: x\r\n"
+POST = "POST / HTTP/1.1\r\nHost: localhost\r\n"
 
 
 async def echo(x: bytes) -> bytes:
@@ -129,9 +129,9 @@ async def test_R155_expect_100_continue() -> None:
 async def test_R155_http_1_0_and_whole_uris() -> None:
     """Old clients and proxies are served."""
     async with Served.at(echo) as served:
-        for line in ("POST / HTTP/1.0", "POST http://x/ HTTP/1.0", "POST http://x HTTP/1.0"):
+        for line in ("POST / HTTP/1.0", "POST http://localhost/ HTTP/1.0", "POST http://localhost HTTP/1.0"):
             async with served.wire() as wire:
-                await wire.send(f"{line}\r\nHost: x\r\nContent-Length: 1\r\n\r\nx")
+                await wire.send(f"{line}\r\nHost: localhost\r\nContent-Length: 1\r\n\r\nx")
                 assert (await wire.answer())[::2] == (200, b"x")
 
 
@@ -174,7 +174,7 @@ class H2Wire:
         self.connection.initiate_connection()
 
     def begin(self, stream_id: int, *, path: str = "/", end: bool = False) -> None:
-        head = [(":method", "POST"), (":path", path), (":scheme", "http"), (":authority", "x")]
+        head = [(":method", "POST"), (":path", path), (":scheme", "http"), (":authority", "localhost")]
         self.connection.send_headers(stream_id, head, end_stream=end)
 
     async def flush(self) -> None:

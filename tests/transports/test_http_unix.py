@@ -58,9 +58,9 @@ async def test_G015_bare_http_1_on_a_unix_socket(path: Path) -> None:
     async with Served.at(echo, unix=str(path), max_body_bytes=10):
         wire = Wire(*await asyncio.open_unix_connection(str(path)))
         for body in ("one", "two"):
-            await wire.send(f"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\n{body}")
+            await wire.send(f"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\n{body}")
             assert (await wire.answer())[::2] == (200, body.encode())
-        await wire.send("POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 11\r\n\r\n")
+        await wire.send("POST / HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 11\r\n\r\n")
         assert (await wire.answer())[0] == 413
         wire.writer.transport.abort()
 
@@ -93,7 +93,7 @@ async def test_stopping_ends_connections_of_unix_sockets(path: Path) -> None:
     async with Served.at(echo, unix=str(path)) as served:
         wire = Wire(*await asyncio.open_unix_connection(str(path)))
         for connection in (None, "close"):
-            await wire.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx")
+            await wire.send("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\nx")
             status, headers, body = await wire.answer()
             assert (status, headers.get("connection"), body) == (200, connection, b"x")
             served.door.leave()

@@ -16,7 +16,7 @@ from tests.transports.doors import Served, Wire
 from tests.transports.models import serving_models
 
 REQUEST = fixture("infer_request")
-EXPECT = "Host: x\r\nExpect: 100-continue\r\n"
+EXPECT = "Host: localhost\r\nExpect: 100-continue\r\n"
 GO_ON = b"HTTP/1.1 100 "
 
 
@@ -102,7 +102,7 @@ async def test_G005_other_expectations_and_http_1_0_are_left_alone() -> None:
     """HTTP/1.0 knows of no such word (RFC 9110, 10.1.1)."""
     async with Served.at(echo) as served:
         async with served.wire() as wire:
-            await wire.send("POST / HTTP/1.1\r\nHost: x\r\nExpect: rain\r\nContent-Length: 1\r\n\r\nx")
+            await wire.send("POST / HTTP/1.1\r\nHost: localhost\r\nExpect: rain\r\nContent-Length: 1\r\n\r\nx")
             assert (await wire.answer())[::2] == (200, b"x")
         async with served.wire() as wire:
             await wire.send(f"POST / HTTP/1.0\r\n{EXPECT}Content-Length: 1\r\n\r\n", "x")
@@ -146,7 +146,7 @@ async def test_G005_the_same_behind_tls(tmp_path: Path) -> None:
 async def test_statuses_have_their_phrase(head: str, line: bytes) -> None:
     """The GraphPipe client in Python shows its users nothing else of an error."""
     async with serving_models(echo, limit_bytes=1000) as served, served.wire() as wire:
-        await wire.send(f"{head}\r\nHost: x\r\n\r\n")
+        await wire.send(f"{head}\r\nHost: localhost\r\n\r\n")
         met = await wire.reader.readline()
         assert met.startswith(line)
         assert len(met.split(b" ", 2)[2].strip()) > 1

@@ -1,0 +1,160 @@
+"""Which web pages may call the HTTP door, and under which names it answers.
+
+Theory. A browser lets every page send requests to any address, also to one that only this machine can reach, and so a
+page from anywhere could run functions here. It says whose page it is, though: newer ones by `Sec-Fetch-Site`, all of
+them by `Origin` on whatever is no plain GET. In this order::
+
+    Host        is not a name of a door that is bound to loopback          403
+    Origin      is listed                                                  passes, with the headers of CORS
+    Origin      of a WebSocket's handshake is another                      403
+    Fetch-Site  is same-origin or none (the user's own doing)              passes
+    Fetch-Site  is another, of a GET navigation of a whole tab             passes: no GET runs a function
+    Fetch-Site  is another                                                 403
+    Origin      is that of Host, whatever the scheme: proxies end TLS      passes
+    Origin      is another                                                 403
+    neither     as of curl, and of every program that is no browser        passes
+
+The rule of `Host` is for names: whoever owns one can let it lead to 127.0.0.1 after his page was loaded (DNS
+rebinding), and the page then is of the same origin as this door. A door that is not bound to loopback cannot know its
+names; so its sessions over WebSocket, which no page of ours opens, are for listed origins only (RFC 6455, 10.2).
+Sources: Fetch (CORS, `Origin`), Fetch Metadata.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, MutableMapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from invoker.protocols.riff.reply import Response
+
+__all__ = ["LOOPBACK_NAMES", "Origins", "Verdict"]
+
+LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
+
+_ANY: Final = "*"
+_WANTED: Final = frozenset(
+    {
+        b"host", b"origin", b"sec-fetch-site", b"sec-fetch-mode", b"sec-fetch-dest", b"access-control-request-method",
+        b"access-control-request-headers",
+    }
+)  # fmt: skip
+_AUTHORITY: Final = re.compile(r"(?P<host>\[[0-9a-f:.]+\]|[^\s:/@\[\]?#,]+)(?::(?P<port>[0-9]*))?")
+_ORIGIN: Final = re.compile(rf"(?P<scheme>[a-z][a-z0-9+.-]*)://{_AUTHORITY.pattern}")
+_NAMES: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z, \t-]+")
+_PORTS: Final = {"http": "80", "https": "443"}
+_VARY: Final = (("Vary", "Origin"),)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What becomes of one request.
+
+    Attributes:
+        response: Ends the request here; None lets it pass.
+        headers: To be added to whatever answers it.
+    """
+
+    response: Response | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+class Origins:
+    """Judges requests by their heads alone.
+
+    Args:
+        origins: Of pages that may call, such as ``https://example.org``; ``*`` means any.
+        hosts: Names under which the door answers although it is bound to loopback, with or without a port; ``*`` means
+            any.
+
+    Attributes:
+        names: What `Host` may be; None: anything. Set by who knows what the door is bound to.
+    """
+
+    def __init__(self, origins: Collection[str] = (), hosts: Collection[str] = ()) -> None:
+        self.names: frozenset[str] | None = None
+        self._origins = frozenset(one.lower() for one in origins)
+        self._hosts = frozenset(one.lower() for one in hosts)
+        self._passed = Verdict(headers=_VARY if self._origins else ())
+
+    def bind(self, host: str, *, is_loopback: bool) -> None:
+        """Say what the door is bound to.
+
+        Args:
+            host: As the configuration says it.
+            is_loopback: Whether only this machine can reach it.
+        """
+        is_checked = is_loopback and _ANY not in self._hosts
+        bound = f"[{host}]" if ":" in host and not host.startswith("[") else host
+        self.names = LOOPBACK_NAMES | self._hosts | {bound.lower()} if is_checked else None
+
+    def judge(self, scope: MutableMapping[str, Any]) -> Verdict:
+        """Let a request or the handshake of a WebSocket pass, answer it, or refuse it."""
+        found: dict[bytes, bytes] = {}
+        for name, value in scope["headers"]:
+            if name in _WANTED:
+                found[name] = found[name] + b", " + value if name in found else value
+        fields = {name.decode(): value.decode("latin-1").strip().lower() for name, value in found.items()}
+        host = _target_host(scope["raw_path"]) or fields.get("host", "")
+        # No browser connects to a Unix socket, of which `server` is None, so any name will do there.
+        if self.names is not None and host and scope["server"] is not None and not self._is_own(host):
+            return self._refused(
+                f"the host {host!a} is none of this invoker's; it listens on loopback only, so Host is localhost, "
+                "127.0.0.1, [::1] or a name that --allowed-host lists"
+            )
+        origin = fields.get("origin", "")
+        if origin and (origin in self._origins or _ANY in self._origins):
+            return _allowed(scope, fields, origin)
+        if _is_foreign(scope, fields, host):
+            page = f"a web page of {origin!a}" if origin else "a web page of another origin"
+            return self._refused(f"{page} may not call this invoker; --allowed-origin lists those that may")
+        return self._passed
+
+    def _is_own(self, host: str) -> bool:
+        assert self.names is not None
+        match = _AUTHORITY.fullmatch(host)
+        return match is not None and (match["host"] in self.names or host in self.names)
+
+    def _refused(self, why: str) -> Verdict:
+        headers = (("Content-Type", "text/plain"), ("Cache-Control", "no-store"))
+        return Verdict(Response(403, headers, f"Invoker: Forbidden: {why}\n".encode()), self._passed.headers)
+
+
+def _is_foreign(scope: Mapping[str, Any], fields: Mapping[str, str], host: str) -> bool:
+    """Whether a page that may not call has made the request."""
+    if scope["type"] == "websocket" and "origin" in fields:
+        return True
+    if (site := fields.get("sec-fetch-site")) is not None:
+        is_navigation = (fields.get("sec-fetch-mode"), fields.get("sec-fetch-dest")) == ("navigate", "document")
+        is_harmless = scope["type"] == "http" and is_navigation and scope["method"] == "GET"
+        return site not in ("same-origin", "none") and not is_harmless
+    return "origin" in fields and not _is_same(fields["origin"], host)
+
+
+def _is_same(origin: str, host: str) -> bool:
+    """Whether an origin has this host and port; a port that is left out is that of the origin's scheme."""
+    one, other = _ORIGIN.fullmatch(origin), _AUTHORITY.fullmatch(host)
+    if one is None or other is None or one["host"] != other["host"]:
+        return False
+    usual = _PORTS.get(one["scheme"], "")
+    return (one["port"] or usual) == (other["port"] or usual)
+
+
+def _allowed(scope: Mapping[str, Any], fields: Mapping[str, str], origin: str) -> Verdict:
+    """What CORS wants for a listed origin; a preflight is answered, and runs nothing."""
+    shared = (("Access-Control-Allow-Origin", origin), *_VARY)
+    if scope["type"] != "http" or scope["method"] != "OPTIONS" or "access-control-request-method" not in fields:
+        return Verdict(headers=(*shared, ("Access-Control-Expose-Headers", "*")))
+    headers = [("Access-Control-Allow-Methods", "GET, HEAD, POST"), ("Access-Control-Max-Age", "600")]
+    wanted = fields.get("access-control-request-headers", "")
+    if _NAMES.fullmatch(wanted):
+        headers.append(("Access-Control-Allow-Headers", wanted))
+    return Verdict(Response(204, tuple(headers), b""), shared)
+
+
+def _target_host(target: bytes) -> str:
+    """The host of a target that is a whole URI, which counts instead of `Host` (RFC 9112, 3.2.2); else nothing."""
+    if not target.startswith((b"http://", b"https://")):
+        return ""
+    return re.split(r"[/?]", target.decode("latin-1").partition("://")[2], maxsplit=1)[0].lower()

@@ -1,0 +1,206 @@
+"""Headless Chromium with a page of somebody else's: what it may do with a server on this machine."""
+
+from __future__ import annotations
+
+import http.client
+import http.server
+import json
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.conftest import SLOW
+from tests.serving import serving
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+LIMIT_S = 20.0
+FLAGS = (
+    "--headless=new", "--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--no-first-run", "--disable-gpu", "--disable-quic", "--host-resolver-rules=MAP *.example 127.0.0.1",
+)  # fmt: skip
+
+pytestmark = [
+    pytest.mark.timeout(60),
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: NO BROWSER WAS TRIED; apt-get install chromium"),
+]
+
+PAGE = """<!doctype html><title>hostile</title><script type="module">
+const target = %(target)s, found = {};
+async function attempt(name, work) {
+  try { found[name] = await work(); } catch (error) { found[name] = String(error.name || error); }
+}
+const post = (more) => fetch(target + "/", {method: "POST", ...more});
+const seen = async (answer) => answer.type + " " + answer.status + " " + await answer.text();
+await attempt("text", async () => seen(await post({mode: "no-cors", body: "text"})));
+await attempt("no type", async () => seen(await post({mode: "no-cors", body: new Blob(["no type"])})));
+await attempt("form", async () => seen(await post({mode: "no-cors", body: new URLSearchParams({x: "form"})})));
+await attempt("multipart", async () => {
+  const form = new FormData(); form.append("in", "multipart");
+  return seen(await post({mode: "no-cors", body: form})); });
+await attempt("beacon", async () => navigator.sendBeacon(target + "/", "beacon"));
+await attempt("cors", async () => seen(await post({body: "cors"})));
+await attempt("preflighted", async () => seen(await post({
+  body: "preflighted", headers: {"content-type": "application/octet-stream", "x-own": "1"}})));
+await attempt("graphpipe", async () => seen(
+  await fetch(target + "/graphpipe", {method: "POST", mode: "no-cors", body: "g"})));
+await attempt("socket", () => new Promise((done) => {
+  const socket = new WebSocket(target.replace("http", "ws") + "/");
+  socket.onopen = () => done("open"); socket.onerror = () => done("error"); }));
+await attempt("submitted form", () => new Promise((done) => {
+  const frame = document.createElement("iframe"); frame.name = "into"; document.body.append(frame);
+  const form = Object.assign(document.createElement("form"),
+    {method: "post", action: target + "/", target: "into", enctype: "text/plain"});
+  form.innerHTML = '<input name="submitted" value="form">'; document.body.append(form);
+  frame.onload = () => done("loaded"); setTimeout(() => done("taken for a download"), 2000); form.submit(); }));
+await fetch("/report", {method: "POST", body: JSON.stringify(found)});
+</script>"""
+
+
+class _Page(http.server.BaseHTTPRequestHandler):
+    """Serves the page to whoever asks for /page, takes its report, and relays whatever else a browser asks a proxy."""
+
+    server: _Pages
+
+    def do_GET(self) -> None:
+        """The page, or nothing."""
+        is_page = urlsplit(self.path).path == "/page"
+        self._answer(200, (PAGE % {"target": json.dumps(self.server.target)}).encode() if is_page else b"")
+
+    def do_POST(self) -> None:
+        """The report, or what goes to the target under its own name: as after the owner of a name moved it there."""
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        path = urlsplit(self.path).path
+        if path == "/report":
+            self._answer(200, b"")
+            self.server.report = json.loads(body)
+            self.server.reported.set()
+            return
+        connection = http.client.HTTPConnection(self.server.relay, timeout=5 * SLOW)
+        try:
+            connection.request("POST", path, body, dict(self.headers))
+            answer = connection.getresponse()
+            self._answer(answer.status, answer.read())
+        finally:
+            connection.close()
+
+    def _answer(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args: Any) -> None:
+        """Say nothing."""
+
+
+class _Pages(http.server.ThreadingHTTPServer):
+    """A web site of somebody else, on another port of this machine; also a proxy."""
+
+    def __init__(self, target: str, relay: str) -> None:
+        super().__init__(("127.0.0.1", 0), _Page)
+        self.target = target
+        self.relay = relay
+        self.report: dict[str, Any] = {}
+        self.reported = threading.Event()
+
+
+@contextmanager
+def browsing(url: str, profile: Path, *more: str) -> Iterator[None]:
+    """Chromium, with a page open, until the end of the block."""
+    assert CHROMIUM is not None
+    with (profile / "log").open("wb") as log:
+        command = [CHROMIUM, *FLAGS, *more, f"--user-data-dir={profile}", "--remote-debugging-port=0", url]
+        process = subprocess.Popen(command, stdout=log, stderr=log)
+    try:
+        yield
+    finally:
+        process.terminate()
+        try:
+            process.wait(5 * SLOW)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def visited(invoker: str, profile: Path, *, site: str, is_rebound: bool = False) -> dict[str, Any]:
+    """What a page of a site met at an invoker; ``is_rebound``: under the site's own name and port."""
+    with _Pages("" if is_rebound else f"http://{invoker}", invoker) as pages:
+        thread = threading.Thread(target=pages.serve_forever, name="web site")
+        thread.start()
+        try:
+            here = f"127.0.0.1:{pages.server_port}"
+            url, more = f"http://{site}:{pages.server_port}/page", ("--no-proxy-server",)
+            if is_rebound:
+                url, more = f"http://{site}:{invoker.rpartition(':')[2]}/page", (f"--proxy-server={here}",)
+            with browsing(url, profile, *more):
+                is_reported = pages.reported.wait(LIMIT_S * SLOW)
+        finally:
+            pages.shutdown()
+            thread.join()
+    assert is_reported, (profile / "log").read_text(errors="replace")[-2000:]
+    return pages.report
+
+
+class Noting:
+    """A server whose function notes what it is called with."""
+
+    def __init__(self, http: str, notes: Path) -> None:
+        self.http = http
+        self._notes = notes
+
+    @property
+    def calls(self) -> list[str]:
+        """The values, sorted."""
+        return sorted(self._notes.read_text().splitlines()) if self._notes.exists() else []
+
+
+@contextmanager
+def noting(folder: Path, *args: str) -> Iterator[Noting]:
+    """Serve until the end of the block."""
+    notes = folder / "notes"
+    lines = ("def note(x: bytes) -> bytes:", f"    open({str(notes)!r}, 'ab').write(x + b'\\n')", "    return x")
+    (folder / "noting.py").write_text("\n".join(lines))
+    protocols = ("--protocols", "riff,http,graphpipe,action-engine")
+    with serving(f"{folder / 'noting.py'}:note", *protocols, *args) as served:
+        yield Noting(served.http, notes)
+
+
+@pytest.mark.parametrize("site", ["127.0.0.1", "localhost", "evil.example"])
+def test_a_hostile_page_runs_nothing(tmp_path: Path, site: str) -> None:
+    """Of another port of this machine, or of another name: by fetch, form, beacon, frame or WebSocket."""
+    with noting(tmp_path) as invoker:
+        met = visited(invoker.http, tmp_path, site=site)
+        assert invoker.calls == []
+    assert (met["cors"], met["preflighted"], met["socket"]) == ("TypeError", "TypeError", "error")
+
+
+def test_a_page_of_a_name_that_leads_here_runs_nothing(tmp_path: Path) -> None:
+    """DNS rebinding: for the browser everything is of one origin, and only Host tells it."""
+    with noting(tmp_path) as invoker:
+        met = visited(invoker.http, tmp_path, site="evil.example", is_rebound=True)
+        assert invoker.calls == []
+    assert met["cors"].startswith("basic 403 Invoker: Forbidden: the host 'evil.example")
+
+
+def test_a_listed_page_calls(tmp_path: Path) -> None:
+    """Its preflights are answered and it reads the answers; so the page above does try what it says."""
+    with noting(tmp_path, "--allowed-origin", "*") as invoker:
+        met = visited(invoker.http, tmp_path, site="127.0.0.1")
+        assert {"beacon", "cors", "no type", "preflighted", "text"} <= {*invoker.calls}
+    assert (met["preflighted"], met["socket"]) == ("cors 200 preflighted", "open")
+
+
+def test_without_the_rule_of_host_a_rebound_page_calls(tmp_path: Path) -> None:
+    """What --allowed-host '*' gives up, and proof that the attack is one."""
+    with noting(tmp_path, "--allowed-host", "*") as invoker:
+        met = visited(invoker.http, tmp_path, site="evil.example", is_rebound=True)
+        assert "cors" in invoker.calls
+    assert met["cors"] == "basic 200 cors"
