@@ -314,8 +314,6 @@ class OutputStream:
         is_raw = isinstance(payload, (bytes, bytearray, memoryview))
         try:
             if offers:
-                if is_raw:  # the function may have encoded it itself
-                    return self._registry.encoder(offers, payload, index=self.index)(payload)
                 return self._encoder(offers, payload)(payload)
         except EncodeError:
             if not is_raw:

@@ -7,7 +7,11 @@ ONE      one value                                    one leaf, ended by its las
 LEAF     a stream of text or of bytes                 one leaf; a fragment a value, then one that only ends it
 ITEMS    a stream of other values, or of items        an interior node; a child a value, named before it comes
 MAPPED   results of a function mapped over an input   ONE if that is a leaf itself, else ITEMS
+BY_VALUE whatever a function sends or yields          LEAF if the first value is text or bytes, else ITEMS
 ======== ============================================ =====================================================
+
+A function that takes its context may send values to the output that it also returns one value for (E-126). The first
+value of such a ONE is held until a second comes, which makes it BY_VALUE, or the output ends.
 
 Whatever is sent is stored as well, since later actions may read it (E-107), unless the function says ``retain=False``.
 """
@@ -63,6 +67,8 @@ def form_of(spec: FunctionSpec, output: StreamSpec, *, is_one: bool) -> Form:
     """
     if output.sequence:
         return Form.ITEMS
+    if spec.takes_context and _is_only_sent(spec, output):
+        return Form.BY_VALUE
     if spec.style is Style.REQUEST_REPLY:
         return Form.ONE if is_one else Form.MAPPED
     if spec.call.result is Result.VALUE:
@@ -70,6 +76,14 @@ def form_of(spec: FunctionSpec, output: StreamSpec, *, is_one: bool) -> Form:
     if output.type in _OPEN or output.take is Take.MESSAGE:
         return Form.BY_VALUE
     return Form.LEAF if output.type in _PIECES else Form.ITEMS
+
+
+def _is_only_sent(spec: FunctionSpec, output: StreamSpec) -> bool:
+    """Whether nothing that the call gives is for this output, so that all of its values are sent by the context."""
+    if spec.call.result is Result.NOTHING:
+        return True
+    is_further = len(spec.outputs) > 1 and output.name != spec.outputs[0].name
+    return is_further and spec.call.result is Result.VALUE and not spec.call.parts
 
 
 class Writer:
@@ -80,11 +94,12 @@ class Writer:
         node: That stands for it.
         form: What it becomes.
         root: Of the function's only input, where results of a mapped function are written.
+        may_send: Whether a ONE may get more values than one, since the function has its context.
         retain: Whether later actions may read it.
         graph: Where it is stored.
     """
 
-    __slots__ = ("_form", "_graph", "_metadata", "_prefix", "_retain", "_root", "_seq", "action",
+    __slots__ = ("_form", "_graph", "_held", "_may_send", "_metadata", "_prefix", "_retain", "_root", "_seq", "action",
                  "is_ended", "node")  # fmt: skip
 
     def __init__(
@@ -96,6 +111,7 @@ class Writer:
         *,
         retain: bool = True,
         root: Node | None = None,
+        may_send: bool = False,
     ) -> None:
         self.action = action
         self.node = node
@@ -104,6 +120,8 @@ class Writer:
         self._graph = graph
         self._retain = retain
         self._root = root
+        self._may_send = may_send
+        self._held: Message[bytes] | None = None
         self._prefix = prefix_of(node.id)
         self._seq = 0
         self._metadata: tuple[str, Mapping[str, str]] | None = None
@@ -125,10 +143,20 @@ class Writer:
         elif self._form is Form.MAPPED:
             is_leaf = self._root is not None and self._root.kind == LEAF
             self._form = Form.ONE if is_leaf else Form.ITEMS
-        form = self._form
-        if form is Form.LEAF:
+        if self._form is Form.ONE and self._may_send:
+            if self._held is None:
+                _metadata(message)  # what is wrong with it is told before another comes
+                self._held = message
+                return
+            first, self._held = self._held, None
+            self._form = _form_by(first) if first.media_type == message.media_type else Form.ITEMS
+            self._put(first, steps)
+        self._put(message, steps)
+
+    def _put(self, message: Message[bytes], steps: list[Step]) -> None:
+        if self._form is Form.LEAF:
             self._piece(message, steps)
-        elif form is Form.ITEMS:
+        elif self._form is Form.ITEMS:
             self._item(message, steps)
         else:
             self._leaf(self.node, self._prefix, message, _metadata(message), steps)
@@ -139,6 +167,10 @@ class Writer:
         if self.is_ended:
             return
         self.is_ended = True
+        if self._held is not None:
+            self._leaf(self.node, self._prefix, self._held, _metadata(self._held), steps)
+            self._held = None
+            return
         if self._metadata is not None:
             frame = leaf_frame(self._prefix, self._seq, b"", continued=False)
         else:
@@ -150,6 +182,7 @@ class Writer:
     def close(self) -> None:
         """Nothing of it is sent or stored any more."""
         self.is_ended = True
+        self._held = None
 
     # Shapes.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from invoker.message import Message
+from invoker import Context, Message, function
 from invoker.protocols.evergreen.writers import Form, form_of
 from invoker.spec import StreamSpec, read
 from tests.protocols.evergreen.conversation import Conversation, spec_of
@@ -22,7 +22,7 @@ from tests.protocols.evergreen.functions import (
     total,
     upper,
 )
-from tests.protocols.evergreen.models import each, source
+from tests.protocols.evergreen.models import Give, Take, each, source
 from tests.protocols.evergreen.notation import JSON, OCTETS, TEXT, A, F, K
 
 TICKS = A("ticks", {}, {"y": "r"})
@@ -315,3 +315,41 @@ def test_forms_follow_the_signature(function, is_one, form):
 def test_the_form_of_an_open_output_goes_by_value():
     """Nothing is declared for it."""
     assert form_of(read(tagged), StreamSpec("any"), is_one=False) is Form.BY_VALUE
+
+
+def sends(x: str, ctx: Context) -> None: ...
+
+
+def sends_more(x: str, ctx: Context) -> str:
+    return str(ctx.outputs)
+
+
+SENDS = function(outputs=("answer", "log"))(sends)
+SENDS_MORE = function(outputs=("answer", "log"))(sends_more)
+
+
+def sent_by(fn, *given):
+    """The node of the first output of a function of one leaf that sent these values."""
+
+    def model(_):
+        yield Take(0)
+        for value in given:
+            yield Give(value)
+
+    c = Conversation(fn, models={fn.__name__: model})
+    return c.send(A(fn.__name__, {"x": "p"}, {"answer": "r", "log": "l"}), F("p", 0, "x"))
+
+
+def test_E126_an_output_that_is_only_sent_to_takes_every_value():
+    """Text is a leaf that grows, at once; other values are items."""
+    assert sent_by(SENDS, "a", "b", "c").texts("r") == ["abc"]
+    assert sent_by(SENDS, "a", "b").sent.shape("r") == [(0, b"a", True), (1, b"b", True), (2, b"", False)]
+    assert sent_by(SENDS, {"n": 1}, {"n": 2}).texts("r") == ['{"n": 1}', '{"n": 2}']
+
+
+def test_E126_an_output_that_is_also_returned_takes_every_value():
+    """One value is the leaf that it has always been; a second one makes the output what its values say."""
+    assert sent_by(SENDS_MORE, "a").sent.shape("r") == [(0, b"a", False)]
+    assert sent_by(SENDS_MORE, "a", "b", "c").texts("r") == ["abc"]
+    assert sent_by(SENDS_MORE, {"n": 1}, 2, 3).texts("r") == ['{"n": 1}', "2", "3"]
+    assert sent_by(SENDS_MORE, "a", {"n": 1}).texts("r") == ["a", '{"n": 1}']
