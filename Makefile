@@ -5,6 +5,8 @@ SEEDS ?= 3000
 FUZZ_SECONDS ?= 60
 VENV ?= .venv
 TESTS ?=
+IMAGE ?= stream-invoker
+ENGINE ?= docker podman buildah
 
 # On protobuf 6 everything but what no protobuf comes near, and the tests of the conformance suite, which is judged by
 # `make conformance`.
@@ -36,7 +38,7 @@ ECHO := build/bench/echo
 
 .DEFAULT_GOAL := help
 .PHONY: help run setup test test-protobuf6 check fmt fmt-check lint types imports proto proto-check trace docs docs-check \
-        conformance setup-interop interop fuzz fuzz-short simulate bench bench-quick bench-cpp dist dist-check lock clean
+        conformance setup-interop interop fuzz fuzz-short simulate bench bench-quick bench-cpp dist dist-check image image-check lock clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -130,6 +132,15 @@ dist-check: dist ## run a part of the tests from an unpacked source distribution
 	rm -rf build/sdist && mkdir -p build/sdist
 	tar -xzf "$$(ls -t dist/*.tar.gz | head -1)" -C build/sdist --strip-components 1
 	$(MAKE) --no-print-directory -C build/sdist test PYTHON="$(PYTHON)" TESTS="$(DIST_TESTS)"
+
+image: ## build the container image of deploy/Containerfile: make image IMAGE=stream-invoker ENGINE=podman
+	@for engine in $(ENGINE); do if command -v $$engine >/dev/null && $$engine info >/dev/null 2>&1; then \
+	    exec $$engine build --file deploy/Containerfile --tag $(IMAGE) .; fi; done; \
+	echo "make image needs a container engine that runs, one of: $(ENGINE). None does here: install one or start it (docker info" \
+	    "says what is wrong). make image-check runs the same steps without one, as root." >&2; exit 1
+
+image-check: $(DEV) ## run the steps of deploy/Containerfile in a bare root and serve from it, without a container engine
+	$(BIN)/python -m tests.image
 
 lock: ## write the lock files anew with the newest releases
 	PYTHON="$(PYTHON)" .ci/lock --upgrade
