@@ -17,7 +17,7 @@ from invoker.errors import ProtocolViolation
 from invoker.shape import FunctionSpec, Parameter, Result, Slot, StreamSpec, Style
 from invoker.signature import Facts
 
-__all__ = ["bind", "parameters"]
+__all__ = ["bind", "bind_options", "parameters"]
 
 
 def parameters(
@@ -102,6 +102,51 @@ def bind(spec: FunctionSpec, names: tuple[str, ...]) -> FunctionSpec:
         inputs = tuple(replace(one, single=not taken[one.name].streams) for one in inputs)
     call = replace(spec.call, slots=slots, variadic=False, result=result)
     return replace(spec, style=style, inputs=inputs, open_inputs=False, call=call)
+
+
+def bind_options(spec: FunctionSpec, names: tuple[str, ...]) -> FunctionSpec:
+    """The spec of the same function with those options among its inputs that a riff caller may give (R-164 to R-167).
+
+    Args:
+        spec: As it was read; it has `FunctionSpec.options`.
+        names: As the caller sent them: labels of the required inputs, then names of options; empty: it sent none.
+
+    Raises:
+        ProtocolViolation: There are too few or too many names, or one of those behind the labels is no option's.
+    """
+    own = tuple(one.name for one in spec.inputs if not one.is_ignored)
+    options = tuple(one.name for one in spec.options)
+    labels = own or options[:1]  # R-167: if every parameter has a default, the first one is what is mapped
+    further = options if own else options[1:]
+    if not len(own) <= len(names) <= len(labels) + len(further) and names:
+        counts = f"{len(own)} to {len(labels) + len(further)}"
+        raise ProtocolViolation(
+            f"Invalid input count {len(names)}: '{spec.name}' takes {counts} inputs ({_signed(own, options)}); "
+            f"inputNames were {list(names)}"
+        )
+    announced = names[len(labels) :]
+    for name in announced:
+        if name not in further:
+            near = get_close_matches(name, further, n=1)
+            hint = f"did you mean '{near[0]}'?" if near else f"it has {', '.join(further)}"
+            raise ProtocolViolation(
+                f"inputNames {list(names)} end with {name!a}, but '{spec.name}' has no such option; {hint}"
+            )
+    streams = {one.stream.name for one in spec.call.parameters if one.stream is not None and one.streams}
+    # A stream has no first value to wait for, so a caller who sends no names cannot give it.
+    chosen = announced if names else tuple(name for name in further if name not in streams)
+    bound = bind(spec, labels + chosen)
+    inputs = tuple(
+        replace(one, is_option=index >= len(own) and one.name not in streams, single=one.single or index >= len(labels))
+        if one.name not in streams
+        else one
+        for index, one in enumerate(bound.inputs)
+    )
+    return replace(bound, inputs=inputs)
+
+
+def _signed(own: tuple[str, ...], options: tuple[str, ...]) -> str:
+    return ", ".join((*own, *(f"{name}=..." for name in options)))
 
 
 def _slots(spec: FunctionSpec, indexes: dict[str, int]) -> tuple[tuple[Slot, ...], dict[str, Parameter]]:

@@ -18,7 +18,7 @@ from invoker.codecs import wants_arrays
 from invoker.errors import StartupError
 from invoker.prepare import Prepared, prepare
 from invoker.protocols.evergreen.listing import describe as describe_action
-from invoker.shape import HOOK_TIMEOUT_S, WANTED, FunctionSpec, StreamSpec, Take
+from invoker.shape import HOOK_TIMEOUT_S, WANTED, FunctionSpec, StreamSpec, Style, Take
 from invoker.signature import name_of
 from invoker.spelling import render
 
@@ -142,8 +142,9 @@ def _text(prepared: Prepared) -> str:
     spec = prepared.spec
     title = spec.name + (f"  ({spec.entrypoint})" if spec.entrypoint not in ("", spec.name) else "")
     rows = [("style", _style(spec))]
-    rows += _rows("input", spec.inputs, none="none: it is a source", is_open=spec.open_inputs)
-    rows += _by_name(spec)
+    if not spec.options or any(not one.is_ignored for one in spec.inputs):
+        rows += _rows("input", spec.inputs, none="none: it is a source", is_open=spec.open_inputs)
+    rows += _options(spec)
     rows += _rows("output", spec.outputs, none="none: it is a sink", is_open=spec.open_outputs)
     rows.append(("action", _action(spec)))
     rows += _as_model(spec)
@@ -174,10 +175,15 @@ def _rows(label: str, streams: tuple[StreamSpec, ...], *, none: str, is_open: bo
     return rows
 
 
-def _by_name(spec: FunctionSpec) -> list[tuple[str, str]]:
-    """What a caller may name besides the inputs that every caller has."""
+def _options(spec: FunctionSpec) -> list[tuple[str, str]]:
+    """What a caller may give besides the inputs that every caller gives (R-164)."""
     shown = {one.name for one in spec.inputs}
-    rows = [("optional", _row(one)) for one in spec.optional if one.name not in shown]
+    is_mapped = spec.style is Style.REQUEST_REPLY and all(one.is_ignored for one in spec.inputs)
+    rows: list[tuple[str, str]] = []
+    for one in spec.optional:
+        if one.name not in shown:
+            how = "mapped; called once if nothing comes" if is_mapped and not rows else "has a default"
+            rows.append(("option", f"{_row(one)}; {how}"))
     if spec.open_names:
         rows.append(("**", "any other input that the caller names"))
     return rows
@@ -223,7 +229,7 @@ def _row(stream: StreamSpec) -> str:
     elif stream.take is Take.HEADERS:
         text = f"{stream.name}: Headers"
     if stream.single:
-        text += ", only its first value"
+        text += ", one value"
     text += f"  [{', '.join(stream.media_types) or _ANY_TYPE}]"
     if stream.sequence:
         text += "; each value is an item of its own"

@@ -13,9 +13,10 @@ import functools
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Any, Final
 
-from invoker.binding import bind
+from invoker.binding import bind, bind_options
 from invoker.context import Context, Inputs
 from invoker.errors import DecodeError
+from invoker.given import given_async, given_sync
 from invoker.hooks import Hooks
 from invoker.mapping import gather_map, map_async, map_sync
 from invoker.results import async_results, parted, parted_async, sync_results, wanted
@@ -47,7 +48,10 @@ class Function:
         self._bind = _binder(spec)
         self._maps = spec.style is Style.REQUEST_REPLY
         self._drops = self._maps and spec.call.result is Result.NOTHING
+        self._has_options = any(one.is_option for one in spec.inputs)
+        self._whole = self
         self._bindings: dict[tuple[str, ...], Function] = {}
+        self._with_options: dict[tuple[str, ...], Function] = {}
         self._in_parts: Function | None = None
 
     @property
@@ -71,6 +75,27 @@ class Function:
             if len(self._bindings) >= _MOST_BINDINGS:  # peers choose names, so a cache that is full starts anew
                 self._bindings.clear()
             self._bindings[names] = found
+        return found
+
+    def with_options(self, names: tuple[str, ...]) -> Function:
+        """The same function with those options among its inputs that a caller may give; see `invoker.binding`.
+
+        Args:
+            names: Of the inputs, as the caller sent them.
+
+        Raises:
+            ProtocolViolation: There are too few or too many, or one is no option's.
+        """
+        if not self.spec.options or (names and len(names) == _count(self.spec)):
+            return self
+        names = _without_labels(self.spec, names)
+        found = self._with_options.get(names)
+        if found is None:
+            found = Function(self.hooks, bind_options(self.spec, names))
+            found._whole = self  # what it runs in the end depends on the options that come
+            if len(self._with_options) >= _MOST_BINDINGS:
+                self._with_options.clear()
+            self._with_options[names] = found
         return found
 
     async def start(self) -> None:
@@ -107,6 +132,10 @@ class Function:
             DecodeError: An input of which one value is needed ended without any.
             BaseException: Whatever the author's call raises.
         """
+        if self._has_options:
+            names, inputs = given_sync(self.spec, inputs)
+            context.inputs = Inputs(inputs, _sent(self.spec, names, context), names)
+            return self._whole.binding(names).open(inputs, context)
         if self.spec.call.parts:
             return tuple(parted(self.spec, one, context) for one in self._open(inputs, context))
         return self._open(inputs, context)
@@ -122,6 +151,10 @@ class Function:
 
     async def open_async(self, inputs: Sequence[AsyncIterator[Any]], context: Context) -> Sequence[AsyncIterator[Any]]:
         """Begin one run of an async function; the twin of `open`."""
+        if self._has_options:
+            names, inputs = await given_async(self.spec, inputs)
+            context.inputs = Inputs(inputs, _sent(self.spec, names, context), names)
+            return await self._whole.binding(names).open_async(inputs, context)
         opened = await self._open_async(inputs, context)
         return tuple(parted_async(self.spec, one, context) for one in opened) if self.spec.call.parts else opened
 
@@ -139,7 +172,7 @@ class Function:
 
     def _begin(self, inputs: Sequence[Any], context: Context) -> Callable[..., Any]:
         target: Callable[..., Any] = self.hooks.target
-        if self._takes_context:
+        if self._takes_context and not context.inputs:  # else they were chosen among the options already
             context.inputs = Inputs(inputs, context.input_names, self._names)
         return target if self._bind is None else self._bind(target, context)
 
@@ -200,6 +233,22 @@ def lift(function: Any, spec: FunctionSpec, *, hook_timeout_s: float = HOOK_TIME
         hook_timeout_s: For each hook, where the author says nothing else.
     """
     return Function(Hooks(function, spec, timeout_s=hook_timeout_s), spec)
+
+
+def _without_labels(spec: FunctionSpec, names: tuple[str, ...]) -> tuple[str, ...]:
+    """The names with fixed labels instead of those that a peer chose, so that it cannot fill what is remembered."""
+    free = max(_count(spec), 1)
+    return ("in",) * len(names[:free]) + names[free:]
+
+
+def _count(spec: FunctionSpec) -> int:
+    """How many inputs every caller gives."""
+    return sum(not one.is_ignored for one in spec.inputs)
+
+
+def _sent(spec: FunctionSpec, kept: tuple[str, ...], context: Context) -> tuple[str, ...]:
+    """The names that the caller sent for the inputs that were given."""
+    return tuple(name for one, name in zip(spec.inputs, context.input_names, strict=False) if one.name in kept)
 
 
 def _binder(spec: FunctionSpec) -> Bind | None:

@@ -84,7 +84,8 @@ class StreamSpec:
         name: Of the parameter, of the NamedTuple's field, or as the decorator says.
         type: Of one item; `typing.Any` where nothing is annotated; `IGNORED` where no payload is read.
         take: What an input hands to the function. `MESSAGE`: ``Message(payload: type, headers, media_type)``.
-        single: Only the first value of this input is read; the rest of it may be discarded.
+        single: This input is one value, which is used for the whole call; a second one is refused (R-168).
+        is_option: If nothing comes, its parameter keeps its default (R-164).
         media_types: As the decorator lists them; empty means whatever the codecs offer.
         sequence: Each value of this output is an item of its own, never a piece of one text.
         retain: What this output has given may be used again later, where a protocol stores it.
@@ -94,6 +95,7 @@ class StreamSpec:
     type: Any = Any
     take: Take = Take.PAYLOAD
     single: bool = False
+    is_option: bool = False
     media_types: tuple[str, ...] = ()
     sequence: bool = False
     retain: bool = True
@@ -246,6 +248,12 @@ class FunctionSpec:
         fixed = self.inputs[:-1] if self.open_inputs else self.inputs
         spare = {one.name for one in self.optional}
         return tuple(one for one in fixed if one.name not in spare and not one.is_ignored)
+
+    @property
+    def options(self) -> tuple[StreamSpec, ...]:
+        """The parameters with a default that are no inputs unless a caller gives them a value (R-164)."""
+        own = {one.name for one in self.inputs}
+        return () if self.open_inputs else tuple(one for one in self.optional if one.name not in own)
 
     @property
     def types(self) -> tuple[Any, ...]:

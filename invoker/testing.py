@@ -88,7 +88,8 @@ class Harness:
         """Run it once over finite inputs and give the values of its first output.
 
         Args:
-            inputs: One iterable an input: values, or `Message` with media type and headers.
+            inputs: One iterable an input: values, or `Message` with media type and headers. Those behind the last
+                parameter without a default are for the options, in the order of the signature.
             accept: Of each output; default: no preference.
 
         Raises:
@@ -137,7 +138,10 @@ class Harness:
         spec = self.function.spec
         default = ["*/*"] * (len(spec.outputs) or spec.open_outputs)
         accepts = [accept] if isinstance(accept, str) else list(accept or default)
+        own = len([one for one in spec.inputs if not one.is_ignored])
         names = [f"in{index}" for index in range(len(inputs))] if spec.open_inputs else []
+        if spec.options and len(inputs) > own:  # R-165: options are given by name, in the order of the signature
+            names = [one.name for one in (*spec.inputs[:own], *spec.options)][: len(inputs)]
         start = pb.StartFrame(expectedContentTypes=accepts, inputNames=names)
         yield pb.InputSignal(start=start).SerializeToString()
         waiting = dict(enumerate(iter(one) for one in inputs))

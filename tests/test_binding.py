@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from invoker import Context, function
-from invoker.binding import bind
+from invoker.binding import bind, bind_options
 from invoker.errors import ProtocolViolation
 from invoker.lift import lift
 from invoker.spec import Style, read
@@ -202,3 +202,43 @@ def test_bindings_are_kept_but_not_without_bound():
     assert len(made._bindings) <= 256
     own = lift(generate, read(generate))
     assert own.binding(("prompt",)) is own
+
+
+def test_R165_names_of_options_follow_the_labels():
+    """Between R and R+O of them; without names all options may come, but no streams, which have no first value."""
+    spec = read(generate)
+    assert [(one.name, one.single, one.is_option) for one in bind_options(spec, ("in", "top")).inputs] == [
+        ("prompt", False, False),
+        ("top", True, True),
+    ]
+    assert [one.name for one in bind_options(spec, ()).inputs] == ["prompt", "top"]
+    announced = bind_options(spec, ("in", "seeds", "top")).inputs
+    assert [(one.name, one.single, one.is_option) for one in announced] == [
+        ("prompt", False, False),
+        ("seeds", False, False),
+        ("top", True, True),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [
+        (("in", "seed"), "has no such option; did you mean 'seeds'?"),
+        (("in", "prompt"), "has no such option; it has top, seeds"),
+        (("in", "top", "top"), "input 'top' of 'generate' is given twice"),
+        (("in", "top", "seeds", "x"), r"Invalid input count 4: 'generate' takes 1 to 3 inputs \(prompt, top=..., seed"),
+    ],
+)
+def test_R165_other_names_are_violations(names, text):
+    """The text names what there is."""
+    with pytest.raises(ProtocolViolation, match=text):
+        bind_options(read(generate), names)
+
+
+def test_R055_too_few_names_tell_both_numbers():
+    """A required input cannot be left out."""
+
+    def both(a: int, b: int, c: int = 0) -> int: ...
+
+    with pytest.raises(ProtocolViolation, match="Invalid input count 1: 'both' takes 2 to 3 inputs"):
+        bind_options(read(both), ("in",))

@@ -105,7 +105,7 @@ def test_text_says_how_the_function_was_understood(inspect: Inspect) -> None:
         "  Split it.\n"
         "  style     streaming: called once an invocation; sync, in a thread of its own\n"
         "  input 0   xs: Message[int]  [any codec]\n"
-        "  input 1   k: int, only its first value  [any codec]\n"
+        "  input 1   k: int, one value  [any codec]\n"
         "  input 2   hs: Headers  [any codec]\n"
         "  output 0  even: int  [any codec]\n"
         "  output 1  odd: int  [image/png]\n"
@@ -115,7 +115,7 @@ def test_text_says_how_the_function_was_understood(inspect: Inspect) -> None:
 
 
 @pytest.mark.usefixtures("sample")
-def test_E075_inputs_that_a_caller_may_name_are_shown(inspect: Inspect) -> None:
+def test_E075_R164_options_are_shown(inspect: Inspect) -> None:
     """Parameters with a default, and whether any name will do; in text and as JSON."""
     assert inspect("inspected:fill") == (
         0,
@@ -123,8 +123,8 @@ def test_E075_inputs_that_a_caller_may_name_are_shown(inspect: Inspect) -> None:
             "fill  (inspected:fill)\n"
             "  style     request/reply: called once an item; sync, in a thread of its own\n"
             "  input 0   text: str  [any codec]\n"
-            "  optional  count: int  [any codec]\n"
-            "  optional  stops: str  [any codec]\n"
+            "  option    count: int  [any codec]; has a default\n"
+            "  option    stops: str  [any codec]; has a default\n"
             "  **        any other input that the caller names\n"
             "  output 0  out: str  [any codec]; each value is an item of its own; not retained\n"
             "  action    fill(text: text/plain, count?: int, stops?: text/plain, ...) -> out: text/plain\n"

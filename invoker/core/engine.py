@@ -20,7 +20,7 @@ from invoker.core.catalog import Catalog
 from invoker.core.invocation import Invocation
 from invoker.core.outputs import UnwantedOutput
 from invoker.core.steps import Open
-from invoker.core.streams import Budget, InputStream, Limits, OutputStream
+from invoker.core.streams import Budget, InputStream, Limits, OutputStream, SingleInput
 from invoker.errors import InvocationError, Overloaded, ProtocolViolation, ShuttingDown, Status, let_go
 from invoker.lift import Function
 from invoker.message import as_headers
@@ -138,12 +138,15 @@ class Engine:
             function = function.binding(command.bound)
         if _is_in_parts(function.spec, command):
             function = function.in_parts
+        if command.bound is None:
+            function = function.with_options(command.input_names)
         spec = function.spec
         input_specs = _input_specs(spec, command)
         output_specs, accepts = _output_specs(spec, command)
         budget = Budget(limits)
         inputs = [
-            InputStream(index, one, registry, budget, is_open=command.by_value) for index, one in enumerate(input_specs)
+            (SingleInput if one.single else InputStream)(index, one, registry, budget, is_open=command.by_value)
+            for index, one in enumerate(input_specs)
         ]
         outputs: list[OutputStream | UnwantedOutput] = []
         for index, one in enumerate(output_specs):

@@ -12,9 +12,10 @@ may be under way while the function returns.
 
 from __future__ import annotations
 
+import enum
 import time
 from collections.abc import MutableSequence, Sequence
-from typing import Any
+from typing import Any, Final
 
 from invoker.context import Context
 from invoker.core.outputs import ClosedOutput, EndedOutput, MutedOutput, UnwantedOutput
@@ -24,7 +25,18 @@ from invoker.errors import Discarded, EncodeError, InvocationError, ProtocolViol
 from invoker.lift import Function
 from invoker.message import Message, Output
 
-__all__ = ["Invocation"]
+__all__ = ["SETTLE_S", "Awaits", "Invocation"]
+
+SETTLE_S: Final = 0.01
+"""How long the opening of a body that is called with values alone waits for their end."""
+
+
+class Awaits(enum.Enum):
+    """What has to come before the body is opened."""
+
+    NOTHING = "nothing"
+    VALUE = "an option, or the value of an input that is one value"
+    END = "the end of inputs that have their one value"
 
 
 class Invocation:
@@ -35,8 +47,10 @@ class Invocation:
         key: What its session calls it; stands in every command and event.
         function: What runs.
         context: What the function sees of its invocation.
+        awaits: What the opening of the body waits for.
         error: Why it finished; None while open and after a normal end.
         is_finished: Whether the ending has come.
+        is_settled: Whether the body is to be opened although its inputs, all of one value, have not ended.
         drops_unlisted: Whether values for outputs that the caller did not name are dropped; else they are an error.
         generators: How many iterators the body gave; 0 until it has given them.
         bytes_in: Payload bytes fed so far.
@@ -44,6 +58,7 @@ class Invocation:
     """
 
     __slots__ = (
+        "awaits",
         "budget",
         "bytes_in",
         "bytes_out",
@@ -55,6 +70,7 @@ class Invocation:
         "id",
         "inputs",
         "is_finished",
+        "is_settled",
         "key",
         "outputs",
         "started_s",
@@ -82,6 +98,8 @@ class Invocation:
         self.drops_unlisted = drops_unlisted
         self.error: InvocationError | None = None
         self.is_finished = False
+        self.awaits = Awaits.NOTHING
+        self.is_settled = False
         self.generators = 0
         self.bytes_in = 0
         self.bytes_out = 0
@@ -94,8 +112,10 @@ class Invocation:
 
     @property
     def is_starving(self) -> bool:
-        """Whether a reader waits on an empty input that is still open."""
-        return any(stream.waiters and not stream.queue and not stream.is_ended for stream in self.inputs)
+        """Whether a reader, or the beginning of the body, waits on an empty input that is still open."""
+        return self.awaits is not Awaits.NOTHING or any(
+            stream.waiters and not stream.queue and not stream.is_ended for stream in self.inputs
+        )
 
     @property
     def wants_input(self) -> bool:
@@ -116,12 +136,57 @@ class Invocation:
         if not 0 <= index < len(self.inputs):
             raise ProtocolViolation(f"argIndex {index} out of range for {len(self.inputs)} input(s)")
         stream = self.inputs[index]
-        if stream.is_ended:
+        if stream.is_ended and (stream.error is not None or not stream.fed or not stream.spec.single):
             if stream.error is None:
-                raise ProtocolViolation(f"input #{index} has ended and cannot take another message")
+                raise ProtocolViolation(self._too_late(stream))
             return
         self.bytes_in += len(command.message.payload)
         stream.feed(command.message)
+
+    def may_begin(self) -> bool:
+        """Whether the body may be opened now; to be asked after each step until it may, and not again.
+
+        An input of one value must have it, and so must an option that the caller announced. Where it sent no names,
+        each option may come until the first frame of another input; those that are missing then are closed (R-166).
+        A body that is called with values alone waits a moment for their end, lest a second value come too late to be
+        refused (R-168); its driver sets `is_settled` when that time is over.
+        """
+        options = [one for one in self.inputs if one.spec.is_option]
+        waited = [one for one in self.inputs if one.spec.single or one.spec.is_option]
+        if options and not self.context.input_names:
+            others = [one for one in self.inputs if not one.spec.is_option] or options[:1]
+            if not any(one.fed for one in others):
+                waited = list(self.inputs)
+            else:
+                for one in options:
+                    if not one.fed:
+                        one.end()
+        if all(one.fed or one.is_ended for one in waited):
+            is_sure = self.is_settled or not self.is_only_values or all(one.is_ended for one in self.inputs)
+            self.awaits = Awaits.NOTHING if is_sure else Awaits.END
+        else:
+            self.awaits = Awaits.VALUE
+        return self.awaits is Awaits.NOTHING
+
+    @property
+    def is_only_values(self) -> bool:
+        """Whether the body is called with values alone, so that it never sees whether more than those came."""
+        return bool(self.inputs) and all(one.spec.single for one in self.inputs)
+
+    @property
+    def got_nothing(self) -> bool:
+        """Whether the peer's window was empty and a value is needed, so that there is nothing to call the body for."""
+        needs_one = any(one.spec.single and not one.spec.is_option for one in self.inputs)
+        return needs_one and all(one.is_ended and one.error is None and not one.fed for one in self.inputs)
+
+    def _too_late(self, stream: InputStream) -> str:
+        where = f"input #{stream.index} '{stream.spec.name}'"
+        if not stream.spec.is_option:
+            return f"{where} has ended and cannot take another message"
+        return (
+            f"{where} is an option of '{self.function.spec.name}', and its value came after the first frame of another "
+            "input; send options first, or name them in inputNames"
+        )
 
     def end_inputs(self, command: EndInput) -> None:
         """End one input or all of them; idempotent (R-109, RM-3).

@@ -32,12 +32,19 @@ from invoker.codecs.open import open_decoder
 from invoker.codecs.promised import check_promise
 from invoker.codecs.shaped import shaped_output
 from invoker.codecs.text import TextCodec
-from invoker.errors import EncodeError, InputCancelled, InvocationError, LimitExceeded, UnsupportedMediaType
+from invoker.errors import (
+    EncodeError,
+    InputCancelled,
+    InvocationError,
+    LimitExceeded,
+    ProtocolViolation,
+    UnsupportedMediaType,
+)
 from invoker.mediatypes import MediaType, parse, rank
 from invoker.message import EMPTY, REFERENCE, Message, Ref
 from invoker.spec import IGNORED, StreamSpec, Take
 
-__all__ = ["Budget", "InputStream", "Limits", "OutputStream", "StreamStatistics"]
+__all__ = ["Budget", "InputStream", "Limits", "OutputStream", "SingleInput", "StreamStatistics"]
 
 _MOST_DECODERS = 64
 """A peer that invents parameters for each frame must not fill the memory (R-011)."""
@@ -208,6 +215,24 @@ class InputStream:
         """What this input holds right now."""
         queued = len(self.queue)
         return StreamStatistics(self.spec.name, queued, self.fed - queued, self.is_ended, self.waiters > 0)
+
+
+class SingleInput(InputStream):
+    """An input that is one value for the whole call: a second frame is refused, never dropped (R-167, R-168)."""
+
+    __slots__ = ()
+
+    def feed(self, message: Message[bytes]) -> None:
+        """Queue the one message.
+
+        Raises:
+            ProtocolViolation: It is not the first one, or the function has begun without it.
+            UnsupportedMediaType: No codec decodes its media type.
+            LimitExceeded: The hard cap is reached.
+        """
+        if self.fed:
+            raise ProtocolViolation(f"input #{self.index} '{self.spec.name}': expected 1 frame, got 2 or more")
+        super().feed(message)
 
 
 class OutputStream:

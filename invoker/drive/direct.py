@@ -18,7 +18,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Any
 
-from invoker.core.invocation import Invocation
+from invoker.core.invocation import SETTLE_S, Awaits, Invocation
 from invoker.core.session import Session
 from invoker.core.steps import Close, Emitted, EndInput, Feed, Finished, Open, Send, Step
 from invoker.core.streams import InputStream
@@ -106,7 +106,7 @@ class DirectConversation:
         except InvocationError as error:
             return self._ending(error)
         invocation = self.invocation
-        if invocation is not None and not invocation.is_finished:
+        if invocation is not None and not invocation.is_finished and self._may_serve(invocation):
             self._serve(invocation)
         return self._closed.error if self._closed is not None else None
 
@@ -196,6 +196,22 @@ class DirectConversation:
                 return stream.take()
 
     # The body.
+
+    def _may_serve(self, invocation: Invocation) -> bool:
+        """Receive until the body may be opened; whether there is anything to open it for."""
+        try:
+            while not invocation.may_begin():
+                if invocation.awaits is Awaits.END and not self.wire.await_frame(SETTLE_S):
+                    invocation.is_settled = True
+                else:
+                    self._receive()
+        except InvocationError as error:
+            self._fail(error)
+            return False
+        if invocation.got_nothing:
+            self.finish(None)
+            return False
+        return True
 
     def _serve(self, invocation: Invocation) -> None:
         inputs = tuple(DirectInput(self, stream) for stream in invocation.inputs)

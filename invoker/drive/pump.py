@@ -13,7 +13,7 @@ import logging
 import time
 from typing import Any, Protocol
 
-from invoker.core.invocation import Invocation
+from invoker.core.invocation import SETTLE_S, Awaits, Invocation
 from invoker.core.session import Session
 from invoker.core.steps import (
     Cancel,
@@ -95,6 +95,7 @@ class Conversation:
         self._room: asyncio.Future[None] | None = None
         self._timers: list[asyncio.TimerHandle] = []
         self._expiry: asyncio.Task[None] | None = None
+        self._settling: asyncio.Task[None] | None = None
 
     async def run(self) -> InvocationError | None:
         """Run until the session closes; see `pump`."""
@@ -112,8 +113,9 @@ class Conversation:
             reader.cancel()
             for timer in self._timers:
                 timer.cancel()
-            if self._expiry is not None:
-                self._expiry.cancel()
+            for task in (self._expiry, self._settling):
+                if task is not None:
+                    task.cancel()
             for runner in list(self.runners.values()):  # none is left, unless the session closed without them
                 self._end(runner, Cancelled("the conversation is over"))
             self.driver.exited(self)
@@ -232,6 +234,15 @@ class Conversation:
         for runner in opened:
             if runner.invocation.is_finished:
                 continue
+            if not runner.invocation.may_begin():  # R-166: an option has not come
+                self._opened.append(runner)
+                if runner.invocation.awaits is Awaits.END and self._settling is None:
+                    self._settling = self._loop.create_task(self._settle(runner.invocation))
+                continue
+            if runner.invocation.got_nothing:
+                runner.left.cancel()
+                await self._finish(runner, None)
+                continue
             try:
                 runner.start()
             except InvocationError as error:
@@ -239,6 +250,11 @@ class Conversation:
                 await self._finish(runner, error)
             else:
                 self.driver.started(runner)
+
+    async def _settle(self, invocation: Invocation) -> None:
+        await asyncio.sleep(SETTLE_S)
+        invocation.is_settled = True
+        await self._start()
 
     # What bodies report; `Host`.
 

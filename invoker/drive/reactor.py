@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from invoker.core.invocation import Invocation
+from invoker.core.invocation import SETTLE_S, Awaits, Invocation
 from invoker.core.session import Session
 from invoker.core.steps import (
     Cancel,
@@ -215,6 +215,13 @@ class Reactor:
         for runner in opened:
             if runner.invocation.is_finished:
                 continue
+            if not self._may_begin(runner):
+                self._opened.append(runner)
+                continue
+            if runner.invocation.got_nothing:
+                runner.left.cancel()
+                self._finish(runner, None)
+                continue
             try:
                 runner.start()
             except InvocationError as error:
@@ -222,6 +229,19 @@ class Reactor:
                 self._finish(runner, error)
             else:
                 self.driver.started(runner)
+
+    def _may_begin(self, runner: Runner) -> bool:
+        """Whether all is here that the body must be called with (R-166)."""
+        invocation = runner.invocation
+        if not invocation.may_begin():
+            if invocation.awaits is Awaits.END:
+                asyncio.get_running_loop().call_later(SETTLE_S, self._settled, invocation)
+            return False
+        return True
+
+    def _settled(self, invocation: Invocation) -> None:
+        invocation.is_settled = True
+        self._start()
 
     # What bodies report; `Host`.
 

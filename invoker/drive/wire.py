@@ -25,6 +25,9 @@ class Wire(Protocol):
     def read(self) -> Any | None:
         """Wait for the next frame; None when the peer has half-closed, Cancelled when it is gone."""
 
+    def await_frame(self, delay_s: float) -> bool:
+        """Wait at most so long for the next frame; whether it is here. Not if the peer has half-closed."""
+
     def write(self, frame: Any, *, hold: bool) -> None:
         """Send one frame, or hold it for what follows at once; waits while the peer is slow."""
 

@@ -24,6 +24,7 @@ end or a cancel; a cancel has its close event on the queue before the event of o
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -139,6 +140,22 @@ class Line(Operations):
         if frames:
             return frames.popleft()
         return None
+
+    def await_frame(self, delay_s: float) -> bool:
+        """Wait at most so long for the next frame; whether it is here. Not if the peer has half-closed."""
+        frames, until = self._frames, time.time() + delay_s  # the clock of completion queues
+        with self.lock:
+            self._polling = True
+            self.flush()
+        while not frames and not self._is_empty and not self.is_ended and not self.is_gone:
+            with self.lock:
+                self.ask()
+            event = self._wait(until)
+            if event.completion_type != DONE:
+                break
+            self._handle(event)
+        self._polling = False
+        return bool(frames) or self.is_gone
 
     def write(self, frame: bytes, *, hold: bool) -> None:
         """Send one frame; waits while the one before it is under way, so a slow peer suspends its function (R-127).
@@ -276,12 +293,12 @@ class Line(Operations):
         frames = self._frames
         return len(frames) < self._high_frames and sum(map(len, frames)) < self._high_bytes
 
-    def _wait(self) -> Any:
+    def _wait(self, until: float | None = None) -> Any:
         """The next event; whoever counts on this thread is told before it sleeps."""
         self._gate.leave(self._ticket)
         if self.before_wait is not None:
             self.before_wait()
-        event = self._poll()
+        event = self._poll(until)
         if self._gate.is_crowded:
             self._gate.enter(self._ticket)
         return event

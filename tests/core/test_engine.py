@@ -193,7 +193,7 @@ def test_E075_a_session_may_bind_inputs_by_name():
     engine = Engine(Catalog([prepare_function(fill).function]), builtin(entry_points=False))
     invocation = engine.open(Open("a", bound=("count", "text")))
     assert [stream.spec.name for stream in invocation.inputs] == ["count", "text"]
-    assert [stream.spec.name for stream in engine.open(Open("b")).inputs] == ["text"]
+    assert [stream.spec.name for stream in engine.open(Open("b", input_names=("in",))).inputs] == ["text"]
     with pytest.raises(ProtocolViolation, match="'fill' needs its input 'text'"):
         engine.open(Open("c", bound=()))
     assert engine.counters.refused == 1

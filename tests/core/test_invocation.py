@@ -7,6 +7,7 @@ import pytest
 from invoker.codecs import builtin
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
+from invoker.core.invocation import Awaits
 from invoker.core.steps import ALL, EndInput, FailInputs, Feed, Open
 from invoker.core.streams import Limits
 from invoker.errors import (
@@ -241,3 +242,74 @@ def test_R106_what_is_emitted_is_counted_where_it_leaves(invocation):
         invocation.emit(*invocation.encode(0, value))
     assert [output.emitted for output in invocation.outputs] == [2, 0]
     assert invocation.bytes_out == 3
+
+
+def pick(items: Iterator[str], k: int, mark: str = "", most: int = 1) -> Iterator[str]:
+    yield from ()
+
+
+def gen(prompt: str) -> Iterator[str]:
+    yield prompt
+
+
+def opened(function, *names):
+    served = Engine(Catalog([prepare_function(function).function]), builtin(entry_points=False))
+    return served.open(Open("a", input_names=names))
+
+
+def test_R166_announced_options_and_values_are_awaited():
+    """Until each has its frame, or has ended; a stream is not."""
+    invocation = opened(pick, "in", "k", "most")
+    assert not invocation.may_begin()
+    invocation.feed(feed(1))
+    assert (invocation.may_begin(), invocation.awaits) == (False, Awaits.VALUE)
+    invocation.feed(feed(2))
+    assert invocation.may_begin()
+
+
+def test_R166_without_names_options_may_come_until_the_first_frame_of_another_input():
+    """Then those that have not come are closed, and their frames are violations that name them."""
+    invocation = opened(pick)
+    invocation.feed(feed(3))
+    assert not invocation.may_begin()
+    invocation.feed(feed(0))
+    assert not invocation.may_begin()
+    with pytest.raises(ProtocolViolation, match=r"input #2 'mark' is an option of 'pick'.*name them in inputNames"):
+        invocation.feed(feed(2))
+    invocation.feed(feed(1))
+    assert invocation.may_begin()
+    with pytest.raises(ProtocolViolation, match="input #3 'most': expected 1 frame, got 2 or more"):
+        invocation.feed(feed(3))
+
+
+def test_R129_reading_goes_on_while_an_option_is_awaited():
+    """However much has come for other inputs meanwhile."""
+    invocation = opened(pick, "in", "k")
+    while not invocation.budget.is_high:
+        invocation.feed(feed(0))
+    assert not invocation.may_begin()
+    assert invocation.wants_input
+    invocation.feed(feed(1))
+    assert invocation.may_begin()
+    assert not invocation.wants_input
+
+
+def test_R168_a_body_of_values_alone_waits_for_their_end():
+    """So that a second value is refused before the body has begun; the driver ends the wait after some time."""
+    invocation = opened(gen)
+    invocation.feed(feed())
+    assert (invocation.may_begin(), invocation.awaits) == (False, Awaits.END)
+    with pytest.raises(ProtocolViolation, match="input #0 'prompt': expected 1 frame, got 2 or more"):
+        invocation.feed(feed())
+    invocation.is_settled = True
+    assert invocation.may_begin()
+
+
+def test_R168_an_empty_window_is_nothing_to_call_a_body_of_values_for():
+    """Unlike one in which something else has come, or which was cancelled."""
+    empty, other, cancelled = opened(gen), opened(pick), opened(gen)
+    other.feed(feed(0))
+    for one in (empty, other):
+        one.end_inputs(EndInput("a", ALL))
+    cancelled.fail_inputs(FailInputs("a", Cancelled("gone")))
+    assert [one.got_nothing for one in (empty, other, cancelled)] == [True, False, False]

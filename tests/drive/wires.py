@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from queue import Empty, SimpleQueue
@@ -106,6 +107,15 @@ class MemoryWire:
         self._polling = False
         self._fail_if_gone()
         return self._frames.popleft() if self._frames else None
+
+    def await_frame(self, delay_s: float) -> bool:
+        until = time.monotonic() + delay_s
+        while not self._frames and not self.is_ended and not self.is_gone:
+            try:
+                self._events.get(timeout=max(0.0, until - time.monotonic()))()
+            except Empty:
+                break
+        return bool(self._frames) or self.is_gone
 
     def write(self, frame: bytes, *, hold: bool) -> None:
         self._polling = True

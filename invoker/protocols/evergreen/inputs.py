@@ -69,7 +69,7 @@ class Input:
             root,
             settings,
             pieces=pieces_of(spec, is_streaming=is_streaming),
-            markers=spec.take is Take.MESSAGE,
+            markers=spec.take is Take.MESSAGE and not is_only,
         )
         self.is_ended = self.is_stalled = self.is_waited_for = False
         self._window = self._credit = settings.window

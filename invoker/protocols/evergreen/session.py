@@ -240,9 +240,9 @@ class EvergreenSession:
         graph, spec = self.graph, binding.spec
         roots = [self._input_node(action, one.name, node_id) for one, node_id in binding.inputs]
         is_mapped = not binding.is_streaming
-        is_only = is_mapped and len(roots) > 1
+        are_only = is_mapped and len(roots) > 1
         action.inputs = [
-            Input(action, index, one, root, self.settings, is_streaming=not is_mapped, is_only=is_only)
+            Input(action, index, one, root, self.settings, is_streaming=not is_mapped, is_only=are_only or one.single)
             for index, ((one, _), root) in enumerate(zip(binding.inputs, roots, strict=True))
         ]
         for index, output, node_id in binding.outputs:

@@ -85,6 +85,32 @@ def test_E094_no_leaf_for_a_parameter_aborts():
     c.fails("BAD", "action 'add' #1, input 'b': expected 1 chunk, got 0")
 
 
+SPELL = A("spell", {"prompt": "p", "times": "q"}, {"out": "r"})
+
+
+def spell(prompt: str, times: int = 1) -> Iterator[str]:
+    yield from prompt * times
+
+
+def test_E094_R168_a_value_of_a_streaming_function_is_one_leaf():
+    """Several leaves are refused with their count, before the function is called; so are those of an option."""
+    c = Conversation(spell).send(SPELL, F("p", 0, "ab"), number("q", 2)).half_close()
+    assert (c.invocations["a1"].payloads(0), c.invocations["a1"].payloads(1)) == ([b"ab"], [b"2"])
+    c = (
+        Conversation(spell)
+        .send(SPELL, K("p", 0, "a", "b"), F("a", 0, "x"), F("b", 0, "y"), number("q", 2))
+        .half_close()
+    )
+    c.fails("BAD", "action 'spell' #1, input 'prompt': expected 1 chunk, got 2")
+    assert c.sent.fragments == []
+    c = (
+        Conversation(spell)
+        .send(SPELL, F("p", 0, "ab"), K("q", 0, "a", "b"), number("a", 2), number("b", 3))
+        .half_close()
+    )
+    c.fails("BAD", "action 'spell' #1, input 'times': expected 1 chunk, got 2")
+
+
 def test_E094_markers_do_not_count():
     """A prompt that ends its turn is one value."""
     c = Conversation(add).send(ADD, number("p", 1), K("q", 0, "a", "e"), number("a", 2), F("e", 0, type=END_OF_TURN))

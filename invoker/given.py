@@ -1,0 +1,77 @@
+"""Which options of an invocation were given: only those are passed, so that each of the others keeps its default.
+
+The streams of options come first here. A driver opens a body when each option has its value or none will come
+(`Invocation.may_begin`), so that nothing waits in this place. What is given becomes an input like any other: a constant
+beside the input over which a request/reply function is mapped, and a stream of one value otherwise (R-167).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import Any, Final
+
+from invoker.shape import FunctionSpec, StreamSpec, Style
+
+__all__ = ["given_async", "given_sync"]
+
+_END: Final = object()
+
+
+def given_sync(spec: FunctionSpec, inputs: Sequence[Iterator[Any]]) -> tuple[tuple[str, ...], list[Iterator[Any]]]:
+    """The names and the streams of the inputs that were given.
+
+    Args:
+        spec: Of `invoker.binding.bind_options`.
+        inputs: One iterator for each of its inputs.
+    """
+    found: dict[str, Iterator[Any]] = {}
+    values: dict[str, Any] = {}
+    for one, stream in zip(spec.inputs, inputs, strict=True):
+        if not one.is_option:
+            found[one.name] = stream
+        elif (first := next(stream, _END)) is not _END:
+            values[one.name] = first
+            found[one.name] = iter((first,)) if one.single else itertools.chain((first,), stream)
+    if _is_mapped(spec, tuple(found)):
+        found.update((one.name, itertools.repeat(values[one.name])) for one in _constants(spec, found))
+    return tuple(found), list(found.values())
+
+
+async def given_async(
+    spec: FunctionSpec, inputs: Sequence[AsyncIterator[Any]]
+) -> tuple[tuple[str, ...], list[AsyncIterator[Any]]]:
+    """The twin of `given_sync`."""
+    found: dict[str, AsyncIterator[Any]] = {}
+    values: dict[str, Any] = {}
+    for one, stream in zip(spec.inputs, inputs, strict=True):
+        if not one.is_option:
+            found[one.name] = stream
+        elif (first := await anext(stream, _END)) is not _END:
+            values[one.name] = first
+            found[one.name] = _chained(first, None if one.single else stream)
+    if _is_mapped(spec, tuple(found)):
+        found.update((one.name, _repeated(values[one.name])) for one in _constants(spec, found))
+    return tuple(found), list(found.values())
+
+
+def _is_mapped(spec: FunctionSpec, names: tuple[str, ...]) -> bool:
+    """Whether one of the inputs that were given decides how often the function is called."""
+    is_mapping = spec.style is Style.REQUEST_REPLY
+    return is_mapping and any(one.name in names and not one.single for one in spec.inputs)
+
+
+def _constants(spec: FunctionSpec, found: dict[str, Any]) -> list[StreamSpec]:
+    return [one for one in spec.inputs if one.is_option and one.single and one.name in found]
+
+
+async def _chained(first: Any, rest: AsyncIterator[Any] | None) -> AsyncIterator[Any]:
+    yield first
+    if rest is not None:
+        async for value in rest:
+            yield value
+
+
+async def _repeated(value: Any) -> AsyncIterator[Any]:
+    while True:
+        yield value
