@@ -105,7 +105,7 @@ class Child:
         return time.monotonic() - self._ready_at if self._ready_at else 0.0
 
     def order(self, what: str) -> None:
-        """Say ``drain`` or ``retire``; one that does not listen yet is ended, since it serves nobody."""
+        """Say ``duck``, ``drain`` or ``retire``; one that does not listen yet is ended, since it serves nobody."""
         assert self._writer is not None
         self._writer.write(what.encode() + b"\n")
         if not self.is_ready:

@@ -6,7 +6,6 @@ Exit codes: 0 a clean end, 1 a failure (one line says which), 2 a bad knob or ar
 from __future__ import annotations
 
 import argparse
-import asyncio
 import functools
 import logging
 import os
@@ -52,6 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             made.exit(2, f"{made.format_usage()}\n{made.description}\n")
     options = made.parse_args(args[1:] if command else args)
     try:
+        options.is_process = argv is None
         return run(options)
     except StartupError as error:
         meant = command_meant(args[0]) if isinstance(error, LoadError) and not command else ""
@@ -93,12 +93,16 @@ def _serve(options: argparse.Namespace) -> int:
         from invoker.reload import serve_with_reload
 
         return serve_with_reload(options.entrypoint, sys.argv[1:])
+    from invoker.reload import taken_drain_s
+    from invoker.stopping import limit_exit, run_to_end
+
     server = build(config, options.entrypoint)
     try:
-        with asyncio.Runner(loop_factory=_loop_factory(server)) as runner:
-            code: int = runner.run(server.run())
-            return code
+        main = functools.partial(server.run, hangup_drain_s=taken_drain_s(config))
+        return run_to_end(server, main, _loop_factory(server))
     finally:
+        if options.is_process:  # else somebody's program goes on
+            limit_exit(config.hook_timeout_s)
         logging.shutdown()
 
 

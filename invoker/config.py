@@ -106,6 +106,11 @@ class Config:
     hook_timeout_s: float = knob(
         10.0, "INVOKER_HOOK_TIMEOUT_S", parse.seconds, "For each start and stop hook.", unit="seconds"
     )
+    lame_duck_s: float = knob(
+        0.0, "INVOKER_LAME_DUCK_S", parse.seconds,
+        "After SIGTERM the process says that it is not ready, and takes calls for this long before the drain begins, "
+        "so that load balancers hear of it; SIGINT and a second signal skip it.", unit="seconds",
+    )  # fmt: skip
     drain_s: float = knob(
         30.0,
         "INVOKER_DRAIN_S",

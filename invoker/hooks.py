@@ -96,6 +96,11 @@ class Hooks:
         if errors:
             raise errors[0]
 
+    @property
+    def stop_limit_s(self) -> float:
+        """How long `stop` may take."""
+        return self.timeout_s * ((self.spec.hooks.destroy is not None) + self.is_context_manager)
+
     async def is_ready(self) -> bool:
         """Ask the ready hook; without one, a started function is ready. A hook that fails means no."""
         if not self._is_started or self._is_stopped:

@@ -3,6 +3,9 @@
 The parent watches and never imports the author's code. On a change it first lets ``invoker inspect`` look at the new
 code: if that is broken, its one sentence is shown and the old child goes on serving; if it is fine, the child drains
 (for a short time) and a new one takes its ports.
+
+A terminal sends Ctrl-C to both processes. The child ignores it and waits for SIGTERM, so that it hears of the first
+Ctrl-C once, and drains as without ``--reload``. SIGHUP tells it that the code has changed.
 """
 
 from __future__ import annotations
@@ -13,18 +16,23 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from pathlib import Path
 from types import FrameType
 
+from invoker.config import Config
 from invoker.errors import StartupError
+from invoker.ops.ready import announce
+from invoker.stopping import HOW_TO_LEAVE, leave_at_once
 
-__all__ = ["serve_with_reload", "watched_folder"]
+__all__ = ["serve_with_reload", "taken_drain_s", "watched_folder"]
 
 log = logging.getLogger(__name__)
 
-_DRAIN_S = "3"
+_DRAIN_S = 3.0
 """What running invocations get when the code changes, unless INVOKER_DRAIN_S says otherwise."""
+
+_VARIABLE = "INVOKER_RELOADED"  # tells a child that it is one
 
 
 def serve_with_reload(entrypoint: str, argv: list[str]) -> int:
@@ -45,17 +53,32 @@ def serve_with_reload(entrypoint: str, argv: list[str]) -> int:
     except ImportError:
         raise StartupError("--reload needs the package watchfiles; pip install watchfiles") from None
     stop = threading.Event()
+    child = _Child(entrypoint, [one for one in argv if one != "--reload"])
 
     def stopped(number: int, _: FrameType | None) -> None:
-        log.info("signal %s: stopping", number)
+        if stop.is_set():
+            child.kill()
+            leave_at_once(number)
         stop.set()
+        if number == signal.SIGINT:
+            announce(HOW_TO_LEAVE)
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stopped)
     folder = watched_folder(entrypoint)
     log.info("watching %s", folder)
     changes = watch(folder, watch_filter=PythonFilter(), stop_event=stop, raise_interrupt=False, debounce=200)
-    return _Child(entrypoint, [one for one in argv if one != "--reload"]).serve(changes)
+    return child.serve(changes)
+
+
+def taken_drain_s(config: Config, environment: MutableMapping[str, str] = os.environ) -> float | None:
+    """How long this process drains when the code has changed; None when it is no child of ``--reload``.
+
+    Programs that it starts are none.
+    """
+    if not environment.pop(_VARIABLE, ""):
+        return None
+    return _DRAIN_S if config.drain_s == Config().drain_s else config.drain_s
 
 
 def watched_folder(entrypoint: str) -> Path:
@@ -82,23 +105,29 @@ class _Child:
                     log.error("not reloaded: %s", problem)
                     continue
                 log.info("the code changed: reloading")
-                self._end()
+                self._end(signal.SIGHUP)
                 self._start()
         finally:
-            code = self._end()
+            code = self._end(signal.SIGTERM)
         return code
 
-    def _start(self) -> None:
-        environment = {"INVOKER_DRAIN_S": _DRAIN_S, **os.environ}
-        self._process = subprocess.Popen([sys.executable, "-m", "invoker", *self._argv], env=environment)  # noqa: S603
+    def kill(self) -> None:
+        """End the process at once."""
+        if self._process is not None:
+            self._process.kill()
 
-    def _end(self) -> int:
+    def _start(self) -> None:
+        environment = {**os.environ, _VARIABLE: "1"}
+        # Nobody balances load over a process in development.
+        command = [sys.executable, "-m", "invoker", *self._argv, "--lame-duck-s", "0"]
+        self._process = subprocess.Popen(command, env=environment)  # noqa: S603
+
+    def _end(self, number: signal.Signals) -> int:
         """Let the child drain; its exit code."""
         process = self._process
-        if process is None:
-            return 0
+        assert process is not None
         if process.poll() is None:
-            process.send_signal(signal.SIGTERM)
+            process.send_signal(number)
         return process.wait()
 
     def _problem(self) -> str:

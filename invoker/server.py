@@ -8,12 +8,9 @@ R-025).
 from __future__ import annotations
 
 import asyncio
-import faulthandler
+import contextlib
 import gc
 import logging
-import os
-import signal
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -30,6 +27,7 @@ from invoker.ops.endings import Endings
 from invoker.ops.metrics import Metrics, numbers_of
 from invoker.ops.ready import announce, sample_arguments
 from invoker.ops.watchdog import Watchdog
+from invoker.stopping import Guard, Signals, dump, leave_at_once
 from invoker.transports.offers import Offers
 from invoker.transports.sockets import open_files
 from invoker.transports.tls import TlsFiles
@@ -53,6 +51,11 @@ _GC_THRESHOLDS = (20_000, 20, 20)
 """New objects between two collections: an invocation makes some hundred, and leaves no cycles behind."""
 _STOP_GRACE_S = 1.0
 
+_CLOSE_LIMIT_S = 5.0
+"""What the doors get to close, all in all, before the stop is taken for stuck."""
+
+_MOST_NAMES = 20
+
 
 class Server:
     """Serves functions through the gRPC and the HTTP door.
@@ -67,6 +70,7 @@ class Server:
         grpc_address: ``host:port`` once started; empty when neither riff nor Evergreen is served.
         http_address: ``host:port`` once started; empty without the HTTP door.
         share_ports: Whether other processes may bind the same ports.
+        guard: Limits the time of the process's end.
         numbers: What `/metrics` tells.
     """
 
@@ -91,6 +95,9 @@ class Server:
         self.share_ports = False
         self.numbers: Callable[[], Numbers] = lambda: numbers_of(self.engine, self.driver)
         self._functions: Sequence[Function] = tuple(catalog)
+        self._hooks_limit_s = sum(function.hooks.stop_limit_s for function in self._functions)
+        self.guard = Guard(lambda: asyncio.run(self._stop_functions()), self._hooks_limit_s)
+        self._is_lame = False
         self._fast: bool | None = None
         self._grpc: GrpcDoor | CompletionDoor | None = None
         self._actions = dict(actions or {})
@@ -114,21 +121,73 @@ class Server:
     def _has_grpc(self) -> bool:
         return self.config.serves("riff") or self.config.serves("evergreen")
 
-    async def run(self) -> int:
-        """Serve until SIGTERM or SIGINT; the process's exit code (R-016, R-024)."""
-        stop = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._signalled, stop, number)
+    async def run(self, *, hangup_drain_s: float | None = None) -> int:
+        """Serve until SIGTERM or SIGINT; the process's exit code (R-016, R-024).
+
+        Args:
+            hangup_drain_s: SIGHUP makes room for a successor, with a drain of this long; SIGINT is for somebody else.
+        """
+        drain_s = self.config.drain_s
+
+        def hangup() -> None:
+            nonlocal drain_s
+            drain_s = hangup_drain_s or 0.0
+
+        signals = Signals(
+            self.config.lame_duck_s,
+            heard=self.limit_end,
+            leave=leave_at_once,
+            hangup=None if hangup_drain_s is None else hangup,
+        )
+        signals.listen()
         try:
-            await self.start()
-        except BaseException:
+            if not await self.begin(signals.told):
+                return await self.end(0.0)
+            announce(self.ready_line())
+            await signals.told.wait()
+            await self.lame_duck(signals)
+            return await self.end(drain_s)
+        finally:
+            self.guard.disarm()
+
+    def limit_end(self) -> None:
+        """The process is to end: it does so in time, even if a function blocks the loop."""
+        config = self.config
+        limit_s = config.lame_duck_s + config.drain_s + config.grace_s + self._hooks_limit_s + _CLOSE_LIMIT_S
+        self.guard.arm(limit_s, "the stop, because something blocks the event loop,")
+
+    async def begin(self, told: asyncio.Event) -> bool:
+        """Start; False when the process was ``told`` to end meanwhile."""
+        starting = asyncio.ensure_future(self.start())
+        telling = asyncio.ensure_future(told.wait())
+        telling.add_done_callback(lambda _: starting.cancel())
+        try:
+            await starting
+        except BaseException as error:
+            if isinstance(error, asyncio.CancelledError) and told.is_set():
+                return False
             await self.stop(drain_s=0)
             raise
-        announce(self.ready_line())
-        await stop.wait()
+        finally:
+            telling.cancel()
+        return True
+
+    async def lame_duck(self, signals: Signals) -> None:
+        """Say that this process is not ready, and serve on for a while, or until a signal begins the drain."""
+        if signals.is_draining:
+            return
+        self._is_lame = True
+        log.info("not ready any more: calls are taken for another %g s", self.config.lame_duck_s)
+        if self._health is not None:
+            await self._health.refresh()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self.config.lame_duck_s):
+                await signals.drain.wait()
+
+    async def end(self, drain_s: float) -> int:
+        """Stop; the process's exit code."""
         log.info("stopping: %s invocations are running", len(self.engine.running))
-        clean = await self.stop(drain_s=self.config.drain_s)
+        clean = await self.stop(drain_s=drain_s)
         log.info("stopped")
         return 0 if clean else 1
 
@@ -170,23 +229,30 @@ class Server:
         try:
             if not await self.driver.drain(drain_s):
                 clean = False
-                self._dump()
+                dump(asyncio.all_tasks())
             await self._close_doors()
             if not await self.driver.left(self.config.grace_s):
-                busy = len(self.driver.leaving) + len(self.driver.direct)
-                log.warning("%s bodies have not left user code; they end with the process", busy)
+                log.warning(
+                    "these have not left user code, and end with the process: %s", _listed(self.driver.left_behind)
+                )
                 clean = False
         finally:
             if self._watchdog is not None:
                 self._watchdog.stop()
             self._endings.close()
             self.driver.close()
-            for function in reversed(self._functions):
-                try:
-                    await function.stop()
-                except StartupError as error:
-                    clean = False
-                    log.error("%s", error)
+            clean = await self._stop_functions() and clean
+        return clean
+
+    async def _stop_functions(self) -> bool:
+        """Run the stop hooks that have not run; True when none failed."""
+        clean = True
+        for function in reversed(self._functions):
+            try:
+                await function.stop()
+            except StartupError as error:
+                clean = False
+                log.error("%s", error)
         return clean
 
     @property
@@ -204,7 +270,7 @@ class Server:
 
     async def is_ready(self) -> bool:
         """Whether this process should get traffic: started, not draining, threads not stuck, functions ready."""
-        if self.engine.is_draining or self.driver.threads.is_failing:
+        if self._is_lame or self.engine.is_draining or self.driver.threads.is_failing:
             return False
         for function in self._functions:
             if not await function.is_ready():
@@ -360,23 +426,10 @@ class Server:
             await asyncio.sleep(_HEALTH_S)
             await self._health.refresh()
 
-    def _signalled(self, stop: asyncio.Event, number: signal.Signals) -> None:
-        if stop.is_set():
-            log.warning("a second signal: leaving at once")  # R-026
-            logging.shutdown()
-            os._exit(128 + number)
-        stop.set()
 
-    def _dump(self) -> None:
-        """Say where everything that did not end is hanging: async bodies first, then every thread."""
-        for task in asyncio.all_tasks():
-            if task.get_name().startswith("body "):
-                task.print_stack(file=sys.stderr)
-        if sys.stderr is not None and hasattr(sys.stderr, "fileno"):
-            try:
-                faulthandler.dump_traceback(file=sys.stderr, all_threads=True)
-            except (OSError, ValueError):
-                log.warning("standard error is not a file; the threads' stacks cannot be shown")
+def _listed(names: Sequence[str]) -> str:
+    more = f", and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return ", ".join(names[:_MOST_NAMES]) + more
 
 
 def _address(host: str, port: int) -> str:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-import os
 import signal
 import socket
 from contextlib import suppress
@@ -26,6 +25,7 @@ from invoker.errors import ConfigError, StartupError
 from invoker.ops.board import Board, Numbers, Row
 from invoker.ops.metrics import RELOADS, RESTARTS, WANTED, WORKERS
 from invoker.ops.ready import announce
+from invoker.stopping import Signals, leave_at_once
 from invoker.transports.listeners import reserve
 from invoker.worker import Place, end_limit_s
 
@@ -101,7 +101,8 @@ class Supervisor:
         self._board = Board.make()
         self._row = Row(numbers=Numbers({RESTARTS: 0, RELOADS: 0}, {WORKERS: 0, WANTED: config.workers}))
         self._ports: list[socket.socket] = []
-        self._stop = asyncio.Event()
+        self._signals = Signals(config.lame_duck_s, leave=self._leave_at_once)
+        self._stop = self._signals.told
         self._reload = asyncio.Event()
         self._announced = asyncio.Event()
         self._deaths = 0  # before a first worker was ready; then it no longer counts
@@ -116,8 +117,7 @@ class Supervisor:
             StartupError: A port cannot be bound, or no worker becomes ready.
         """
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._signalled, number)
+        self._signals.listen()
         loop.add_signal_handler(signal.SIGHUP, self._reload.set)
         try:
             host, _ = self._config.bind_host()
@@ -152,6 +152,12 @@ class Supervisor:
             helper.cancel()
         if self._children:
             log.info("stopping: %s workers", len(self._children))
+        if not self._signals.is_draining:
+            for child in self._children:
+                child.order("duck")
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._config.lame_duck_s):
+                    await self._signals.drain.wait()
         for child in self._children:
             child.order("drain")
         await asyncio.wait([*self._tasks, group.create_task(asyncio.sleep(0))], timeout=end_limit_s(self._config))
@@ -235,7 +241,7 @@ class Supervisor:
         if self._error is None:
             text = text or f"no worker became ready; {self._deaths} have ended, the last one with: {dead.end}"
             self._error = ConfigError(text) if code == ConfigError.exit_code else StartupError(text)
-        self._stop.set()
+        self._signals.begin(drain=True)
         return True
 
     async def _reload_when_told(self) -> None:
@@ -293,11 +299,7 @@ class Supervisor:
         self._row.numbers.gauges[WORKERS] = self._ready()
         self._board.write(0, self._row)
 
-    def _signalled(self, number: signal.Signals) -> None:
-        if self._stop.is_set():
-            log.warning("a second signal: leaving at once")  # R-026
-            for child in self._children:
-                child.kill()
-            logging.shutdown()
-            os._exit(128 + number)
-        self._stop.set()
+    def _leave_at_once(self, number: int) -> None:
+        for child in list(self._children):
+            child.kill()
+        leave_at_once(number)

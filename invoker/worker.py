@@ -1,10 +1,12 @@
 """The worker's side of ``--workers``: a process among several on the same ports, told what to do through a socket.
 
 The supervisor starts it as ``python -m invoker`` with its own arguments, and its place in an environment variable.
-The worker says ``ready`` or ``failed``; the supervisor says ``drain`` (as SIGTERM does for one process) or ``retire``:
+The worker says ``ready`` or ``failed``; the supervisor says ``duck`` and ``drain`` (as SIGTERM and SIGINT do for one
+process) or ``retire``:
 
     serving  --retire--> retiring --its clients have left, or a limit--> draining --> over
-    serving, retiring --drain, SIGTERM, or the supervisor is gone------> draining
+    serving, retiring --duck, SIGTERM--> lame duck (`invoker.stopping`)--> draining
+    serving, retiring, lame duck --drain, or the supervisor is gone------> draining
 
 A retiring worker takes no more connections and refuses nothing. Its clients are told to connect anew by the age of
 their connections, which is the only way in which gRPC's core says so without failing the calls that cross its words:
@@ -18,7 +20,6 @@ import faulthandler
 import json
 import logging
 import os
-import signal
 import socket
 import threading
 import traceback
@@ -31,6 +32,7 @@ from invoker.config import Config
 from invoker.errors import StartupError
 from invoker.ops import logs
 from invoker.ops.board import Board, Numbers, Row
+from invoker.stopping import Signals, run_to_end
 from invoker.transports.listeners import connections, leave
 
 if TYPE_CHECKING:
@@ -80,7 +82,7 @@ class Place:
 
 def end_limit_s(config: Config) -> float:
     """When a worker that was told to drain must have ended; one that has not is stuck."""
-    return config.drain_s + config.grace_s + config.hook_timeout_s + _SLACK_S
+    return config.lame_duck_s + config.drain_s + config.grace_s + 2 * config.hook_timeout_s + _SLACK_S
 
 
 def work(place: Place, config: Config, build: Callable[[Config], Server], loop_factory: Callable[[Server], Any]) -> int:
@@ -100,9 +102,7 @@ def work(place: Place, config: Config, build: Callable[[Config], Server], loop_f
     link = socket.socket(fileno=place.link)
     try:
         server = build(replace(config, grpc_port=place.grpc_port, port=place.http_port))
-        with asyncio.Runner(loop_factory=loop_factory(server)) as runner:
-            code: int = runner.run(Worker(server, place, link).run())
-            return code
+        return run_to_end(server, Worker(server, place, link).run, loop_factory(server))
     except StartupError as error:
         if config.debug:
             traceback.print_exc()
@@ -129,12 +129,13 @@ class Worker:
         self._place = place
         self._link = link
         self._board = Board(place.board)
-        self._drain = asyncio.Event()
+        self._signals = Signals(server.config.lame_duck_s, heard=server.limit_end)
         self._retire = asyncio.Event()
         self._over = threading.Event()
 
     async def run(self) -> int:
         """Serve until the supervisor says otherwise, or is gone; the exit code, as for one process."""
+        self._signals.listen()
         threading.Thread(
             target=self._listen, args=(asyncio.get_running_loop(),), name="invoker-link", daemon=True
         ).start()
@@ -142,31 +143,26 @@ class Worker:
             return await self._serve()
         finally:
             self._over.set()
+            self._server.guard.disarm()
             with suppress(OSError):
                 self._link.shutdown(socket.SHUT_RDWR)  # which wakes the thread
 
     async def _serve(self) -> int:
         server, config = self._server, self._server.config
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._drain.set)
-        try:
-            await server.start()
-        except BaseException:
-            await server.stop(drain_s=0)
-            raise
+        if not await server.begin(self._signals.told):
+            return await server.end(0.0)
         self._write()
-        beat = loop.create_task(self._beat(), name="beat")
+        beat = asyncio.get_running_loop().create_task(self._beat(), name="beat")
         _say(self._link, ready=server.ready_line())
-        await _first(self._drain, self._retire)
-        if not self._drain.is_set():
+        await _first(self._signals.told, self._retire)
+        if not self._signals.told.is_set():
             await self._leave()
-        log.info("stopping: %s invocations are running", len(server.engine.running))
-        clean = await server.stop(drain_s=config.drain_s)
+        self._signals.begin(drain=not self._signals.told.is_set())
+        await server.lame_duck(self._signals)
+        code = await server.end(config.drain_s)
         beat.cancel()
         self._write()
-        log.info("stopped")
-        return 0 if clean else 1
+        return code
 
     async def _leave(self) -> None:
         """Serve those who are connected until they have gone elsewhere."""
@@ -181,7 +177,7 @@ class Worker:
         while connections(server.ports) and asyncio.get_running_loop().time() < until:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_LOOK_S):
-                    await self._drain.wait()
+                    await self._signals.told.wait()
                     return
 
     async def _beat(self) -> None:
@@ -201,20 +197,18 @@ class Worker:
 
     def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
         """Read orders, in a thread, so that the end of the supervisor is seen even while the loop is stuck."""
-        events = {"drain": self._drain, "retire": self._retire}
         with suppress(OSError), self._link.makefile("r") as orders:
             for order in orders:
-                with suppress(RuntimeError):  # the loop has closed
-                    loop.call_soon_threadsafe(events[order.strip()].set)
-        with suppress(RuntimeError):
-            loop.call_soon_threadsafe(self._abandoned)
+                if order.strip() == "retire":
+                    with suppress(RuntimeError):  # the loop has closed
+                        loop.call_soon_threadsafe(self._retire.set)
+                else:
+                    self._signals.begin(drain=order.strip() == "drain")
+        if not self._signals.told.is_set() and not self._over.is_set():
+            log.warning("the supervisor is gone: draining")
+        self._signals.begin(drain=True)
         if not self._over.wait(end_limit_s(self._server.config)):
             os._exit(1)  # nobody is left who could kill it
-
-    def _abandoned(self) -> None:
-        if not self._drain.is_set() and not self._over.is_set():
-            log.warning("the supervisor is gone: draining")
-        self._drain.set()
 
 
 def _say(link: socket.socket, **said: Any) -> None:

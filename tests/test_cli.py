@@ -91,7 +91,7 @@ def test_one_worker_is_the_process_itself(monkeypatch):
         cli.main(["functions.square:square", "--workers", "2"])
 
 
-async def served_at_once(self):
+async def served_at_once(self, **_):
     return 0
 
 

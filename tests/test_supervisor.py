@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import signal
 
 import pytest
 
@@ -123,7 +122,7 @@ async def test_it_is_ready_when_every_worker_is(made, said):
     assert said == []
     made[0].become_ready()
     await until(lambda: said == ["ready: here"])
-    one._signalled(signal.SIGTERM)
+    one._signals.begin(drain=True)
     assert await running == 0
     assert [child.orders for child in made] == [["drain"], ["drain"]]
 
@@ -148,7 +147,7 @@ async def test_a_dead_worker_is_replaced_and_its_counters_are_kept(made, said):
     await until(lambda: numbers(one) == [1, 0, 2, 2])
     assert one._board.total().counters["calls"] == 7
     assert len(said) == 1
-    one._signalled(signal.SIGTERM)
+    one._signals.begin(drain=True)
     assert await running == 0
 
 
@@ -189,7 +188,7 @@ async def test_once_one_was_ready_a_reason_ends_nothing(made, said):
         made[index].die(1)
         await until(lambda: len(made) == index + 2)  # noqa: B023
     assert not running.done()
-    one._signalled(signal.SIGTERM)
+    one._signals.begin(drain=True)
     assert await running == 0
 
 
@@ -208,7 +207,7 @@ async def test_a_reload_replaces_one_after_the_other(made, said):
         await until(lambda: made[index].orders == ["retire"])  # noqa: B023
     await until(lambda: numbers(one) == [0, 2, 2, 2])
     assert len(made) == 4
-    one._signalled(signal.SIGTERM)
+    one._signals.begin(drain=True)
     assert await running == 0
     assert len(said) == 1
 
@@ -229,7 +228,7 @@ async def test_a_reload_to_code_that_does_not_start_changes_nothing(made, said):
     await until(lambda: len(made) == 4)
     made[3].become_ready()
     await until(lambda: made[0].orders == ["retire"])
-    one._signalled(signal.SIGTERM)
+    one._signals.begin(drain=True)
     assert await running == 0
 
 
@@ -241,7 +240,7 @@ async def test_a_worker_that_was_cut_makes_the_exit_code_1(made, said):
         child.become_ready()
     await until(lambda: len(said) == 1)
     made[1].order = lambda what: made[1].die(1)
-    one._signalled(signal.SIGINT)
+    one._signals.begin(drain=True)
     assert await running == 1
 
 
@@ -254,7 +253,7 @@ async def test_a_worker_that_never_ends_is_killed(made, said, monkeypatch):
         child.become_ready()
     await until(lambda: len(said) == 1)
     made[0].order = lambda what: None
-    one._signalled(signal.SIGTERM)
+    one._signals.begin(drain=True)
     assert await running == 1
 
 
@@ -275,5 +274,5 @@ async def test_a_system_that_is_full_is_tried_again(made, said, monkeypatch):
     await until(lambda: len(made) == 4)
     made[3].become_ready()
     await until(lambda: numbers(one) == [1, 0, 1, 1])
-    one._signalled(signal.SIGTERM)
+    one._signals.begin(drain=True)
     assert await running == 0

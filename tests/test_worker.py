@@ -68,7 +68,7 @@ async def serving(board, ports, link):
     running = asyncio.create_task(one.run())
     said = await told(link[0])
     yield one, running, said["ready"]
-    one._drain.set()
+    one._signals.begin(drain=True)
     await running
 
 
@@ -191,7 +191,7 @@ async def test_its_numbers_are_those_of_all(serving, board, ports):
             break
     assert board.read()[2].beat > beat
     assert board.read()[2].worker == 3
-    one._drain.set()
+    one._signals.begin(drain=True)
     await running
     assert board.read()[2].numbers.gauges["invoker_running_invocations"] == 0
 

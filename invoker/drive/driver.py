@@ -78,7 +78,7 @@ class Driver:
         self.loop: asyncio.AbstractEventLoop | None = None
         self.conversations: set[Conversation | Reactor] = set()
         self.direct: set[DirectConversation] = set()
-        self.leaving: set[asyncio.Future[None]] = set()
+        self.leaving: dict[asyncio.Future[None], str] = {}
         self.drains: set[Callable[[], None]] = set()
         self._quiet = asyncio.Event()
         self._quiet.set()
@@ -128,12 +128,18 @@ class Driver:
 
     def started(self, runner: Runner) -> None:
         """A body runs; it is remembered until it has left user code, which may be after its conversation."""
-        self.watch(runner.left)
+        self.watch(runner.left, _named(runner.invocation))
 
-    def watch(self, future: asyncio.Future[None]) -> None:
+    def watch(self, future: asyncio.Future[None], name: str) -> None:
         """Something ends by itself, which the end of the process waits for."""
-        self.leaving.add(future)
-        future.add_done_callback(self.leaving.discard)
+        self.leaving[future] = name
+        future.add_done_callback(self.leaving.pop)
+
+    @property
+    def left_behind(self) -> list[str]:
+        """Bodies that are still in user code: their functions and invocations."""
+        direct = [one.invocation for one in self.direct]
+        return [*self.leaving.values(), *(_named(one) for one in direct if one is not None)]
 
     async def drain(self, timeout_s: float) -> bool:
         """Take no new invocations, let the running ones end, cut what is left; True when nothing had to be cut.
@@ -164,13 +170,13 @@ class Driver:
 
     async def left(self, timeout_s: float) -> bool:
         """Wait for bodies that still leave user code; False when some did not within ``timeout_s``."""
-        if self.leaving:
-            await asyncio.wait(set(self.leaving), timeout=timeout_s)
-        if self.direct:
-            self._quiet.clear()
-            self._look_quiet()
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(timeout_s):
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                if self.leaving:
+                    await asyncio.wait(set(self.leaving))
+                if self.direct:
+                    self._quiet.clear()
+                    self._look_quiet()
                     await self._quiet.wait()
         return not self.leaving and not self.direct
 
@@ -178,3 +184,7 @@ class Driver:
         """Let idle threads leave."""
         self.threads.close()
         self.sweeper.close()
+
+
+def _named(invocation: Invocation) -> str:
+    return f"'{invocation.function.spec.name}' (invocation {invocation.id})"

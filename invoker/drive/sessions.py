@@ -270,7 +270,7 @@ class SessionReactor(Reactor):
         task = self._loop.create_task(self._get(step), name="fetch")
         self._fetches.add(task)
         task.add_done_callback(self._fetches.discard)
-        self.driver.watch(task)
+        self.driver.watch(task, "a fetch")
 
     async def _get(self, step: Fetch) -> None:
         key = step.key

@@ -35,6 +35,7 @@ class Process:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             encoding="utf-8",
+            start_new_session=True,
         )
         self.lines: list[str] = []
         self._changed = threading.Condition()
@@ -47,17 +48,17 @@ class Process:
         """Everything it has written."""
         return "".join(self.lines)
 
-    def wait_for(self, text: str) -> str:
-        """The first line that holds a text, once there is one."""
+    def wait_for(self, text: str, count: int = 1) -> str:
+        """The first line that holds a text, once there are so many."""
 
-        def found() -> str | None:
-            return next((line for line in self.lines if text in line), None)
+        def found() -> list[str]:
+            return [line for line in self.lines if text in line]
 
         with self._changed:
-            self._changed.wait_for(lambda: found() is not None or self._is_over, 5 * SLOW)
-            line = found()
-        assert line is not None, f"no line with {text!r}:\n{self.log}"
-        return line
+            self._changed.wait_for(lambda: len(found()) >= count or self._is_over, 5 * SLOW)
+            lines = found()
+        assert len(lines) >= count, f"no {count} lines with {text!r}:\n{self.log}"
+        return lines[0]
 
     def ready(self) -> tuple[str, str]:
         """The addresses of both doors, once it serves."""
@@ -68,6 +69,10 @@ class Process:
     def send(self, number: signal.Signals) -> None:
         """Send a signal."""
         self._popen.send_signal(number)
+
+    def interrupt(self) -> None:
+        """Send SIGINT to it and to what it has started, as a terminal does on Ctrl-C."""
+        os.killpg(self._popen.pid, signal.SIGINT)
 
     @property
     def pid(self) -> int:

@@ -1,0 +1,199 @@
+"""How the process is told to end, and that it ends, whatever the functions do.
+
+::
+
+    serving --SIGTERM--> lame duck --its time is over, or another signal--> draining --another signal--> gone at once
+    serving --SIGINT, or SIGTERM without a lame-duck time-----------------> draining
+
+A lame duck says that it is not ready, and serves on, so that a load balancer hears of it before calls are refused. An
+async function may block the loop or swallow its cancel, and a function may leave threads that never end. So `Guard`
+limits the time of each part of the end, from a thread of its own; when the time is over it shows where everything
+hangs, runs the stop hooks that have not run, writes out the log, and ends the process with exit code 1.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import faulthandler
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Coroutine, Iterable
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from invoker.ops.ready import announce
+
+if TYPE_CHECKING:
+    from invoker.server import Server
+
+__all__ = ["HOW_TO_LEAVE", "Guard", "Signals", "dump", "leave_at_once", "leave_now", "limit_exit", "run_to_end"]
+
+log = logging.getLogger(__name__)
+
+HOW_TO_LEAVE = "press Ctrl-C once more to leave at once"
+
+_FLUSH_S = 1.0
+
+
+class Guard:
+    """Ends the process when a part of its end takes too long.
+
+    Args:
+        last: Called before the process ends by force, with a limit of its own.
+        last_s: That limit.
+    """
+
+    def __init__(self, last: Callable[[], object] = lambda: None, last_s: float = 0.0) -> None:
+        self._last = last
+        self._last_s = last_s
+        self._disarmed = threading.Event()
+
+    def arm(self, limit_s: float, what: str) -> None:
+        """Give ``what`` so long; what was armed before no longer counts."""
+        self._disarmed.set()
+        self._disarmed = threading.Event()
+        _in_thread(self._wait, self._disarmed, limit_s, what)
+
+    def disarm(self) -> None:
+        """It has ended in time."""
+        self._disarmed.set()
+
+    def _wait(self, disarmed: threading.Event, limit_s: float, what: str) -> None:
+        if disarmed.wait(limit_s):
+            return
+        log.error("%s took longer than %g s; the process ends by force", what, limit_s)
+        dump()
+        _in_thread(self._last).join(self._last_s)
+        leave_now(1)
+
+
+class Signals:
+    """What SIGTERM and SIGINT have asked of this process.
+
+    Args:
+        lame_duck_s: How long SIGTERM lets the process serve before the drain begins.
+        heard: Called once, at the first signal; in the main thread, even while a function blocks the loop.
+        leave: What a signal during the drain does (R-026); None leaves that to a supervisor.
+        hangup: Called on SIGHUP, which drains. SIGINT is ignored then: a terminal sends it to the process that
+            started this one, too, and that one passes it on (`invoker.reload`).
+
+    Attributes:
+        told: Set at the first signal.
+        drain: Set when the drain is to begin.
+        is_draining: The same, at once, while the loop may not have come to set the event.
+    """
+
+    def __init__(
+        self,
+        lame_duck_s: float,
+        *,
+        heard: Callable[[], None] = lambda: None,
+        leave: Callable[[int], None] | None = None,
+        hangup: Callable[[], None] | None = None,
+    ) -> None:
+        self.told = asyncio.Event()
+        self.drain = asyncio.Event()
+        self._lame_duck_s = lame_duck_s
+        self._heard = heard
+        self._leave = leave
+        self._hangup = hangup
+        self.is_draining = False
+        self._is_told = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def listen(self) -> None:
+        """Take the signals from now on; on the loop of the main thread."""
+        self._loop = asyncio.get_running_loop()
+        numbers = [signal.SIGTERM, signal.SIGINT]
+        if self._hangup is not None:
+            self._loop.add_signal_handler(signal.SIGINT, lambda: None)
+            numbers = [signal.SIGTERM, signal.SIGHUP]
+        for number in numbers:
+            self._loop.add_signal_handler(number, lambda: None)  # so that a signal wakes the loop
+            # Python's own handler runs while a function blocks the loop, too, where the loop's would wait.
+            signal.signal(number, self._interrupted)
+
+    def begin(self, *, drain: bool) -> None:
+        """Begin to stop; in any thread, or in a signal handler.
+
+        Args:
+            drain: At once, without or after a lame-duck time.
+        """
+        if not self._is_told:
+            self._is_told = True
+            self._heard()
+            self._set(self.told)
+        if (drain or not self._lame_duck_s) and not self.is_draining:
+            self.is_draining = True
+            self._set(self.drain)
+
+    def _interrupted(self, number: int, _: FrameType | None) -> None:
+        # What logs does so in a thread, since the main thread may hold a lock of the log just now.
+        if self.is_draining and self._leave is not None:
+            _in_thread(self._leave, number)
+            return
+        if number == signal.SIGHUP and self._hangup is not None:
+            self._hangup()
+        self.begin(drain=self._is_told or number != signal.SIGTERM)
+        if number == signal.SIGINT and self._leave is not None:
+            _in_thread(announce, HOW_TO_LEAVE)
+
+    def _set(self, event: asyncio.Event) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop has closed
+            (self._loop or asyncio.get_running_loop()).call_soon_threadsafe(event.set)
+
+
+def run_to_end(server: Server, main: Callable[[], Coroutine[Any, Any, int]], loop_factory: Any) -> int:
+    """Run ``main`` on a new loop and close that, whatever of the functions is left on it; the exit code."""
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
+        code = runner.run(main())
+        if server.driver.left_behind:
+            leave_now(code)
+        server.guard.arm(server.config.hook_timeout_s, "the end of the tasks and executors that a function has started")
+    server.guard.disarm()
+    return code
+
+
+def limit_exit(limit_s: float) -> None:
+    """Limit what is left until the interpreter has ended: threads and exit handlers of the author's code."""
+    Guard().arm(limit_s, "the end of the threads and exit handlers that a function has started")
+
+
+def leave_at_once(number: int) -> None:
+    """End the process at a second signal (R-026)."""
+    log.warning("a second signal: leaving at once")
+    leave_now(128 + number)
+
+
+def leave_now(code: int) -> None:
+    """End the process: what is buffered is written, within a limit, and nothing else runs."""
+    _in_thread(_flush).join(_FLUSH_S)
+    os._exit(code)
+
+
+def dump(tasks: Iterable[asyncio.Task[Any]] = ()) -> None:
+    """Show where what has not ended hangs, on standard error: async bodies first, then every thread."""
+    for task in tasks:
+        if task.get_name().startswith("body "):
+            task.print_stack(file=sys.stderr)
+    try:
+        faulthandler.dump_traceback(all_threads=True)
+    except (AttributeError, OSError, RuntimeError, ValueError):
+        log.warning("standard error is not a file; the threads' stacks cannot be shown")
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, OSError, ValueError):  # it is closed, or there is none
+            stream.flush()
+    logging.shutdown()
+
+
+def _in_thread(work: Callable[..., object], *args: Any) -> threading.Thread:
+    thread = threading.Thread(target=work, args=args, name="invoker-guard", daemon=True)
+    thread.start()
+    return thread

@@ -1,0 +1,90 @@
+"""What signals ask for, and the guard; whole processes are ended in tests/e2e/test_stopping.py."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import threading
+
+import pytest
+
+from invoker import stopping
+from invoker.stopping import Guard, Signals
+
+
+async def seen(signals):
+    """Which events are set, once the loop has come to it."""
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    return signals.told.is_set(), signals.drain.is_set()
+
+
+@pytest.mark.parametrize(
+    ("lame_duck_s", "numbers", "expected"),
+    [
+        (0.0, [signal.SIGTERM], (True, True)),
+        (0.0, [signal.SIGINT], (True, True)),
+        (9.0, [signal.SIGTERM], (True, False)),
+        (9.0, [signal.SIGINT], (True, True)),
+        (9.0, [signal.SIGTERM, signal.SIGTERM], (True, True)),
+        (9.0, [signal.SIGTERM, signal.SIGINT], (True, True)),
+    ],
+)
+async def test_R024_only_SIGTERM_makes_a_lame_duck(lame_duck_s, numbers, expected):
+    """And only where there is a time for it; any further signal begins the drain."""
+    begun: list[int] = []
+    signals = Signals(lame_duck_s, heard=lambda: begun.append(1))
+    assert await seen(signals) == (False, False)
+    for number in numbers:
+        signals._interrupted(number, None)
+    assert await seen(signals) == expected
+    assert begun == [1]
+
+
+async def test_R026_a_signal_during_the_drain_leaves():
+    """With its number; and not before."""
+    left: list[int] = []
+    done = threading.Event()
+    signals = Signals(9.0, leave=lambda number: (left.append(number), done.set()))
+    signals._interrupted(signal.SIGTERM, None)
+    signals._interrupted(signal.SIGTERM, None)
+    assert left == []
+    signals._interrupted(signal.SIGINT, None)
+    assert await asyncio.to_thread(done.wait, 5)
+    assert left == [signal.SIGINT]
+
+
+async def test_a_hangup_drains_and_says_so():
+    """For a process that makes room for its successor."""
+    said: list[str] = []
+    signals = Signals(9.0, hangup=lambda: said.append("hangup"))
+    signals._interrupted(signal.SIGHUP, None)
+    assert await seen(signals) == (True, True)
+    assert said == ["hangup"]
+
+
+def test_a_guard_ends_the_process_after_its_last_words(monkeypatch, caplog):
+    """When the time is over, and with exit code 1; an armed guard that is armed anew no longer counts for the first."""
+    told: list[object] = []
+    ended = threading.Event()
+    monkeypatch.setattr(stopping, "dump", lambda: told.append("stacks"))
+    monkeypatch.setattr(stopping, "leave_now", lambda code: (told.append(code), ended.set()))
+    guard = Guard(lambda: told.append("hooks"), 5.0)
+    guard.arm(3600, "the first part")
+    guard.arm(0.01, "the second part")
+    assert ended.wait(5)
+    assert told == ["stacks", "hooks", 1]
+    assert "the second part took longer than 0.01 s" in caplog.text
+    assert "the first part" not in caplog.text
+
+
+def test_a_guard_that_is_disarmed_does_nothing(monkeypatch):
+    """Its thread ends."""
+    monkeypatch.setattr(stopping, "leave_now", lambda code: pytest.fail("it left"))
+    guard = Guard()
+    guard.arm(3600, "the end")
+    guard.disarm()
+    (thread,) = [one for one in threading.enumerate() if one.name == "invoker-guard"] or [threading.Thread()]
+    if thread.is_alive():
+        thread.join(5)
+    assert not thread.is_alive()
