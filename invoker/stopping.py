@@ -123,13 +123,16 @@ class Signals:
         Args:
             drain: At once, without or after a lame-duck time.
         """
-        if not self._is_told:
-            self._is_told = True
+        is_first = not self._is_told
+        begins = (drain or not self._lame_duck_s) and not self.is_draining
+        self._is_told = True
+        self.is_draining = self.is_draining or begins  # before whoever waits for `told` looks
+        if is_first:
             self._heard()
-            self._set(self.told)
-        if (drain or not self._lame_duck_s) and not self.is_draining:
-            self.is_draining = True
+        if begins:
             self._set(self.drain)
+        if is_first:
+            self._set(self.told)
 
     def _interrupted(self, number: int, _: FrameType | None) -> None:
         # What logs does so in a thread, since the main thread may hold a lock of the log just now.
