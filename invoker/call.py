@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -15,6 +16,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from invoker.client.failure import CallFailed
     from invoker.client.plan import Plan
+    from invoker.client.riff import RiffClient
+    from invoker.client.tls import Tls
 
 __all__ = ["add_arguments", "run"]
 
@@ -25,21 +28,25 @@ inputs:
   read whole, as is everything with --raw. Several inputs are sent at once, as their values become available.
 
 outputs:
-  The function's outputs are counted by --accept or --outputs, one if neither is given. Text is printed a line a value,
-  with the name of the output in front when there are several; other types are written unchanged.
+  Text is printed a line a value, with the name of the output in front when there are several; other types are written
+  unchanged.
+
+names and types:
+  A server of this project tells the names and types of inputs and outputs. For others they are said by --inputs,
+  --outputs, --content-type and --accept; what is not said is text/plain, and one output of any type.
 
 examples:
-  seq 5 | invoker call 127.0.0.1:8081 --json
+  seq 5 | invoker call 127.0.0.1:8081
   invoker call 127.0.0.1:8081 --data hello --data world
-  invoker call 127.0.0.1:8081 --data @words.txt --arg 1=@counts.txt --content-type 1=application/json
-  invoker call 127.0.0.1:8081 --json --inputs items,k --arg items=@rows.json --arg k=3
-  invoker call 127.0.0.1:8081 --outputs even,odd --output odd=odd.txt < numbers.txt
+  invoker call 127.0.0.1:8081 --arg items=@rows.json --arg k=3
+  invoker call 127.0.0.1:8081 --output odd=odd.txt < numbers.txt
   invoker call 127.0.0.1:8081 --data @cat.png --content-type image/png --accept image/png --output small.png
+  invoker call 127.0.0.1:8081 --data @words.txt --arg 1=@counts.txt --content-type 1=application/json
 
 exit codes:
   0    the call ended with OK
   1    the call ended with an error, which stderr tells, or its output could not be written
-  2    the arguments do not do; what was read cannot be sent; what came back cannot be shown on a terminal
+  2    an argument is wrong; what was read cannot be sent; what came back cannot be shown on a terminal
   3    there is no connection
   130  interrupted; the call was cancelled
   141  whoever read the output has gone; the call was cancelled
@@ -66,22 +73,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Make the call and return the exit code."""
-    from invoker.client.failure import CallFailed, ConnectFailed, UsageError
+    from invoker.client.connection import target_of, tls_of
+    from invoker.client.failure import CallFailed, ConnectFailed, UnknownName, UsageError
     from invoker.client.plan import make_plan
     from invoker.errors import InvokerError
 
     try:
-        plan = make_plan(args)
-    except UsageError as error:
-        return _complain(str(error), 2)
-    try:
-        asyncio.run(_call(plan, args))
+        with contextlib.suppress(UnknownName):  # that the server may know
+            make_plan(args)
+        asyncio.run(_call(args, target_of(args.target), tls_of(args)))
         sys.stdout.flush()
     except UsageError as error:
         return _complain(str(error), 2)
     except CallFailed as error:
         code = 3 if isinstance(error, ConnectFailed) else 1
-        return _complain(str(error), code, _hint(error, plan))
+        return _complain(str(error), code, _hint(error, args))
     except BrokenPipeError:
         _discard_stdout()
         return 141
@@ -92,13 +98,23 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-async def _call(plan: Plan, args: argparse.Namespace) -> None:
-    from invoker.client.printer import Printer
+async def _call(args: argparse.Namespace, target: str, tls: Tls | None) -> None:
+    from invoker.client.connection import pairs
+    from invoker.client.plan import make_plan
     from invoker.client.quiet import quieten
+    from invoker.client.request import Request
     from invoker.client.riff import RiffClient
-    from invoker.client.sources import frames
 
     quieten(asyncio.get_running_loop())
+    asking = Request(function=args.function, metadata=dict(pairs("--metadata", args.metadata)))
+    async with RiffClient(target, tls=tls, connect_timeout_s=args.connect_timeout) as client:
+        await _exchange(client, make_plan(args, await client.describe(asking)), args)
+
+
+async def _exchange(client: RiffClient, plan: Plan, args: argparse.Namespace) -> None:
+    from invoker.client.printer import Printer
+    from invoker.client.sources import frames
+
     printer = Printer(
         files=plan.files,
         rest=plan.rest,
@@ -109,11 +125,9 @@ async def _call(plan: Plan, args: argparse.Namespace) -> None:
     if plan.reads_stdin and sys.stdin is not None and sys.stdin.isatty():
         print("reading values from the terminal, one a line; Ctrl-D ends them", file=sys.stderr)
     inputs = [frames(parts, framing) for parts, framing in zip(plan.inputs, plan.framings, strict=True)]
-    client = RiffClient(plan.target, tls=plan.tls, connect_timeout_s=args.connect_timeout)
     with printer:
-        async with client:
-            async for out in client.call(inputs, plan.request):
-                printer.write(out)
+        async for out in client.call(inputs, plan.request):
+            printer.write(out)
 
 
 def _add_inputs(group: argparse._ArgumentGroup) -> None:
@@ -122,13 +136,16 @@ def _add_inputs(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument(
         "--arg", "-a", metavar="INPUT=VALUE", action="append", default=[],
-        help="a value, or @FILE, for an input by index (from 0) or by a name of --inputs; repeatable",
+        help="a value, or @FILE, for an input by name or by index (from 0); repeatable",
     )  # fmt: skip
     group.add_argument("--no-input", "-n", action="store_true", help="send no value; for functions that only produce")
-    group.add_argument("--inputs", metavar="NAME,...", help="names of the inputs, in their order")
+    group.add_argument(
+        "--inputs", metavar="NAME,...", help="names of the inputs, in their order; default: as the server tells"
+    )
     group.add_argument(
         "--content-type", "-t", metavar="TYPE", action="append", default=[],
-        help="media type of the values, or INPUT=TYPE for one input; default text/plain; JSON is checked; repeatable",
+        help="media type of the values, or INPUT=TYPE for one input; default: as the server tells, else text/plain; JSON is "
+        "checked; repeatable",
     )  # fmt: skip
     group.add_argument("--json", action="store_true", help="short for --content-type and --accept application/json")
     group.add_argument(
@@ -149,10 +166,13 @@ def _add_inputs(group: argparse._ArgumentGroup) -> None:
 def _add_outputs(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--accept", metavar="TYPES", action="append", default=[],
-        help="media types that an output may have, best first; once each, or once for all of --outputs; default */*",
+        help="media types that an output may have, best first; once each, or once for all of --outputs; default: text "
+        "for a str, else */*",
     )  # fmt: skip
     group.add_argument(
-        "--outputs", metavar="NAME,...", help="names of the outputs, in their order; '' for a function without outputs"
+        "--outputs",
+        metavar="NAME,...",
+        help="names of the outputs, in their order, '' for none; default: as the server tells",
     )
     group.add_argument(
         "--output", "-o", metavar="FILE", action="append", default=[],
@@ -176,12 +196,12 @@ def _complain(text: str, code: int, hint: str = "") -> int:
     return code
 
 
-def _hint(error: CallFailed, plan: Plan) -> str:
+def _hint(error: CallFailed, args: argparse.Namespace) -> str:
     """What to try; only words for people, so it may look at the text of the error, which is all that the wire has."""
     from invoker.errors import ProtocolViolation, Status
 
     if error.detail.startswith(ProtocolViolation.prefix) and "output" in error.detail:
-        count = len(plan.request.accepts())
+        count = len((args.outputs or "").split(",")) if args.outputs is not None else max(1, len(args.accept))
         return (
             f"{count} output{'s were' if count != 1 else ' was'} asked for; give --accept once for each output of the "
             "function, or name them with --outputs a,b; --outputs '' when it has none"

@@ -57,8 +57,10 @@ class Config:
     )  # fmt: skip
     http: bool = knob(True, "INVOKER_HTTP", parse.switch, "Whether the HTTP door opens.", flag="--no-http")
     reflection: bool = knob(
-        True, "INVOKER_REFLECTION", parse.switch, "Whether gRPC server reflection answers.", flag="--no-reflection"
-    )
+        True, "INVOKER_REFLECTION", parse.switch,
+        "Whether callers may ask what is served: gRPC server reflection, and what `invoker call` asks.",
+        flag="--no-reflection",
+    )  # fmt: skip
     max_message_bytes: int = knob(
         4 * 1024 * 1024,
         "INVOKER_MAX_MESSAGE_BYTES",

@@ -306,6 +306,10 @@ class Server:
         self._health.add_to(self._grpc.server)
         if config.reflection:
             add_reflection(services, self._grpc.server)
+        if config.reflection and config.serves("riff"):
+            from invoker.ops.describe import add_describe
+
+            add_describe(self.engine.catalog, self._grpc.server)
         host, _ = config.bind_host()
         port = self._grpc.bind(_address(host, config.grpc_port))
         await self._grpc.start()

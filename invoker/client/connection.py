@@ -13,6 +13,9 @@ from invoker.client.tls import Tls
 __all__ = ["add_connection", "add_tls", "pairs", "positive", "target_of", "tls_of"]
 
 
+_SCHEMES = ("dns", "ipv4", "ipv6", "unix", "unix-abstract", "vsock", "xds")
+
+
 def add_connection(group: argparse._ArgumentGroup) -> None:
     """Add the options for metadata and for the connection."""
     group.add_argument("--metadata", metavar="KEY=VALUE", action="append", default=[], help="gRPC metadata; repeatable")
@@ -54,11 +57,25 @@ def target_of(text: str) -> str:
     """Where to connect; a lone ``:PORT`` is on this machine.
 
     Raises:
-        UsageError: It is not HOST:PORT.
+        UsageError: It is neither HOST:PORT nor a name with a scheme that gRPC knows.
     """
-    if "://" in text or (":" not in text and "/" not in text):
-        raise UsageError(f"{text!r} is not HOST:PORT; give for example 127.0.0.1:8081")
-    return f"127.0.0.1{text}" if text.startswith(":") else text
+    if text.partition(":")[0] in _SCHEMES:
+        return text
+    scheme, sign, rest = text.rpartition("://")
+    host, colon, port = rest.rstrip("/").rpartition(":")
+    is_port = port.isascii() and port.isdigit() and 0 < int(port) < 1 << 16
+    is_host = ":" not in host or (host.startswith("[") and host.endswith("]"))
+    if sign:
+        example = f"{host}:{port}" if colon and is_port and is_host else "127.0.0.1:8081"
+        raise UsageError(f"{text!r} is not HOST:PORT; leave {scheme}:// out: {example}")
+    if not (colon and is_port and is_host):
+        met = f"has the port {port!r}" if colon and port and is_host else "names no port"
+        raise UsageError(f"{text!r} {met}, and is not HOST:PORT; give for example {_example(host)}")
+    return f"127.0.0.1{text}" if not host else text
+
+
+def _example(host: str) -> str:
+    return f"{host}:8081" if host and ":" not in host else "[::1]:8081" if host else "127.0.0.1:8081"
 
 
 def pairs(option: str, texts: Sequence[str]) -> list[tuple[str, str]]:

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import TypeAlias
 
@@ -37,7 +37,7 @@ from invoker.client.failure import CallFailed, ConnectFailed
 from invoker.client.feeds import close
 from invoker.errors import Status
 
-__all__ = ["Exchange", "Feed"]
+__all__ = ["Exchange", "Feed", "connected"]
 
 Feed: TypeAlias = AsyncGenerator[bytes, None]
 """The serialised messages of one or more inputs."""
@@ -52,7 +52,7 @@ class Exchange:
     Args:
         channel: That the call goes over; asked for its state only.
         start: Makes the gRPC call.
-        first: The serialised message that opens the conversation; empty: there is none.
+        first: Makes the serialised message that opens the conversation, once connected; None: there is none.
         feeds: Written concurrently, each in its own order.
         target: Where to, for error texts.
         connect_timeout_s: How long to wait for a connection.
@@ -62,7 +62,7 @@ class Exchange:
         self,
         channel: grpc.aio.Channel,
         start: Callable[[], grpc.aio.StreamStreamCall[bytes, bytes]],
-        first: bytes,
+        first: Callable[[], Awaitable[bytes]] | None,
         feeds: Sequence[Feed],
         *,
         target: str,
@@ -186,8 +186,7 @@ class Exchange:
         finally:
             self._connecting.cancel()
         if not done and not self._is_connected():
-            text = f"no connection to {self._target} within {self._connect_timeout_s:g} s"
-            raise ConnectFailed(Status.UNAVAILABLE, text)
+            raise _no_connection(self._target, self._connect_timeout_s)
 
     def _is_connected(self) -> bool:
         return self._channel.get_state() is grpc.ChannelConnectivity.READY
@@ -230,7 +229,7 @@ class Exchange:
                 await feed.aclose()  # never begun: closes nothing but itself
 
     async def _feed(self, rpc: grpc.aio.StreamStreamCall[bytes, bytes]) -> None:
-        if self._first and not await self._write(rpc, self._first):
+        if self._first is not None and not await self._write(rpc, await self._first()):
             return
         try:
             async with asyncio.TaskGroup() as group:
@@ -280,3 +279,23 @@ class Exchange:
 async def _wait_for_connection(rpc: grpc.aio.StreamStreamCall[bytes, bytes]) -> None:
     with contextlib.suppress(grpc.aio.AioRpcError):  # receive() tells how the call ended
         await rpc.wait_for_connection()
+
+
+async def connected(channel: grpc.aio.Channel, target: str, timeout_s: float) -> bool:
+    """Wait until there is a connection; False when it is clear that there will be none, which a call then explains.
+
+    Raises:
+        ConnectFailed: It is not clear within the time for it.
+    """
+    waiting = (grpc.ChannelConnectivity.IDLE, grpc.ChannelConnectivity.CONNECTING)
+    try:
+        async with asyncio.timeout(timeout_s):
+            while (state := channel.get_state(try_to_connect=True)) in waiting:
+                await channel.wait_for_state_change(state)
+    except TimeoutError:
+        raise _no_connection(target, timeout_s) from None
+    return state is grpc.ChannelConnectivity.READY
+
+
+def _no_connection(target: str, timeout_s: float) -> ConnectFailed:
+    return ConnectFailed(Status.UNAVAILABLE, f"no connection to {target} within {timeout_s:g} s")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from invoker.errors import Status
 
-__all__ = ["CallFailed", "ConnectFailed", "UsageError"]
+__all__ = ["CallFailed", "ConnectFailed", "UnknownName", "UsageError"]
 
 
 class CallFailed(Exception):
@@ -34,3 +34,7 @@ class ConnectFailed(CallFailed):
 
 class UsageError(Exception):
     """The command line asks for something that cannot be done; the text says what to give instead."""
+
+
+class UnknownName(UsageError):
+    """A name is given, and where it stands is not said; the server may tell."""

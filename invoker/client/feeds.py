@@ -10,12 +10,13 @@ import asyncio
 import contextlib
 import queue
 import threading
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Collection, Iterable, Mapping, Sequence
+from contextlib import aclosing
 from typing import Any, TypeVar
 
 from invoker.message import Message
 
-__all__ = ["Inputs", "Pairs", "Values", "check_inputs", "close", "iterate", "pull"]
+__all__ = ["Inputs", "Pairs", "Values", "check_inputs", "close", "in_turn", "iterate", "pull"]
 
 T = TypeVar("T")
 
@@ -59,6 +60,32 @@ async def iterate(values: Iterable[T] | AsyncIterable[T]) -> AsyncGenerator[T, N
                 yield value
         finally:
             _close_sync(iterator)
+
+
+def in_turn(feeds: Sequence[AsyncGenerator[T, None]], first: Collection[int]) -> list[AsyncGenerator[T, None]]:
+    """The feeds with these indexes as one that comes first, one after the other, and the others behind it."""
+    ahead = [feeds[index] for index in first if index < len(feeds)]
+    if not ahead:
+        return list(feeds)
+    sent = asyncio.Event()
+    return [_ahead(ahead, sent), *(_behind(one, sent) for one in feeds if one not in ahead)]
+
+
+async def _ahead(feeds: Sequence[AsyncGenerator[T, None]], sent: asyncio.Event) -> AsyncGenerator[T, None]:
+    async with contextlib.AsyncExitStack() as stack:
+        for feed in feeds:
+            await stack.enter_async_context(aclosing(feed))
+        for feed in feeds:
+            async for one in feed:
+                yield one
+        sent.set()
+
+
+async def _behind(feed: AsyncGenerator[T, None], sent: asyncio.Event) -> AsyncGenerator[T, None]:
+    async with aclosing(feed):
+        await sent.wait()
+        async for one in feed:
+            yield one
 
 
 async def close(iterator: AsyncIterator[Any]) -> None:

@@ -6,14 +6,17 @@ import argparse
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from invoker.client.connection import pairs, target_of, tls_of
-from invoker.client.failure import UsageError
+from invoker.client.failure import UnknownName, UsageError
+from invoker.client.filling import Filled, fill
+from invoker.client.known import NOTHING, Known
 from invoker.client.request import Request
 from invoker.client.sources import STDIN, Framing, Part, is_json, is_text
 from invoker.client.tls import Tls
+from invoker.usage import nearest
 
 __all__ = ["Plan", "make_plan"]
 
@@ -51,22 +54,28 @@ class Plan:
         return any(part.path == STDIN for parts in self.inputs for part in parts)
 
 
-def make_plan(args: argparse.Namespace) -> Plan:
+def make_plan(args: argparse.Namespace, known: Known = NOTHING) -> Plan:
     """Understand the arguments.
 
+    Args:
+        args: As they were parsed.
+        known: What the server tells of the function.
+
     Raises:
+        UnknownName: They name an input or output of which is not known where it stands, so that only a server can tell.
         UsageError: They contradict each other, or name what is not there.
     """
-    input_names, output_names = _names(args.inputs), _names(args.outputs)
-    inputs = _inputs(args, input_names)
-    types = _content_types(args, input_names, len(inputs))
-    files, rest = _files(args.output, output_names or ())
+    filled = fill(args, known)
+    inputs = _inputs(args, filled)
+    types = _content_types(args, filled, len(inputs))
+    files, rest = _files(args.output, filled.outputs or ())
     try:
         request = Request(
-            accept=_accepts(args, output_names),
+            accept=_accepts(args, filled),
             content_type=types,
-            input_names=input_names or (),
-            output_names=output_names or (),
+            input_names=filled.inputs,
+            output_names=filled.outputs,
+            sent_first=filled.sent_first,
             headers=dict(pairs("--header", args.header)),
             metadata=dict(pairs("--metadata", args.metadata)),
             function=args.function,
@@ -76,7 +85,7 @@ def make_plan(args: argparse.Namespace) -> Plan:
         tls = tls_of(args)
     except ValueError as error:
         raise UsageError(str(error)) from None
-    framings = tuple(_framing(args, one) for one in types)
+    framings = tuple(_framing(args, filled, index, one) for index, one in enumerate(types))
     return Plan(
         target=target_of(args.target),
         request=request,
@@ -88,21 +97,18 @@ def make_plan(args: argparse.Namespace) -> Plan:
     )
 
 
-def _names(text: str | None) -> tuple[str, ...] | None:
-    if text is None:
-        return None
-    return tuple(name.strip() for name in text.split(",")) if text.strip() else ()
-
-
-def _inputs(args: argparse.Namespace, names: tuple[str, ...] | None) -> tuple[tuple[Part, ...], ...]:
+def _inputs(args: argparse.Namespace, filled: Filled) -> tuple[tuple[Part, ...], ...]:
+    names = filled.inputs
     parts: dict[int, list[Part]] = {}
-    if args.data:
-        parts[0] = [_part("--data", text) for text in args.data]
-    for text in args.arg:
+    if filled.data:
+        parts[0] = [_part("--data", text) for text in filled.data]
+    for text in filled.arg:
         key, sign, value = text.partition("=")
         if not sign:
             raise UsageError(f"--arg {text!r}: give INDEX=VALUE, INDEX=@FILE or NAME=VALUE")
         parts.setdefault(_index("--arg", key, names or (), "--inputs"), []).append(_part("--arg", value))
+    if parts and names == () and args.inputs is None:
+        raise UsageError("the function takes no input; leave out --data and --arg")
     readers = [index for index, each in parts.items() if any(part.path == STDIN for part in each)]
     if len(readers) > 1:
         raise UsageError("stdin can feed one input only; '@-' is given for several")
@@ -141,32 +147,43 @@ def _index(option: str, key: str, names: Sequence[str], names_option: str) -> in
             raise UsageError(f"{option} {key}: {names_option} names only {len(names)}, counted from 0")
         if index < 1 << 10:  # a frame may say 2**31-1, but we make a feed for each
             return index
-    known = f"one of {', '.join(names)}" if names else f"a number from 0, or a name that {names_option} lists"
-    raise UsageError(f"{option} {key!r}: expected {known}")
+    if not names:
+        raise UnknownName(f"{option} {key!r}: expected a number from 0, or a name that {names_option} lists")
+    near = nearest(key, names)
+    hint = f"; did you mean {near!r}?" if near else ""
+    raise UsageError(f"{option} {key!r}: expected one of {', '.join(names)}{hint}")
 
 
-def _content_types(args: argparse.Namespace, names: tuple[str, ...] | None, count: int) -> list[str]:
-    given = dict.fromkeys(range(count), JSON if args.json else TEXT)
+def _content_types(args: argparse.Namespace, filled: Filled, count: int) -> list[str]:
+    names = filled.inputs or ()
+    told = [filled.types.get(name, TEXT) for name in names[:count]] + [TEXT] * (count - len(names))
+    given = dict.fromkeys(range(count), JSON) if args.json else dict(enumerate(told))
     for text in sorted(args.content_type, key=lambda one: _TYPE_OF.fullmatch(one) is not None):
         if found := _TYPE_OF.fullmatch(text):
-            given[_index("--content-type", found[1].strip(), names or (), "--inputs")] = found[2].strip()
+            given[_index("--content-type", found[1].strip(), names, "--inputs")] = found[2].strip()
         else:
             given.update(dict.fromkeys(range(count), text))
     return [given[index] for index in range(count)]
 
 
-def _framing(args: argparse.Namespace, media_type: str) -> Framing:
+def _framing(args: argparse.Namespace, filled: Filled, index: int, media_type: str) -> Framing:
     is_raw = bool(args.raw or args.chunk or not is_text(media_type))
-    return Framing(is_raw=is_raw, chunk_bytes=args.chunk or 0, is_json=is_json(media_type))
+    made = Framing(is_raw=is_raw, chunk_bytes=args.chunk or 0, is_json=is_json(media_type))
+    name = filled.inputs[index] if filled.inputs and index < len(filled.inputs) else ""
+    if args.json or args.content_type or name not in filled.wanted:
+        return made
+    return replace(made, hint=f"input '{name}' takes {filled.wanted[name]}, which is written as {media_type}")
 
 
-def _accepts(args: argparse.Namespace, names: tuple[str, ...] | None) -> str | tuple[str, ...]:
-    accepts = tuple(args.accept) or ((JSON,) if args.json else ("*/*",))
+def _accepts(args: argparse.Namespace, filled: Filled) -> str | tuple[str, ...]:
+    accepts = tuple(args.accept) or ((JSON,) if args.json else filled.accepts or ("*/*",))
+    names = filled.outputs
     if names is None:
         return accepts
     if not names:
         if args.accept:
-            raise UsageError("--outputs '' says that there is no output, but --accept asks for one")
+            who = "the function has no output" if args.outputs is None else "--outputs '' says that there is no output"
+            raise UsageError(f"{who}, but --accept asks for one")
         return ()
     if len(accepts) == 1:
         return accepts * len(names)

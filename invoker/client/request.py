@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypedDict
 
@@ -20,8 +20,8 @@ class Options(TypedDict, total=False):
 
     accept: str | Sequence[str]
     content_type: str | Sequence[str] | Mapping[int, str]
-    input_names: Sequence[str]
-    output_names: Sequence[str]
+    input_names: Sequence[str] | None
+    output_names: Sequence[str] | None
     headers: Mapping[str, str]
     metadata: Mapping[str, str | bytes]
     function: str
@@ -38,8 +38,10 @@ class Request:
             empty sequence says that the function has no output.
         content_type: Media type of the inputs' values: one for all, or by index. Where none is given each value
             chooses: ``str`` is text/plain, bytes-like application/octet-stream, anything else application/json.
-        input_names: One name an input, or none at all.
-        output_names: One name an output, or none at all.
+        input_names: One name an input, or none at all. None: ``in`` where there is one input and one output as far as
+            is known, since some peers cannot do without; else none at all.
+        output_names: One name an output, or none at all. None: ``out``, likewise.
+        sent_first: Indexes of inputs whose values are all sent before those of the others.
         headers: Sent with every value; the headers of a `Message` are put on top.
         metadata: gRPC metadata of the call; a key that ends in ``-bin`` takes bytes.
         function: Which function of a catalogue is meant; empty for the only one.
@@ -51,8 +53,9 @@ class Request:
 
     accept: str | Sequence[str] = "*/*"
     content_type: str | Sequence[str] | Mapping[int, str] = ""
-    input_names: Sequence[str] = ()
-    output_names: Sequence[str] = ()
+    input_names: Sequence[str] | None = None
+    output_names: Sequence[str] | None = None
+    sent_first: Collection[int] = ()
     headers: Mapping[str, str] = field(default_factory=Headers)
     metadata: Mapping[str, str | bytes] = field(default_factory=dict)
     function: str = ""
@@ -74,7 +77,7 @@ class Request:
     def accepts(self) -> tuple[str, ...]:
         """What each output may be, one entry an output."""
         if isinstance(self.accept, str):
-            return (self.accept,) * max(1, len(self.output_names))
+            return (self.accept,) * max(1, len(self.output_names or ()))
         return tuple(self.accept)
 
     def content_type_of(self, index: int) -> str:
@@ -87,13 +90,22 @@ class Request:
 
     def output_name(self, index: int) -> str:
         """The name of output ``index``; empty when it has none."""
-        return self.output_names[index] if 0 <= index < len(self.output_names) else ""
+        names = self.output_names or ()
+        return names[index] if 0 <= index < len(names) else ""
 
-    def start_signal(self) -> bytes:
-        """The serialised signal that opens the call (R-045)."""
-        start = pb.StartFrame(
-            expectedContentTypes=self.accepts(), inputNames=self.input_names, outputNames=self.output_names
-        )
+    def takes_plain_names(self, inputs: int) -> bool:
+        """Whether names are left to us, and there is one input and one output as far as the call says."""
+        return inputs == 1 and len(self.accepts()) == 1 and None in (self.input_names, self.output_names)
+
+    def start_signal(self, *, with_plain_names: bool = False) -> bytes:
+        """The serialised signal that opens the call (R-045).
+
+        Args:
+            with_plain_names: Whether the names that are left to us are ``in`` and ``out``; else there are none.
+        """
+        ins = ("in",) if with_plain_names and self.input_names is None else self.input_names or ()
+        outs = ("out",) if with_plain_names and self.output_names is None else self.output_names or ()
+        start = pb.StartFrame(expectedContentTypes=self.accepts(), inputNames=ins, outputNames=outs)
         return pb.InputSignal(start=start).SerializeToString()
 
     def metadata_pairs(self, defaults: Mapping[str, str | bytes]) -> tuple[tuple[str, str | bytes], ...]:

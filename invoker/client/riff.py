@@ -11,15 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import aclosing
+from functools import partial
 from typing import Any, Self, Unpack
 
 import grpc
 import grpc.aio
 
 from invoker.client.call import Call, Live
-from invoker.client.exchange import Exchange, Feed
-from invoker.client.feeds import Inputs, Pairs, Values, check_inputs, iterate
+from invoker.client.exchange import Exchange, Feed, connected
+from invoker.client.feeds import Inputs, Pairs, Values, check_inputs, in_turn, iterate
 from invoker.client.frames import InputEncoder
+from invoker.client.known import NOTHING, Known, ask
 from invoker.client.request import Options, Request
 from invoker.client.tls import Tls
 from invoker.codecs import Registry, builtin
@@ -68,6 +70,7 @@ class RiffClient:
         )
         self._channel: grpc.aio.Channel | None = None
         self._live = Live()
+        self._known: dict[str, Known] = {}
 
     async def __aenter__(self) -> Self:
         if self._channel is None:
@@ -105,12 +108,40 @@ class RiffClient:
         exchange = self._exchange(self._channel, request, inputs, pairs, metadata)
         return Call(exchange, request, self._registry, self._live)
 
+    async def describe(self, request: Request) -> Known:
+        """What the server tells of the function that a request is for; nothing if it does not, as most others.
+
+        Raises:
+            ConnectFailed: There is no connection within the time for it.
+            RuntimeError: The client is not open.
+        """
+        if self._channel is None:
+            raise RuntimeError("the client is not open; use it as `async with RiffClient(...) as client:`")
+        if not await connected(self._channel, self.target, self._connect_timeout_s):
+            return NOTHING
+        return await self._ask(self._channel, request)
+
     async def close(self) -> None:
         """Cancel the calls that still run, wait until their inputs are closed, and close the connection."""
         channel, self._channel = self._channel, None
         if channel is not None:
             await self._live.close()
             await channel.close()
+
+    async def _first(self, channel: grpc.aio.Channel, request: Request, inputs: int) -> bytes:
+        """The StartFrame; names are left out where the function is known to have not just one input and one output."""
+        is_plain = request.takes_plain_names(inputs)
+        if is_plain and (known := await self._ask(channel, request)):
+            is_plain = known.labels == 1 and len(known.outputs) == 1
+        return request.start_signal(with_plain_names=is_plain)
+
+    async def _ask(self, channel: grpc.aio.Channel, request: Request) -> Known:
+        """What is known of a function; its server is asked once."""
+        known = self._known.get(request.function)
+        if known is None:
+            known = await ask(channel, request.function, request.metadata_pairs(self._metadata))
+            self._known[request.function] = known
+        return known
 
     def _make_channel(self) -> grpc.aio.Channel:
         if self._tls is None:
@@ -129,12 +160,13 @@ class RiffClient:
         invoke: grpc.aio.StreamStreamMultiCallable[bytes, bytes] = channel.stream_stream(METHOD)
         if pairs is None:
             feeds = [self._input(request, index, values) for index, values in enumerate(inputs)]
+            feeds = in_turn(feeds, request.sent_first)
         else:
             feeds = [self._pairs(request, pairs)]
         return Exchange(
             channel,
             lambda: invoke(metadata=metadata, timeout=request.timeout_s),
-            request.start_signal(),
+            partial(self._first, channel, request, len(inputs)),
             feeds,
             target=self.target,
             connect_timeout_s=self._connect_timeout_s,

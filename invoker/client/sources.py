@@ -42,11 +42,13 @@ class Framing:
         is_raw: Not by lines.
         chunk_bytes: With ``is_raw``: the most that one frame may hold, sent as it arrives; 0: the whole file.
         is_json: Every frame must be JSON; blank lines are left out.
+        hint: What to tell whoever gives something else.
     """
 
     is_raw: bool = False
     chunk_bytes: int = 0
     is_json: bool = False
+    hint: str = "for plain text leave application/json out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,8 @@ def _check(payload: bytes, framing: Framing, label: str) -> None:
         try:
             msgspec.json.decode(payload)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise UsageError(f"{label} is not JSON: {error}; for plain text leave application/json out") from None
+            why = str(error).removeprefix("JSON is malformed: ")
+            raise UsageError(f"{label} is not JSON: {why}; {framing.hint}") from None
 
 
 def _read(path: str, label: str, framing: Framing) -> Iterator[list[bytes]]:

@@ -17,13 +17,34 @@ def parsed(*arguments: str) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def test_target_is_host_and_port() -> None:
+@pytest.mark.parametrize(
+    ("given", "target"),
+    [(":8081", "127.0.0.1:8081"), ("[::1]:8081", "[::1]:8081"), ("unix:/tmp/x", "unix:/tmp/x"),
+     ("dns:///example.org:80", "dns:///example.org:80"), ("example.org:65535", "example.org:65535")],
+)  # fmt: skip
+def test_target_is_host_and_port(given: str, target: str) -> None:
     """A lone port is on this machine; other names that gRPC knows go through."""
-    assert target_of(":8081") == "127.0.0.1:8081"
-    assert target_of("unix:/tmp/x") == "unix:/tmp/x"
-    for wrong in ("localhost", "http://localhost:80"):
-        with pytest.raises(UsageError, match="is not HOST:PORT"):
-            target_of(wrong)
+    assert target_of(given) == target
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ("localhost", "names no port, and is not HOST:PORT; give for example 127.0.0.1:8081"),
+        ("127.0.0.1:", "names no port, and is not HOST:PORT; give for example 127.0.0.1:8081"),
+        ("example.org:", "give for example example.org:8081"),
+        ("example.org:http", "has the port 'http', and is not HOST:PORT; give for example example.org:8081"),
+        ("example.org:65536", "has the port '65536'"),
+        ("example.org:0", "has the port '0'"),
+        ("::1", r"give for example \[::1\]:8081"),
+        ("http://localhost:80", "is not HOST:PORT; leave http:// out: localhost:80"),
+        ("grpc://localhost", "leave grpc:// out: 127.0.0.1:8081"),
+    ],
+)
+def test_a_target_without_a_port_is_refused(given: str, text: str) -> None:
+    """gRPC would dial port 443, or what is left of a number that is too large."""
+    with pytest.raises(UsageError, match=text):
+        target_of(given)
 
 
 def test_metadata_are_pairs() -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing
 
 import pytest
 
-from invoker.client.feeds import check_inputs, iterate, pull
+from invoker.client.feeds import check_inputs, in_turn, iterate, pull
 
 
 @pytest.mark.parametrize(
@@ -112,3 +112,50 @@ async def test_pull_closes_the_generator_in_its_thread() -> None:
     async with aclosing(pull(endless())) as values:
         await anext(values)
     assert await asyncio.to_thread(closed.wait, 5)
+
+
+async def test_feeds_that_come_first_are_sent_to_their_end_before_the_others() -> None:
+    """One after the other; without any, nothing is changed."""
+
+    async def feed(*values: str) -> AsyncGenerator[str, None]:
+        for value in values:
+            await asyncio.sleep(0)
+            yield value
+
+    feeds = [feed("a", "b"), feed("c"), feed("d", "e")]
+    seen: list[str] = []
+
+    async def read(one: AsyncGenerator[str, None]) -> None:
+        async for value in one:
+            seen.append(value)
+
+    turns = in_turn(feeds, [1, 2])
+    assert len(turns) == 2
+    await asyncio.gather(*map(read, reversed(turns)))
+    assert seen == ["c", "d", "e", "a", "b"]
+    plain = [feed("a")]
+    assert in_turn(plain, []) == plain
+
+
+async def test_feeds_in_turn_are_closed_with_what_they_hold() -> None:
+    """Also one that still waits for its turn."""
+    closed: list[str] = []
+
+    async def feed(name: str) -> AsyncGenerator[str, None]:
+        try:
+            while True:
+                yield name
+        finally:
+            closed.append(name)
+
+    first, second = feed("first"), feed("second")
+    await anext(second)
+    ahead, behind = in_turn([second, first], [1])
+    assert await anext(ahead) == "first"
+    waiting = asyncio.ensure_future(anext(behind))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    await ahead.aclose()
+    assert sorted(closed) == ["first", "second"]

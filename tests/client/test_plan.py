@@ -90,7 +90,7 @@ def test_types_of_the_inputs(arguments: str, types: list[str], raw: list[bool]) 
 def test_outputs_are_counted(arguments: list[str], accepts: tuple[str, ...], names: tuple[str, ...]) -> None:
     """By --accept or by --outputs."""
     request = plan(*arguments).request
-    assert (request.accepts(), tuple(request.output_names)) == (accepts, names)
+    assert (request.accepts(), tuple(request.output_names or ())) == (accepts, names)
 
 
 def test_files_of_outputs(tmp_path: Path) -> None:

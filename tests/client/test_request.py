@@ -41,6 +41,27 @@ def test_names_as_one_text_are_refused() -> None:
         Request(input_names="ab")
 
 
+@pytest.mark.parametrize(
+    ("request_", "inputs", "ins", "outs"),
+    [
+        (Request(), 1, ["in"], ["out"]),
+        (Request(accept=["text/plain"]), 1, ["in"], ["out"]),
+        (Request(input_names=("words",)), 1, ["words"], ["out"]),
+        (Request(output_names=("total",)), 1, ["in"], ["total"]),
+        (Request(input_names=(), output_names=()), 1, [], []),
+        (Request(), 0, [], []),
+        (Request(), 2, [], []),
+        (Request(accept=["a/b", "c/d"]), 1, [], []),
+        (Request(accept=()), 1, [], []),
+    ],
+)
+def test_names_that_are_left_to_us(request_: Request, inputs: int, ins: list[str], outs: list[str]) -> None:
+    """Those of the HTTP adapter where there is one input and one output, none elsewhere."""
+    signal = request_.start_signal(with_plain_names=request_.takes_plain_names(inputs))
+    start = pb.InputSignal.FromString(signal).start
+    assert (list(start.inputNames), list(start.outputNames)) == (ins, outs)
+
+
 @pytest.mark.parametrize("seconds", [0, -1, float("nan")])
 def test_timeout_must_be_positive(seconds: float) -> None:
     """NaN is not positive either."""

@@ -81,7 +81,7 @@ class Line:
         exchange = self._exchange = Exchange(
             channel,
             lambda: call(metadata=self._metadata, timeout=self._settings.timeout_s),
-            b"",
+            None,
             [self.outbox.feed()],
             target=self._settings.target,
             connect_timeout_s=self._settings.connect_timeout_s,

@@ -1,0 +1,81 @@
+"""`Known`: what is known of a function before it is called, as its server told it or, of a foreign one, nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import grpc
+import grpc.aio
+
+from invoker._pb.invoker import describe_pb2 as pb
+
+__all__ = ["NOTHING", "Known", "ask"]
+
+METHOD = "/invoker.v1.Functions/Describe"
+ANSWER_S = 0.5
+"""How long a server may take to describe a function; it is called without, then."""
+
+TEXT = "text/plain"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a server told of a function.
+
+    Attributes:
+        function: As the wire has it; None: the server does not tell.
+    """
+
+    function: pb.Function | None = None
+
+    def __bool__(self) -> bool:
+        return self.function is not None
+
+    @property
+    def inputs(self) -> Sequence[pb.Input]:
+        """In their order, required ones first; empty when they are not known, or their number is not fixed."""
+        return () if self.function is None or self.function.open_inputs else self.function.inputs
+
+    @property
+    def outputs(self) -> Sequence[pb.Output]:
+        """In their order; empty when they are not known, or their number is not fixed."""
+        return () if self.function is None or self.function.open_outputs else self.function.outputs
+
+    @property
+    def is_source(self) -> bool:
+        """Whether the function takes no input at all."""
+        return self.function is not None and not self.function.inputs and not self.function.open_inputs
+
+    @property
+    def is_sink(self) -> bool:
+        """Whether the function gives no output at all."""
+        return self.function is not None and not self.function.outputs and not self.function.open_outputs
+
+    @property
+    def labels(self) -> int:
+        """How many inputs every call has: the required ones or, of a function of options only, the first."""
+        required = sum(not one.is_option for one in self.inputs)
+        return required or min(1, len(self.inputs))
+
+
+NOTHING = Known()
+
+
+async def ask(channel: grpc.aio.Channel, function: str, metadata: tuple[tuple[str, str | bytes], ...]) -> Known:
+    """Ask a server that is connected; whatever it answers but a description, nothing is known.
+
+    Args:
+        channel: To the server.
+        function: Name of one of a catalogue; empty for the only one.
+        metadata: As of the call that follows, which a proxy may look at.
+    """
+    describe = channel.unary_unary(
+        METHOD,
+        request_serializer=pb.DescribeRequest.SerializeToString,
+        response_deserializer=pb.Function.FromString,
+    )
+    try:
+        return Known(await describe(pb.DescribeRequest(function=function), metadata=metadata, timeout=ANSWER_S))
+    except grpc.aio.AioRpcError:
+        return NOTHING  # UNIMPLEMENTED by foreign servers; what else is wrong the call itself will tell

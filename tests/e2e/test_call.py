@@ -1,0 +1,118 @@
+"""`invoker call` as a newcomer types it, against a server of ours."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from invoker.testing import TestServer
+
+FUNCTIONS = """
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+@dataclass
+class Row:
+    a: int
+    b: str = "x"
+
+
+def hello(name: str) -> str:
+    return f"hello {name}"
+
+
+def plain(x):
+    return x
+
+
+def repeat(words: Iterator[str], counts: Iterator[int]) -> Iterator[str]:
+    for word, count in zip(words, counts):
+        yield word * count
+
+
+def both(words: Iterator[str]) -> tuple[Iterator[str], Iterator[int]]:
+    first = list(words)
+    return iter(first), (len(one) for one in first)
+
+
+def row(row: Row) -> Row:
+    return row
+
+
+def total(items: list[int]) -> int:
+    return sum(items)
+
+
+def now() -> str:
+    return "now"
+
+
+def source() -> Iterator[int]:
+    yield from range(3)
+"""
+
+
+@pytest.fixture(params=["fast", "aio"])
+def call(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[..., tuple[int, str, str]]]:
+    """Serves a function and calls it: exit code, stdout and stderr."""
+    (tmp_path / "functions_of_a_newcomer.py").write_text(FUNCTIONS)
+    monkeypatch.chdir(tmp_path)
+    servers: list[TestServer] = []
+
+    def call(name: str, *words: str) -> tuple[int, str, str]:
+        server = TestServer(f"functions_of_a_newcomer:{name}", "--grpc-driver", request.param, "--no-http")
+        servers.append(server)
+        command = [sys.executable, "-m", "invoker", "call", server.grpc, *words]
+        done = subprocess.run(command, input="", capture_output=True, text=True, check=False, timeout=20)
+        return done.returncode, done.stdout, done.stderr
+
+    yield call
+    assert [one.close() for one in servers] == [0] * len(servers)
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize(
+    ("words", "printed"),
+    [
+        ("hello -d Bob", "hello Bob\n"),
+        ("hello -d Bob --raw", "hello Bob"),
+        ("hello -d Bob --accept application/json", '"hello Bob"\n'),
+        ("hello --arg name=Bob", "hello Bob\n"),
+        ("plain -d Bob", "Bob\n"),
+        ("plain --json -d [1]", "[1]\n"),
+        ("repeat --arg words=ho --arg counts=2", "hoho\n"),
+        ("both -d ho", "out0: ho\nout1: 2\n"),
+        ('row -d {"a":1,"b":"y"}', '{"a":1,"b":"y"}\n'),
+        ("total -d [1,2]", "3\n"),
+        ("now", "now\n"),
+        ("source", "0\n1\n2\n"),
+    ],
+)
+def test_neither_names_nor_types_need_be_said(
+    call: Callable[..., tuple[int, str, str]], words: str, printed: str
+) -> None:
+    """The server tells them, and text is printed as text."""
+    code, out, error = call(*words.split())
+    assert (code, sorted(out.splitlines(keepends=True)), error) == (0, printed.splitlines(keepends=True), "")
+
+
+@pytest.mark.timeout(60)
+def test_what_the_function_does_not_take_is_told_before_it_is_called(
+    call: Callable[..., tuple[int, str, str]],
+) -> None:
+    """With its names, and with the type that is wanted."""
+    assert call("hello", "--arg", "nam=Bob") == (
+        2,
+        "",
+        "error: --arg 'nam': expected one of name; did you mean 'name'?\n",
+    )
+    code, _, error = call("row", "-d", "hello")
+    assert code == 2
+    assert error.endswith("; input 'row' takes Row, which is written as application/json\n")
