@@ -144,8 +144,8 @@ def _add_inputs(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument(
         "--content-type", "-t", metavar="TYPE", action="append", default=[],
-        help="media type of the values, or INPUT=TYPE for one input; default: as the server tells, else text/plain; JSON is "
-        "checked; repeatable",
+        help="media type of the values, or INPUT=TYPE for one input; default: as the server tells, else text/plain; "
+        "JSON is checked; repeatable",
     )  # fmt: skip
     group.add_argument("--json", action="store_true", help="short for --content-type and --accept application/json")
     group.add_argument(

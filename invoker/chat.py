@@ -1,6 +1,6 @@
 """``python -m invoker chat HOST:PORT``: a conversation in the terminal with an action of any Evergreen server.
 
-Exit codes: 0 the conversation ended as it should, 1 an answer or the session failed, 2 the arguments do not do, 3 no
+Exit codes: 0 the conversation ended as it should, 1 an answer or the session failed, 2 an argument is wrong, 3 no
 connection, 130 Ctrl-C, 141 our reader has gone.
 """
 
@@ -44,7 +44,7 @@ examples:
 exit codes:
   0    the conversation ended as it should
   1    an answer failed, or the session did, which stderr tells
-  2    the arguments do not do
+  2    an argument is wrong
   3    there is no connection
   130  interrupted while no answer was being given, or where the server cannot cancel one
   141  whoever read the output has gone; the session was cancelled
