@@ -129,7 +129,8 @@ class Config:
     )
     settle_s: float = knob(
         0.01, "INVOKER_SETTLE_S", parse.seconds,
-        "Wait between the end of a request stream and the end of the inputs, to tell an end from a cancel.",
+        "Wait between a half-close and the end of a streaming function's inputs, to tell an end from a cancel; clients "
+        "that are known to cancel by a reset alone do not wait, except with the gRPC driver aio.",
         unit="seconds",
     )  # fmt: skip
     lingering_s: float = knob(

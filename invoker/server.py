@@ -348,6 +348,7 @@ class Server:
                 self.driver,
                 methods=methods,
                 max_message_bytes=config.max_message_bytes,
+                settle_s=config.settle_s,
                 credentials=credentials,
                 share_port=self.share_ports,
                 connection_age_s=age_s,

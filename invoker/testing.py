@@ -180,6 +180,9 @@ class _Memory:
         await asyncio.sleep(0)
         return next(self._frames, None)
 
+    async def settle(self) -> None:
+        return None
+
     async def accepted(self) -> None:
         return None
 

@@ -24,6 +24,7 @@ from invoker.core.streams import Budget, InputStream, OutputStream
 from invoker.errors import Discarded, EncodeError, InvocationError, ProtocolViolation, StopInvocation
 from invoker.lift import Function
 from invoker.message import Message, Output
+from invoker.shape import Style
 
 __all__ = ["SETTLE_S", "Awaits", "Invocation"]
 
@@ -172,6 +173,11 @@ class Invocation:
     def is_only_values(self) -> bool:
         """Whether the body is called with values alone, so that it never sees whether more than those came."""
         return bool(self.inputs) and all(one.spec.single for one in self.inputs)
+
+    @property
+    def heeds_end(self) -> bool:
+        """Whether code of the author may run because its inputs end, and would not if they failed (R-109)."""
+        return self.function.spec.style is Style.STREAMING or self.awaits is not Awaits.NOTHING
 
     @property
     def got_nothing(self) -> bool:

@@ -161,8 +161,6 @@ class DirectConversation:
         context = invocation.context
         context._is_cancelled = self._is_cancelled  # noqa: SLF001 - the context's doors to its driver
         context._wait, context._outlet = self._wait_for, DirectOutlet(self, invocation)  # noqa: SLF001
-        # A request/reply function ends with its input; no code of it sees whether that was an end or a cancel.
-        self.wire.settles = invocation.function.spec.style is Style.STREAMING
         self.wire.pace = self.driver.pace(invocation.function)
         self.wire.accepted()
 
@@ -201,6 +199,7 @@ class DirectConversation:
         """Receive until the body may be opened; whether there is anything to open it for."""
         try:
             while not invocation.may_begin():
+                self.wire.settles = invocation.heeds_end
                 if invocation.awaits is Awaits.END and not self.wire.await_frame(SETTLE_S):
                     invocation.is_settled = True
                 else:
@@ -211,6 +210,7 @@ class DirectConversation:
         if invocation.got_nothing:
             self.finish(None)
             return False
+        self.wire.settles = invocation.heeds_end
         return True
 
     def _serve(self, invocation: Invocation) -> None:

@@ -49,6 +49,9 @@ class Channel(Protocol):
             InvocationError: The peer is gone, or sent what the transport refuses.
         """
 
+    async def settle(self) -> None:
+        """Wait until the end that `read` told can be believed; a peer that is gone cancels the conversation (R-109)."""
+
     async def accepted(self) -> None:
         """The first invocation was admitted: whatever can be told to the peer now, is (R-133)."""
 
@@ -135,6 +138,8 @@ class Conversation:
                     await self._start()
                 if self.runners:
                     await self._keep_to_budget()
+            if any(one.invocation.heeds_end for one in self.runners.values()):
+                await channel.settle()
             for step in session.half_close():
                 await self._perform(step)
             await self._start()

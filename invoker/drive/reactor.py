@@ -32,7 +32,6 @@ from invoker.drive.driver import Driver
 from invoker.drive.runner import Runner
 from invoker.errors import Cancelled, DeadlineExceeded, InternalError, InvocationError, StopInvocation
 from invoker.message import Message
-from invoker.spec import Style
 
 __all__ = ["Reactor", "Wire"]
 
@@ -90,7 +89,6 @@ class Reactor:
         self.driver = driver
         self.deadline = deadline
         self.is_paused = False
-        self.settles = False
         self.runners: dict[str, Runner] = {}
         self._opened: list[Runner] = []
         self._on_close = on_close
@@ -100,6 +98,11 @@ class Reactor:
         driver.entered(self)
 
     # What the peer sends; the line's listener.
+
+    @property
+    def settles(self) -> bool:
+        """Whether the end of the input must be told from a cancel with care (R-109)."""
+        return any(one.invocation.heeds_end for one in self.runners.values())
 
     def arrived(self, frame: Any | None) -> bool:
         """Apply one frame, or the half-close (None); whether more is wanted now."""
@@ -200,8 +203,6 @@ class Reactor:
             self._deliver(Finished(step.id, error))
             return
         runner = self.driver.runner(invocation, self)
-        # A request/reply function ends with its input; no code of it sees whether that was an end or a cancel.
-        self.settles = self.settles or invocation.function.spec.style is Style.STREAMING
         self.runners[step.id] = runner
         self._opened.append(runner)
         self.wire.accepted()

@@ -114,7 +114,6 @@ class SessionReactor(Reactor):
         fetch: Fetching,
     ) -> None:
         super().__init__(session, wire, driver, on_close, deadline=deadline)
-        self.settles = True  # E-010: a broken end is never taken for a half-close
         self.hears_waits = False
         self._storing = session
         self._low = window // 2
@@ -134,6 +133,11 @@ class SessionReactor(Reactor):
         wire.accepted()  # E-014
 
     # What the peer sends; the line's listener.
+
+    @property
+    def settles(self) -> bool:
+        """E-010: a broken end is never taken for a half-close."""
+        return True
 
     def arrived(self, frame: Any | None) -> bool:
         """Apply one frame, or the half-close (None); more is always wanted."""

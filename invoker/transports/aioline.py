@@ -15,6 +15,7 @@ import grpc.aio
 from invoker.errors import InvocationError
 from invoker.transports.loopline import Listener, nothing
 from invoker.transports.outbox import Outbox
+from invoker.transports.settling import settle
 
 __all__ = ["AioLine"]
 
@@ -89,7 +90,7 @@ class AioLine:
         Raises:
             asyncio.CancelledError: The call was cancelled; the session has heard of it.
         """
-        reader = asyncio.get_running_loop().create_task(self._read(listener), name="read")
+        reader = asyncio.get_running_loop().create_task(self._read(listener, asyncio.current_task()), name="read")
         try:
             await self._write()
             return await self._closed
@@ -101,14 +102,14 @@ class AioLine:
             reader.cancel()
             self.over()
 
-    async def _read(self, listener: Listener) -> None:
+    async def _read(self, listener: Listener, call: asyncio.Task[Any] | None) -> None:
         read = self._context.read
         try:
             while (frame := await read()) is not grpc.aio.EOF:
                 listener.arrived(frame)
         except grpc.aio.InternalError:
             return  # the call was cancelled, of which `run` hears in a moment
-        await asyncio.sleep(self._settle_s)  # a cancel that looked like an end cancels this very wait
+        await settle(self._context, call, self._settle_s)
         listener.arrived(None)
 
     async def _write(self) -> None:

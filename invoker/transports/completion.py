@@ -37,6 +37,7 @@ from invoker.transports.line import Line
 from invoker.transports.loopline import JoiningLine, LoopLine
 from invoker.transports.methods import CallMethod, Method, OnClose, SessionMethod, metadata_of, riff_method
 from invoker.transports.servicer import Handlers, ServicerCall
+from invoker.transports.settling import settle_time
 
 __all__ = ["CompletionDoor"]
 
@@ -62,6 +63,7 @@ class CompletionDoor:
         driver: Runs the conversations.
         methods: What is served; None: the riff method.
         max_message_bytes: Largest inbound message; a larger one fails its call with RESOURCE_EXHAUSTED (R-121).
+        settle_s: Wait between the end of the request stream and the end of the inputs (R-109), for peers that need it.
         credentials: For TLS; None serves plain text.
         share_port: Whether other processes may bind the same port.
         connection_age_s: Clients are told to connect anew after this long, a tenth more or less; 0 means never.
@@ -76,11 +78,13 @@ class CompletionDoor:
         *,
         methods: Sequence[Method] | None = None,
         max_message_bytes: int = 4 * 1024 * 1024,
+        settle_s: float = 0.01,
         credentials: grpc.ServerCredentials | None = None,
         share_port: bool = False,
         connection_age_s: float = 0.0,
     ) -> None:
         self.driver = driver
+        self.settle_s = settle_s
         self.server = Handlers()
         self._credentials = credentials
         options = [
@@ -275,7 +279,9 @@ class CompletionDoor:
     def _converse(self, line: Line, event: Any, method: CallMethod) -> None:
         """Run one call in a slot that was taken for it."""
         try:
-            session = method.session(metadata_of(event.invocation_metadata))
+            metadata = metadata_of(event.invocation_metadata)
+            line.settle_s = settle_time(metadata, self.settle_s)
+            session = method.session(metadata)
             conversation = DirectConversation(session, line, self.driver, deadline=_deadline(event))
             self.driver.entered_direct(conversation)
             try:
@@ -331,12 +337,13 @@ class CompletionDoor:
             return
         self._request_on_loop(method)
         lender, metadata = self._lend(), metadata_of(event.invocation_metadata)
+        settle_s = settle_time(metadata, self.settle_s)
         line: LoopLine
         if isinstance(method, SessionMethod):
-            line = joining = JoiningLine(event.call, lender)
+            line = joining = JoiningLine(event.call, lender, settle_s)
             line.open(method.begin(joining, metadata, _closing(line), _deadline(event)))
         else:
-            line = LoopLine(event.call, lender)
+            line = LoopLine(event.call, lender, settle_s)
             session = method.session(metadata)
             line.open(Reactor(session, line, self.driver, _closing(line), deadline=_deadline(event)))
 

@@ -141,6 +141,9 @@ class Exchange:
         self._watch()
         return body
 
+    async def settle(self) -> None:
+        """The framing of HTTP tells the end of a body."""
+
     async def accepted(self) -> None:
         """Nothing can be told before the function has ended: its output decides the status."""
 

@@ -24,6 +24,7 @@ from invoker.errors import Cancelled, InternalError, InvocationError, StartupErr
 from invoker.transports.aioline import AioLine
 from invoker.transports.details import clip
 from invoker.transports.methods import CallMethod, Method, SessionMethod, metadata_of, riff_method
+from invoker.transports.settling import settle
 
 __all__ = ["GrpcDoor"]
 
@@ -133,20 +134,22 @@ class GrpcDoor:
 class _GrpcChannel:
     """One grpc.aio call as a channel of serialised messages."""
 
-    __slots__ = ("_context", "_settle_s")
+    __slots__ = ("_call", "_context", "_settle_s")
 
     def __init__(self, context: Any, settle_s: float) -> None:
         self._context = context
         self._settle_s = settle_s
+        self._call = asyncio.current_task()
 
     async def read(self) -> bytes | None:
         frame = await self._context.read()
         if frame is grpc.aio.EOF:
-            # R-109: give a cancel that looks like an end the time to show itself; it then cancels this very wait.
-            await asyncio.sleep(self._settle_s)
             return None
         assert isinstance(frame, bytes)
         return frame
+
+    async def settle(self) -> None:
+        await settle(self._context, self._call, self._settle_s)
 
     async def accepted(self) -> None:
         try:

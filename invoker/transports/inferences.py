@@ -219,6 +219,9 @@ class _Channel:
         self._frames = iter(())
         self.answer = None
 
+    async def settle(self) -> None:
+        """The request is whole."""
+
     async def accepted(self) -> None:
         """Nothing can be told before the function has ended."""
 

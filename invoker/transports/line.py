@@ -11,6 +11,7 @@ its beats, for functions that did not keep the promise.
 state       means                        left by
 =========== ============================ =======================================================
 open        frames may come and go       an empty receive, ``finish()``, an event that tells a cancel
+settling    an end, or a cancel          the settle time and one more receive, ``finish()``, as above
 half-closed no frame will come           ``finish()``, an event that tells a cancel
 gone        the peer will get nothing    nothing
 finished    the status is under way      nothing
@@ -18,7 +19,8 @@ finished    the status is under way      nothing
 
 One lock guards posting, since the sweeper and the drain post too; nobody sleeps on the queue while holding it. One
 thread polls at a time (``_polling``): an event that another thread took would never come back. An empty receive is an
-end or a cancel; a cancel has its close event on the queue before the event of one more receive (R-109).
+end or a cancel (R-109): the thread waits for the close event until the peer's settle time is over, if it has one; then
+it receives once more, since a cancel that has arrived has its close event on the queue before that one.
 """
 
 from __future__ import annotations
@@ -131,7 +133,7 @@ class Line(Operations):
                 if self._held is not None or self._headers_due:
                     with self.lock:
                         self.flush()
-                self._handle(self._wait())
+                self._take()
                 slept = True
             self._slept = slept
             self._polling = False
@@ -169,7 +171,7 @@ class Line(Operations):
         """
         if self._held is not None:
             if self._sending:
-                self._settle()
+                self._await_sent()
             with self.lock:
                 held = self._held  # the sweeper may have sent it meanwhile
                 if held and not self.is_gone:
@@ -180,7 +182,7 @@ class Line(Operations):
                 self._sweeper.watch(self)
         else:
             if self._sending:
-                self._settle()
+                self._await_sent()
             with self.lock:
                 if not self.is_gone:
                     self._send(frame, NO_FLAGS)
@@ -200,7 +202,7 @@ class Line(Operations):
             Whether every operation is done, so that the queue can serve another call.
         """
         if self._held is not None and self._sending:
-            self._settle()
+            self._await_sent()
         with self.lock:
             self.send_status(code, detail)
             self.glance()
@@ -232,11 +234,11 @@ class Line(Operations):
         self._polling = True
         self.lock.release()
         try:
-            event = self._wait()
+            event = self._wait(None if self._until is None else self._settled_at)
         finally:
             self.lock.acquire()
             self._polling = False
-        self._handle(event)
+        self._act(event)
         self.changed.notify_all()
 
     def next_frame(self) -> bytes | None:
@@ -275,7 +277,7 @@ class Line(Operations):
             if frames and len(frames[-1]) > _LARGE:
                 return
 
-    def _settle(self) -> None:
+    def _await_sent(self) -> None:
         """Wait until no send is under way; input is received meanwhile, as far as it may be (R-126)."""
         with self.lock:
             self._polling = True
@@ -285,16 +287,32 @@ class Line(Operations):
                 if self._has_room():
                     with self.lock:
                         self.ask()
-                event = self._wait()
-            self._handle(event)
+                self._take()
+            else:
+                self._handle(event)
         self._polling = False
 
     def _has_room(self) -> bool:
         frames = self._frames
         return len(frames) < self._high_frames and sum(map(len, frames)) < self._high_bytes
 
+    def _take(self) -> None:
+        self._act(self._wait(None if self._until is None else self._settled_at))
+
+    def _act(self, event: Any) -> None:
+        if event.completion_type == DONE:
+            self._handle(event)
+        else:
+            self._believe()
+
+    @property
+    def _settled_at(self) -> float:
+        """When the half-close has settled, on the clock of completion queues."""
+        assert self._until is not None
+        return time.time() + self._until - time.monotonic()
+
     def _wait(self, until: float | None = None) -> Any:
-        """The next event; whoever counts on this thread is told before it sleeps."""
+        """The next event, or what is none at that time; whoever counts on this thread is told before it sleeps."""
         self._gate.leave(self._ticket)
         if self.before_wait is not None:
             self.before_wait()

@@ -37,8 +37,9 @@ def nothing() -> None:
 class Listener(Protocol):
     """The conversation at this end."""
 
-    settles: bool
-    """Whether an end of the input must be told from a cancel with care."""
+    @property
+    def settles(self) -> bool:
+        """Whether an end of the input must be told from a cancel with care."""
 
     def arrived(self, frame: bytes | None) -> bool:
         """A frame, or the half-close; whether more is wanted now."""
@@ -53,6 +54,7 @@ class LoopLine:
     Args:
         call: As grpcio's private layer gives it.
         lender: Brings the call's events.
+        settle_s: How long the peer may take to turn a half-close into a cancel (R-109); 0 for one that never does.
 
     Attributes:
         headers: Of the response.
@@ -63,16 +65,18 @@ class LoopLine:
     __slots__ = (
         "_call", "_closed", "_headers_due", "_is_accepted", "_is_due", "_is_empty", "_is_finished", "_is_listed",
         "_lender", "_listener", "_out", "_post", "_read", "_reading", "_receive", "_room", "_sending", "_sent",
-        "_status",
+        "_settle_s", "_settling", "_status",
         "headers", "is_ended", "is_gone",
     )  # fmt: skip
 
-    def __init__(self, call: Any, lender: Lender) -> None:
+    def __init__(self, call: Any, lender: Lender, settle_s: float = 0.0) -> None:
         self.is_ended = False
         self.is_gone = False
         self.headers: tuple[tuple[str, str], ...] = ()
         self._call = call
         self._lender = lender
+        self._settle_s = settle_s
+        self._settling: asyncio.TimerHandle | None = None
         self._post = call.start_server_batch
         self._receive = cygrpc.ReceiveMessageOperation(NO_FLAGS)
         self._listener: Listener | None = None
@@ -217,10 +221,12 @@ class LoopLine:
             if not event.success:
                 self.is_ended = True  # a cancel; its close event tells
             elif listener.settles and not self._is_empty:
-                # R-109: a cancel looks the same, but its close event comes before the event of one more receive.
                 self._is_empty = True
-                self._lender.recall()
-                self.ask()
+                if self._settle_s:
+                    self._reading = True  # so that nobody asks for another frame meanwhile
+                    self._settling = asyncio.get_running_loop().call_later(self._settle_s, self._believe)
+                else:
+                    self._believe()
             else:
                 self.is_ended = True
                 if not self.is_gone:
@@ -228,8 +234,21 @@ class LoopLine:
         elif not self._is_finished and listener.arrived(frame):
             self.ask()
 
+    def _believe(self) -> None:
+        """The half-close has settled: it is an end unless the peer has cancelled by now.
+
+        R-109: of a cancel that grpcio knows of, the close event comes before the event of what is asked for now.
+        """
+        self._settling = None
+        self._reading = False
+        if not self._is_finished and not self.is_gone:
+            self._lender.recall()
+            self.ask()
+
     def _on_close(self, event: Any) -> None:
         self._lender.closed()
+        if self._settling is not None:
+            self._settling.cancel()
         if event.batch_operations[0].cancelled():
             self.is_gone = True
             self._drop()
@@ -248,6 +267,7 @@ class JoiningLine(LoopLine):
     Args:
         call: As grpcio's private layer gives it.
         lender: Brings the call's events.
+        settle_s: As `LoopLine`.
 
     Attributes:
         over: Called once when next to nothing is left to be sent before the status, or nobody is left to take it.
@@ -255,8 +275,8 @@ class JoiningLine(LoopLine):
 
     __slots__ = ("_outbox", "over")
 
-    def __init__(self, call: Any, lender: Lender) -> None:
-        super().__init__(call, lender)
+    def __init__(self, call: Any, lender: Lender, settle_s: float = 0.0) -> None:
+        super().__init__(call, lender, settle_s)
         self.over: Callable[[], None] = nothing
         self._outbox = Outbox()
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections import deque
 from typing import Any
 
@@ -37,11 +38,13 @@ class Operations:
         is_ended: The peer has half-closed.
         is_gone: The peer cancelled, its deadline passed, or the connection broke.
         settles: Whether the function would see a difference between an end of its input and a cancel.
+        settle_s: How long the peer may take to turn a half-close into a cancel (R-109); 0 for one that never does.
     """
 
     __slots__ = (
         "_call", "_frames", "_headers_due", "_held", "_is_accepted", "_is_empty", "_is_finished", "_pending", "_poll",
-        "_polling", "_post", "_reading", "_receive", "_sending", "is_ended", "is_gone", "lock", "queue", "settles",
+        "_polling", "_post", "_reading", "_receive", "_sending", "_until", "is_ended", "is_gone", "lock", "queue",
+        "settle_s", "settles",
     )  # fmt: skip
 
     def __init__(self, call: Any, queue: Any) -> None:
@@ -50,6 +53,8 @@ class Operations:
         self.is_ended = False
         self.is_gone = False
         self.settles = True
+        self.settle_s = 0.0
+        self._until: float | None = None  # when the half-close will have settled, on the clock of time.monotonic
         self._call = call
         self._poll = queue.poll
         self._post = call.start_server_batch
@@ -144,6 +149,15 @@ class Operations:
         if code:
             self._refused()
 
+    def _believe(self) -> None:
+        """The half-close has settled: it is an end unless the peer has cancelled by now.
+
+        R-109: of a cancel that grpcio knows of, the close event comes before the event of what is asked for now.
+        """
+        self._until = None
+        self._reading = False
+        self.ask()
+
     def _refused(self) -> None:
         """An operation was not taken, so no event will tell of it: the call is broken."""
         log.error("grpcio refused an operation on a call")
@@ -164,9 +178,12 @@ class Operations:
             elif self._is_empty or not self.settles:
                 self.is_ended = True
             else:
-                # R-109: a cancel looks the same, but its close event comes before what is asked for now.
                 self._is_empty = True
-                self.ask()
+                if self.settle_s:
+                    self._reading = True  # so that nobody asks for another frame meanwhile
+                    self._until = time.monotonic() + self.settle_s
+                else:
+                    self._believe()
         elif tag is _SENT:
             self._sending = False
             if not event.success:

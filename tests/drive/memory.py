@@ -41,7 +41,7 @@ class Peer:
         self.reading = asyncio.Event()
         self.reading.set()
         self.is_accepted = False
-        self.reads = 0
+        self.reads = self.settled = 0
         self.task = asyncio.get_running_loop().create_task(
             pump(session or RiffSession(), self, driver, deadline=deadline)
         )
@@ -52,6 +52,9 @@ class Peer:
         if isinstance(frame, InvocationError):
             raise frame
         return frame
+
+    async def settle(self) -> None:
+        self.settled += 1
 
     async def accepted(self) -> None:
         self.is_accepted = True

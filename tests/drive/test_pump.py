@@ -254,6 +254,15 @@ async def test_R123_exit_like_exceptions_fail_the_call_only(error, is_async):
     assert str(ended).startswith("Invoker: Unexpected Error")
 
 
+async def test_R109_only_the_end_of_a_streaming_function_settles():
+    """No code of a request/reply function sees the difference between an end and a cancel."""
+
+    for function, settled in ((square, 0), (gen, 1)):
+        peer = Peer(driver_of(function)).start()
+        assert await peer.half_close().end() is None
+        assert peer.settled == settled
+
+
 async def test_R124_a_passed_deadline_ends_the_call():
     """The function is stopped and the status is DEADLINE_EXCEEDED."""
 

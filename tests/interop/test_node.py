@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.interop.cancels import DRIVERS, cancels
 from tests.interop.tools import data, node, start
 from tests.serving import Served
 
@@ -101,6 +102,17 @@ def test_R124_a_deadline_ends_an_endless_function(named: Served) -> None:
     """The client's deadline reaches the function."""
     done = node(named.grpc, start("text/plain"), function="ticker", deadlineMs=300)
     assert done.code == DEADLINE_EXCEEDED
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_R109_R124_what_node_cancels_is_not_committed(driver: str) -> None:
+    """300 aggregators are cancelled at random moments or by their deadline: none whose reset came soon commits."""
+    result = cancels(driver, 300, at_once=5)
+    assert set(result.codes) <= {str(CANCELLED), str(DEADLINE_EXCEEDED)}
+    assert len(result.soon) > 100, str(result)
+    assert not any(result.soon), str(result)
+    assert not result.odd, str(result)
 
 
 def test_R114_a_function_may_end_before_its_input(named: Served) -> None:

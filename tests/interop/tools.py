@@ -20,7 +20,7 @@ CLIENT = Path(__file__).parent / "client.js"
 LIMIT_S = 10.0
 
 
-def run(*command: str | Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
+def run(*command: str | Path, stdin: str = "", limit_s: float = LIMIT_S) -> subprocess.CompletedProcess[str]:
     """Run a client to its end."""
     env = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
     return subprocess.run(
@@ -28,7 +28,7 @@ def run(*command: str | Path, stdin: str = "") -> subprocess.CompletedProcess[st
         input=stdin,
         capture_output=True,
         encoding="utf-8",
-        timeout=LIMIT_S * SLOW,
+        timeout=limit_s * SLOW,
         env={**env, "NODE_PATH": str(MODULES), "HOME": str(MODULES.parent)},
         check=False,
     )

@@ -36,8 +36,8 @@ _LOCAL = [("grpc.use_local_subchannel_pool", 1), ("grpc.enable_http_proxy", 0)]
 _END = object()
 
 
-def start(accept: str = "*/*", names: tuple[str, ...] = ()) -> bytes:
-    frame = pb.StartFrame(expectedContentTypes=[accept], inputNames=names)
+def start(accept: str = "*/*", names: tuple[str, ...] = (), outputs: int = 1) -> bytes:
+    frame = pb.StartFrame(expectedContentTypes=[accept] * outputs, inputNames=names)
     return pb.InputSignal(start=frame).SerializeToString()
 
 

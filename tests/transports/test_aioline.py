@@ -24,7 +24,10 @@ class Call:
         self.is_broken = False
 
     async def read(self) -> Any:
-        return await self.sent.get()
+        frame = await self.sent.get()
+        if frame is grpc.aio.EOF:
+            self.sent.put_nowait(frame)  # grpc.aio says it again
+        return frame
 
     async def send_initial_metadata(self, headers: Any) -> None:
         self.got.append(headers)

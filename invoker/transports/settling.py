@@ -1,0 +1,52 @@
+"""How long a half-close has to settle before it is believed (R-109): for whom on the fast door, and how on grpc.aio's.
+
+@grpc/grpc-js cancels a call, also at its deadline, by an empty DATA frame with END_STREAM and, about 2 ms later, by
+RST_STREAM. Until then a cancel cannot be told from the end of the input. Other stacks cancel by RST_STREAM alone:
+
+* gRPC core, under C++, Python and others: ``grpc_chttp2_cancel_stream`` in chttp2_transport.cc;
+* grpc-go: ``closeStream`` in http2_client.go, with ``rst``;
+* grpc-java: ``cancelStream`` in NettyClientHandler, ``finishStream`` in OkHttpClientTransport.
+
+A peer says in its user-agent what it is made of. Who says nothing, or something else, has to wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+from typing import Any
+
+import grpc.aio
+
+from invoker.message import Headers
+
+__all__ = ["settle", "settle_time"]
+
+_CANCELS_BY_RESET = re.compile(r"(?<!\S)grpc-(?:c|c\+\+|python|python-asyncio|go|java-[\w-]+)(?![^/\s])").search
+
+
+def settle_time(metadata: Headers, settle_s: float) -> float:
+    """How long the half-close of a call with this metadata has to settle; 0 for a peer that cancels by reset alone."""
+    agent = dict.get(metadata, "user-agent", "")  # gRPC gives names in lower case
+    return 0.0 if _CANCELS_BY_RESET(agent) and "grpc-node-js" not in agent else settle_s
+
+
+async def settle(context: Any, call: asyncio.Task[Any] | None, settle_s: float) -> None:
+    """Wait until the end of a grpc.aio request stream can be believed; without end when it was a cancel.
+
+    grpc.aio itself ends the request stream of a call that is cancelled, and cancels the task of the call a little
+    later; whoever waits here is cancelled by that task. A cancel of which grpcio knows when the time is over may not
+    have reached the task yet, but it comes before the answer to one more read.
+
+    Args:
+        context: Of the call.
+        call: The task in which its handler runs.
+        settle_s: For a cancel that is still under way.
+    """
+    await asyncio.sleep(settle_s)
+    with contextlib.suppress(grpc.aio.InternalError):  # the call is over, of which its task hears in a moment
+        await context.read()
+        if call is None or not call.cancelling():
+            return
+    await asyncio.get_running_loop().create_future()

@@ -1,0 +1,117 @@
+"""A gRPC client on bare HTTP/2 frames, for what no gRPC library lets its user send."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+from h2.config import H2Configuration
+from h2.connection import H2Connection
+from h2.errors import ErrorCodes
+from h2.events import DataReceived, Event, ResponseReceived, StreamEnded, StreamReset
+
+__all__ = ["RawPeer"]
+
+
+class RawPeer:
+    """One connection.
+
+    Args:
+        port: On loopback.
+        agent: What its calls say as their user-agent.
+    """
+
+    def __init__(self, port: int, *, agent: str = "raw/1.0") -> None:
+        self._agent = agent
+        self._socket = socket.create_connection(("127.0.0.1", port), 10)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._h2 = H2Connection(H2Configuration(client_side=True, header_encoding="utf-8"))
+        self._h2.initiate_connection()
+        self._flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._socket.close()
+
+    def call(self, path: str, *messages: bytes, metadata: Sequence[tuple[str, str]] = ()) -> int:
+        """Begin a call with messages; its stream."""
+        stream = self._h2.get_next_available_stream_id()
+        head = [
+            (":method", "POST"),
+            (":scheme", "http"),
+            (":path", path),
+            (":authority", "localhost"),
+            ("te", "trailers"),
+            ("content-type", "application/grpc"),
+            ("user-agent", self._agent),
+            *metadata,
+        ]
+        self._h2.send_headers(stream, head)
+        self.send(stream, *messages)
+        return stream
+
+    def send(self, stream: int, *messages: bytes) -> None:
+        """Send messages."""
+        for message in messages:
+            self._h2.send_data(stream, b"\0" + len(message).to_bytes(4, "big") + message)
+        self._flush()
+
+    def half_close(self, stream: int) -> None:
+        """Send an empty DATA frame with END_STREAM."""
+        self._h2.end_stream(stream)
+        self._flush()
+
+    def cancel(self, stream: int) -> None:
+        """Send RST_STREAM(CANCEL)."""
+        self._h2.reset_stream(stream, ErrorCodes.CANCEL)
+        self._flush()
+
+    def end_and_cancel(self, stream: int, after_s: float) -> None:
+        """Half-close, and cancel so much later: the way in which @grpc/grpc-js cancels."""
+        self.half_close(stream)
+        time.sleep(after_s)
+        self.cancel(stream)
+
+    def await_headers(self, stream: int) -> None:
+        """Wait for the response headers of a stream."""
+        while not any(isinstance(one, ResponseReceived) and one.stream_id == stream for one in self.receive()):
+            pass
+
+    def await_message(self, stream: int) -> None:
+        """Wait for data of a stream."""
+        while not any(isinstance(one, DataReceived) and one.stream_id == stream for one in self.receive()):
+            pass
+
+    def await_end(self, stream: int) -> None:
+        """Wait for the end of a stream."""
+        ends = (StreamEnded, StreamReset)
+        while not any(isinstance(one, ends) and one.stream_id == stream for one in self.receive()):
+            pass
+
+    def receive(self) -> list[Event]:
+        """Wait for something, and answer what HTTP/2 itself must answer.
+
+        Raises:
+            ConnectionError: The server has closed the connection.
+        """
+        data = self._socket.recv(65536)
+        if not data:
+            raise ConnectionError("the server closed the connection")
+        events = self._h2.receive_data(data)
+        for event in events:
+            if isinstance(event, DataReceived):
+                self._h2.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
+        self._flush()
+        return events
+
+    def _flush(self) -> None:
+        data = self._h2.data_to_send()
+        if data:
+            self._socket.sendall(data)
