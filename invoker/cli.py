@@ -127,7 +127,8 @@ def build(config: knobs.Config, entrypoint: str) -> Server:
     renew = _renewer(entrypoint, config) if config.reload_per_invocation else None
     catalog = Catalog([prepared.function for prepared in found], renew=renew)
     arrays = any(wants_arrays(prepared.spec.types) for prepared in found)
-    return Server(config, catalog, builtin(pickle=config.pickle_codec, arrays=arrays), actions=actions)
+    registry = builtin(pickle=config.pickle_codec, arrays=arrays, max_containers=config.max_containers)
+    return Server(config, catalog, registry, actions=actions)
 
 
 def _renewer(entrypoint: str, config: knobs.Config) -> Callable[[Any], Any]:

@@ -90,6 +90,11 @@ class Config:
         64 * 1024 * 1024, "INVOKER_HARD_BYTES", parse.whole(1), "Unread payload at which a starving invocation fails.",
         unit="bytes",
     )  # fmt: skip
+    max_containers: int = knob(
+        250_000, "INVOKER_MAX_CONTAINERS", parse.whole(1),
+        "Lists and objects that one payload of JSON or MessagePack may have; a decode of more holds every thread.",
+        unit="containers",
+    )  # fmt: skip
     max_invocations: int = knob(
         0, "INVOKER_MAX_INVOCATIONS", parse.whole(0), "Invocations that may run at once; 0 means no limit.",
         unit="invocations",

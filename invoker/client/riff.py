@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from contextlib import aclosing
 from functools import partial
@@ -60,7 +61,7 @@ class RiffClient:
         self.target = target
         self._tls = tls
         self._metadata = metadata
-        self._registry = builtin() if registry is None else registry
+        self._registry = builtin(max_containers=sys.maxsize) if registry is None else registry
         self._connect_timeout_s = connect_timeout_s
         self._options: tuple[tuple[str, Any], ...] = (
             ("grpc.max_receive_message_length", max_output_bytes),

@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
+from invoker.codecs.containers import MOST_CONTAINERS
 from invoker.codecs.refusal import refuse_encode
 from invoker.errors import DecodeError
 from invoker.mediatypes import MediaType, parse
@@ -88,6 +89,9 @@ class Specialised:
 
     by_name_only = False
     """Whether ranges with a wildcard pass it by."""
+
+    max_containers = MOST_CONTAINERS
+    """Lists and dicts that one payload may become."""
 
     decodes = True
     encodes = True

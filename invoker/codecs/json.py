@@ -21,6 +21,7 @@ from typing import Any
 import msgspec
 
 from invoker.codecs import charsets
+from invoker.codecs.containers import SMALL_BYTES, careful, json_exceeds
 from invoker.codecs.interface import Decode, Encode, Offer, Specialised, payload_of, refusing
 from invoker.codecs.refusal import refuse_decode, refuse_encode
 from invoker.codecs.typed import (
@@ -69,12 +70,14 @@ class JsonCodec(Specialised):
             parse = _parser(type_)
         except (TypeError, RuntimeError) as error:
             return refusing(refuse_decode(error, where, essence, type_))
+        parse_large = careful(parse, json_exceeds, self.max_containers)
         if charset != "utf-8":
-            return _transcoding(parse, charset, (where, essence, type_))
+            return _transcoding(parse_large, charset, (where, essence, type_))
 
         def decode(message: Message[bytes]) -> Any:
+            payload = message.payload
             try:
-                return parse(message.payload)
+                return parse(payload) if len(payload) <= SMALL_BYTES else parse_large(payload)
             except BaseException as error:
                 behind_mark = charsets.strip_mark(message.payload)
                 if behind_mark is None:

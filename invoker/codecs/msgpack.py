@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from invoker.codecs.containers import SMALL_BYTES, careful, msgpack_exceeds
 from invoker.codecs.interface import Decode, Encode, Offer, Specialised, refusing
 from invoker.codecs.refusal import refuse_decode, refuse_encode
 from invoker.codecs.typed import BYTES_LIKE, converter, dec_hook, enc_hook, holds_pydantic, is_any, per_member, plain
@@ -30,9 +31,12 @@ class MsgpackCodec(Specialised):
         except (TypeError, RuntimeError) as error:
             return refusing(refuse_decode(error, where, essence, type_))
 
+        unpack_large = careful(unpack, msgpack_exceeds, self.max_containers)
+
         def decode(message: Message[bytes]) -> Any:
+            payload = message.payload
             try:
-                return unpack(message.payload)
+                return unpack(payload) if len(payload) <= SMALL_BYTES else unpack_large(payload)
             except BaseException as error:
                 raise refuse_decode(error, where, essence, type_) from error
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import os
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from invoker.codecs import scalars
+from invoker.codecs.containers import careful, json_exceeds
 from invoker.codecs.form import gather, is_object, wants_list
 from invoker.codecs.interface import Decode, Encode, Offer, Specialised, payload_of, refusing
 from invoker.codecs.parts import Part, PartReader
@@ -37,7 +38,7 @@ class MultipartCodec(Specialised):
         """A closure that reads a body into ``type_``."""
         essence = media_type.essence
         try:
-            make = _maker(type_)
+            make = _maker(type_, careful(msgspec.json.decode, json_exceeds, self.max_containers))
         except TypeError as error:
             return refusing(refuse_decode(error, where, essence, type_))
         if make is None:
@@ -74,7 +75,7 @@ class MultipartCodec(Specialised):
         return encode
 
 
-def _maker(type_: Any) -> Any:
+def _maker(type_: Any, load: Callable[[bytes], Any]) -> Any:
     """A closure from parts to the wanted value; None when the raw body is wanted.
 
     Raises:
@@ -94,7 +95,7 @@ def _maker(type_: Any) -> Any:
     convert = converter(type_, is_lax=True)
 
     def make(parts: list[Part]) -> Any:
-        values = ((one.name, _value(one, known.get(one.name, Any) if known else default)) for one in parts)
+        values = ((one.name, _value(one, known.get(one.name, Any) if known else default, load)) for one in parts)
         return convert(gather(values, lists))
 
     return make
@@ -106,7 +107,7 @@ def _only_part(parts: list[Part]) -> Part:
     return parts[0]
 
 
-def _value(part: Part, annotation: Any) -> Any:
+def _value(part: Part, annotation: Any, load: Callable[[bytes], Any]) -> Any:
     """What a part is, as the annotation of its field wants it."""
     wanted = tuple(inner for one in members(annotation) for inner in _items(one))
     if Part in wanted:
@@ -116,7 +117,7 @@ def _value(part: Part, annotation: Any) -> Any:
             return part.payload if one is bytes else one(part.payload)
     kind = parse(part.media_type) if part.media_type else MediaType("text", "plain")
     if part.filename is None and (kind.essence == "application/json" or kind.suffix == "json"):
-        return msgspec.json.decode(part.payload)
+        return load(part.payload)
     if str in wanted or (part.filename is None and kind.type == "text"):
         return part.text
     return part

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from invoker.codecs import custom
+from invoker.codecs.containers import MOST_CONTAINERS
 from invoker.codecs.form import FormCodec
 from invoker.codecs.interface import Codec, Decode, Encode, Offer, Specialised, refusing
 from invoker.codecs.json import JsonCodec
@@ -35,7 +36,9 @@ _CACHED = 512
 _CACHED_LENGTH = 512
 
 
-def builtin_codecs(*, pickle: bool = False, arrays: bool = False) -> list[Specialised]:
+def builtin_codecs(
+    *, pickle: bool = False, arrays: bool = False, max_containers: int = MOST_CONTAINERS
+) -> list[Specialised]:
     """New built-in codecs in server order (R-097)."""
     codecs: list[Specialised] = [
         JsonCodec(),
@@ -53,6 +56,8 @@ def builtin_codecs(*, pickle: bool = False, arrays: bool = False) -> list[Specia
         codecs += [TensorCodec(), NpyCodec()]
     if pickle:
         codecs.append(PickleCodec())
+    for one in codecs:
+        one.max_containers = max_containers
     return codecs
 
 
@@ -241,18 +246,26 @@ class Registry:
         self._encoders.clear()
 
 
-def builtin(*, pickle: bool = False, arrays: bool | None = None, entry_points: bool = True) -> Registry:
+def builtin(
+    *,
+    pickle: bool = False,
+    arrays: bool | None = None,
+    entry_points: bool = True,
+    max_containers: int = MOST_CONTAINERS,
+) -> Registry:
     """The registry of a server.
 
     Args:
         pickle: Whether to read and write pickles; reading one runs code that its sender chose.
         arrays: Whether to read and write arrays, as tensors and as files of numpy; None: if numpy has been imported.
         entry_points: Whether codecs of installed packages are taken in.
+        max_containers: Lists and dicts that one payload of JSON or MessagePack may become.
 
     Raises:
         LoadError: A codec of an installed package cannot be loaded.
     """
-    registry = Registry(builtin_codecs(pickle=pickle, arrays="numpy" in sys.modules if arrays is None else arrays))
+    has_arrays = "numpy" in sys.modules if arrays is None else arrays
+    registry = Registry(builtin_codecs(pickle=pickle, arrays=has_arrays, max_containers=max_containers))
     if entry_points:
         for one in custom.entry_points():
             registry.register(one)

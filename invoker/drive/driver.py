@@ -88,7 +88,7 @@ class Driver:
         """The runner that fits the invocation's function: on the loop if it is async, else in a thread."""
         settings = self.settings
         if invocation.function.spec.is_async:
-            return LoopRunner(invocation, host, grace_s=settings.grace_s, debug=settings.debug)
+            return LoopRunner(invocation, host, threads=self.threads, grace_s=settings.grace_s, debug=settings.debug)
         return ThreadRunner(invocation, host, threads=self.threads, grace_s=settings.grace_s, debug=settings.debug)
 
     def pace(self, function: Function) -> Pace:

@@ -13,10 +13,12 @@ import logging
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
+from invoker.codecs.interface import payload_of
 from invoker.core.invocation import Invocation
 from invoker.core.steps import CloseOutput, EndInput, FailInputs, Feed
 from invoker.core.streams import InputStream
 from invoker.drive.runner import Host, call_failed, production_failed, shape
+from invoker.drive.threads import Threads, off_loop
 from invoker.errors import DecodeError, Discarded, InputCancelled, InvocationError, StopInvocation
 from invoker.spec import Take
 
@@ -26,6 +28,9 @@ log = logging.getLogger(__name__)
 
 _CLOSE_S = 5.0
 
+_LARGE_BYTES = 1 << 20
+"""Payloads of this size and more are decoded in a thread, so that the loop has its turns meanwhile."""
+
 
 class LoopRunner:
     """Runs one async body as tasks of the running loop.
@@ -33,11 +38,15 @@ class LoopRunner:
     Args:
         invocation: What to run; owned by the loop.
         host: The conversation it belongs to.
+        threads: Where large payloads are decoded.
         grace_s: How long user code may take to leave after it was told that its inputs failed, before it is cancelled.
         debug: Whether the peer may see tracebacks.
     """
 
-    def __init__(self, invocation: Invocation, host: Host, *, grace_s: float, debug: bool = False) -> None:
+    def __init__(
+        self, invocation: Invocation, host: Host, *, threads: Threads, grace_s: float, debug: bool = False
+    ) -> None:
+        self.threads = threads
         self.invocation = invocation
         self.host = host
         self.grace_s = grace_s
@@ -236,7 +245,10 @@ class LoopInput:
             self._runner.host.resume()
         decode, message = item
         try:
-            value = decode(message)
+            if len(message.payload) < _LARGE_BYTES or decode is payload_of:
+                value = decode(message)
+            else:
+                value = await off_loop(self._runner.threads, lambda: decode(message))
         except DecodeError as error:
             # Ruling 3: a failed decode ends the invocation even if user code swallows the exception.
             await self._runner.host.finished(self._runner.invocation, error)

@@ -7,14 +7,21 @@ R-028).
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from typing import Any, TypeVar
 
 from invoker.errors import Overloaded
 
-__all__ = ["Threads"]
+__all__ = ["Threads", "off_loop"]
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _IDLE_S = 10.0
 
@@ -133,3 +140,35 @@ class Threads:
                 return self._work.popleft()
             finally:
                 self._idle -= 1
+
+
+async def off_loop(threads: Threads, work: Callable[[], T]) -> T:
+    """Do something in a thread, which must end by itself.
+
+    Raises:
+        Overloaded: The system gives no more threads.
+    """
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+
+    def tell(set_it: Callable[[Any], None], what: Any) -> None:
+        if not done.done():
+            set_it(what)
+
+    def run() -> None:
+        try:
+            made = work()
+        except BaseException as error:  # noqa: BLE001 - raised again by who awaits
+            _call(loop, tell, done.set_exception, error)
+        else:
+            _call(loop, tell, done.set_result, made)
+
+    threads.spawn(run)
+    return await done
+
+
+def _call(loop: asyncio.AbstractEventLoop, *args: Any) -> None:
+    try:
+        loop.call_soon_threadsafe(*args)
+    except RuntimeError:
+        log.debug("the loop closed before a thread was done")

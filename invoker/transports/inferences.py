@@ -6,7 +6,6 @@ buffers is done in a thread, so that nobody else on the loop waits for it (G-102
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -19,7 +18,7 @@ from invoker.codecs.tensor import TENSOR
 from invoker.core.steps import Close
 from invoker.drive.driver import Driver
 from invoker.drive.pump import pump
-from invoker.drive.threads import Threads
+from invoker.drive.threads import off_loop
 from invoker.errors import InternalError, InvocationError, NotAcceptable
 from invoker.message import EMPTY, Headers
 from invoker.protocols.graphpipe.answer import Answer, Response, refusal
@@ -29,7 +28,7 @@ from invoker.protocols.graphpipe.session import GraphPipeSession, Prepared, Row,
 from invoker.tensors import LIMIT_BYTES, Code, GraphPipeError
 from invoker.transports.batching import Batching
 
-__all__ = ["GraphPipeSettings", "Inferences", "Note", "off_loop"]
+__all__ = ["GraphPipeSettings", "Inferences", "Note"]
 
 log = logging.getLogger(__name__)
 
@@ -228,38 +227,6 @@ class _Channel:
     async def write(self, frame: Answer | Response) -> None:
         """Keep the answer."""
         self.answer = frame
-
-
-async def off_loop(threads: Threads, work: Callable[[], T]) -> T:
-    """Do something in a thread, which must end by itself.
-
-    Raises:
-        Overloaded: The system gives no more threads.
-    """
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[T] = loop.create_future()
-
-    def tell(set_it: Callable[[Any], None], what: Any) -> None:
-        if not done.done():
-            set_it(what)
-
-    def run() -> None:
-        try:
-            made = work()
-        except BaseException as error:  # noqa: BLE001 - raised again by who awaits
-            _call(loop, tell, done.set_exception, error)
-        else:
-            _call(loop, tell, done.set_result, made)
-
-    threads.spawn(run)
-    return await done
-
-
-def _call(loop: asyncio.AbstractEventLoop, *args: Any) -> None:
-    try:
-        loop.call_soon_threadsafe(*args)
-    except RuntimeError:
-        log.debug("the loop closed before a buffer was done")
 
 
 def _has_arrays(driver: Driver) -> bool:

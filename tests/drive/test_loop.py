@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
+from typing import Any
 
-from invoker.errors import Cancelled, Status
+from invoker.codecs import codec, unregister
+from invoker.errors import Cancelled, DecodeError, Status
+from invoker.message import Message
 from tests.drive.memory import Peer, driver_of
 
 
@@ -79,3 +83,31 @@ async def test_several_readers_of_one_input_all_wake():
     await asyncio.sleep(0.02)
     assert await peer.data(b"1").data(b"2").end() is None
     assert peer.payloads() == [b"3"]
+
+
+async def test_a_large_payload_is_decoded_off_the_loop():
+    """In a thread, with its value and its error as ever; a small one is decoded at once."""
+    where = []
+
+    @codec("text/x-slow")
+    class Slow:
+        def decode(self, message: Message[bytes], _: Any) -> int:
+            where.append(threading.get_ident())
+            return int(message.payload)
+
+    async def same(xs: AsyncIterator[int]) -> AsyncIterator[int]:
+        async for x in xs:
+            yield x
+
+    try:
+        padding = b" " * (1 << 20)
+        peer = Peer(driver_of(same)).start()
+        for payload in (b"1", b"2" + padding):
+            peer.data(payload, media_type="text/x-slow")
+        assert await peer.outputs(2) == [b"1", b"2"]
+        assert where[0] == threading.get_ident() != where[1]
+        error = await peer.data(b"x" + padding, media_type="text/x-slow").end()
+        assert isinstance(error, DecodeError)
+        assert "invalid literal" in str(error)
+    finally:
+        unregister(Slow)

@@ -1,11 +1,12 @@
 """The pool of threads for sync functions."""
 
+import asyncio
 import threading
 
 import pytest
 
-from invoker.drive.threads import Threads
-from invoker.errors import Overloaded
+from invoker.drive.threads import Threads, off_loop
+from invoker.errors import LimitExceeded, Overloaded
 
 
 def test_each_work_has_a_thread_and_idle_ones_are_used_again():
@@ -45,3 +46,26 @@ def test_half_of_the_slots_stuck_is_failing():
     assert not pool.is_failing
     pool.stuck = 2
     assert pool.is_failing
+
+
+async def test_work_off_the_loop():
+    """Its result, its exception, a cancel of who waits for it, and no thread to be had."""
+    threads = Threads(8)
+    assert await off_loop(threads, threading.get_ident) != threading.get_ident()
+    with pytest.raises(ZeroDivisionError):
+        await off_loop(threads, lambda: 1 // 0)
+    held = threading.Event()
+    task = asyncio.ensure_future(off_loop(threads, lambda: held.wait(5)))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    held.set()
+
+    def none(_: object) -> None:
+        raise LimitExceeded("no thread")
+
+    threads.spawn = none
+    with pytest.raises(LimitExceeded):
+        await off_loop(threads, int)
+    threads.close()

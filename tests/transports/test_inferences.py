@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import logging
 import threading
@@ -14,11 +13,11 @@ import pytest
 from numpy.typing import NDArray
 
 from invoker import Context
-from invoker.errors import LimitExceeded, Status, StatusError
+from invoker.errors import Status, StatusError
 from invoker.message import Headers
 from invoker.tensors import Code
 from invoker.transports import inferences as module
-from invoker.transports.inferences import GraphPipeSettings, Inferences, off_loop
+from invoker.transports.inferences import GraphPipeSettings, Inferences
 from tests.protocols.graphpipe.asking import ask, code_of, received, values
 from tests.transports.doors import until
 from tests.transports.models import inferring
@@ -180,29 +179,6 @@ async def test_G004_the_limit_is_not_above_what_an_invocation_may_hold() -> None
     """Else a request would be taken that cannot be fed."""
     async with inferring(echo, limit_bytes=1 << 40) as one:
         assert one.limit_bytes == 64 * 1024 * 1024
-
-
-async def test_work_off_the_loop() -> None:
-    """Its result, its exception, and no thread to be had."""
-    async with inferring(echo) as one:
-        threads = one._driver.threads
-        assert await off_loop(threads, threading.get_ident) != threading.get_ident()
-        with pytest.raises(ZeroDivisionError):
-            await off_loop(threads, lambda: 1 // 0)
-        held = threading.Event()
-        task = asyncio.ensure_future(off_loop(threads, lambda: held.wait(5)))
-        await asyncio.sleep(0)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        held.set()
-
-        def none(_: object) -> None:
-            raise LimitExceeded("no thread")
-
-        threads.spawn = none  # type: ignore[method-assign]
-        with pytest.raises(LimitExceeded):
-            await off_loop(threads, int)
 
 
 class Body(bytearray):

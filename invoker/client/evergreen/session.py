@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
@@ -77,7 +78,7 @@ class EvergreenSession:
         held_bytes: int = 256 << 20,
     ) -> None:
         self.target = target
-        self._registry = builtin() if registry is None else registry
+        self._registry = builtin(max_containers=sys.maxsize) if registry is None else registry
         self._inbox = Inbox(target, held_bytes=held_bytes)
         self._line = Line(
             self._inbox,

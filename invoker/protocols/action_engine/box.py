@@ -22,6 +22,8 @@ _NUMBERS = {
     0xD0: (1, True), 0xD1: (2, True), 0xD2: (4, True), 0xD3: (8, True),
 }  # fmt: skip
 _MOST = 2**63 - 1
+_MOST_ITEMS = 20_000
+"""Structures and pairs that one message may have; reading each takes some microseconds, and nobody else runs."""
 _BINS = frozenset({0xC4, 0xC5, 0xC6})
 _TEXTS = frozenset({0xD9, 0xDA, 0xDB})
 _ARRAYS = frozenset({0xDC, 0xDD})
@@ -36,11 +38,13 @@ class Box:
 
     Args:
         data: What is in it.
+        left: How many more items its message may have, one number for all of its boxes; None: this is the outermost.
     """
 
-    __slots__ = ("_at", "_data", "_end")
+    __slots__ = ("_at", "_data", "_end", "_left")
 
-    def __init__(self, data: bytes | memoryview) -> None:
+    def __init__(self, data: bytes | memoryview, left: list[int] | None = None) -> None:
+        self._left = [_MOST_ITEMS] if left is None else left
         self._data = memoryview(data)
         self._at = 0
         self._end = len(data)
@@ -52,7 +56,7 @@ class Box:
 
     def box(self) -> Box:
         """A structure."""
-        return Box(self.binary())
+        return Box(self.binary(), self._left)
 
     def box_or_nil(self) -> Box | None:
         """An optional structure."""
@@ -112,13 +116,19 @@ class Box:
             size = self._big(_LENGTHS[head])
         else:
             raise self._unlike("array", head)
-        for _ in range(size):
+        for _ in range(self._admitted(size)):
             yield self.box()
 
     def pairs(self) -> Iterable[tuple[str, str]]:
         """A map: how many pairs, and their texts."""
-        for _ in range(self.number()):
+        for _ in range(self._admitted(self.number())):
             yield self.text(), self.text()
+
+    def _admitted(self, count: int) -> int:
+        self._left[0] -= count
+        if self._left[0] < 0:
+            raise WireError(f"the message has more than {_MOST_ITEMS} items; send them in several messages")
+        return count
 
     def _takes_nil(self) -> bool:
         if self._at < self._end and self._data[self._at] == 0xC0:

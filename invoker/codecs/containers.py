@@ -1,0 +1,171 @@
+"""Payloads of JSON and MessagePack that would become too many lists and dicts are refused before they are decoded.
+
+Theory. A list of one byte on the wire takes 56 bytes of memory and is one more object for the garbage collector to look
+at; a decoder makes millions of them in one piece, while no other thread of Python runs. So containers are counted
+first, and numbers, strings and other scalars, which are cheap, are not. Three steps, each only if the one before it
+does not suffice:
+
+1. A payload of few bytes has few containers.
+2. So has one in which the bytes that begin a container are few; some of them may belong to strings and numbers.
+3. The tokens are passed one by one, by regular expressions whose every match is bounded, so that others get their turn.
+
+A large payload is then decoded while the collector pauses: what it would look at is new, and none of it is garbage.
+"""
+
+from __future__ import annotations
+
+import gc
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+__all__ = ["MOST_CONTAINERS", "SMALL_BYTES", "careful", "json_exceeds", "msgpack_exceeds"]
+
+MOST_CONTAINERS: Final = 250_000
+"""Lists and dicts that one payload may have, unless ``INVOKER_MAX_CONTAINERS`` says otherwise."""
+
+SMALL_BYTES: Final = 16 * 1024
+"""A payload up to this size cannot make so many objects that the collector would begin to look at them."""
+
+Exceeds = Callable[[bytes, int], bool]
+
+_PIECE_BYTES: Final = 1 << 17
+"""What is looked at in one go, which takes less than two milliseconds."""
+
+
+def careful(parse: Callable[[Any], Any], exceeds: Exceeds, most: int) -> Callable[[Any], Any]:
+    """A parser for payloads of more than `SMALL_BYTES`.
+
+    Args:
+        parse: Does the work.
+        exceeds: Tells whether a payload has more containers than a number.
+        most: Containers that a payload may have.
+
+    Returns:
+        A function that raises ValueError for a payload that has more.
+    """
+
+    def parse_large(payload: Any) -> Any:
+        if len(payload) > most and exceeds(payload, most):
+            raise ValueError(
+                f"it has more than {most} lists and objects, and no more are decoded (INVOKER_MAX_CONTAINERS)"
+            )
+        return _undisturbed(parse, payload)
+
+    return parse_large
+
+
+_decoding: list[None] = []
+"""One item for each decode that is under way; its methods are atomic, so that threads need no lock."""
+
+
+def _undisturbed(parse: Callable[[Any], Any], payload: Any) -> Any:
+    """Parse while the collector pauses.
+
+    Whoever leaves last turns it on again. Of two threads that come and go at the same time one may decode with the
+    collector on, which is only slower; it is never left off, since each turns it off before it leaves.
+    """
+    if not _decoding and not gc.isenabled():  # the author has turned it off for good
+        return parse(payload)
+    _decoding.append(None)
+    gc.disable()
+    try:
+        return parse(payload)
+    finally:
+        _decoding.pop()
+        if not _decoding:
+            gc.enable()
+
+
+def json_exceeds(payload: bytes | str, most: int) -> bool:
+    """Whether a JSON text has more arrays and objects than that."""
+    if isinstance(payload, str):
+        if payload.count("[") + payload.count("{") <= most:
+            return False
+        payload = payload.encode("utf-8", "surrogatepass")
+    elif payload.count(b"[") + payload.count(b"{") <= most:
+        return False
+    if b"\\" in payload:  # of two backslashes the second escapes nothing
+        payload = payload.replace(b"\\\\", b"").replace(b'\\"', b"")
+    count, is_inside = 0, False
+    for start in range(0, len(payload), _PIECE_BYTES):
+        signs = payload[start : start + _PIECE_BYTES].translate(None, _NO_SIGNS)
+        parts = signs.replace(b'""', b"").split(b'"')  # two quotes side by side begin and end nothing that counts
+        count += sum(map(len, parts[is_inside::2]))
+        is_inside ^= len(parts) % 2 == 0
+        if count > most:
+            return True
+    return False
+
+
+_NO_SIGNS: Final = bytes(one for one in range(256) if one not in b'"[{')
+
+
+def msgpack_exceeds(payload: bytes, most: int) -> bool:
+    """Whether a MessagePack value has more arrays and maps than that."""
+    count = 0
+    for start in range(0, len(payload), _PIECE_BYTES):
+        piece = bytes(payload[start : start + _PIECE_BYTES])
+        count += len(piece) - len(piece.translate(None, _LEADS))
+    if count <= most:
+        return False
+    at = count = 0
+    while count <= most and at < len(payload):
+        run = _SHORT.match(payload, at, at + _PIECE_BYTES)
+        assert run is not None, "it matches nothing, too"
+        found = _CONTAINERS.findall(payload, at, run.end())
+        count += sum(len(one) if one[0] < 0xA0 else 1 for one in found if one)
+        at = run.end() if run.end() > at else _behind(payload, at)
+    return count > most
+
+
+def _behind(payload: bytes, at: int) -> int:
+    """Where a long string, binary or extension ends; beyond the payload for what the decoder will refuse."""
+    width, more = _LONG.get(payload[at], (0, 0))
+    if not width:
+        return len(payload)
+    return at + 1 + width + more + int.from_bytes(payload[at + 1 : at + 1 + width], "big")
+
+
+_LEADS: Final = bytes((*range(0x80, 0xA0), 0xDC, 0xDD, 0xDE, 0xDF))
+"""First bytes of arrays and maps."""
+
+_LONG: Final = {
+    0xC4: (1, 0), 0xC5: (2, 0), 0xC6: (4, 0), 0xD9: (1, 0), 0xDA: (2, 0), 0xDB: (4, 0),
+    0xC7: (1, 1), 0xC8: (2, 1), 0xC9: (4, 1),
+}  # fmt: skip
+"""What says its length: by first byte, the bytes of the length, and those between it and the content."""
+
+_SHORT_BYTES: Final = 32
+"""Contents up to which a token is passed by the regular expression."""
+
+_FIXED: Final = (  # by how often they are met: first bytes, and bytes behind each
+    ((0xCB, 0xCF, 0xD3), 8),
+    ((0xCA, 0xCE, 0xD2), 4),
+    ((0xCD, 0xD1, 0xD4), 2),
+    ((0xCC, 0xD0), 1),
+)
+_EXTENSIONS: Final = ((0xD5, 3), (0xD6, 5), (0xD7, 9), (0xD8, 17))
+
+
+def _byte(*values: int) -> bytes:
+    return b"".join(b"\\x%02x" % one for one in values)
+
+
+def _scalars() -> bytes:
+    """Numbers first; strings and what else has many sizes stand behind one look at their first byte."""
+    several = [rb"[\x00-\x7f\xa0\xc0-\xc3\xe0-\xff]++"]
+    several += [b"[" + _byte(*leads) + b"].{%d}" % size for leads, size in _FIXED]
+    texts = (_byte(0xA0 + size) + b".{%d}" % size for size in range(1, 32))
+    several.append(rb"(?=[\xa1-\xbf])(?:" + b"|".join(texts) + b")")
+    for lead, (width, more) in _LONG.items():
+        contents = (_byte(*size.to_bytes(width, "big")) + b".{%d}" % (size + more) for size in range(_SHORT_BYTES))
+        several.append(_byte(lead) + b"(?:" + b"|".join(contents) + b")")
+    several += [_byte(lead) + b".{%d}" % size for lead, size in _EXTENSIONS]
+    return b"(?:" + b"|".join(several) + b")"
+
+
+_SCALARS: Final = _scalars()
+_CONTAINER: Final = rb"(?:[\x80-\x9f]++|[\xdc\xde]..|[\xdd\xdf]....)"
+_SHORT: Final = re.compile(b"(?:" + _SCALARS + b"|" + _CONTAINER + b")*+", re.DOTALL)
+_CONTAINERS: Final = re.compile(_SCALARS + b"++|(" + _CONTAINER + b")", re.DOTALL)

@@ -1,0 +1,44 @@
+"""What victims serve: functions that do next to nothing with large values, sync and async."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+from invoker import function
+
+
+@function
+def kind(value: Any) -> str:
+    """What came, without a look inside."""
+    return type(value).__name__
+
+
+@function
+async def akind(value: Any) -> str:
+    """The same on the event loop."""
+    return type(value).__name__
+
+
+@function
+def kinds(values: Iterator[Any]) -> Iterator[str]:
+    """The same of each value of a stream."""
+    for value in values:
+        yield type(value).__name__
+
+
+@function
+async def deaf(values: AsyncIterator[Any], signal: AsyncIterator[Any]) -> AsyncIterator[str]:
+    """Waits for its second input, so that the first one is read on and kept (R-129)."""
+    async for _ in signal:
+        yield "heard"
+    async for value in values:
+        yield type(value).__name__
+
+
+@function
+async def slow(value: Any) -> str:
+    """Keeps a value for a second."""
+    await asyncio.sleep(1)
+    return type(value).__name__
