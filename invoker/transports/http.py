@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 from dataclasses import replace
 from ipaddress import ip_address
 from typing import Any
@@ -22,7 +23,7 @@ from hypercorn.config import Config
 from invoker.drive.driver import Driver
 from invoker.transports.asgi import Application, FrontOf, HttpApp, HttpSettings, IsReady, Metrics
 from invoker.transports.hyperhttp import PatientServer, waiting
-from invoker.transports.sockets import BACKLOG, Purpose, UnixSocket, address_of, bind_tcp
+from invoker.transports.sockets import BACKLOG, Purpose, UnixSocket, address_of, ask_whether_alive, bind_tcp
 from invoker.transports.tls import TlsFiles
 
 __all__ = ["HttpDoor"]
@@ -148,6 +149,9 @@ class HttpDoor:
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None  # asyncio runs this in a task of its own
+        sock = writer.get_extra_info("socket")
+        if sock.family != socket.AF_UNIX:
+            ask_whether_alive(sock)
         connection = Connection(writer, self._idle_s)
         self._connections[connection] = task
         state = {"connection": connection}
@@ -175,6 +179,7 @@ class Connection:
 
     def __init__(self, writer: asyncio.StreamWriter, idle_s: float) -> None:
         self._writer = writer
+        self._sock = writer.get_extra_info("socket")
         self._idle_s = idle_s
         self._requests = 0
         self._is_ending = False
@@ -206,7 +211,10 @@ class Connection:
     def abort(self) -> None:
         """End now, without ceremony."""
         self._disarm()
-        self._writer.transport.abort()
+        if (
+            self._sock.fileno() >= 0
+        ):  # asyncio 3.11 fails at an abort behind a close that had to wait for its last writes
+            self._writer.transport.abort()
 
     def _arm(self, delay_s: float) -> None:
         self._disarm()

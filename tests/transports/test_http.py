@@ -165,6 +165,19 @@ async def test_small_responses_leave_at_once() -> None:
         assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
+async def test_dead_peers_are_noticed() -> None:
+    """The kernel asks for whoever is silent: after 20 s, four times, 15 s apart."""
+    async with Served.at(echo) as served, served.wire() as wire:
+        await wire.send(POST, "\r\n")
+        await wire.answer()
+        (connection,) = served.door._connections
+        accepted = connection._writer.get_extra_info("socket")
+        assert accepted.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+        options = (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_KEEPCNT)
+        idle_s, interval_s, count = (accepted.getsockopt(socket.IPPROTO_TCP, one) for one in options)
+        assert idle_s + interval_s * count == 80
+
+
 class H2Wire:
     """A bare HTTP/2 connection with prior knowledge."""
 

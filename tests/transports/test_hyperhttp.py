@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import ssl
 from pathlib import Path
 from unittest.mock import patch
 
+import h2.errors
+import h2.events
 import pytest
 import trustme
 
 from invoker.transports.tls import TlsFiles
+from tests.attack.floods import DATA, PING, PREFACE, SETTINGS, frame, last_goaway, request
 from tests.tensors.samples import fixture
 from tests.transports.doors import Served, Wire
 from tests.transports.models import serving_models
+from tests.transports.test_http import h2_wire
 
 REQUEST = fixture("infer_request")
 EXPECT = "Host: localhost\r\nExpect: 100-continue\r\n"
@@ -150,3 +155,113 @@ async def test_statuses_have_their_phrase(head: str, line: bytes) -> None:
         met = await wire.reader.readline()
         assert met.startswith(line)
         assert len(met.split(b" ", 2)[2].strip()) > 1
+
+
+# Heads that somebody on the way may have understood otherwise
+
+POST = "POST / HTTP/1.1\r\nHost: localhost\r\n"
+HIDDEN = f"{POST}Content-Length: 6\r\n\r\nhidden"
+
+
+class Noted:
+    """A function that keeps what it is called with."""
+
+    def __init__(self) -> None:
+        self.calls: list[bytes] = []
+
+    async def run(self, x: bytes) -> bytes:
+        self.calls.append(x)
+        return x
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        f"{POST}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        f"{POST}Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n",
+        "post / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n",
+        "PoST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n",
+        "get /livez HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        f"{POST}Content-Length: 0\r\n\r\nPRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    ],
+)
+async def test_ambiguous_heads_are_refused_and_nothing_behind_them_runs(head: str) -> None:
+    """Two lengths, methods in lower case, a preface in the middle: 400, and the connection ends."""
+    noted = Noted()
+    async with Served.at(noted.run) as served, served.wire() as wire:
+        await wire.send(head, HIDDEN * 50)
+        answers = await wire.ended()
+        assert b"HTTP/1.1 400 " in answers
+        assert answers.count(b"HTTP/1.1 ") == 1 + head.count("PRI")
+        assert b"hidden" not in answers
+        assert noted.calls == [b""] * head.count("PRI")
+        assert (await served.post(b"x")).content == b"x"
+
+
+async def test_by_http_2_methods_in_lower_case_are_reset() -> None:
+    """With their body; the streams beside them are answered."""
+    noted = Noted()
+    async with Served.at(noted.run) as served, h2_wire(served) as wire:
+        wire.connection.config.validate_outbound_headers = False
+        for stream, method in ((1, "post"), (3, "POST")):
+            head = [(":method", method), (":path", "/"), (":scheme", "http"), (":authority", "localhost")]
+            wire.connection.send_headers(stream, head)
+            wire.connection.send_data(stream, b"x" * 1000, end_stream=True)
+        await wire.flush()
+        event = await wire.events(h2.events.StreamReset)
+        assert (event.stream_id, event.error_code) == (1, h2.errors.ErrorCodes.PROTOCOL_ERROR)
+        event = await wire.events(h2.events.ResponseReceived)
+        assert (event.stream_id, event.headers[0]) == (3, (":status", "200"))
+    assert noted.calls == [b"x" * 1000]
+
+
+async def test_nobody_comes_to_http_2_by_upgrade() -> None:
+    """RFC 9113 gave it up, and a proxy that lets it pass sees nothing of what follows: it is answered by HTTP/1.1."""
+    async with Served.at(echo) as served, served.wire() as wire:
+        upgrade = "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n"
+        for _ in range(2):
+            await wire.send(f"GET /livez HTTP/1.1\r\nHost: localhost\r\n{upgrade}\r\n")
+            assert (await wire.answer())[::2] == (200, b"ok\n")
+
+
+# Floods
+
+
+@pytest.mark.parametrize("cuts", [(), (1, 10, 23), (24,), (30,)])
+async def test_http_2_begins_however_its_preface_is_cut(cuts: tuple[int, ...]) -> None:
+    """Byte by byte, or with everything behind it."""
+    stream = PREFACE + request(1)
+    async with Served.at(echo) as served, served.wire() as wire:
+        for begin, end in zip((0, *cuts), (*cuts, len(stream)), strict=True):
+            await wire.send(stream[begin:end])
+            await asyncio.sleep(0.01)
+        seen = b""
+        while b"\x88" not in seen:  # ":status 200" in HPACK
+            more = await wire.reader.read(65536)
+            assert more, "the connection ended"
+            seen += more
+
+
+@pytest.mark.parametrize("one", [frame(PING, 0, 0, bytes(8)), frame(SETTINGS, 0, 0), frame(DATA, 0, 1)])
+async def test_a_flood_ends_with_a_goaway_and_others_are_served_meanwhile(
+    one: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """ENHANCE_YOUR_CALM, one line in the log, and the rest is not taken."""
+    with caplog.at_level(logging.INFO, "invoker.transports.hyperhttp"):
+        async with Served.at(echo) as served, served.wire() as wire:
+            await wire.send(PREFACE, request(1, 4), one * 5000)
+            good = asyncio.create_task(served.post(b"x"))
+            assert last_goaway(await wire.ended()) == h2.errors.ErrorCodes.ENHANCE_YOUR_CALM
+            assert (await good).content == b"x"
+    assert [record.levelname for record in caplog.records] == ["INFO"]
+
+
+async def test_a_client_of_http_2_that_pings_now_and_then_is_served() -> None:
+    """Hundreds of frames that ask for nothing are no flood."""
+    async with Served.at(echo) as served, h2_wire(served) as wire:
+        for number in range(300):
+            wire.connection.ping(number.to_bytes(8))
+        wire.begin(1, end=True)
+        await wire.flush()
+        event = await wire.events(h2.events.ResponseReceived)
+        assert (":status", "200") in event.headers

@@ -1,0 +1,108 @@
+"""`Calm`: how many frames of HTTP/2 a client may send that ask for nothing, and how many are taken at once.
+
+A frame of nine bytes costs a server a thousand times what it costs its sender: it is parsed, answered, or begins what
+the next one takes back. So each connection has an allowance for frames that are neither a request nor a part of one.
+Time fills it up, slowly, and what is sent to the client adds to it, since taking a long response in needs
+WINDOW_UPDATEs. A client that goes beyond it is told ENHANCE_YOUR_CALM (RFC 9113, 10.5).
+
+The parser works off whatever it is given before anybody else has a turn, so it is given a few frames at a time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Final
+
+__all__ = ["PREFACE", "Calm", "FloodError"]
+
+PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+
+_DATA, _HEADERS, _RST_STREAM, _SETTINGS, _CONTINUATION = 0, 1, 3, 4, 9
+_END_STREAM, _PADDED = 1, 8
+
+_ALLOWANCE: Final = 1000.0
+_RESET_FRAMES: Final = 2
+"""RST_STREAM counts as so many, since a request was begun for it."""
+_PER_SECOND: Final = 100.0
+_BYTES_A_FRAME: Final = 1024
+"""Sent to the client, these allow one more: some clients send two WINDOW_UPDATEs for each 4 KiB."""
+_SETTING_BYTES: Final = 64
+"""SETTINGS count once more for each of these in the frame, which may hold thousands of them."""
+_CONTINUATIONS: Final = 16
+"""For one head; its frames have 16 KiB, and heads of more than 64 KiB are refused."""
+_PADDING: Final = 256
+_AT_ONCE: Final = 16
+"""A request and its RST_STREAM are two, and each request goes through a few turns of the loop."""
+_HEAD: Final = 9
+
+
+class FloodError(Exception):
+    """The client has used up its allowance."""
+
+
+class Calm:
+    """Watches what one client sends, from the preface on.
+
+    Args:
+        clock: In seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._allowance = _ALLOWANCE
+        self._counted_s = clock()
+        self._continued = 0
+        self._left = len(PREFACE)
+        self._head = b""
+
+    def sent(self, size: int) -> None:
+        """So many bytes went to the client."""
+        self._allowance += size / _BYTES_A_FRAME
+
+    def parts(self, data: bytes) -> Iterator[bytes]:
+        """What came, in parts with a few frames each; they need not begin where frames begin.
+
+        Raises:
+            FloodError: Too many frames asked for nothing; what came before them was given.
+        """
+        now_s = self._clock()
+        if self._allowance < _ALLOWANCE:
+            self._allowance = min(_ALLOWANCE, self._allowance + (now_s - self._counted_s) * _PER_SECOND)
+        self._counted_s = now_s
+        begin = at = frames = 0
+        while at < len(data):
+            if self._left:
+                step = min(self._left, len(data) - at)
+                self._left -= step
+                at += step
+                continue
+            step = _HEAD - len(self._head)
+            head = self._head + data[at : at + step]
+            at += step
+            if len(head) < _HEAD:
+                self._head = head
+                break
+            self._head = b""
+            self._left = int.from_bytes(head[:3])
+            self._count(head[3], head[4], self._left)
+            frames += 1
+            if frames == _AT_ONCE:
+                yield data[begin:at]
+                begin, frames = at, 0
+        if begin < len(data):
+            yield data[begin:]
+
+    def _count(self, kind: int, flags: int, size: int) -> None:
+        self._continued = self._continued + 1 if kind == _CONTINUATION else 0
+        if self._continued > _CONTINUATIONS:
+            raise FloodError(f"a head of more than {_CONTINUATIONS} CONTINUATION frames")
+        if kind == _HEADERS:
+            return
+        if kind == _DATA and (flags & _END_STREAM or size > (_PADDING if flags & _PADDED else 0)):
+            return
+        self._allowance -= _RESET_FRAMES if kind == _RST_STREAM else 1
+        if kind == _SETTINGS:
+            self._allowance -= size // _SETTING_BYTES
+        if self._allowance < 0:
+            raise FloodError("too many frames that ask for nothing")
