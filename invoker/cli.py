@@ -93,13 +93,14 @@ def _serve(options: argparse.Namespace) -> int:
         from invoker.reload import serve_with_reload
 
         return serve_with_reload(options.entrypoint, sys.argv[1:])
+    from invoker import life
     from invoker.reload import taken_drain_s
-    from invoker.stopping import limit_exit, run_to_end
+    from invoker.stopping import limit_exit
 
     server = build(config, options.entrypoint)
     try:
-        main = functools.partial(server.run, hangup_drain_s=taken_drain_s(config))
-        return run_to_end(server, main, _loop_factory(server))
+        main = functools.partial(life.run, server, hangup_drain_s=taken_drain_s(config))
+        return life.run_to_end(server, main, _loop_factory(server))
     finally:
         if options.is_process:  # else somebody's program goes on
             limit_exit(config.hook_timeout_s)

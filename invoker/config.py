@@ -26,6 +26,7 @@ PROTOCOLS = ("riff", "evergreen", "http", "graphpipe", "action-engine")
 _SERVED = ("riff", "evergreen", "http", "graphpipe")
 
 _BAD_INPUT = ("unknown", "invalid-argument")
+_DETAILS = ("message", "type", "none")
 _LOG_FORMATS = ("auto", "text", "json")
 _LOG_LEVELS = ("debug", "info", "warning", "error")
 _LOOPS = ("auto", "asyncio", "uvloop")
@@ -239,6 +240,16 @@ class Config:
         "unknown", "INVOKER_BAD_INPUT", parse.one_of(*_BAD_INPUT),
         "Status of a payload that cannot be decoded; 'invalid-argument' lets the HTTP adapter answer 400.",
         choices=_BAD_INPUT,
+    )  # fmt: skip
+    error_detail: str = knob(
+        "message", "INVOKER_ERROR_DETAIL", parse.one_of(*_DETAILS),
+        "What callers see of an exception that a function raises: its type and message, its type, or nothing; the text "
+        "of a StatusError always passes.", choices=_DETAILS,
+    )  # fmt: skip
+    full_s: float = knob(
+        30.0, "INVOKER_FULL_S", parse.seconds,
+        "Readiness says no when all threads, or all invocations that may run, are taken, and calls have been refused "
+        "for that reason for this long; 0 turns it off.", unit="seconds",
     )  # fmt: skip
     tls_cert: str = knob("", "INVOKER_TLS_CERT", str, "PEM file with the server's certificate chain, for both doors.")
     tls_key: str = knob("", "INVOKER_TLS_KEY", str, "PEM file with the certificate's private key.")

@@ -63,6 +63,7 @@ __all__ = [
     "UnsupportedMediaType",
     "describe",
     "let_go",
+    "told",
 ]
 
 
@@ -146,8 +147,14 @@ class CallError(InvocationError):
 
 
 class FunctionError(InvocationError):
-    """The user's function raised while producing (R-033, R-113)."""
+    """The user's function raised while producing (R-033, R-113).
 
+    Attributes:
+        shows: What peers see of an exception of user code: its type and ``message``, its ``type``, or ``none`` of it
+            (R-117). One process has one answer.
+    """
+
+    shows: ClassVar[str] = "message"
     status = Status.UNKNOWN
     prefix = "Invoker: Unexpected Error"
 
@@ -290,3 +297,10 @@ def describe(error: BaseException) -> str:
         text = "(its __str__ raised)"
     name = type(error).__name__
     return f"{name}: {text}" if text else name
+
+
+def told(error: BaseException) -> str:
+    """What peers see of an exception of user code, as `FunctionError.shows` says (R-117)."""
+    if FunctionError.shows == "message":
+        return error.detail if isinstance(error, InvokerError) else describe(error)
+    return type(error).__name__ if FunctionError.shows == "type" else ""

@@ -8,9 +8,9 @@ R-025).
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import gc
 import logging
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -20,14 +20,14 @@ from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
 from invoker.core.streams import Limits
 from invoker.drive.driver import Driver, DriverSettings
-from invoker.errors import ConfigError, DecodeError, StartupError, Status
+from invoker.errors import ConfigError, DecodeError, FunctionError, StartupError, Status
 from invoker.lift import Function
 from invoker.ops.board import Numbers
 from invoker.ops.endings import Endings
 from invoker.ops.metrics import Metrics, numbers_of
-from invoker.ops.ready import announce, sample_arguments
+from invoker.ops.ready import sample_arguments
 from invoker.ops.watchdog import Watchdog
-from invoker.stopping import Guard, Signals, dump, leave_at_once
+from invoker.stopping import Guard, dump
 from invoker.transports.offers import Offers
 from invoker.transports.sockets import open_files
 from invoker.transports.tls import TlsFiles
@@ -71,6 +71,7 @@ class Server:
         http_address: ``host:port`` once started; empty without the HTTP door.
         share_ports: Whether other processes may bind the same ports.
         guard: Limits the time of the process's end.
+        is_lame: Whether it says that it is not ready, though it takes calls.
         numbers: What `/metrics` tells.
     """
 
@@ -97,7 +98,7 @@ class Server:
         self._functions: Sequence[Function] = tuple(catalog)
         self._hooks_limit_s = sum(function.hooks.stop_limit_s for function in self._functions)
         self.guard = Guard(lambda: asyncio.run(self._stop_functions()), self._hooks_limit_s)
-        self._is_lame = False
+        self.is_lame = False
         self._fast: bool | None = None
         self._grpc: GrpcDoor | CompletionDoor | None = None
         self._actions = dict(actions or {})
@@ -121,76 +122,6 @@ class Server:
     def _has_grpc(self) -> bool:
         return self.config.serves("riff") or self.config.serves("evergreen")
 
-    async def run(self, *, hangup_drain_s: float | None = None) -> int:
-        """Serve until SIGTERM or SIGINT; the process's exit code (R-016, R-024).
-
-        Args:
-            hangup_drain_s: SIGHUP makes room for a successor, with a drain of this long; SIGINT is for somebody else.
-        """
-        drain_s = self.config.drain_s
-
-        def hangup() -> None:
-            nonlocal drain_s
-            drain_s = hangup_drain_s or 0.0
-
-        signals = Signals(
-            self.config.lame_duck_s,
-            heard=self.limit_end,
-            leave=leave_at_once,
-            hangup=None if hangup_drain_s is None else hangup,
-        )
-        signals.listen()
-        try:
-            if not await self.begin(signals.told):
-                return await self.end(0.0)
-            announce(self.ready_line())
-            await signals.told.wait()
-            await self.lame_duck(signals)
-            return await self.end(drain_s)
-        finally:
-            self.guard.disarm()
-
-    def limit_end(self) -> None:
-        """The process is to end: it does so in time, even if a function blocks the loop."""
-        config = self.config
-        limit_s = config.lame_duck_s + config.drain_s + config.grace_s + self._hooks_limit_s + _CLOSE_LIMIT_S
-        self.guard.arm(limit_s, "the stop, because something blocks the event loop,")
-
-    async def begin(self, told: asyncio.Event) -> bool:
-        """Start; False when the process was ``told`` to end meanwhile."""
-        starting = asyncio.ensure_future(self.start())
-        telling = asyncio.ensure_future(told.wait())
-        telling.add_done_callback(lambda _: starting.cancel())
-        try:
-            await starting
-        except BaseException as error:
-            if isinstance(error, asyncio.CancelledError) and told.is_set():
-                return False
-            await self.stop(drain_s=0)
-            raise
-        finally:
-            telling.cancel()
-        return True
-
-    async def lame_duck(self, signals: Signals) -> None:
-        """Say that this process is not ready, and serve on for a while, or until a signal begins the drain."""
-        if signals.is_draining:
-            return
-        self._is_lame = True
-        log.info("not ready any more: calls are taken for another %g s", self.config.lame_duck_s)
-        if self._health is not None:
-            await self._health.refresh()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(self.config.lame_duck_s):
-                await signals.drain.wait()
-
-    async def end(self, drain_s: float) -> int:
-        """Stop; the process's exit code."""
-        log.info("stopping: %s invocations are running", len(self.engine.running))
-        clean = await self.stop(drain_s=drain_s)
-        log.info("stopped")
-        return 0 if clean else 1
-
     async def start(self) -> None:
         """Run the start hooks, bind both doors, and answer.
 
@@ -201,6 +132,7 @@ class Server:
         open_files()
         if self.config.bad_input == "invalid-argument":
             DecodeError.status = Status.INVALID_ARGUMENT  # R-069; one process has one answer
+        FunctionError.shows = self.config.error_detail
         for function in self._functions:
             await function.start()
         tls = TlsFiles.of(self.config.tls_cert, self.config.tls_key, self.config.tls_client_ca)
@@ -218,14 +150,24 @@ class Server:
         gc.freeze()  # what a start leaves behind lives as long as the process; no collection need look at it
         gc.set_threshold(*_GC_THRESHOLDS)
 
+    @property
+    def end_limit_s(self) -> float:
+        """How long the end of the process may take, from the first signal on."""
+        config = self.config
+        return config.lame_duck_s + config.drain_s + config.grace_s + self._hooks_limit_s + _CLOSE_LIMIT_S
+
+    async def refresh_health(self) -> None:
+        """Tell the watchers of grpc.health.v1 at once what has changed."""
+        if self._health is not None:
+            await self._health.refresh()
+
     async def stop(self, *, drain_s: float) -> bool:
         """Drain, close the doors, run the stop hooks; True when nothing was cut and no hook failed."""
         clean = True
         if self._pulse is not None:
             self._pulse.cancel()
         self.engine.is_draining = True
-        if self._health is not None:
-            await self._health.refresh()
+        await self.refresh_health()
         try:
             if not await self.driver.drain(drain_s):
                 clean = False
@@ -269,13 +211,20 @@ class Server:
             self._models.leave()
 
     async def is_ready(self) -> bool:
-        """Whether this process should get traffic: started, not draining, threads not stuck, functions ready."""
-        if self._is_lame or self.engine.is_draining or self.driver.threads.is_failing:
+        """Whether this process should get traffic: started, not draining, room for calls, functions ready."""
+        if self.is_lame or self.engine.is_draining or self.driver.threads.is_failing or self._is_full:
             return False
         for function in self._functions:
             if not await function.is_ready():
                 return False
         return True
+
+    @property
+    def _is_full(self) -> bool:
+        """Whether calls have been refused for long because every slot is taken."""
+        full_s = self.config.full_s
+        since = [one for one in (self.engine.full_since, self.driver.threads.full_since) if one]
+        return bool(full_s and since) and time.monotonic() - min(since) >= full_s
 
     def ready_line(self) -> str:
         """What is served, where, and a call to copy (R-005)."""

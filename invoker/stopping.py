@@ -21,16 +21,13 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Iterable
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from invoker.ops.ready import announce
 
-if TYPE_CHECKING:
-    from invoker.server import Server
-
-__all__ = ["HOW_TO_LEAVE", "Guard", "Signals", "dump", "leave_at_once", "leave_now", "limit_exit", "run_to_end"]
+__all__ = ["HOW_TO_LEAVE", "Guard", "Signals", "dump", "leave_at_once", "leave_now", "limit_exit"]
 
 log = logging.getLogger(__name__)
 
@@ -148,17 +145,6 @@ class Signals:
     def _set(self, event: asyncio.Event) -> None:
         with contextlib.suppress(RuntimeError):  # the loop has closed
             (self._loop or asyncio.get_running_loop()).call_soon_threadsafe(event.set)
-
-
-def run_to_end(server: Server, main: Callable[[], Coroutine[Any, Any, int]], loop_factory: Any) -> int:
-    """Run ``main`` on a new loop and close that, whatever of the functions is left on it; the exit code."""
-    with asyncio.Runner(loop_factory=loop_factory) as runner:
-        code = runner.run(main())
-        if server.driver.left_behind:
-            leave_now(code)
-        server.guard.arm(server.config.hook_timeout_s, "the end of the tasks and executors that a function has started")
-    server.guard.disarm()
-    return code
 
 
 def limit_exit(limit_s: float) -> None:

@@ -30,9 +30,10 @@ from typing import TYPE_CHECKING, Any
 
 from invoker.config import Config
 from invoker.errors import StartupError
+from invoker.life import begin, end, lame_duck, limit_end, run_to_end
 from invoker.ops import logs
 from invoker.ops.board import Board, Numbers, Row
-from invoker.stopping import Signals, run_to_end
+from invoker.stopping import Signals
 from invoker.transports.listeners import connections, leave
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ class Worker:
         self._place = place
         self._link = link
         self._board = Board(place.board)
-        self._signals = Signals(server.config.lame_duck_s, heard=server.limit_end)
+        self._signals = Signals(server.config.lame_duck_s, heard=lambda: limit_end(server))
         self._retire = asyncio.Event()
         self._over = threading.Event()
 
@@ -149,8 +150,8 @@ class Worker:
 
     async def _serve(self) -> int:
         server, config = self._server, self._server.config
-        if not await server.begin(self._signals.told):
-            return await server.end(0.0)
+        if not await begin(server, self._signals.told):
+            return await end(server, 0.0)
         self._write()
         beat = asyncio.get_running_loop().create_task(self._beat(), name="beat")
         _say(self._link, ready=server.ready_line())
@@ -158,8 +159,8 @@ class Worker:
         if not self._signals.told.is_set():
             await self._leave()
         self._signals.begin(drain=not self._signals.told.is_set())
-        await server.lame_duck(self._signals)
-        code = await server.end(config.drain_s)
+        await lame_duck(server, self._signals)
+        code = await end(server, config.drain_s)
         beat.cancel()
         self._write()
         return code

@@ -9,8 +9,7 @@ import sys
 import pytest
 
 import invoker
-from invoker import cli
-from invoker.server import Server
+from invoker import cli, life
 
 
 @pytest.fixture(autouse=True)
@@ -65,7 +64,7 @@ def test_version_is_told(capsys):
 
 def test_a_variable_that_means_nothing_is_told_at_start(caplog, monkeypatch):
     """Once, as a warning, and the function is served all the same."""
-    monkeypatch.setattr(Server, "run", served_at_once)
+    monkeypatch.setattr(life, "run", served_at_once)
     monkeypatch.setenv("INVOKER_THREDS", "3")
     assert cli.main(["functions.square:square"]) == 0
     (record,) = [one for one in caplog.records if "INVOKER_THREDS" in one.getMessage()]
@@ -85,13 +84,13 @@ def test_one_worker_is_the_process_itself(monkeypatch):
     """Without a supervisor, whose module is not even imported."""
     monkeypatch.setitem(sys.modules, "invoker.supervisor", None)
     monkeypatch.setitem(sys.modules, "invoker.worker", None)
-    monkeypatch.setattr(Server, "run", served_at_once)
+    monkeypatch.setattr(life, "run", served_at_once)
     assert cli.main(["functions.square:square", "--workers", "1"]) == 0
     with pytest.raises(ImportError):
         cli.main(["functions.square:square", "--workers", "2"])
 
 
-async def served_at_once(self, **_):
+async def served_at_once(server, **_):
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 
 import grpc
 import grpc.aio
@@ -111,6 +112,21 @@ async def test_R069_bad_input_may_be_an_invalid_argument(monkeypatch):
     assert DecodeError("x").status is Status.INVALID_ARGUMENT
     assert str(DecodeError("x")) == "Invoker: Bad Input Signal: x"
     await server.stop(drain_s=0)
+
+
+@pytest.mark.parametrize(("full_s", "is_ready"), [(0.001, False), (0.0, True), (3600.0, True)])
+async def test_a_server_that_has_refused_for_long_is_not_ready(full_s, is_ready):
+    """Until a slot is given back; a knob says how long, and 0 turns it off."""
+    for slots in ("threads", "max_invocations"):
+        server = build(config(http=False, full_s=full_s, **{slots: 1}), "functions.square:square")
+        await server.start()
+        holder = server.driver.threads if slots == "threads" else server.engine
+        assert await server.is_ready()
+        holder.full_since = time.monotonic() - 1
+        assert await server.is_ready() is is_ready
+        holder.full_since = 0.0
+        assert await server.is_ready()
+        await server.stop(drain_s=0)
 
 
 @pytest.mark.parametrize(

@@ -6,15 +6,17 @@ import re
 import sys
 from typing import Any
 
-from invoker.errors import DecodeError, EncodeError, InvocationError, StopInvocation, describe
+from invoker.errors import DecodeError, EncodeError, FunctionError, InvocationError, StopInvocation, told
 
 __all__ = ["quote", "reason", "refuse_decode", "refuse_encode", "spell"]
 
 _LONGEST = 400
+_OURS = (InvocationError, RecursionError, UnicodeError)
 _PATH = re.compile(
     r"""(?<=['"])(?:file:|[A-Za-z]:)?[/\\](?=[^'"\n/\\]*+[/\\])[^'"\n]*+(?=['"])"""  # in quotes it may have spaces
     r"""|(?<![\w:/.$`])(?:file:/+|[A-Za-z]:[/\\]|/)(?:[^\s/\\:'"`,;()]+[/\\])+[^\s/\\:'"`,;()]*"""
 )
+_ADDRESS = re.compile(r" (?:object )?at 0x[0-9a-fA-F]+")
 
 
 def refuse_decode(error: BaseException | str, where: str, media_type: str, type_: Any = Any) -> DecodeError:
@@ -24,7 +26,9 @@ def refuse_decode(error: BaseException | str, where: str, media_type: str, type_
     if isinstance(error, DecodeError):
         return error if error.detail.startswith(where) else DecodeError(f"{where}: {error.detail}")
     wanted = f" cannot become {spell(type_)}" if type_ is not Any else " cannot be decoded"
-    return DecodeError(f"{where}: {quote(media_type)}{wanted}: {reason(error)}")
+    why = reason(error)
+    met = f"{where}: {quote(media_type)}{wanted}"
+    return DecodeError(f"{met}: {why}" if why else met)
 
 
 def refuse_encode(error: BaseException | str, where: str, media_type: str, cls: type) -> EncodeError:
@@ -33,7 +37,11 @@ def refuse_encode(error: BaseException | str, where: str, media_type: str, cls: 
         raise error
     if isinstance(error, EncodeError):
         return error if error.detail.startswith(where) else EncodeError(f"{where}: {error.detail}")
-    return EncodeError(f"{where}: {cls.__name__} cannot be {quote(media_type)}: {reason(error)}")
+    met = f"{where}: {cls.__name__} cannot be {quote(media_type)}"
+    # What an author's class or codec raises speaks of the author's data; our own reasons are texts.
+    shows_all = FunctionError.shows == "message" or isinstance(error, _OURS)
+    why = reason(error) if shows_all or isinstance(error, str) else told(error)
+    return EncodeError(f"{met}: {why}" if why else met)
 
 
 def reason(error: BaseException | str) -> str:
@@ -53,7 +61,7 @@ def reason(error: BaseException | str) -> str:
     elif isinstance(error, ValueError) and (type(error).__module__ == "msgspec" or type(error) is ValueError):
         text = str(error)
     else:
-        text = describe(error)
+        text = told(error)
     return _clean(text)
 
 
@@ -93,6 +101,6 @@ def _pydantic(error: Any) -> str:
 
 
 def _clean(text: str) -> str:
-    text = _PATH.sub("<path>", text[: 4 * _LONGEST])
+    text = _ADDRESS.sub("", _PATH.sub("<path>", text[: 4 * _LONGEST]))
     text = "".join(sign if sign.isprintable() else " " if sign.isspace() else ascii(sign)[1:-1] for sign in text)
     return text if len(text) <= _LONGEST else text[:_LONGEST] + "..."

@@ -47,6 +47,8 @@ class Engine:
     """Admission, negotiation, limits and drain for the functions of one process.
 
     Attributes:
+        full_since: When an invocation was first refused for ``max_invocations`` since one last ended, on the clock of
+            ``time.monotonic``; 0 when none was.
         lock: Held around admission and counting; a driver whose invocations end in several threads sets a real one.
 
     Args:
@@ -72,6 +74,7 @@ class Engine:
         self.max_invocations = max_invocations
         self.check_outputs = check_outputs
         self.is_draining = False
+        self.full_since = 0.0
         self.lock: AbstractContextManager[Any] = nullcontext()
         self.running: dict[str, Invocation] = {}
         self.counters = Counters()
@@ -115,6 +118,7 @@ class Engine:
         with self.lock:
             if self.running.pop(invocation.id, None) is None:
                 return
+            self.full_since = 0.0
             counters.finished[status] = counters.finished.get(status, 0) + 1
             counters.frames_in += sum(stream.fed for stream in invocation.inputs)
             counters.frames_out += sum(stream.emitted for stream in invocation.outputs)
@@ -130,6 +134,7 @@ class Engine:
         if self.is_draining:
             raise ShuttingDown("this invoker is draining and takes no new invocations")
         if self.max_invocations and len(self.running) >= self.max_invocations:
+            self.full_since = self.full_since or time.monotonic()
             raise Overloaded(f"{len(self.running)} invocations are running, and no more are allowed at once")
 
     def _negotiate(self, function: Function, command: Open, deadline: float | None, limits: Limits) -> Invocation:

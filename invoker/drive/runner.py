@@ -20,9 +20,8 @@ from invoker.errors import (
     FunctionError,
     InputCancelled,
     InvocationError,
-    InvokerError,
     StopInvocation,
-    describe,
+    told,
 )
 from invoker.message import Message, as_headers
 from invoker.spec import StreamSpec, Take
@@ -122,9 +121,7 @@ def _translated(error: BaseException, kind: type[InvocationError], *, debug: boo
         return error.error
     if isinstance(error, StopInvocation):
         raise AssertionError("a stopped body has no ending of its own")  # noqa: TRY004 - it cannot happen
-    if isinstance(error, InvokerError):
-        return kind(error.detail)
-    detail = describe(error)
+    detail = told(error)
     if debug:
         detail += "\n" + "".join(traceback.format_exception(error))
     made = kind(detail)

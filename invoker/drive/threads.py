@@ -36,6 +36,8 @@ class Threads:
 
     Attributes:
         busy: Threads that work right now, the stuck ones included.
+        full_since: When work was first refused since a slot was last given back, on the clock of ``time.monotonic``;
+            0 when none was.
         stuck: Threads whose invocation ended but whose user code did not leave within the grace.
     """
 
@@ -43,6 +45,7 @@ class Threads:
         self.slots = slots
         self.busy = 0
         self.stuck = 0
+        self.full_since = 0.0
         self._lock = threading.Lock()
         self._work_came = threading.Condition(self._lock)
         self._work: deque[Work] = deque()
@@ -83,6 +86,7 @@ class Threads:
         """
         with self._lock:
             if self.busy >= self.slots:
+                self.full_since = self.full_since or time.monotonic()
                 raise Overloaded(f"all {self.slots} threads for sync functions are busy ({self.stuck} of them stuck)")
             self.busy += 1
 
@@ -90,6 +94,7 @@ class Threads:
         """Give a slot back."""
         with self._lock:
             self.busy -= 1
+            self.full_since = 0.0
 
     def spawn(self, work: Work) -> None:
         """Run ``work``, which must not raise, in an idle or a new thread, without a slot.

@@ -155,4 +155,4 @@ def _json_line(line: _Line) -> str:
 
 def _text_line(line: _Line) -> str:
     pairs = " ".join([f"{name}={value}" for name, value in (line.extra | logs.LABELS).items()])
-    return f"{logs.local(line.created)} {'INFO':<7} {line.message}  {pairs}\n"
+    return logs.printable(f"{logs.local(line.created)} {'INFO':<7} {line.message}  {pairs}") + "\n"

@@ -20,6 +20,7 @@ __all__ = [
     "local",
     "log_ending",
     "own_handler",
+    "printable",
     "set_up",
     "utc",
 ]
@@ -66,8 +67,11 @@ class TextFormatter(logging.Formatter):
         """Render one line."""
         pairs = " ".join(f"{name}={value}" for name, value in _extra(record).items())
         line = f"{local(record.created)} {record.levelname:<7} {record.getMessage()}"
-        line = f"{line}  {pairs}" if pairs else line
-        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+        line = printable(f"{line}  {pairs}" if pairs else line)
+        if not record.exc_info:
+            return line
+        # A caller who chooses the text of an exception cannot forge a line of the log: those are not indented.
+        return "\n".join([line, *("  " + printable(one) for one in self.formatException(record.exc_info).split("\n"))])
 
 
 class JsonFormatter(logging.Formatter):
@@ -85,6 +89,13 @@ class JsonFormatter(logging.Formatter):
         if record.exc_info:
             made["traceback"] = self.formatException(record.exc_info)
         return json.dumps(made, default=str, ensure_ascii=False)
+
+
+def printable(text: str) -> str:
+    """The text with control characters escaped, so that it stays one line and does not steer a terminal."""
+    if text.isprintable():
+        return text
+    return "".join([one if one.isprintable() else one.encode("unicode_escape").decode() for one in text])
 
 
 def local(seconds: float) -> str:

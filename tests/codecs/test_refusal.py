@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from invoker.codecs.refusal import quote, reason, refuse_decode, refuse_encode, spell
-from invoker.errors import DecodeError, EncodeError, Status, StatusError, StopInvocation
+from invoker.errors import DecodeError, EncodeError, FunctionError, Status, StatusError, StopInvocation
 from tests.codecs.wire import PATIENT, Point
 
 
@@ -82,3 +82,22 @@ def test_any_text_is_made_fit_for_the_wire(text: str) -> None:
     for made in (reason(text), quote(text), reason(RuntimeError(text))):
         made.encode()
         assert made.isprintable()
+
+
+@pytest.mark.parametrize(("shows", "why"), [("message", ": KeyError: 'secret'"), ("type", ": KeyError"), ("none", "")])
+def test_R117_exceptions_of_a_value_show_what_the_knob_says(
+    monkeypatch: pytest.MonkeyPatch, shows: str, why: str
+) -> None:
+    """What the codec itself says stays."""
+    monkeypatch.setattr(FunctionError, "shows", shows)
+    made = refuse_encode(KeyError("secret"), "output 0", "text/plain", int)
+    assert made.detail == f"output 0: int cannot be text/plain{why}"
+    assert refuse_encode("too long", "output 0", "text/plain", int).detail.endswith("text/plain: too long")
+    decoded = refuse_decode(KeyError("secret"), "input 0", "text/plain", int)
+    assert decoded.detail == f"input 0: text/plain cannot become int{why}"
+
+
+def test_R117_texts_have_no_addresses_of_objects() -> None:
+    """They differ from call to call, and tell where things lie in memory."""
+    assert reason(ValueError("malformed node: <ast.Name object at 0x7f12ab>")) == "malformed node: <ast.Name>"
+    assert reason(ValueError("<function f at 0x7F12AB> failed")) == "<function f> failed"

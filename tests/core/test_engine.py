@@ -122,6 +122,23 @@ def test_R132_more_invocations_than_allowed_fail_at_once():
     engine.open(Open("a"))
 
 
+def test_R132_how_long_it_has_been_full_counts_from_the_first_refusal():
+    """Of the ones since an invocation last ended."""
+    engine = Engine(Catalog([prepare_function(square).function]), builtin(entry_points=False), max_invocations=1)
+    for _ in range(2):
+        invocation = engine.open(Open("a"))
+        assert engine.full_since == 0
+        with pytest.raises(Overloaded):
+            engine.open(Open("b"))
+        first = engine.full_since
+        assert first > 0
+        with pytest.raises(Overloaded):
+            engine.open(Open("c"))
+        assert engine.full_since == first
+        invocation.finish(None)
+        engine.close(invocation)
+
+
 def test_a_draining_engine_takes_nothing_new():
     """New invocations are refused as shutting down; running ones are not touched."""
     engine = engine_of(square)

@@ -34,6 +34,19 @@ def test_R117_tracebacks_are_told_in_debug_only():
     assert "test_runner.py" in str(production_failed(caught.value, debug=True))
 
 
+@pytest.mark.parametrize(("shows", "expected"), [("message", "KeyError: 'x'"), ("type", "KeyError"), ("none", "")])
+def test_R117_a_knob_says_what_a_peer_sees(monkeypatch, shows, expected):
+    """Of a user's exception; a chosen status keeps its text, and the log its cause."""
+    monkeypatch.setattr(FunctionError, "shows", shows)
+    cause = KeyError("x")
+    for translate in (call_failed, production_failed):
+        made = translate(cause)
+        assert made.detail == expected
+        assert made.__cause__ is cause
+        assert str(translate(StatusError(Status.NOT_FOUND, "gone"))) == "gone"
+    assert str(production_failed(cause)) == ": ".join(filter(None, ["Invoker: Unexpected Error", expected]))
+
+
 def test_a_stopped_body_has_no_ending_of_its_own():
     """Whoever asks has made a mistake."""
     with pytest.raises(AssertionError):

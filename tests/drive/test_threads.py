@@ -39,6 +39,24 @@ def test_no_slot_left_is_a_clear_refusal():
     pool.close()
 
 
+def test_how_long_it_has_been_full_counts_from_the_first_refusal():
+    """A slot that is given back begins anew; later refusals do not."""
+    pool = Threads(1)
+    pool.enter()
+    assert pool.full_since == 0
+    for _ in range(2):
+        with pytest.raises(Overloaded):
+            pool.enter()
+        first = pool.full_since
+        assert first > 0
+        with pytest.raises(Overloaded):
+            pool.enter()
+        assert pool.full_since == first
+        pool.leave()
+        assert pool.full_since == 0
+        pool.enter()
+
+
 def test_half_of_the_slots_stuck_is_failing():
     """Then this process should get no more traffic."""
     pool = Threads(4)

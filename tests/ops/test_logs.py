@@ -45,6 +45,23 @@ def test_text_lines_are_for_people():
     assert line.endswith("INFO    n 1  invocation=i1")
 
 
+def test_text_lines_do_not_steer_a_terminal():
+    """Control characters are escaped, and nobody can forge a line: not by a message, a field, nor an exception."""
+    forged = "x\n12:00:00.000 INFO    forged\x1b[2J\x9b1m\u2028"
+    escaped = r"x\n12:00:00.000 INFO    forged\x1b[2J\x9b1m\u2028"
+    for made in (record(invocation=forged), record(msg=forged, args=())):
+        assert escaped in TextFormatter().format(made)
+        assert "\n" not in TextFormatter().format(made)
+    try:
+        raise ValueError(forged)
+    except ValueError as error:
+        first, *rest = TextFormatter().format(record(exc_info=(ValueError, error, error.__traceback__))).split("\n")
+    assert first.endswith("n 1")
+    assert rest[0] == "  Traceback (most recent call last):"
+    assert all(line.startswith("  ") and line.isprintable() for line in rest)
+    assert r"  12:00:00.000 INFO    forged\x1b[2J" in rest[-1]
+
+
 @pytest.fixture
 def _restored():
     root, house = logging.getLogger(), logging.getLogger("invoker")

@@ -1,0 +1,101 @@
+"""The life of a serving process: start, ready, lame duck, drain, exit code. `invoker.stopping` says when it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from invoker.ops.ready import announce
+from invoker.server import Server
+from invoker.stopping import Signals, leave_at_once, leave_now
+
+__all__ = ["begin", "end", "lame_duck", "limit_end", "run", "run_to_end"]
+
+log = logging.getLogger(__name__)
+
+
+async def run(server: Server, *, hangup_drain_s: float | None = None) -> int:
+    """Serve until SIGTERM or SIGINT; the process's exit code (R-016, R-024).
+
+    Args:
+        server: Not yet started.
+        hangup_drain_s: SIGHUP makes room for a successor, with a drain of this long; SIGINT is for somebody else.
+    """
+    drain_s = server.config.drain_s
+
+    def hangup() -> None:
+        nonlocal drain_s
+        drain_s = hangup_drain_s or 0.0
+
+    signals = Signals(
+        server.config.lame_duck_s,
+        heard=lambda: limit_end(server),
+        leave=leave_at_once,
+        hangup=None if hangup_drain_s is None else hangup,
+    )
+    signals.listen()
+    try:
+        if not await begin(server, signals.told):
+            return await end(server, 0.0)
+        announce(server.ready_line())
+        await signals.told.wait()
+        await lame_duck(server, signals)
+        return await end(server, drain_s)
+    finally:
+        server.guard.disarm()
+
+
+def limit_end(server: Server) -> None:
+    """The process is to end: it does so in time, even if a function blocks the loop."""
+    server.guard.arm(server.end_limit_s, "the stop, because something blocks the event loop,")
+
+
+async def begin(server: Server, told: asyncio.Event) -> bool:
+    """Start; False when the process was ``told`` to end meanwhile."""
+    starting = asyncio.ensure_future(server.start())
+    telling = asyncio.ensure_future(told.wait())
+    telling.add_done_callback(lambda _: starting.cancel())
+    try:
+        await starting
+    except BaseException as error:
+        if isinstance(error, asyncio.CancelledError) and told.is_set():
+            return False
+        await server.stop(drain_s=0)
+        raise
+    finally:
+        telling.cancel()
+    return True
+
+
+async def lame_duck(server: Server, signals: Signals) -> None:
+    """Say that this process is not ready, and serve on for a while, or until a signal begins the drain."""
+    if signals.is_draining:
+        return
+    server.is_lame = True
+    log.info("not ready any more: calls are taken for another %g s", server.config.lame_duck_s)
+    await server.refresh_health()
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(server.config.lame_duck_s):
+            await signals.drain.wait()
+
+
+async def end(server: Server, drain_s: float) -> int:
+    """Stop; the process's exit code."""
+    log.info("stopping: %s invocations are running", len(server.engine.running))
+    clean = await server.stop(drain_s=drain_s)
+    log.info("stopped")
+    return 0 if clean else 1
+
+
+def run_to_end(server: Server, main: Callable[[], Coroutine[Any, Any, int]], loop_factory: Any) -> int:
+    """Run ``main`` on a new loop and close that, whatever of the functions is left on it; the exit code."""
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
+        code = runner.run(main())
+        if server.driver.left_behind:
+            leave_now(code)
+        server.guard.arm(server.config.hook_timeout_s, "the end of the tasks and executors that a function has started")
+    server.guard.disarm()
+    return code

@@ -1,0 +1,68 @@
+"""The parts of a server's life; whole processes live in tests/e2e."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+
+import pytest
+
+from invoker import life
+from invoker.cli import build
+from invoker.config import Config
+from invoker.errors import StartupError
+from invoker.stopping import Signals
+
+CONFIG = Config(host="127.0.0.1", grpc_port=0, port=0, lame_duck_s=3600.0)
+
+
+async def test_who_is_told_to_end_gives_up_its_start(monkeypatch):
+    """And whoever is not told starts."""
+    server = build(CONFIG, "functions.square:square")
+    assert await life.begin(server, asyncio.Event())
+    assert await life.end(server, 0.0) == 0
+    server, told = build(CONFIG, "functions.square:square"), asyncio.Event()
+
+    async def for_ever():
+        told.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(server, "start", for_ever)
+    assert not await life.begin(server, told)
+
+
+async def test_a_start_that_fails_or_is_cancelled_is_no_end_that_was_asked_for(monkeypatch):
+    """Both are told to the caller, after the stop hooks."""
+    for error in (StartupError("no model"), asyncio.CancelledError()):
+        server = build(CONFIG, "functions.square:square")
+        stops: list[float] = []
+
+        async def fail(error=error):
+            raise error
+
+        async def stop(*, drain_s, stops=stops):
+            stops.append(drain_s)
+
+        monkeypatch.setattr(server, "start", fail)
+        monkeypatch.setattr(server, "stop", stop)
+        with pytest.raises(type(error)):
+            await life.begin(server, asyncio.Event())
+        assert stops == [0]
+
+
+async def test_R024_a_lame_duck_lives_until_the_drain():
+    """It is not ready from the signal on, while its engine admits; SIGINT makes none."""
+    server = build(CONFIG, "functions.square:square")
+    assert await life.begin(server, asyncio.Event())
+    assert await server.is_ready()
+    signals = Signals(CONFIG.lame_duck_s)
+    signals._interrupted(signal.SIGTERM, None)
+    lame = asyncio.create_task(life.lame_duck(server, signals))
+    await asyncio.sleep(0)
+    assert not await server.is_ready()
+    assert not server.engine.is_draining
+    assert not lame.done()
+    signals._interrupted(signal.SIGTERM, None)
+    await lame
+    await life.lame_duck(server, signals)  # over at once
+    await server.stop(drain_s=0)
