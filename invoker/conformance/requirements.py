@@ -194,7 +194,7 @@ R-141 MUST   Only POST / invokes. Query string allowed.
 R-142 MUST   Other method on /: 405 with Allow: POST; other path: 404.
 R-143 MUST   Missing Content-Type = application/octet-stream; missing Accept = */*.
 R-144 SHOULD HTTP: no decoder: 415.
-R-145 MUST   HTTP: decode failure: 500.
+R-145 MUST   HTTP: decode failure: 400.
 R-146 SHOULD HTTP: no acceptable type: 406, before the function runs.
 R-147 MUST   HTTP: function or serialisation failure: 5xx.
 R-148 MUST   HTTP success: 200, type and payload; X-Http-Status overrides, invalid: 500.

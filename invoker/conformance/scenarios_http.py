@@ -53,9 +53,9 @@ async def not_acceptable_over_http(probe: Probe) -> None:
 
 @scenario("RT-77", "R-145", function="square")
 async def undecodable_body(probe: Probe) -> None:
-    """A body that its codec cannot decode is 500."""
+    """A body that its codec cannot decode is 400."""
     for body in (b"{", b"", b'"x"'):
-        (await probe.post(body, _AS_JSON)).has(500)
+        (await probe.post(body, _AS_JSON)).has(400)
 
 
 @scenario("RT-77", "R-147", "R-117", function="reciprocal")

@@ -138,7 +138,7 @@ class Engine:
             raise Overloaded(f"{len(self.running)} invocations are running, and no more are allowed at once")
 
     def _negotiate(self, function: Function, command: Open, deadline: float | None, limits: Limits) -> Invocation:
-        registry = self._registry_for(function)
+        registry = self.registry_for(function)
         if command.bound is not None:
             function = function.binding(command.bound)
         if _is_in_parts(function.spec, command):
@@ -186,7 +186,7 @@ class Engine:
             drops_unlisted=command.by_value and spec.open_outputs,
         )
 
-    def _registry_for(self, function: Function) -> Registry:
+    def registry_for(self, function: Function) -> Registry:
         """The shared codecs, plus raw bytes for media types that only this function declares."""
         found = self._registries.get(function.spec.name)
         if found is None:

@@ -16,7 +16,8 @@ from typing import Protocol, TypeAlias
 from invoker.drive.driver import Driver
 from invoker.drive.pump import pump
 from invoker.errors import InternalError, Status, StatusError
-from invoker.protocols.riff.http import HttpSession, Response, Signature
+from invoker.protocols.riff.fields import Signature, signature_of
+from invoker.protocols.riff.http import HttpSession, Response
 from invoker.transports.exchange import ALWAYS, Exchange, HttpSettings, Receive, Reply, Scope, Send
 from invoker.transports.origins import Origins
 
@@ -193,5 +194,5 @@ async def refuse_socket(send: Send, response: Response) -> None:
 
 
 def _signatures(driver: Driver) -> Mapping[str, Signature]:
-    specs = (function.spec for function in driver.engine.catalog)
-    return {spec.name: Signature(tuple(one.name for one in spec.inputs), spec.open_inputs) for spec in specs}
+    engine = driver.engine
+    return {one.spec.name: signature_of(one.spec, engine.registry_for(one)) for one in engine.catalog}

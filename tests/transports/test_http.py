@@ -97,13 +97,13 @@ async def test_ipv6_addresses_are_bracketed() -> None:
 
 
 async def test_R155_keep_alive_and_chunked_bodies() -> None:
-    """Several requests on one connection, by length, in chunks, and without a body."""
+    """Several requests on one connection, by length, in chunks, and of no bytes."""
     async with Served.at(echo) as served, served.wire() as wire:
         await wire.send(POST, "Content-Length: 3\r\n\r\none")
         assert (await wire.answer())[::2] == (200, b"one")
         await wire.send(POST, "Transfer-Encoding: chunked\r\n\r\n1\r\nt\r\n2;x=y\r\nwo\r\n0\r\n\r\n")
         assert (await wire.answer())[::2] == (200, b"two")
-        await wire.send(POST, "\r\n")
+        await wire.send(POST, "Content-Type: application/octet-stream\r\n\r\n")
         assert (await wire.answer())[::2] == (200, b"")
         await wire.send(POST, "Connection: close\r\nContent-Length: 1\r\n\r\nx")
         assert (await wire.answer())[::2] == (200, b"x")
@@ -188,6 +188,7 @@ class H2Wire:
 
     def begin(self, stream_id: int, *, path: str = "/", end: bool = False) -> None:
         head = [(":method", "POST"), (":path", path), (":scheme", "http"), (":authority", "localhost")]
+        head.append(("content-type", "application/octet-stream"))
         self.connection.send_headers(stream_id, head, end_stream=end)
 
     async def flush(self) -> None:

@@ -14,13 +14,13 @@ Theory. A request is a head, then a body in chunks, then its end; the response i
     RUNNING  Emitted, again  RUNNING  Cancel (R-149)
     RUNNING  Finished        CLOSED   Send(Response), Close
 
-A function with several inputs takes a multipart/form-data body: each part goes to the input of its name, several parts
-of one name are several messages. Every other body is one message for a function with one input.
+What the request gives to which parameter is said in `invoker.protocols.riff.filling`.
 """
 
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
@@ -38,17 +38,17 @@ from invoker.errors import (
     Status,
     StatusError,
 )
-from invoker.message import EMPTY, Headers, Message
+from invoker.message import Headers, Message
+from invoker.protocols.riff.fields import Signature
+from invoker.protocols.riff.filling import HIDDEN, Filled, fill, fill_parts
 from invoker.protocols.riff.reply import Response, answer, refusal
 
-__all__ = ["BodyChunk", "Frame", "HttpSession", "RequestHead", "Response", "Signature", "State"]
+__all__ = ["BodyChunk", "Frame", "HttpSession", "RequestHead", "Response", "State"]
 
 _ID = "http"
-_NAMES_IN = ("in",)
 _NAMES_OUT = ("out",)
-_OCTETS = "application/octet-stream"
-_TEXT = "text/plain"
 _LARGEST_DIGITS = 18
+_INPUT = re.compile(r"input #(\d{1,9})(?: '[^']*')?")
 
 
 class RequestHead(msgspec.Struct, frozen=True):
@@ -75,18 +75,6 @@ class BodyChunk(msgspec.Struct, frozen=True):
     payload: bytes
 
 
-class Signature(msgspec.Struct, frozen=True):
-    """What the session needs to know of a function.
-
-    Attributes:
-        inputs: Their names.
-        is_open: Whether it takes any number of further inputs.
-    """
-
-    inputs: tuple[str, ...]
-    is_open: bool = False
-
-
 class State(enum.Enum):
     """Where the conversation stands."""
 
@@ -109,8 +97,8 @@ class HttpSession:
     """
 
     __slots__ = (
-        "_accept", "_body", "_form", "_head", "_inputs", "_max_body_bytes", "_output", "_parts", "_signature", "_size",
-        "function", "state",
+        "_accept", "_body", "_form", "_head", "_inputs", "_max_body_bytes", "_names", "_output", "_parts", "_signature",
+        "_size", "function", "state",
     )  # fmt: skip
 
     def __init__(self, signature: Callable[[str], Signature], *, max_body_bytes: int) -> None:
@@ -121,6 +109,7 @@ class HttpSession:
         self._accept = ""
         self._head = RequestHead("", "")
         self._inputs = Signature(())
+        self._names: tuple[str, ...] = ()
         self._body: list[bytes] = []
         self._size = 0
         self._form: PartReader | None = None
@@ -157,9 +146,12 @@ class HttpSession:
         headers = _input_headers(self._head)
         try:
             names, messages = self._messages(headers)
+        except LimitExceeded as error:
+            return self._refuse(error, status=413)
         except InvocationError as error:
             return self._refuse(error)
         feeds = [Feed(_ID, index, message) for index, message in messages]
+        self._names = self._inputs.named(names)
         return (Open(_ID, self.function, (self._accept,), names, _NAMES_OUT, headers), *feeds, EndInput(_ID))
 
     def deliver(self, event: Event) -> Sequence[Step]:
@@ -176,7 +168,7 @@ class HttpSession:
             return ()
         assert type(event) is Finished
         if event.error is not None:
-            return self._refuse(event.error)
+            return self._refuse(self._named(event.error))
         if self._output is None:
             return self._refuse(FunctionError("the function gave no value; an HTTP response is exactly one"))
         try:
@@ -230,18 +222,22 @@ class HttpSession:
             return self._refuse(error)
         return ()
 
-    def _messages(self, headers: Headers) -> tuple[tuple[str, ...], list[tuple[int, Message[bytes]]]]:
+    def _messages(self, headers: Headers) -> Filled:
         """The inputs' names, and what to feed to them in order."""
-        if self._form is None:
-            media_type = _values(self._head.headers, "content-type").strip() or _OCTETS  # R-143
-            message = Message(b"".join(self._body), headers, media_type)
-            self._body.clear()
-            return _NAMES_IN, [(0, message)]
-        self._form.close()
-        names = self._inputs.inputs
-        if self._inputs.is_open:
-            names = tuple(dict.fromkeys((*names, *(part.name for part in self._parts))))
-        return names, [(_index(part, names), _message(part, headers)) for part in self._parts]
+        query = self._head.query
+        if self._form is not None:
+            self._form.close()
+            return fill_parts(self._inputs, query, self._parts, headers)
+        body = b"".join(self._body)
+        self._body.clear()
+        return fill(self._inputs, query, _values(self._head.headers, "content-type").strip(), body, headers)
+
+    def _named(self, error: InvocationError) -> InvocationError:
+        """R-145: a client knows parameters by their names, not by the numbers of inputs."""
+        found = _INPUT.match(error.detail) if isinstance(error, DecodeError) else None
+        if found is None or int(found[1]) >= len(self._names):
+            return error
+        return DecodeError(f"parameter '{self._names[int(found[1])]}'{error.detail[found.end() :]}")
 
     def _refuse(
         self, error: InvocationError, *, status: int = 0, headers: tuple[tuple[str, str], ...] = ()
@@ -253,7 +249,7 @@ class HttpSession:
         return (Send(refusal(error, self._accept, status=status, headers=headers)), Close(error))
 
     def _refuse_size(self) -> Sequence[Step]:
-        error = LimitExceeded(f"the body is longer than {self._max_body_bytes} bytes")
+        error = LimitExceeded(f"the body is longer than {self._max_body_bytes} bytes, the limit of --max-message-bytes")
         return self._refuse(error, status=413)
 
 
@@ -262,15 +258,12 @@ def _values(headers: Iterable[tuple[str, str]], name: str) -> str:
     return ", ".join(value for key, value in headers if key.lower() == name)
 
 
-_HIDDEN = frozenset({"content-type", "accept", "x-http-method", "x-http-path", "x-http-query", "x-http-proto"})
-
-
 def _input_headers(head: RequestHead) -> Headers:
     """What the function sees: all but Content-Type and Accept, several values joined, X-Http-* ours (R-151)."""
     joined: dict[str, tuple[str, list[str]]] = {}
     for name, value in head.headers:
         key = name.lower()
-        if key not in _HIDDEN:
+        if key not in HIDDEN:
             joined.setdefault(key, (name, []))[1].append(value)
     items = {name: ("; " if key == "cookie" else ", ").join(values) for key, (name, values) in joined.items()}
     items["X-Http-Method"] = head.method
@@ -282,17 +275,3 @@ def _input_headers(head: RequestHead) -> Headers:
 
 def _is_form(content_type: str) -> bool:
     return content_type.partition(";")[0].strip().lower() == "multipart/form-data"
-
-
-def _index(part: Part, names: tuple[str, ...]) -> int:
-    if not part.name or part.name not in names:
-        raise DecodeError(f"part {part.name!a} is not an input of the function; its inputs are {', '.join(names)}")
-    return names.index(part.name)
-
-
-def _message(part: Part, headers: Headers) -> Message[bytes]:
-    """One part for its input: with the request's headers, which the part's own override except for X-Http-*."""
-    own = {name: value for name, value in part.headers.items() if name.lower() not in _HIDDEN}
-    taken = {name.lower() for name in own}
-    shared = {name: value for name, value in headers.items() if name.lower() not in taken}
-    return Message(part.payload, Headers({**own, **shared}) if shared or own else EMPTY, part.media_type or _TEXT)

@@ -5,7 +5,7 @@ what ended the invocation                   status  why
 =========================================== ======= ================================================================
 `UnsupportedMediaType`                      415     R-144
 `NotAcceptable`                             406     R-146
-`DecodeError`                               500     R-145; 400 with ``bad_input = invalid-argument`` (R-069)
+`DecodeError`                               400     R-145
 `LimitExceeded`, body too large             413     R-154; said by the session itself
 `LimitExceeded`, no room for an invocation  503     not 429: this server is full, whoever asks; with Retry-After
 `ShuttingDown`                              503     R-154; with Retry-After
@@ -83,6 +83,7 @@ HOP_BY_HOP = frozenset(
 _KINDS: tuple[tuple[type[InvocationError], int], ...] = (
     (UnsupportedMediaType, 415),
     (NotAcceptable, 406),
+    (DecodeError, 400),
     (LimitExceeded, 503),
     (ShuttingDown, 503),
     (DeadlineExceeded, 504),
@@ -108,8 +109,6 @@ def status_of(error: InvocationError) -> int:
     """The HTTP status of an ending; see the table above."""
     if isinstance(error, StatusError):
         return STATUSES.get(error.status, 500)
-    if isinstance(error, DecodeError):
-        return 400 if error.status is Status.INVALID_ARGUMENT else 500
     return next((status for kind, status in _KINDS if isinstance(error, kind)), 500)
 
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from invoker.core.steps import Emitted, EndInput, Finished, Send
 from invoker.errors import DecodeError, FunctionError, ProtocolViolation, Status, StatusError
 from invoker.message import Message
-from invoker.protocols.riff.http import BodyChunk, RequestHead, Signature
+from invoker.protocols.riff.fields import Signature
+from invoker.protocols.riff.http import BodyChunk, RequestHead
 from tests.protocols.riff.test_http import ONE, TWO, opened, post, responded, told
 
 FORM = ("Content-Type", "multipart/form-data; boundary=xyz")
@@ -88,10 +89,10 @@ def test_a_form_for_a_function_with_one_input_is_one_message() -> None:
         ("multipart/form-data", b"", "needs a boundary"),
     ],
 )
-def test_R145_a_broken_form_is_500(content_type: str, body: bytes, text: str) -> None:
+def test_R145_a_broken_form_is_400(content_type: str, body: bytes, text: str) -> None:
     """It is a decode failure like any other."""
     response = responded(told(opened(TWO, limit=10_000), post(("content-type", content_type)), BodyChunk(body)))
-    assert response.status == 500
+    assert response.status == 400
     assert text in response.body.decode()
 
 

@@ -1,0 +1,135 @@
+"""What an HTTP request may give to a function: one `Field` a parameter, and the `Signature` that they make.
+
+Everything that depends on the types of the parameters is settled here, once a function.
+"""
+
+from __future__ import annotations
+
+import typing
+from typing import Any
+
+import msgspec
+
+from invoker.codecs import Part, Registry, wants_arrays
+from invoker.codecs.form import is_object
+from invoker.codecs.typed import bytes_like, is_any, members
+from invoker.errors import InvocationError, UnsupportedMediaType
+from invoker.spec import FunctionSpec, StreamSpec, Style
+
+__all__ = ["Field", "Signature", "signature_of"]
+
+_TEXTS = (
+    "text/csv",
+    "text/tab-separated-values",
+    "text/html",
+    "text/markdown",
+    "text/xml",
+    "text/css",
+    "text/calendar",
+)
+"""Text whose meaning is the function's business (R-093 keeps other types of text refused)."""
+
+_LISTS = (list, tuple, set, frozenset)
+_SCALARS = (str, int, float, bool)
+
+
+class Field(msgspec.Struct, frozen=True):
+    """One parameter.
+
+    Attributes:
+        name: Of the input.
+        is_option: It has a default.
+        is_value: It is one value: for the whole call, or because each further call would give a further output.
+        needs_value: The function is not called without it.
+        is_list: Its values may be given one by one.
+        is_json: One text is JSON; else it is the value, or an item of the list.
+        is_scalar: It is a text, a number or a truth value, which no object can become.
+        takes_object: A whole JSON object may be its value.
+        takes_form: So may a whole form.
+        takes_parts: So may all parts of a multipart body.
+        texts: Media types that are no codec's and are plain text to it.
+    """
+
+    name: str
+    is_option: bool = False
+    is_value: bool = False
+    needs_value: bool = False
+    is_list: bool = False
+    is_json: bool = False
+    is_scalar: bool = False
+    takes_object: bool = True
+    takes_form: bool = True
+    takes_parts: bool = True
+    texts: frozenset[str] = frozenset()
+
+
+class Signature(msgspec.Struct, frozen=True):
+    """What the session needs to know of a function.
+
+    Attributes:
+        inputs: Names of those that every caller gives.
+        is_open: Whether it takes any number of further inputs.
+        fields: All parameters, with options; none where a request is one message whatever the function is.
+    """
+
+    inputs: tuple[str, ...]
+    is_open: bool = False
+    fields: tuple[Field, ...] = ()
+
+    def named(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """The parameters' own names instead of the labels that stand for those which every caller gives."""
+        known = tuple(one.name for one in self.fields) or self.inputs
+        free = max(len(self.inputs), 1)
+        return (*known[:free], *names[free:])
+
+
+def signature_of(spec: FunctionSpec, registry: Registry) -> Signature:
+    """Read the spec of a function.
+
+    Args:
+        spec: As it was read.
+        registry: Which media types have codecs.
+    """
+    inputs = tuple(one.name for one in spec.inputs)
+    own = [one for one in spec.inputs if not one.is_ignored]
+    if spec.open_inputs or not (own or spec.options):
+        return Signature(inputs, spec.open_inputs)
+    fields = [_field(one, spec, registry, is_option=False) for one in own]
+    fields += [_field(one, spec, registry, is_option=True) for one in spec.options]
+    return Signature(tuple(one.name for one in own), fields=tuple(fields))
+
+
+def _field(one: StreamSpec, spec: FunctionSpec, registry: Registry, *, is_option: bool) -> Field:
+    kinds = members(one.type)
+    is_mapped = spec.style is Style.REQUEST_REPLY
+    streams = {each.stream.name for each in spec.call.parameters if each.stream is not None and each.streams}
+    items = [item for kind in kinds if typing.get_origin(kind) in _LISTS for item in members(typing.get_args(kind)[0])]
+    is_list = bool(items) or any(kind in _LISTS for kind in kinds)
+    has_parts = Part in kinds or Part in items
+    is_text_list = is_list and all(item is str or is_any(item) for item in items)
+    is_dict = is_object(one.type) and not is_any(one.type)
+    return Field(
+        one.name,
+        is_option=is_option,
+        is_value=is_mapped or one.single or (is_option and one.name not in streams),
+        needs_value=not is_option and (is_mapped or one.single),
+        is_list=is_list,
+        is_json=is_dict or wants_arrays([one.type]) or (is_list and not is_text_list),
+        is_scalar=all(kind in _SCALARS for kind in kinds),
+        takes_object=is_object(one.type) or bytes_like(one.type) is not None,
+        takes_form=is_object(one.type),
+        takes_parts=is_object(one.type) or has_parts,
+        texts=_texts(one.type, registry) if kinds in ((str,), (bytes,)) else frozenset(),
+    )
+
+
+def _texts(type_: Any, registry: Registry) -> frozenset[str]:
+    found = set()
+    for media_type in _TEXTS:
+        try:
+            registry.decoder(media_type, type_)
+        except UnsupportedMediaType:
+            found.add(media_type)
+        except InvocationError:
+            continue  # its codec does not make this type, which is what callers are told
+    return frozenset(found)

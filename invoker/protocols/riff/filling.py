@@ -1,0 +1,234 @@
+"""Which parameter gets what of an HTTP request: R-169.
+
+A query parameter, a field of a form or a member of a JSON object fills the parameter of its name. An object or a form
+is spread over the parameters only if each of its keys is one; else the body is a single value, which the first takes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from invoker.codecs import Part, PartReader, charsets
+from invoker.codecs.form import MAX_FIELDS
+from invoker.errors import DecodeError
+from invoker.mediatypes import parse
+from invoker.message import EMPTY, Headers, Message
+from invoker.protocols.riff.fields import Field, Signature
+
+__all__ = ["HIDDEN", "Filled", "fill", "fill_parts"]
+
+Filled: TypeAlias = tuple[tuple[str, ...], list[tuple[int, Message[bytes]]]]
+"""Names of the inputs, and what is fed to them in order."""
+
+_Given: TypeAlias = list[tuple[str, Message[bytes]]]
+
+_LABEL = "in"
+_OCTETS = "application/octet-stream"
+_TEXT = "text/plain"
+_JSON = "application/json"
+_FORM = "application/x-www-form-urlencoded"
+_PARTS = "multipart/form-data"
+HIDDEN = frozenset({"content-type", "accept", "x-http-method", "x-http-path", "x-http-query", "x-http-proto"})
+"""Headers of requests that functions see as we say them, or not at all (R-151)."""
+
+
+def fill(signature: Signature, query: str, content_type: str, body: bytes, headers: Headers) -> Filled:
+    """What a request gives whose body is one piece.
+
+    Args:
+        signature: Of the function.
+        query: Without the question mark.
+        content_type: As it came; empty when it was missing.
+        body: All of it.
+        headers: For every message.
+
+    Raises:
+        DecodeError: A value is missing, is given twice, or cannot be read.
+    """
+    fields = signature.fields
+    if not fields:
+        if not signature.inputs and not body and not content_type:
+            return (), []
+        return (_LABEL,), [(0, Message(body, headers, content_type or _OCTETS))]  # R-143
+    given = _from_query(fields, query, headers) if query else []
+    if body or content_type:
+        spread = _spread(signature, content_type, body, headers)
+        if spread is None:
+            first = fields[0]
+            spread = [(first.name, Message(body, headers, _typed(first, content_type) or _OCTETS))]
+        given += spread
+    return _arranged(signature, given)
+
+
+def fill_parts(signature: Signature, query: str, parts: Sequence[Part], headers: Headers) -> Filled:
+    """What a request gives whose multipart body has each part for the parameter of its name.
+
+    Raises:
+        DecodeError: A part is no parameter's; or as `fill`.
+    """
+    if not signature.fields:
+        names = signature.inputs
+        if signature.is_open:
+            names = tuple(dict.fromkeys((*names, *(part.name for part in parts))))
+        return names, [(_index(part, names), _message(part, headers)) for part in parts]
+    given = _from_query(signature.fields, query, headers) if query else []
+    names = tuple(one.name for one in signature.fields)
+    for part in parts:
+        _index(part, names)
+    return _arranged(signature, given + _from_parts(signature.fields, parts, headers))
+
+
+def _from_query(fields: Iterable[Field], query: str, headers: Headers) -> _Given:
+    try:
+        pairs = parse_qsl(query, keep_blank_values=True, errors="strict")
+    except ValueError as error:
+        raise DecodeError(f"the query is not UTF-8: {error}") from None
+    return _from_texts(fields, pairs, headers)  # others are not for the function, and are ignored
+
+
+def _spread(signature: Signature, content_type: str, body: bytes, headers: Headers) -> _Given | None:
+    """The body in pieces for several parameters; None if it is one value."""
+    fields, needs_several = signature.fields, len(signature.inputs) > 1
+    essence, first = content_type.partition(";")[0].strip().lower(), fields[0]
+    if essence == _JSON and (needs_several or not first.takes_object):
+        members = _members(body, content_type)
+        if members is None or not _fits(first, fields, members, "member"):
+            return None
+        return [(name, Message(bytes(value), headers, _JSON)) for name, value in members.items()]
+    if essence == _FORM:
+        if b"=" not in body:  # what `curl -d Bob` means
+            charset = content_type.partition(";")
+            return [(first.name, Message(body, headers, _TEXT + charset[1] + charset[2]))]
+        pairs = None if first.takes_form and not needs_several else _pairs(body, content_type)
+        if pairs is None or not {name for name, _ in pairs} <= {one.name for one in fields}:
+            return None
+        return _from_texts(fields, pairs, headers)
+    if essence == _PARTS and not first.takes_parts:
+        reader = PartReader(content_type)
+        parts = reader.feed(body)
+        reader.close()
+        if not _fits(first, fields, [part.name for part in parts], "part"):
+            return None
+        return _from_parts(fields, parts, headers)
+    return None
+
+
+def _fits(first: Field, fields: Iterable[Field], keys: Iterable[str], what: str) -> bool:
+    known = [one.name for one in fields]
+    for key in keys:
+        if key not in known:
+            if first.is_scalar:  # the whole cannot be its value either
+                raise DecodeError(f"the {what} {key!a} is no parameter; there are {', '.join(known)}")
+            return False
+    return True
+
+
+def _members(body: bytes, content_type: str) -> Mapping[str, Any] | None:
+    """The members of a JSON object, undecoded; None if it is none, which its codec will tell better."""
+    try:
+        charset = charsets.lookup(parse(content_type).charset or "utf-8", only_unicode=True)
+        if charset is None:
+            return None
+        if charset != "utf-8" or body[:1] == b"\xef":
+            body = charsets.decoder(charset)(body).encode()
+        if body.lstrip()[:1] != b"{":
+            return None
+        return msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+    except (ValueError, RecursionError):
+        return None
+
+
+def _pairs(body: bytes, content_type: str) -> list[tuple[str, str]] | None:
+    try:
+        charset = charsets.lookup(parse(content_type).charset or "utf-8")
+        if charset is None:
+            return None
+        text = charsets.decoder(charset)(body)
+        return parse_qsl(text, keep_blank_values=True, encoding=charset, errors="strict", max_num_fields=MAX_FIELDS)
+    except ValueError:
+        return None
+
+
+def _from_texts(fields: Iterable[Field], pairs: Iterable[tuple[str, str]], headers: Headers) -> _Given:
+    texts: dict[str, list[str]] = {}
+    for name, value in pairs:
+        texts.setdefault(name, []).append(value)
+    return [(one.name, message) for one in fields for message in _of_texts(one, texts.get(one.name, ()), headers)]
+
+
+def _of_texts(one: Field, values: Sequence[str], headers: Headers) -> list[Message[bytes]]:
+    """Texts as messages: a list is JSON whether it came as one text or item by item."""
+    if not values or not (one.is_list or one.is_json):
+        return [Message(value.encode(), headers, _TEXT) for value in values]
+    if one.is_list and not (len(values) == 1 and values[0].lstrip()[:1] == "["):
+        items = values if one.is_json else [json.dumps(value) for value in values]
+        values = [f"[{','.join(items)}]"]
+    return [Message(value.encode(), headers, _JSON) for value in values]
+
+
+def _from_parts(fields: Iterable[Field], parts: Iterable[Part], headers: Headers) -> _Given:
+    known = {one.name: one for one in fields}
+    given: _Given = []
+    texts: dict[str, list[str]] = {}
+    for part in parts:
+        one = known[part.name]
+        if (one.is_list or one.is_json) and not part.media_type and part.filename is None:
+            texts.setdefault(part.name, []).append(_text_of(part))
+        else:
+            given.append((part.name, _message(part, headers, one)))
+    return given + [(name, one) for name, values in texts.items() for one in _of_texts(known[name], values, headers)]
+
+
+def _text_of(part: Part) -> str:
+    try:
+        return part.text
+    except ValueError as error:
+        raise DecodeError(f"parameter '{part.name}': {error}") from None
+
+
+def _arranged(signature: Signature, given: _Given) -> Filled:
+    fields = signature.fields
+    counts: dict[str, int] = {}
+    for name, _ in given:
+        counts[name] = counts.get(name, 0) + 1
+    for one in fields:
+        if one.is_value and counts.get(one.name, 0) > 1:
+            raise DecodeError(f"parameter '{one.name}' is given {counts[one.name]} times, and one value is expected")
+        if one.needs_value and one.name not in counts:
+            raise DecodeError(
+                f"parameter '{one.name}' is not given, and it has no default; give it as the body, a query parameter, "
+                "a field of a form or a member of a JSON object"
+            )
+    own = signature.inputs
+    labels = own if len(own) > 1 else (_LABEL,)
+    options = [one.name for one in fields[len(labels) :] if one.name in counts]
+    places = {one.name: index for index, one in enumerate(fields[: len(labels)])}
+    places.update((name, len(labels) + index) for index, name in enumerate(options))
+    return (*labels, *options), [(places[name], message) for name, message in given]
+
+
+def _typed(one: Field, content_type: str) -> str:
+    """The media type as the codecs know it."""
+    content_type = content_type.strip()
+    essence, sign, parameters = content_type.partition(";")
+    return _TEXT + sign + parameters if essence.strip().lower() in one.texts else content_type
+
+
+def _index(part: Part, names: tuple[str, ...]) -> int:
+    if not part.name or part.name not in names:
+        raise DecodeError(f"part {part.name!a} is not an input of the function; its inputs are {', '.join(names)}")
+    return names.index(part.name)
+
+
+def _message(part: Part, headers: Headers, one: Field | None = None) -> Message[bytes]:
+    """One part for its input: with the request's headers, which the part's own override except for X-Http-*."""
+    own = {name: value for name, value in part.headers.items() if name.lower() not in HIDDEN}
+    taken = {name.lower() for name in own}
+    shared = {name: value for name, value in headers.items() if name.lower() not in taken}
+    media_type = part.media_type if one is None else _typed(one, part.media_type)
+    return Message(part.payload, Headers({**own, **shared}) if shared or own else EMPTY, media_type or _TEXT)

@@ -1,0 +1,192 @@
+"""Options by HTTP, in the bytes that curl sends (R-169), and what is told of requests that do not fit (R-145)."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.conftest import SLOW
+from tests.serving import Served, serving
+
+pytestmark = pytest.mark.timeout(20 * SLOW)
+
+FORM = "application/x-www-form-urlencoded"
+JSON = "application/json"
+OCTETS = "application/octet-stream"
+
+
+@pytest.fixture(scope="module", params=["tests.e2e.option_functions", "tests.e2e.option_functions_async"])
+def either(request: pytest.FixtureRequest) -> Iterator[Served]:
+    """Sync functions, and async ones."""
+    with serving(request.param) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Served]:
+    """All the functions."""
+    with serving("tests.e2e.option_functions") as served:
+        yield served
+
+
+def ask(served: Served, function: str, body: bytes | None = None, type: str = "", query: str = "") -> tuple[int, str]:  # noqa: A002
+    """What `curl -H "Invoker-Function: FUNCTION" "http://.../?QUERY"` prints, with the status."""
+    connection = http.client.HTTPConnection(served.http, timeout=10 * SLOW)
+    headers = {"Invoker-Function": function, "Accept": "text/plain"} | ({"Content-Type": type} if type else {})
+    connection.request("POST", f"/?{query}" if query else "/", body, headers)
+    response = connection.getresponse()
+    text = response.read().decode()
+    connection.close()
+    return response.status, text
+
+
+def form(**parts: str | tuple[str, str, str]) -> tuple[bytes, str]:
+    """What `curl -F name=value -F name=@file` sends."""
+    lines = []
+    for name, value in parts.items():
+        file, media_type, content = ("", "", value) if isinstance(value, str) else value
+        head = f'Content-Disposition: form-data; name="{name}"' + (f'; filename="{file}"' if file else "")
+        lines.append(f"--xyz\r\n{head}\r\n" + (f"Content-Type: {media_type}\r\n" if media_type else "") + "\r\n")
+        lines.append(f"{content}\r\n")
+    return ("".join(lines) + "--xyz--\r\n").encode(), "multipart/form-data; boundary=xyz"
+
+
+@pytest.mark.parametrize(
+    ("body", "type", "query"),
+    [
+        (b"Bob", FORM, ""),  # curl -d Bob
+        (b"name=Bob", FORM, ""),
+        (*form(name="Bob"), ""),
+        (b'{"name": "Bob"}', JSON, ""),
+        (b'"Bob"', JSON, ""),
+        (b"Bob", "text/plain", ""),
+        (b"Bob", "", ""),
+        (None, "", "name=Bob"),
+        (None, "", "name=Bob&utm_source=mail"),
+    ],
+)
+def test_R164_R169_whatever_way_a_name_is_given_it_is_used(either, body, type, query):  # noqa: A002
+    """`greet(name="world")` greets Bob."""
+    assert ask(either, "greet", body, type, query) == (200, "hello Bob")
+
+
+def test_R169_no_body_and_no_content_type_are_no_value(either):
+    """A function of defaults is called with them; what is required is asked for; a stream is empty."""
+    assert ask(either, "greet") == (200, "hello world")
+    assert ask(either, "greet", None, "", "other=1") == (200, "hello world")
+    status, text = ask(either, "scale")
+    assert (status, "parameter 'x' is not given" in text) == (400, True)
+    assert ask(either, "spell", None, "", "third=z") == (200, "abz")
+
+
+def test_R169_options_are_given_beside_the_body(either):
+    """By the query, whatever the body is."""
+    assert ask(either, "scale", b"2", "text/plain", "factor=10&shift=1") == (200, "21.0")
+    assert ask(either, "scale", b"2", JSON, "shift=1") == (200, "5.0")
+    assert ask(either, "scale", b"x=2&factor=10", FORM) == (200, "20.0")
+    assert ask(either, "scale", b'{"x": 2, "shift": 1}', JSON) == (200, "5.0")
+    assert ask(either, "scale", *form(x="2", factor="3")) == (200, "6.0")
+
+
+def test_R169_lists_are_given_item_by_item_or_as_json(server):
+    """In a query, a form, or a JSON object."""
+    said = "t ['a', 'b'] [1, 2]"
+    assert ask(server, "stops", b"t", "text/plain", "stops=a&stops=b&counts=1&counts=2") == (200, said)
+    assert ask(server, "stops", b"t", "text/plain", 'stops=["a","b"]&counts=[1,2]'.replace('"', "%22")) == (200, said)
+    assert ask(server, "stops", b"text=t&stops=a&stops=b&counts=1&counts=2", FORM) == (200, said)
+    body = {"text": "t", "stops": ["a", "b"], "counts": [1, 2]}
+    assert ask(server, "stops", json.dumps(body).encode(), JSON) == (200, said)
+    assert ask(server, "stops", json.dumps(body).encode("utf-16"), f"{JSON}; charset=utf-16") == (200, said)
+    assert ask(server, "stops", b"t", "text/plain", "stops=a") == (200, "t ['a'] []")
+
+
+def test_R169_an_object_spreads_only_if_the_first_parameter_takes_none(server):
+    """And only if each of its keys is a parameter."""
+    assert ask(server, "row", b'{"data": 1, "scale": 3}', JSON) == (200, "4")
+    assert ask(server, "row", b'{"a": 1, "b": 3}', JSON, "scale=2") == (200, "8")
+    assert ask(server, "row", b"data=1&scale=3", FORM) == (200, "4")
+    assert ask(server, "picture", b'{"image": 1}', JSON) == (200, "12 ")
+    assert ask(server, "picture", b"a=1", FORM) == (200, "3 ")
+    status, text = ask(server, "scale", b'{"x": 1, "factr": 2}', JSON)
+    assert (status, "'factr' is no parameter; there are x, factor, shift" in text) == (400, True)
+
+
+def test_R169_several_inputs_come_by_form_by_object_or_by_query(server):
+    """With their options; one that is missing is named."""
+    assert ask(server, "add", *form(a="1", b="2", c="3")) == (200, "6")
+    assert ask(server, "add", b'{"a": 1, "b": 2}', JSON) == (200, "3")
+    assert ask(server, "add", b"a=1&b=2&c=4", FORM) == (200, "7")
+    assert ask(server, "add", b"1", "text/plain", "b=2") == (200, "3")
+    assert ask(server, "add", None, "", "a=1&b=2") == (200, "3")
+    status, text = ask(server, "add", b"1", "text/plain")
+    assert (status, "parameter 'b' is not given" in text) == (400, True)
+
+
+def test_R169_a_file_of_a_form_fills_one_input(server):
+    """As `curl -F text=@p.csv` sends it; bytes and options too."""
+    assert ask(server, "length", *form(text=("p.csv", OCTETS, "a,b\n"))) == (200, "4")
+    assert ask(server, "length", *form(text=("p.csv", "text/csv", "a,b\n"))) == (200, "4")
+    assert ask(server, "picture", *form(image=("p.png", "image/png", "123"), text="x"))[0] == 415
+    assert ask(server, "picture", *form(image=("p.png", OCTETS, "123"), text="x")) == (200, "3 x")
+    status, text = ask(server, "length", *form(file=("p.csv", OCTETS, "a,b\n")))
+    assert (status, "part 'file' is no parameter; there are text" in text) == (400, True)
+
+
+def test_R168_R169_what_is_given_twice_is_refused(server):
+    """With the count."""
+    status, text = ask(server, "scale", b"1", "text/plain", "factor=1&factor=2")
+    assert (status, "parameter 'factor' is given 2 times" in text) == (400, True)
+    status, text = ask(server, "gen", b"one", "text/plain", "prompt=two")
+    assert (status, "parameter 'prompt' is given 2 times" in text) == (400, True)
+    status, text = ask(server, "greet", b"Bob", "text/plain", "name=Ann")
+    assert (status, "parameter 'name' is given 2 times" in text) == (400, True)
+
+
+@pytest.mark.parametrize(
+    ("function", "body", "type", "query", "text"),
+    [
+        ("scale", b"abc", "text/plain", "", "parameter 'x': text/plain cannot become float"),
+        ("scale", b"{", JSON, "", "parameter 'x': application/json cannot become float"),
+        ("scale", b"1", "text/plain", "factor=abc", "parameter 'factor': text/plain cannot become float"),
+        ("scale", b"1", "text/plain", "factor=%FF", "the query is not UTF-8"),
+        ("stops", b'{"text": "t", "counts": [1, "x"]}', JSON, "", "parameter 'counts': application/json cannot become"),
+        ("length", b"\xff", "text/plain", "", "parameter 'text': text/plain cannot become str"),
+        ("length", b"garbage", "multipart/form-data; boundary=xyz", "", "is not multipart/form-data"),
+        ("row", b'{"a": "b"}', JSON, "", "parameter 'data': application/json cannot become dict[str, int]"),
+    ],
+)
+def test_R145_bad_input_is_400_and_names_the_parameter(server, function, body, type, query, text):  # noqa: A002
+    """With what was met and what was expected, in today's shapes."""
+    status, told = ask(server, function, body, type, query)
+    assert (status, text in told) == (400, True), told
+    assert told.startswith("Invoker: Bad Input Signal: ")
+
+
+def test_R145_the_json_body_of_an_error_has_one_member(server):
+    """``{"error": text}``."""
+    connection = http.client.HTTPConnection(server.http, timeout=10 * SLOW)
+    headers = {"Invoker-Function": "scale", "Content-Type": "text/plain", "Accept": JSON}
+    connection.request("POST", "/", b"abc", headers)
+    response = connection.getresponse()
+    told: Any = json.loads(response.read())
+    connection.close()
+    assert (response.status, list(told)) == (400, ["error"])
+
+
+def test_R154_413_names_the_flag(server):
+    """So that an operator knows what to raise."""
+    status, text = ask(server, "length", bytes(5 << 20), OCTETS)
+    assert (status, "--max-message-bytes" in text) == (413, True)
+
+
+@pytest.mark.parametrize(("function", "said"), [("length", "4"), ("picture", "4 ")])
+def test_R093_csv_is_taken_by_text_and_bytes(server, function, said):
+    """Other text without a codec is refused as ever, and so is csv for a number."""
+    assert ask(server, function, b"a,b\n", "text/csv") == (200, said)
+    assert ask(server, function, b"a,b\n", "text/csv; charset=utf-8") == (200, said)
+    assert ask(server, function, b"a,b\n", "text/zglorbf")[0] == 415
+    assert ask(server, "scale", b"1", "text/csv")[0] == 415

@@ -1,0 +1,120 @@
+"""What a function's parameters take of an HTTP request, by their types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from invoker import Message
+from invoker.codecs import Part, TextCodec, builtin
+from invoker.prepare import prepare_function
+from invoker.protocols.riff.fields import Field, Signature, signature_of
+
+
+@dataclass
+class Row:
+    x: int
+
+
+def signature(function: Any) -> Signature:
+    return signature_of(prepare_function(function).spec, builtin(entry_points=False))
+
+
+def of(type_: Any) -> Field:
+    """The field of a parameter of this type."""
+
+    def fn(x: Any) -> str: ...
+
+    fn.__annotations__["x"] = type_
+    return signature(fn).fields[0]
+
+
+@pytest.mark.parametrize(
+    ("type_", "takes_object", "takes_form", "takes_parts", "is_scalar"),
+    [
+        (str, False, False, False, True),
+        (int | None, False, False, False, False),
+        (float, False, False, False, True),
+        (bytes, True, False, False, False),
+        (dict[str, int], True, True, True, False),
+        (Row, True, True, True, False),
+        (Any, True, True, True, False),
+        (Part, False, False, True, False),
+        (list[Part], False, False, True, False),
+        (list[int], False, False, False, False),
+        (Message[str], False, False, False, True),
+        (Message[Row], True, True, True, False),
+    ],
+)
+def test_R169_the_type_decides_whether_a_body_is_one_value(type_, takes_object, takes_form, takes_parts, is_scalar):
+    """Of an object, a form and a multipart body."""
+    one = of(type_)
+    assert (one.takes_object, one.takes_form, one.takes_parts, one.is_scalar) == (
+        takes_object,
+        takes_form,
+        takes_parts,
+        is_scalar,
+    )
+
+
+@pytest.mark.parametrize(
+    ("type_", "is_list", "is_json"),
+    [
+        (str, False, False),
+        (list[str], True, False),
+        (list[str] | None, True, False),
+        (list, True, False),
+        (tuple[int, ...], True, True),
+        (list[Row], True, True),
+        (Row, False, True),
+        (Any, False, False),
+    ],
+)
+def test_R169_the_type_decides_what_a_text_is(type_, is_list, is_json):
+    """The value itself, an item of a list, or JSON."""
+    one = of(type_)
+    assert (one.is_list, one.is_json) == (is_list, is_json)
+
+
+def test_R169_required_parameters_come_first_then_the_options():
+    """With what each needs, in each style."""
+
+    def mapped(x: int, k: int = 1) -> int: ...
+
+    def streaming(xs: Iterator[int], k: int, n: int = 1) -> Iterator[int]:
+        yield from xs
+
+    def facts(function: Any) -> list[tuple[str, bool, bool, bool]]:
+        return [(one.name, one.is_option, one.is_value, one.needs_value) for one in signature(function).fields]
+
+    assert facts(mapped) == [("x", False, True, True), ("k", True, True, False)]
+    assert facts(streaming) == [("xs", False, False, False), ("k", False, True, True), ("n", True, True, False)]
+    assert signature(streaming).inputs == ("xs", "k")
+
+
+def test_functions_without_parameters_or_with_any_number_have_no_fields():
+    """A request is one message to them, as ever."""
+
+    def nothing() -> str: ...
+
+    def several(*xs: Iterator[str]) -> Iterator[str]:
+        yield from xs[0]
+
+    assert signature(nothing) == Signature(("in",))
+    assert signature(several) == Signature(("xs",), is_open=True)
+
+
+def test_R093_text_that_has_a_codec_is_left_to_it():
+    """Other types are text to a parameter that is text or bytes."""
+    assert "text/csv" in of(str).texts
+    assert "text/csv" in of(bytes).texts
+    assert of(int).texts == frozenset()
+    registry = builtin(entry_points=False)
+    registry.register(TextCodec(("text/csv",)))
+
+    def fn(x: str) -> str: ...
+
+    assert "text/csv" not in signature_of(prepare_function(fn).spec, registry).fields[0].texts

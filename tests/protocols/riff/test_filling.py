@@ -1,0 +1,110 @@
+"""Which parameter gets what of a request, as lists in and lists out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from invoker.codecs import Part
+from invoker.errors import DecodeError
+from invoker.message import Headers
+from invoker.protocols.riff.fields import Field, Signature
+from invoker.protocols.riff.filling import fill, fill_parts
+
+JSON = "application/json"
+FORM = "application/x-www-form-urlencoded"
+PLAIN: dict[str, Any] = {"takes_object": False, "takes_form": False, "takes_parts": False}
+
+SCALE = Signature(
+    ("x",),
+    fields=(
+        Field("x", is_value=True, needs_value=True, is_scalar=True, **PLAIN),
+        Field("factor", is_option=True, is_value=True, **PLAIN),
+        Field("stops", is_option=True, is_value=True, is_list=True, **PLAIN),
+    ),
+)
+GREET = Signature((), fields=(Field("name", is_option=True, is_value=True, is_scalar=True, **PLAIN),))
+ROW = Signature(("row",), fields=(Field("row", needs_value=True), Field("k", is_option=True, is_value=True)))
+
+
+def filled(signature: Signature, body: bytes = b"", type_: str = "", query: str = "") -> tuple[Any, list[Any]]:
+    names, messages = fill(signature, query, type_, body, Headers({}))
+    return names, [(index, message.media_type, message.payload) for index, message in messages]
+
+
+def test_R169_each_name_is_the_input_behind_the_labels():
+    """Only the options that were given are announced."""
+    assert filled(SCALE, b"1", "text/plain") == (("in",), [(0, "text/plain", b"1")])
+    names, messages = filled(SCALE, b"1", "text/plain", "stops=a&factor=2")
+    assert names == ("in", "factor", "stops")
+    assert messages == [(1, "text/plain", b"2"), (2, JSON, b'["a"]'), (0, "text/plain", b"1")]
+    assert filled(GREET) == (("in",), [])
+
+
+def test_R169_members_of_an_object_keep_their_bytes():
+    """Nothing is decoded twice."""
+    names, messages = filled(SCALE, b'{"stops" : [ 1 ], "x":1.50}', JSON)
+    assert (names, messages) == (("in", "stops"), [(1, JSON, b"[ 1 ]"), (0, JSON, b"1.50")])
+
+
+def test_R169_an_object_that_the_first_parameter_takes_is_its_value():
+    """Whatever its keys are."""
+    assert filled(ROW, b'{"row": 1, "k": 2}', JSON) == (("in",), [(0, JSON, b'{"row": 1, "k": 2}')])
+    assert filled(ROW, b"row=1&k=2", FORM) == (("in",), [(0, FORM, b"row=1&k=2")])
+
+
+@pytest.mark.parametrize("body", [b"[1]", b"1", b'"x"', b"{", b"", b"\xff"])
+def test_R169_other_json_is_one_value(body):
+    """Its codec tells what is wrong with it."""
+    assert filled(SCALE, body, JSON) == (("in",), [(0, JSON, body)])
+
+
+def test_R169_a_form_without_an_equals_sign_is_text():
+    """Also where the first parameter takes forms."""
+    assert filled(GREET, b"Bob", f"{FORM}; charset=utf-8")[1] == [(0, "text/plain; charset=utf-8", b"Bob")]
+    assert filled(ROW, b"Bob", FORM)[1] == [(0, "text/plain", b"Bob")]
+
+
+def test_R169_parts_fill_parameters():
+    """Texts of a list are its items."""
+    parts = [Part("stops", b"a"), Part("x", b"1", "application/octet-stream", "f"), Part("stops", b"b")]
+    names, messages = fill_parts(SCALE, "factor=3", parts, Headers({}))
+    assert names == ("in", "factor", "stops")
+    assert [(index, one.payload) for index, one in messages] == [(1, b"3"), (0, b"1"), (2, b'["a","b"]')]
+
+
+@pytest.mark.parametrize(
+    ("body", "type_", "query", "text"),
+    [
+        (b"", "", "", "parameter 'x' is not given, and it has no default"),
+        (b"1", "text/plain", "x=2", "parameter 'x' is given 2 times"),
+        (b'{"x": 1, "y": 2}', JSON, "", "the member 'y' is no parameter; there are x, factor, stops"),
+        (b"1", "text/plain", "factor=%ff", "the query is not UTF-8"),
+    ],
+)
+def test_R145_what_does_not_fit_is_told(body, type_, query, text):
+    """Before the function is looked at."""
+    with pytest.raises(DecodeError, match=text):
+        filled(SCALE, body, type_, query)
+
+
+_TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+
+
+@given(st.dictionaries(st.sampled_from(["x", "factor", "stops"]), _TEXTS, min_size=1), st.sampled_from(["query", FORM]))
+def test_R164_every_value_of_a_query_or_form_is_fed_or_the_request_refused(values, way):
+    """Once, to the input of its name."""
+    from urllib.parse import urlencode
+
+    text = urlencode(values)
+    try:
+        names, messages = filled(SCALE, query=text) if way == "query" else filled(SCALE, text.encode(), FORM)
+    except DecodeError:
+        assert "x" not in values
+        return
+    called = ("x", *names[1:])
+    assert sorted(called[index] for index, *_ in messages) == sorted(values)
+    assert all(payload == values[called[index]].encode() for index, kind, payload in messages if kind == "text/plain")
