@@ -137,9 +137,10 @@ def _style(facts: Facts, parameters: list[Argument]) -> Style:
         )
     if must or facts.options.style is Style.STREAMING:
         return Style.STREAMING
-    # the module may say so, for a function that says nothing else itself.
+    # the module may say so, for a function that says nothing else itself; one without parameters is a source.
+    model = facts.globals.get("interaction_model")
     silent = not any(one.reading.said for one in parameters if one.reading.slot is None)
-    if silent and parameters and facts.globals.get("interaction_model") == "stream":
+    if silent and (parameters or facts.returned.result is Result.UNKNOWN) and model == "stream":
         return Style.STREAMING
     return Style.REQUEST_REPLY
 

@@ -12,6 +12,7 @@ from invoker.errors import HookError, SpecError
 from invoker.function import function
 from invoker.message import Headers, Message, Output
 from invoker.spec import IGNORED, Result, Style, Take, read
+from invoker.testing import Harness
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -193,6 +194,16 @@ def test_R043_interaction_model_stream_makes_a_plain_function_stream() -> None:
     spec = read(namespace["relay"])
     assert (spec.style, spec.inputs[0].single, spec.call.result) == (Style.STREAMING, False, Result.UNKNOWN)
     assert read(namespace["one"]).style is Style.REQUEST_REPLY
+
+
+def test_R037_R043_a_plain_function_without_parameters_is_a_source_there() -> None:
+    """As in riff's python invoker; one that says that it gives a value gives one for each message."""
+    namespace: dict[str, Any] = {"interaction_model": "stream"}
+    exec("def source():\n    return (x for x in 'ab')\ndef one() -> int:\n    return 1", namespace)
+    spec = read(namespace["source"])
+    assert (spec.style, spec.inputs, spec.call.result) == (Style.STREAMING, (), Result.UNKNOWN)
+    assert read(namespace["one"]).style is Style.REQUEST_REPLY
+    assert Harness(namespace["source"]).run() == ["a", "b"]
 
 
 def test_R035_concurrency_is_for_async_request_reply_only() -> None:

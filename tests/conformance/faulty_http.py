@@ -71,7 +71,7 @@ class Front:
             value: Any = body if media_type == OCTETS else json.loads(body)
             result, extra = self._call(headers.get("invoker-function", ""), value)
         except (ValueError, TypeError) as error:
-            return self._error(400 if "400 for bad input" in self.faults else 500, f"Invoker: {error}", accept)
+            return self._error(500 if "500 for bad input" in self.faults else 400, f"Invoker: {error}", accept)
         if any("\n" in part for pair in extra.items() for part in pair) and "splits headers" not in self.faults:
             return self._error(500, "Invoker: Unexpected Error: a header with a line end", accept)
         status = int(extra.get("X-Http-Status", "200"))

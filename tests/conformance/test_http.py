@@ -18,7 +18,7 @@ from tests.conformance.faulty_http import Front
 CAUGHT = {
     "closes the connection": "keep_alive_and_chunks",
     "ignores chunks": "keep_alive_and_chunks",
-    "400 for bad input": "undecodable_body",
+    "500 for bad input": "undecodable_body",
     "splits headers": "header_injection",
     "lets headers clash": "output_headers_that_clash",
     "text errors only": "error_bodies",

@@ -75,7 +75,7 @@ def test_R091_a_form_is_what_curl_sends_by_default(named: Served, protocol: str)
     [
         (("-H", "Content-Type: application/x-doom", "-d", "7"), 415),
         (("-H", "Content-Type: application/json", "-H", "Accept: text/zglorbf", "-d", "7"), 406),
-        (("-H", "Content-Type: application/json", "-d", "{"), 500),
+        (("-H", "Content-Type: application/json", "-d", "{"), 400),
         (("-X", "PUT", "-d", "7"), 405),
     ],
 )
