@@ -160,19 +160,24 @@ class _Scan:
         streams = {one.name for one in self._parameters() if not one.single} - self._locals
         if self._spec.style is not Style.STREAMING:
             return
+        is_async = isinstance(self._tree, ast.AsyncFunctionDef)
         for node in self._nodes:
             read = _iterated(node)
             if isinstance(read, ast.Name) and read.id in streams:
-                text = f"'for ... in {read.id}' cannot read an async stream; write `async for ... in {read.id}`"
+                text = f"'for ... in {read.id}' cannot read an async stream; write {self._async_for(read.id)}"
                 yield self._finding(read, text)
             if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Name):
                 name = node.args[0].id
                 if name in streams and self._is_consumer(node.func):
-                    text = (
-                        f"'{ast.unparse(node.func)}({name})' cannot read an async stream; "
-                        f"collect it first: [x async for x in {name}]"
+                    text = f"'{ast.unparse(node.func)}({name})' cannot read an async stream; " + (
+                        f"collect it first: [x async for x in {name}]" if is_async else f"write {self._async_for(name)}"
                     )
                     yield self._finding(node, text)
+
+    def _async_for(self, name: str) -> str:
+        """How an async stream is read; a plain ``def`` has to become an async one first."""
+        loop = f"`async for ... in {name}`"
+        return loop if isinstance(self._tree, ast.AsyncFunctionDef) else f"`async def {self._tree.name}` and {loop}"
 
     def _is_consumer(self, callee: ast.expr) -> bool:
         resolved = self._resolve(callee)
@@ -195,9 +200,26 @@ class _Scan:
                     yield self._finding(node, text)
         elif self._spec.call.result in (Result.STREAM, Result.SEVERAL) and not yields and not returns:
             ends = any(isinstance(node, ast.Raise) for node in self._nodes)
+            is_plain = self._spec.is_async and isinstance(self._tree, ast.FunctionDef)
+            fix = f"write `async def {self._tree.name}` and yield its values" if is_plain else "yield its values"
             if not ends:
-                text = f"'{self._spec.name}' promises an iterator, but neither yields nor returns; yield its values"
+                text = f"'{self._spec.name}' promises an iterator, but neither yields nor returns; {fix}"
                 yield self._finding(self._tree, text)
+        if self._spec.call.result is Result.SEVERAL:
+            for node in returns:
+                yield from self._shared(node)
+
+    def _shared(self, node: ast.Return) -> Iterator[Finding]:
+        """One stream that two of the returned iterators read: each would get what the other leaves."""
+        parts = node.value.elts if isinstance(node.value, ast.Tuple) else []
+        for name in {one.name for one in self._parameters() if not one.single} - self._locals:
+            readers = [number for number, part in enumerate(parts) if _reads(part, name)]
+            if len(readers) > 1:
+                text = (
+                    f"outputs {readers[0]} and {readers[1]} both read '{name}', so each gets only the values that the "
+                    f"other leaves; give each a branch of its own: `a, b = tee({name})`, from invoker"
+                )
+                yield self._finding(node, text, is_error=False)
 
     def _resolve(self, node: ast.expr) -> Any:
         """The object that an expression like ``module.name`` means, or None where that is not certain."""
@@ -243,6 +265,10 @@ def _assigned(nodes: list[ast.AST]) -> set[str]:
     names |= {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)}
     imports = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
     return names | {alias.asname or alias.name.partition(".")[0] for one in imports for alias in one.names}
+
+
+def _reads(node: ast.AST, name: str) -> bool:
+    return any(isinstance(one, ast.Name) and one.id == name for one in ast.walk(node))
 
 
 def _iterated(node: ast.AST) -> ast.expr | None:

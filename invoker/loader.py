@@ -10,8 +10,10 @@ import importlib
 import importlib.util
 import inspect
 import linecache
+import logging
 import os
 import sys
+import threading
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -26,10 +28,16 @@ from invoker.loadfail import (
     explain_missing_attribute,
     explain_missing_file,
     explain_missing_module,
+    explain_slow,
     where_of,
 )
 
 __all__ = ["Catalogue", "load"]
+
+log = logging.getLogger(__name__)
+
+_SLOW_S: Final = 3.0
+"""After so long whoever waits for an import is told where it is."""
 
 _PICKLES: Final = (".pkl", ".pickle")
 
@@ -162,15 +170,18 @@ def _execute(spec: ModuleSpec) -> types.ModuleType:
 
 
 class _explained:  # noqa: N801 - used as a statement
-    """Turns what importing a module raised into one sentence."""
+    """Turns what importing a module raised into one sentence, and says so when it takes long."""
 
     def __init__(self, name: str) -> None:
         self._name = name
+        self._timer = threading.Timer(_SLOW_S, self._warn, (threading.get_ident(),))
+        self._timer.daemon = True
 
     def __enter__(self) -> None:
-        return None
+        self._timer.start()
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        self._timer.cancel()
         if error is None or not isinstance(error, Exception | SystemExit):
             return
         if isinstance(error, ModuleNotFoundError) and _is_prefix(error.name or "", self._name):
@@ -181,6 +192,9 @@ class _explained:  # noqa: N801 - used as a statement
         if not isinstance(error, StartupError):
             raise LoadError(sentence) from error
         error.detail, error.args = sentence, (sentence,)  # it stays what it is, and is raised on
+
+    def _warn(self, thread: int) -> None:
+        log.warning("%s", explain_slow(self._name, thread, _SLOW_S))
 
 
 def _is_prefix(missing: str, name: str) -> bool:

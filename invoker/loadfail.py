@@ -11,6 +11,7 @@ import inspect
 import linecache
 import os
 import pkgutil
+import re
 import sys
 import sysconfig
 import traceback
@@ -25,8 +26,11 @@ __all__ = [
     "explain_missing_attribute",
     "explain_missing_file",
     "explain_missing_module",
+    "explain_slow",
     "where_of",
 ]
+
+_HALF_MADE = re.compile("partially initialized module '([^']+)'")
 
 
 def explain_missing_module(name: str, missing: str) -> str:
@@ -71,6 +75,8 @@ def explain_import(name: str, error: BaseException) -> str | None:
     """Importing the module raised; what is one of ours gets its place, and None means that nothing is to be added."""
     if isinstance(error, StartupError):
         return _explain_own(error)
+    if isinstance(error, SyntaxError) and "null bytes" in str(error.msg):
+        return f"'{name}' is not in UTF-8 (an editor may have saved it as UTF-16); save the file as UTF-8"
     if isinstance(error, SyntaxError):
         place = f"{_short(error.filename or '?')}:{error.lineno or '?'}"
         line = f" in {error.text.strip()!r}" if error.text and error.text.strip() else ""
@@ -83,15 +89,47 @@ def explain_import(name: str, error: BaseException) -> str | None:
             f"'{name}' called sys.exit({error.code!r}) when it was imported{where}; move what the script does "
             "under `if __name__ == '__main__':`"
         )
+    if found := _HALF_MADE.search(str(error)):
+        return (
+            f"'{name}' cannot be imported: '{found[1]}' is used{where} before its own import has ended, which is a "
+            "circular import; move one of the two imports into the function that needs it, "
+            "or what both need into a third module"
+        )
+    if isinstance(error, ImportError) and "attempted relative import" in str(error):
+        return _explain_relative(name, error, where)
     if isinstance(error, ImportError) and error.name and "cannot import name" in str(error):
         return f"'{name}' cannot be imported: {str(error).split(' (')[0]}{where}; correct that name"
     return f"'{name}' raised {describe(error)}{where} when it was imported; correct it"
+
+
+def explain_slow(name: str, thread: int, seconds: float) -> str:
+    """Importing a module takes long: a thread is still in it, and maybe will be for ever."""
+    frames = traceback.extract_stack(sys._current_frames().get(thread))  # noqa: SLF001 - there is no public way
+    own = [one for one in frames if _is_authors(one.filename)]
+    where = f", at {_short(own[-1].filename)}:{own[-1].lineno} (`{own[-1].line}`)" if own else ""
+    return (
+        f"'{name}' has been importing for {seconds:g} s{where}; if it starts a server or waits there, move that under "
+        "`if __name__ == '__main__':`, since the function is served only once its module has been imported"
+    )
 
 
 def where_of(error: BaseException) -> str:
     """`` at file:line`` of the innermost line of the author's own, or nothing."""
     frames = [one for one in traceback.extract_tb(error.__traceback__) if _is_authors(one.filename)]
     return f" at {_short(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""
+
+
+def _explain_relative(name: str, error: ImportError, where: str) -> str:
+    """A dot leads out of what was named."""
+    frames = [one for one in traceback.extract_tb(error.__traceback__) if _is_authors(one.filename)]
+    above = Path(frames[-1].filename).absolute().parents[name.count(".")].name if frames else "folder"
+    why = f"needs a package, and '{name}' was named as a module by itself"
+    if "beyond top-level" in str(error):
+        why = f"climbs above the package '{name.partition('.')[0]}', which is the outermost that is known"
+    return (
+        f"'{name}' cannot be imported: the relative import{where} {why}; leave its dots out, or run from the directory "
+        f"above and name '{above}.{name}:function'"
+    )
 
 
 def _explain_own(error: StartupError) -> str | None:

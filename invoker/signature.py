@@ -27,6 +27,12 @@ __all__ = ["Facts", "examine", "layers", "name_of"]
 
 _EMPTY: Final = inspect.Parameter.empty
 _MOST_LAYERS: Final = 50
+_TYPES_FOR: Final = {
+    any: "write Any, from typing",
+    iter: "write Iterator[...], from collections.abc",
+    aiter: "write AsyncIterator[...], from collections.abc",
+    callable: "write Callable[...], from collections.abc",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +215,15 @@ class _Resolver:
     def __call__(self, annotation: Any, where: str) -> Any:
         if annotation is _EMPTY or annotation is inspect.Signature.empty:
             return _EMPTY
+        found = self._resolved(annotation, where)
+        if (wrong := _builtin_in(found)) is not None:
+            raise SpecError(
+                f"the annotation of {where} of '{self._name}' has {wrong.__name__}, which is a function and not a "
+                f"type; {_TYPES_FOR[wrong]}"
+            )
+        return found
+
+    def _resolved(self, annotation: Any, where: str) -> Any:
         holder = types.SimpleNamespace(__annotations__={"it": annotation})
         known = _well_known()
         local = {key: value for key, value in known.items() if key not in self._globals} | self._locals
@@ -223,6 +238,14 @@ class _Resolver:
             raise SpecError(
                 f"the annotation {annotation!r} of {where} of '{self._name}' is not a type: {error}; annotate a type"
             ) from None
+
+
+def _builtin_in(annotation: Any) -> Any:
+    """A builtin function that stands where a type is wanted; None where there is none."""
+    if isinstance(annotation, types.BuiltinFunctionType) and annotation in _TYPES_FOR:
+        return annotation
+    found = (_builtin_in(one) for one in typing.get_args(annotation) if isinstance(one, typing.Hashable))
+    return next((one for one in found if one is not None), None)
 
 
 @functools.cache

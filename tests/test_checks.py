@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from invoker import tee
 from invoker.checks import check
 from invoker.spec import read
 
@@ -216,3 +217,62 @@ def test_a_function_whose_closure_is_not_bound_yet_is_checked_all_the_same() -> 
 
     def later(x: int) -> int:
         return x
+
+
+def plain_loop(xs: AsyncIterator[int]) -> AsyncIterator[int]:
+    for x in xs:  # type: ignore[attr-defined]
+        print(x)
+    return xs
+
+
+def plain_list(xs: AsyncIterator[int]) -> AsyncIterator[int]:
+    print(list(xs))  # type: ignore[call-overload]
+    return xs
+
+
+def plain_nothing(xs: AsyncIterator[int]) -> AsyncIterator[int]:  # type: ignore[empty-body]
+    pass
+
+
+@pytest.mark.parametrize(
+    ("fn", "fix"),
+    [
+        (plain_loop, "write `async def plain_loop` and `async for ... in xs`"),
+        (plain_list, "write `async def plain_list` and `async for ... in xs`"),
+        (plain_nothing, "write `async def plain_nothing` and yield its values"),
+    ],
+)
+def test_a_plain_function_of_async_streams_is_told_to_become_async(fn: Any, fix: str) -> None:
+    """`async for` alone would be a syntax error in it, and `yield` alone a sync generator."""
+    (text,) = texts(fn)
+    assert text.endswith(fix)
+
+
+def shares(xs: Iterator[int]) -> tuple[Iterator[int], Iterator[int]]:
+    return (x for x in xs), (-x for x in xs)
+
+
+async def shares_async(xs: AsyncIterator[int]) -> tuple[AsyncIterator[int], AsyncIterator[int]]:
+    return (x async for x in xs), (-x async for x in xs)
+
+
+def shares_nothing(xs: Iterator[int]) -> tuple[Iterator[int], Iterator[int]]:
+    a, b = tee(xs)
+    return (x for x in a), (-x for x in b)
+
+
+def shares_another(xs: Iterator[int]) -> tuple[Iterator[int], Iterator[int]]:
+    xs, ys = tee(xs)
+    return (x for x in xs), (x + y for x, y in zip(xs, ys, strict=True))
+
+
+def test_two_outputs_of_one_stream_are_warned_of() -> None:
+    """With the call that splits it; not where it was split, or the name means something else."""
+    for fn in (shares, shares_async):
+        (finding,) = check(fn, read(fn))
+        assert not finding.is_error
+        assert finding.text == (
+            "outputs 0 and 1 both read 'xs', so each gets only the values that the other leaves; "
+            "give each a branch of its own: `a, b = tee(xs)`, from invoker"
+        )
+    assert texts(shares_nothing) == texts(shares_another) == []

@@ -94,3 +94,27 @@ def test_an_abstract_class_is_told_with_what_is_missing() -> None:
 
     with pytest.raises(SpecError, match=r"abstract class.*implement __call__"):
         examine(Base)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "text"),
+    [
+        (any, "has any, which is a function and not a type; write Any, from typing"),
+        ("any", "has any, which is a function"),
+        (list[any], "has any, which is a function"),
+        (iter, "write Iterator"),
+        (aiter, "write AsyncIterator"),
+        (callable, "write Callable"),
+    ],
+)
+def test_builtin_functions_are_no_types(annotation: Any, text: str) -> None:
+    """Neither of a parameter nor of the result; the type that was meant is named."""
+
+    def body(value):  # type: ignore[no-untyped-def]
+        return value
+
+    for name, where in (("value", "parameter 'value'"), ("return", "the result")):
+        body.__annotations__ = {name: annotation}
+        with pytest.raises(SpecError, match=text) as caught:
+            examine(body)
+        assert caught.value.detail.startswith(f"the annotation of {where} of 'body' has")

@@ -30,6 +30,9 @@ __all__ = ["Host", "Runner", "call_failed", "check_thread", "production_failed",
 
 log = logging.getLogger(__name__)
 
+_TWO_READERS = ("generator already executing", "anext(): asynchronous generator is already running")
+"""What Python says of two readers of one generator; only words of ours hang on it."""
+
 
 class Host(Protocol):
     """What a runner needs of the conversation that owns it; called on the loop only."""
@@ -122,6 +125,8 @@ def _translated(error: BaseException, kind: type[InvocationError], *, debug: boo
     if isinstance(error, StopInvocation):
         raise AssertionError("a stopped body has no ending of its own")  # noqa: TRY004 - it cannot happen
     detail = told(error)
+    if str(error) in _TWO_READERS:
+        detail += "; two outputs read one generator at the same time, so give each a branch of its own by invoker.tee"
     if debug:
         detail += "\n" + "".join(traceback.format_exception(error))
     made = kind(detail)

@@ -1,5 +1,7 @@
 """What both runners share."""
 
+from collections.abc import Iterator
+
 import pytest
 
 from invoker.drive.runner import call_failed, production_failed, shape
@@ -60,3 +62,19 @@ def test_R040_an_input_gets_the_part_it_asked_for():
     assert (whole.payload, whole.headers["x-a"], whole.media_type) == (5, "1", "text/plain")
     assert shape(StreamSpec("x", int, Take.HEADERS), message, None)["x-a"] == "1"
     assert shape(StreamSpec("x", bytes, Take.MESSAGE), Message(b""), b"").media_type == "application/octet-stream"
+
+
+def test_two_readers_of_one_generator_are_told_of_tee() -> None:
+    """Python's own words for it say nothing of outputs."""
+
+    def reads_itself() -> Iterator[int]:
+        yield next(one)
+
+    one = reads_itself()
+    with pytest.raises(ValueError, match="already executing") as caught:
+        next(one)
+    assert str(production_failed(caught.value)).endswith(
+        "ValueError: generator already executing; two outputs read one generator at the same time, "
+        "so give each a branch of its own by invoker.tee"
+    )
+    assert str(production_failed(ValueError("x"))).endswith("ValueError: x")
