@@ -221,13 +221,36 @@ def emit(counts: Iterator[int]) -> Iterator[int]:
     """The numbers below the first value; endless when that is negative."""
     with _marked("emit"):
         wanted = next(counts)
-        yield from range(wanted) if wanted >= 0 else count()
+        for number in range(wanted) if wanted >= 0 else count():
+            _mark("emit.values")
+            yield number
 
 
 @function
 def refuse(values: Iterator[Any]) -> Iterator[Any]:
     """Raise at the call, before any stream is handed back."""
     raise ValueError("refused")
+
+
+# --- options: parameters with defaults
+
+
+@function
+def greet(name: str = "world") -> str:
+    """A greeting, of the world if of nobody else."""
+    return f"hello {name}"
+
+
+@function
+def scale(x: int, by: int = 2, plus: int = 0) -> int:
+    """``x`` times ``by``, plus ``plus``."""
+    return x * by + plus
+
+
+@function
+def take(values: Iterator[Any], count: int) -> Iterator[Any]:
+    """The first ``count`` values."""
+    yield from islice(values, count)
 
 
 # --- other numbers of inputs and outputs

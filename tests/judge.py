@@ -93,7 +93,7 @@ def _printed(job: Job) -> int:
 
 
 def _suite(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "invoker.conformance", *arguments]
+    command = [sys.executable, "-m", "invoker.conformance", "--strict", *arguments]
     return subprocess.run(command, cwd=ROOT, check=False, stdout=PIPE, stderr=STDOUT, text=True)
 
 

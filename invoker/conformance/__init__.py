@@ -17,7 +17,9 @@ from invoker.conformance import (  # noqa: F401  # importing a chapter registers
     scenarios_http,
     scenarios_http_wire,
     scenarios_input,
+    scenarios_options,
     scenarios_shapes,
+    scenarios_wire,
 )
 from invoker.conformance.cli import add_arguments, main, run, select
 from invoker.conformance.report import Report

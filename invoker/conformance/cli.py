@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from invoker.conformance.report import Report
-from invoker.conformance.runner import Outcome, Verdict
+from invoker.conformance.runner import Outcome
 from invoker.conformance.runner import run as run_scenarios
 from invoker.conformance.scenario import PROTOCOLS, SCENARIOS, Scenario
 from invoker.conformance.target import Addresses, ModelFacts, Target, Unreachable, parse_addresses
@@ -44,6 +44,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--chapter", default="", metavar="NAME,NAME", help="run only these chapters")
     parser.add_argument("--list", action="store_true", help="list the scenarios and stop")
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="let everything count: also what the catalogue decided where the specification is silent, and options",
+    )
     parser.add_argument("--json", metavar="FILE", help="write the report as JSON; - is stdout, instead of the table")
     parser.add_argument("--junit", metavar="FILE", help="write the report as JUnit XML; - is stdout")
     _add_facts(parser)
@@ -137,6 +142,7 @@ def run(args: argparse.Namespace) -> int:
         target=", ".join(places),
         is_whole=scenarios == select(protocol=args.protocol),
         protocols=PROTOCOLS if args.protocol == "all" else (args.protocol,),
+        is_strict=args.strict,
     )
     try:
         _publish(report, args)
@@ -201,7 +207,7 @@ async def _run(
 
 
 def _tell(outcome: Outcome) -> None:
-    reason = f" ({outcome.reason})" if outcome.verdict is Verdict.NOT_PROVIDED else ""
+    reason = f" ({outcome.reason})" if outcome.reason else ""
     print(f"{outcome.verdict.value:<12} {outcome.scenario.name} {outcome.seconds:.2f} s{reason}", file=sys.stderr)
 
 

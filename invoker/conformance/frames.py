@@ -8,7 +8,20 @@ from typing import Any
 
 from invoker._pb.riff import riff_rpc_pb2 as pb
 
-__all__ = ["CSV", "FORM", "JSON", "OCTETS", "PATH", "TEXT", "data", "preview", "shown", "start", "to_json"]
+__all__ = [
+    "CSV",
+    "FORM",
+    "JSON",
+    "OCTETS",
+    "PATH",
+    "TEXT",
+    "data",
+    "preview",
+    "shown",
+    "start",
+    "streams_of",
+    "to_json",
+]
 
 PATH = "/streaming.Riff/Invoke"
 JSON = "application/json"
@@ -18,6 +31,13 @@ FORM = "application/x-www-form-urlencoded"
 CSV = "text/csv"
 
 _SHOWN_BYTES = 48
+# Names for the streams of the named functions that have not just one input and one output.
+_STREAMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    **dict.fromkeys(("source", "boom", "ticker"), ((), ("out",))),
+    **dict.fromkeys(("repeat", "pairs", "drain_second_first", "take"), (("first", "second"), ("out",))),
+    **dict.fromkeys(("route", "two_outputs"), (("in",), ("left", "right"))),
+    "sink": (("in",), ()),
+}
 
 
 def to_json(value: Any) -> bytes:
@@ -30,6 +50,11 @@ def start(
 ) -> pb.InputSignal:
     """A StartFrame."""
     return pb.InputSignal(start=pb.StartFrame(expectedContentTypes=types, inputNames=inputs, outputNames=outputs))
+
+
+def streams_of(function: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names for the inputs and the outputs of a named function."""
+    return _STREAMS.get(function, (("in",), ("out",)))
 
 
 def data(

@@ -40,6 +40,12 @@ class Answer:
     def __str__(self) -> str:
         return f"{self.status} {self.header('content-type')} {preview(self.body)}"
 
+    def is_server_error(self) -> Answer:
+        """Require any of the statuses that blame the server; itself, if so."""
+        if not 500 <= self.status < 600:
+            raise self.failure("a status from 500 to 599")
+        return self
+
     def has(self, status: int, media_type: str = "", body: bytes | None = None) -> Answer:
         """Require a status, and where said a media type (without parameters) and a body; itself, if so."""
         met_type = (self.header("content-type") or "").partition(";")[0].strip().lower()

@@ -10,10 +10,12 @@ from typing import Protocol
 import grpc
 import grpc.aio
 
+from invoker.conformance import frames
 from invoker.conformance.call import Call
 from invoker.conformance.http import Answer, Door
+from invoker.conformance.http2 import RawCall, raw_call
 from invoker.conformance.relay import relay
-from invoker.conformance.scenario import Failure, NotProvided
+from invoker.conformance.scenario import Failure, NotProvided, breaking
 from invoker.conformance.target import Target
 
 __all__ = ["Probe", "Talk", "Watch"]
@@ -65,16 +67,35 @@ class Probe:
         finally:
             await call.close()
 
+    @asynccontextmanager
+    async def raw(self) -> AsyncIterator[RawCall]:
+        """A call of the function under test in HTTP/2 frames of our own."""
+        address = self.target.grpc_at.of(self.function)
+        if address is None:
+            raise NotProvided(f"no --target serves {self.function}")
+        async with raw_call(address, self.target.metadata(self.function)) as call:
+            yield call
+
     async def provides(self, function: str) -> bool:
         """Whether the target serves a function."""
         return await self.target.provides(function)
 
     async def survives(self) -> None:
         """The next call of the same function works: a StartFrame and a half-close end with OK."""
+        inputs, outputs = frames.streams_of(self.function)
         async with self.call() as call:
-            await call.start(inputs=(), outputs=())
-            await call.half_close()
-            await call.has_code(grpc.StatusCode.OK)
+            with breaking("R-013"):
+                await call.start([frames.JSON] * len(outputs), inputs, outputs)
+                await call.half_close()
+                await call.has_code(grpc.StatusCode.OK)
+
+    async def needs_sources(self) -> None:
+        """Judge no further where functions without inputs are not served: that is a fault of its own (R-037)."""
+        async with self.call("source") as call:
+            await call.start(inputs=())
+            got, _ = await call.ends()
+        if len(got) != 3:
+            raise NotProvided("calls of functions without inputs (R-037)")
 
     def clock(self) -> float:
         """Seconds, for measuring."""

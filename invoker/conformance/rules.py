@@ -12,6 +12,7 @@ from invoker.conformance import frames
 
 __all__ = [
     "BIS",
+    "BIS_UNKNOWN",
     "LIM",
     "NAC",
     "PV",
@@ -32,22 +33,26 @@ _DETAIL_BYTES = 4096
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A row of the status table: code and the text that the message starts with."""
+    """A row of the status table: code, the text that the message starts with, and a code that is as good."""
 
     code: grpc.StatusCode
     prefix: str
+    other: grpc.StatusCode | None = None
 
     def matches(self, code: grpc.StatusCode, message: str) -> bool:
         """Whether a status is this fault; after the prefix comes a colon or nothing."""
-        return code is self.code and (message == self.prefix or message.startswith(f"{self.prefix}: "))
+        return code in (self.code, self.other) and (message == self.prefix or message.startswith(f"{self.prefix}: "))
 
     def __str__(self) -> str:
-        return f"{self.code.name} {self.prefix!r}"
+        codes = " or ".join(code.name for code in (self.code, self.other) if code is not None)
+        return f"{codes} {self.prefix!r}"
 
 
 UMT = Fault(grpc.StatusCode.INVALID_ARGUMENT, "Invoker: Unsupported Media Type")
 NAC = Fault(grpc.StatusCode.INVALID_ARGUMENT, "Invoker: Not Acceptable")
-BIS = Fault(grpc.StatusCode.UNKNOWN, "Invoker: Bad Input Signal")
+BIS = Fault(grpc.StatusCode.UNKNOWN, "Invoker: Bad Input Signal", grpc.StatusCode.INVALID_ARGUMENT)
+"""With either code (R-069): which one is judged by the one scenario of R-068, and not again by all the others."""
+BIS_UNKNOWN = Fault(grpc.StatusCode.UNKNOWN, "Invoker: Bad Input Signal")
 PV = Fault(grpc.StatusCode.UNKNOWN, "Invoker: Protocol Violation")
 UIE = Fault(grpc.StatusCode.UNKNOWN, "Invoker: Unexpected Invocation Error")
 UE = Fault(grpc.StatusCode.UNKNOWN, "Invoker: Unexpected Error")

@@ -1,4 +1,8 @@
-"""Runs scenarios one after the other and says of each: pass, fail, or not provided."""
+"""Runs scenarios one after the other and says of each: pass, fail, not provided, or not judged.
+
+A target whose process ends is one finding, of the scenario in which it ended. The scenarios behind it that need the
+same process are not judged until somebody has started it again.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +11,22 @@ import enum
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import grpc
 
+from invoker.conformance.catalogue import ALL
 from invoker.conformance.evergreen.stage import Stage
 from invoker.conformance.graphpipe.asker import Asker
 from invoker.conformance.probe import Probe
 from invoker.conformance.scenario import Failure, NotProvided, Scenario
-from invoker.conformance.target import Target
+from invoker.conformance.target import Address, Target, Unreachable
 
 __all__ = ["Outcome", "Verdict", "run"]
 
 _SCENARIO_S = 180.0
 _PROBES: dict[str, type[Probe]] = {"riff": Probe, "evergreen": Stage, "graphpipe": Asker}
+_SURVIVAL = "R-013"
 _NOUNS = {"riff": "function", "evergreen": "action", "graphpipe": "model"}
 
 
@@ -38,10 +45,10 @@ class Outcome:
 
     Attributes:
         scenario: That was run.
-        verdict: PASS, FAIL or NOT_PROVIDED.
+        verdict: Of `Verdict`, any.
         seconds: It took.
         failure: What was sent, met and expected, for FAIL.
-        reason: What is not provided, for NOT_PROVIDED.
+        reason: What is not provided, for NOT_PROVIDED; why nobody could judge, for NOT_JUDGED.
     """
 
     scenario: Scenario
@@ -49,6 +56,21 @@ class Outcome:
     seconds: float
     failure: Failure | None = None
     reason: str = ""
+
+    @property
+    def broken(self) -> tuple[str, ...]:
+        """Ids of the requirements that a failure breaks; empty without a failure."""
+        if self.failure is None:
+            return ()
+        if self.failure.breaks:
+            return self.failure.breaks
+        # That others survive is judged where the scenario looks for it, not by whatever else it finds.
+        return tuple(id_ for id_ in self.scenario.requirements if id_ != _SURVIVAL) or self.scenario.requirements
+
+    @property
+    def is_binding(self) -> bool:
+        """Whether it failed in something that every invoker has to obey."""
+        return any(ALL[id_].is_binding for id_ in self.broken)
 
 
 async def run(
@@ -62,20 +84,47 @@ async def run(
         each: Told every outcome as soon as it is known.
 
     Raises:
-        Unreachable: Nothing answers at an address of the target.
+        Unreachable: Nothing ever answered at an address of the target.
     """
     outcomes: list[Outcome] = []
+    ended: dict[Address, str] = {}
     for scenario in scenarios:
         began = time.monotonic()
-        verdict, failure, reason = await _judge(target, scenario)
+        verdict, failure, reason = await _judge(target, scenario, ended)
         outcomes.append(Outcome(scenario, verdict, time.monotonic() - began, failure, reason))
         if each is not None:
             each(outcomes[-1])
     return outcomes
 
 
-async def _judge(target: Target, scenario: Scenario) -> tuple[Verdict, Failure | None, str]:
+_Judged: TypeAlias = tuple[Verdict, Failure | None, str]
+
+
+async def _judge(target: Target, scenario: Scenario, ended: dict[Address, str]) -> _Judged:
+    """Judge by one scenario; ``ended`` has the scenarios in which processes ended, by their addresses."""
+    addresses = target.addresses(scenario.functions, over_http=scenario.over_http)
+    for address in addresses:
+        if address in ended and not await target.listens(address):
+            return Verdict.NOT_JUDGED, None, f"the process at {address} ended in {ended[address]}"
+        ended.pop(address, None)
     probe = _PROBES[scenario.protocol](target, scenario.functions[0])
+    try:
+        judged = await _run(probe, scenario)
+    except Unreachable as error:
+        judged = Verdict.FAIL, Failure(str(error), scenario.expects, ""), ""
+        if not all(target.has_answered(address) for address in addresses):
+            raise
+    if judged[1] is None:
+        return judged
+    gone = [address for address in addresses if not await target.listens(address)]
+    ended.update(dict.fromkeys(gone, scenario.name))
+    if gone:
+        met = f"the process at {gone[0]} ended; before: {judged[1].met}"
+        return Verdict.FAIL, Failure(met, "that it goes on", judged[1].sent, breaks=(_SURVIVAL,)), ""
+    return judged
+
+
+async def _run(probe: Probe, scenario: Scenario) -> _Judged:
     if missing := await _missing(probe, scenario):
         return Verdict.NOT_PROVIDED, None, missing
     try:

@@ -7,11 +7,12 @@ docstring says what is expected; the report prints it.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-__all__ = ["PROTOCOLS", "SCENARIOS", "Failure", "NotProvided", "Scenario", "scenario"]
+__all__ = ["PROTOCOLS", "SCENARIOS", "Failure", "NotProvided", "Scenario", "breaking", "scenario"]
 
 PROTOCOLS = ("riff", "evergreen", "graphpipe")
 
@@ -23,13 +24,25 @@ class Failure(Exception):
         met: What the target did.
         expected: What it should have done.
         sent: What it was sent, as far as known where the failure was found.
+        breaks: Ids of the requirements that this breaks; empty: those that the scenario judges.
     """
 
-    def __init__(self, met: str, expected: str, sent: str = "") -> None:
+    def __init__(self, met: str, expected: str, sent: str = "", *, breaks: tuple[str, ...] = ()) -> None:
         super().__init__(f"met {met}; expected {expected}")
+        self.breaks = breaks
         self.met = met
         self.expected = expected
         self.sent = sent
+
+
+@contextmanager
+def breaking(*ids: str) -> Iterator[None]:
+    """What fails in here breaks these requirements alone, of all that the scenario judges."""
+    try:
+        yield
+    except Failure as failure:
+        failure.breaks = failure.breaks or ids
+        raise
 
 
 class NotProvided(Exception):

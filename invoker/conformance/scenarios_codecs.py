@@ -11,7 +11,7 @@ from invoker.conformance import frames
 from invoker.conformance.frames import CSV, FORM, JSON, OCTETS, TEXT
 from invoker.conformance.probe import Probe
 from invoker.conformance.rules import BIS, UE, UMT
-from invoker.conformance.scenario import NotProvided, scenario
+from invoker.conformance.scenario import NotProvided, breaking, scenario
 
 CLOUDEVENTS = "application/cloudevents+json"
 
@@ -35,7 +35,7 @@ async def _refuses(probe: Probe, media_type: str, payload: bytes, *mentions: str
 
 @scenario("R-070", "R-060", "R-031", function="echo")
 async def json_values_round_trip(probe: Probe) -> None:
-    """Objects, arrays, strings, numbers, booleans and null come back equal and in order."""
+    """Objects, arrays, strings, numbers and booleans come back equal and in order."""
     values = [
         {"foo": 5},
         [1, [2, {}]],
@@ -48,7 +48,6 @@ async def json_values_round_trip(probe: Probe) -> None:
         1e-9,
         True,
         False,
-        None,
         {"nested": {"null": None}},
     ]
     async with probe.call() as call:
@@ -65,7 +64,7 @@ async def json_is_strict(probe: Probe) -> None:
         await _refuses(probe, JSON, payload)
 
 
-@scenario("RT-23", "R-085", "R-104", function="odd")
+@scenario("RT-23", "R-085", function="odd")
 async def json_nan_out(probe: Probe) -> None:
     """NaN as a result cannot be serialised; the detail names output and type."""
     await _cannot_serialise(probe, "nan", JSON, "0", JSON)
@@ -158,7 +157,8 @@ async def json_utf16(probe: Probe) -> None:
     await _decodes(probe, f"{JSON};charset=UTF-16", text.encode("utf-16-le"), "€")
     await _decodes(probe, f"{JSON};charset=utf-16le", text.encode("utf-16-le"), "€")
     await _decodes(probe, f"{JSON};charset=utf-16be", text.encode("utf-16-be"), "€")
-    await _decodes(probe, f"{JSON};charset=utf-16", b"\xfe\xff" + text.encode("utf-16-be"), "€")
+    with breaking("R-079"):
+        await _decodes(probe, f"{JSON};charset=utf-16", b"\xfe\xff" + text.encode("utf-16-be"), "€")
 
 
 @scenario("RT-26", "R-082", function="echo")
@@ -240,7 +240,11 @@ async def form_both_ways(probe: Probe) -> None:
         await call.start([FORM])
         await call.json({"a": "1", "b": "x y"})
         await call.half_close()
-        await call.succeeds(b"a=1&b=x+y")
+        got, ending = await call.ends()
+        if ending.code.name != "OK" or [frame.payload for frame in got] not in ([b"a=1&b=x+y"], [b"a=1&b=x%20y"]):
+            raise call.failure(
+                f"{[frame.payload for frame in got]}, then {ending}", "a=1&b=x+y or a=1&b=x%20y, then OK"
+            )
 
 
 @scenario("R-092", "R-098", function="echo")

@@ -27,7 +27,7 @@ async def interleaved_10k(probe: Probe) -> None:
         await _both(probe, call, [[number, -number] for number in range(_FRAMES // 2)])
 
 
-@scenario("RT-43", "R-129", "R-063", function="drain_second_first")
+@scenario("RT-43", "R-129", function="drain_second_first")
 async def drain_second_input_first(probe: Probe) -> None:
     """10,000 frames alternate, and the function reads all of input 1 before input 0: no deadlock."""
     expected = [-number for number in range(_FRAMES // 2)] + list(range(_FRAMES // 2))
@@ -85,9 +85,10 @@ async def starvation_hard_cap(probe: Probe) -> None:
     await probe.survives()
 
 
-@scenario("RT-45", "R-127", function=("ticker", "marks"))
+@scenario("RT-45", "R-127", function=("ticker", "source", "marks"))
 async def slow_consumer_of_endless_output(probe: Probe) -> None:
     """While the caller does not read, the function is suspended; it goes on without a gap when the caller reads."""
+    await probe.needs_sources()
     watch = await probe.watch("ticker.values", "ticker.calls", "ticker.closed")
     async with probe.call() as call:
         await call.start(inputs=[])

@@ -9,7 +9,7 @@ import grpc
 from invoker.conformance.frames import JSON
 from invoker.conformance.probe import Probe
 from invoker.conformance.rules import UE, UIE
-from invoker.conformance.scenario import NotProvided, scenario
+from invoker.conformance.scenario import NotProvided, breaking, scenario
 
 
 @scenario("R-015", function="square")
@@ -87,7 +87,7 @@ async def one_call_of_a_streaming_function(probe: Probe) -> None:
     await watch.stays("total.completed", by=3)
 
 
-@scenario("RT-04", "R-037", "R-050", "R-049", function="source")
+@scenario("RT-04", "R-037", function="source")
 async def source_needs_no_input(probe: Probe) -> None:
     """A source gives its values and ends with OK while the caller is still open."""
     async with probe.call() as call:
@@ -101,7 +101,7 @@ async def sink_without_output(probe: Probe) -> None:
     watch = await probe.watch("sink.values")
     async with probe.call() as call:
         await call.start([], ["a"], [])
-        await call.json(1, "two", None)
+        await call.json(1, "two", [])
         await call.half_close()
         await call.gives()
     await watch.stays("sink.values", by=3)
@@ -167,7 +167,8 @@ async def one_output_ends_the_other_goes_on(probe: Probe) -> None:
         if len(lefts) != 1 or rights != list(range(299)):
             raise call.failure(f"{len(lefts)} frames of output 0, {len(rights)} of output 1", "1 and 299, in order")
         call.cancel()
-    await watch.reaches("two_outputs.closed", "two_outputs.calls")
+    with breaking("R-115"):
+        await watch.reaches("two_outputs.closed", "two_outputs.calls")
 
 
 @scenario("RT-55", "R-112", function=("two_outputs", "marks"))
@@ -178,7 +179,7 @@ async def error_in_second_output(probe: Probe) -> None:
         await call.start([JSON, JSON], ["plan"], ["left", "right"])
         await call.json([-1, -2])
         clock = probe.clock()
-        await call.fails(UE, "ValueError", "boom")
+        await call.fails(UE, "boom")
         if (took := probe.clock() - clock) > 1.0:
             raise call.failure(f"the status after {took:.1f} s", "the status within 1 s")
     await watch.reaches("two_outputs.closed", "two_outputs.calls")

@@ -22,6 +22,7 @@ _OPTIONS = (
     ("grpc.max_send_message_length", -1),
     ("grpc.enable_http_proxy", 0),
 )
+_LISTENS_S = 1.0
 _UNACCEPTABLE = "application/x-invoker-conformance-probe"
 Ask: TypeAlias = Callable[[str], Awaitable[grpc.StatusCode]]
 
@@ -151,6 +152,28 @@ class Target:
         self.served_models: dict[str, bool] = {}
         self._channels: dict[Address, grpc.aio.Channel] = {}
         self._provided: dict[tuple[str, str], bool] = {}
+        self._answered: set[Address] = set()
+
+    def addresses(self, functions: Sequence[str], *, over_http: bool) -> list[Address]:
+        """Where functions are served, each address once; the first function over HTTP, if so, the others over gRPC."""
+        places = [(self.http_at if over_http and not n else self.grpc_at).of(name) for n, name in enumerate(functions)]
+        return [address for address in dict.fromkeys(places) if address is not None]
+
+    def has_answered(self, address: Address) -> bool:
+        """Whether somebody has listened at an address since the run began."""
+        return address in self._answered
+
+    async def listens(self, address: Address) -> bool:
+        """Whether somebody listens at an address now."""
+        try:
+            async with asyncio.timeout(_LISTENS_S):
+                _, writer = await asyncio.open_connection(address.host, address.port)
+        except (OSError, TimeoutError):
+            return False
+        writer.close()
+        with suppress(OSError):
+            await writer.wait_closed()
+        return True
 
     def channel(self, function: str) -> grpc.aio.Channel:
         """The shared channel to where a function is served."""
@@ -198,7 +221,9 @@ class Target:
     async def _ask(self, function: str) -> grpc.StatusCode:
         method: Any = self.channel(function).stream_stream(frames.PATH)
         call = method(metadata=self.metadata(function) or None, timeout=self.timeout_s)
-        await send(call, frames.start([_UNACCEPTABLE], (), ()).SerializeToString())
+        # With names, since some invokers fail on a StartFrame that has none, whatever the function.
+        inputs, outputs = frames.streams_of(function)
+        await send(call, frames.start([_UNACCEPTABLE] * len(outputs), inputs, outputs).SerializeToString())
         await end_sending(call)
         code: grpc.StatusCode = await call.code()
         return code
@@ -211,6 +236,7 @@ class Target:
         except (OSError, TimeoutError) as error:
             reason = getattr(error, "strerror", None) or f"no connection within {self.timeout_s:g} s"
             raise Unreachable(f"nothing answers at {address}: {reason}") from None
+        self._answered.add(address)
         writer.close()
         with suppress(OSError):
             await writer.wait_closed()

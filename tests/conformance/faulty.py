@@ -43,16 +43,17 @@ class Peer:
     Args:
         faults: What it does wrong; see `tests.conformance.test_runner`.
         serves: The one function it serves; empty: the one that the metadata names.
+        address: To listen at; empty: a free port.
     """
 
-    def __init__(self, *faults: str, serves: str = "") -> None:
+    def __init__(self, *faults: str, serves: str = "", address: str = "") -> None:
         self.serves = serves
         self.faults = frozenset(faults)
         self.marks: Counter[str] = Counter()
         self.turn = asyncio.Lock()
         self.memory: list[Any] = []
         self.orphans: set[asyncio.Task[None]] = set()
-        self.address = ""
+        self.address = address
 
     async def __aenter__(self) -> Self:
         self._server = grpc.aio.server()
@@ -60,9 +61,14 @@ class Peer:
         self._server.add_generic_rpc_handlers(
             (grpc.method_handlers_generic_handler("streaming.Riff", {"Invoke": handler}),)
         )
-        self.address = f"127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
+        self.address = f"127.0.0.1:{self._server.add_insecure_port(self.address or '127.0.0.1:0')}"
         await self._server.start()
         return self
+
+    async def die(self) -> None:
+        """Stop listening and drop every call, as when a process ends."""
+        self.orphans.add(asyncio.create_task(self._server.stop(None)))
+        await asyncio.Event().wait()
 
     async def __aexit__(self, *exc: object) -> None:
         for orphan in self.orphans:
@@ -114,7 +120,7 @@ class Conversation:
         signal = self._parse(await anext(self.requests, None))
         first: list[pb.InputSignal] = []
         if signal.WhichOneof("frame") == "start":
-            self._check(signal.start)
+            await self._check(signal.start)
         elif self.peer.has("no start needed") and signal.WhichOneof("frame") == "data":
             first.append(signal)
         else:
@@ -133,13 +139,18 @@ class Conversation:
         except DecodeError as error:
             raise self.peer.violation(f"undecodable signal: {error}") from None
 
-    def _check(self, start: pb.StartFrame) -> None:
+    async def _check(self, start: pb.StartFrame) -> None:
         if len(start.expectedContentTypes) != self.named.outputs:
             raise self.peer.violation(f"{len(start.expectedContentTypes)} types for {self.named.outputs} outputs")
         for index, accept in enumerate(start.expectedContentTypes):
             if JSON not in accept and "*" not in accept and not self.peer.has("late negotiation"):
                 text = f"Invoker: Not Acceptable: Unsupported content-type '{accept}' for output #{index}"
+                if not self.peer.has("refuses at once"):
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(anext(self.requests, None), 1.0)
                 raise Refused(grpc.StatusCode.INVALID_ARGUMENT, text)
+        if not start.inputNames and self.peer.has("serves no sources"):
+            raise Refused(grpc.StatusCode.INTERNAL, "undefined")
         self.accepts = start.expectedContentTypes
 
     async def _run(self) -> None:
@@ -175,7 +186,8 @@ class Conversation:
         try:
             async for message in self.requests:
                 await self._take(self._parse(message))
-            await asyncio.sleep(0.02)  # a cancel looks like a normal end first
+            if not self.peer.has("believes half-closes"):
+                await asyncio.sleep(0.02)  # a cancel looks like a normal end first
         except BaseException as error:
             ended = Broken()
             self.refused = error if isinstance(error, Refused) else None
@@ -203,6 +215,8 @@ class Conversation:
             )
         index = 0 if self.peer.has("ignores the index") else signal.data.argIndex
         if not 0 <= index < len(self.inputs):
+            if self.peer.has("dies of an index"):
+                await self.peer.die()
             raise self.peer.violation(f"argIndex {index} of {len(self.inputs)} inputs")
         value = signal.data.payload if signal.data.contentType != JSON else self._decode(signal.data.payload)
         if self.peer.has("reorders input"):  # swaps each value with the one after it
@@ -277,7 +291,8 @@ class Conversation:
         while (item := await self.outbox.get()) is not END:
             count += 1
             index, value = item
-            if self.peer.has("drops a frame") and count == 2:
+            dropped = self.peer.has("drops a frame") and count == 2
+            if dropped or (self.peer.has("loses the tail") and count > 900):
                 self.outbox.task_done()
                 continue
             frame = pb.OutputFrame(

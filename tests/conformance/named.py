@@ -96,6 +96,22 @@ async def boom(peer: Peer) -> AsyncIterator[int]:
     raise ValueError("boom")
 
 
+async def source(peer: Peer) -> AsyncIterator[int]:
+    """Three values."""
+    for number in (1, 2, 3):
+        yield number
+
+
+async def emit(peer: Peer, counts: AsyncIterator[int]) -> AsyncIterator[int]:
+    """As many values as the first one says, or no end."""
+    with marked(peer, "emit"):
+        wanted, number = await anext(counts), 0
+        while number != wanted:
+            peer.marks["emit.values"] += 1
+            yield number
+            number += 1
+
+
 async def ticker(peer: Peer) -> AsyncIterator[str]:
     """No end."""
     with marked(peer, "ticker"):
@@ -135,6 +151,8 @@ FUNCTIONS: dict[str, Named] = {
     "greeting": Named(greeting),
     "early": Named(early),
     "boom": Named(boom, inputs=0),
+    "source": Named(source, inputs=0),
+    "emit": Named(emit),
     "ticker": Named(ticker, inputs=0),
     "two_outputs": Named(two_outputs, outputs=2),
 }

@@ -41,7 +41,7 @@ async def test_exit_code_0_when_nothing_failed() -> None:
         code, out, err = await ran("--target", peer.address, "--only", "RT-07,R-048", "--verbose")
     assert code == 0
     assert out.splitlines()[0] == f"riff conformance of {peer.address}"
-    assert out.splitlines()[-1] == "PASSED: requirements 2 pass; scenarios 2 pass"
+    assert out.splitlines()[-1] == "PASSED: requirements 1 pass; decisions 1 pass; scenarios 2 pass"
     assert "pass         second_start" in err
 
 

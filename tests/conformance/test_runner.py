@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from invoker.conformance import select
 from invoker.conformance.runner import Outcome, Verdict, run
-from invoker.conformance.target import Target, parse_addresses
+from invoker.conformance.target import Address, Target, Unreachable, parse_addresses
 from tests.conformance.faulty import Peer
 
 CAUGHT = {
@@ -36,6 +38,9 @@ CAUGHT = {
     "leaks across calls": "interleaved_aggregators",
     "one call at a time": "interleaved_aggregators",
     "no back-pressure": "slow_consumer_of_endless_output",
+    "believes half-closes": "reset_behind_the_half_close_is_a_cancel",
+    "refuses at once": "refusal_waits_for_the_first_data",
+    "loses the tail": "replies_behind_a_burst_are_all_there",
 }
 
 
@@ -78,3 +83,59 @@ async def test_a_missing_function_is_not_provided() -> None:
     outcome = await judged("hundred_values_then_one")
     assert outcome.verdict is Verdict.NOT_PROVIDED
     assert outcome.reason == "function hundred"
+
+
+async def test_a_process_that_ends_is_one_finding() -> None:
+    """Its end breaks R-013 alone, and what comes behind it is not judged: neither passed nor failed."""
+    async with Peer("dies of an index") as peer:
+        target = Target(parse_addresses([peer.address]), parse_addresses([]), timeout_s=5.0, message_bytes=4 << 20)
+        try:
+            died, behind = await run(target, select(only="arg_index_out_of_range,content_type_wildcard"))
+        finally:
+            await target.close()
+    assert died.verdict is Verdict.FAIL
+    assert died.broken == ("R-013",)
+    assert f"the process at {peer.address} ended" in str(died.failure)
+    assert behind.verdict is Verdict.NOT_JUDGED
+    assert behind.reason == f"the process at {peer.address} ended in arg_index_out_of_range"
+
+
+class Restarted(Target):
+    """A target that listens, or does not, as a script says."""
+
+    script: Iterator[bool] = iter(())
+
+    async def listens(self, address: Address) -> bool:
+        """As the script says next."""
+        return next(self.script)
+
+
+async def test_a_process_that_was_started_again_is_judged() -> None:
+    """Scenarios behind an end run as soon as somebody listens again."""
+    async with Peer("repairs payloads") as peer:
+        target = Restarted(parse_addresses([peer.address]), parse_addresses([]), timeout_s=5.0, message_bytes=4 << 20)
+        target.script = iter((False, True))
+        try:
+            died, behind = await run(target, select(only="json_is_strict,square_json"))
+        finally:
+            await target.close()
+    assert died.broken == ("R-013",)
+    assert behind.verdict is Verdict.PASS
+    assert not list(target.script)
+
+
+async def test_nobody_at_an_address_from_the_start_is_no_finding() -> None:
+    """The suite cannot judge then, and says so."""
+    async with Peer() as peer:
+        pass
+    target = Target(parse_addresses([peer.address]), parse_addresses([]), timeout_s=1.0, message_bytes=4 << 20)
+    with pytest.raises(Unreachable, match="nothing answers"):
+        await run(target, select(only="square_json"))
+
+
+async def test_functions_without_inputs_are_a_fault_of_their_own() -> None:
+    """Where they are not served, scenarios that only make use of one are not provided instead of failed."""
+    outcome = await judged("raises_after_three", "serves no sources")
+    assert outcome.verdict is Verdict.NOT_PROVIDED
+    assert "R-037" in outcome.reason
+    assert (await judged("source_needs_no_input", "serves no sources")).verdict is Verdict.FAIL

@@ -1,0 +1,12 @@
+"""Every requirement of every protocol by its id."""
+
+from __future__ import annotations
+
+from invoker.conformance.evergreen.requirements import REQUIREMENTS as EVERGREEN
+from invoker.conformance.graphpipe.requirements import REQUIREMENTS as GRAPHPIPE
+from invoker.conformance.requirements import REQUIREMENTS as RIFF
+
+__all__ = ["ALL", "BY_PROTOCOL"]
+
+BY_PROTOCOL = {"riff": RIFF, "evergreen": EVERGREEN, "graphpipe": GRAPHPIPE}
+ALL = RIFF | EVERGREEN | GRAPHPIPE
