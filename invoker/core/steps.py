@@ -1,9 +1,9 @@
 """The vocabulary between sessions, invocations and drivers: commands, events, steps.
 
 A session turns wire frames into *commands* on invocations, and the *events* of invocations into frames to `Send`. What
-a session asks its driver to do is a *step*: a command, a `Send` or a `Close`. A new word needs an ADR. Sessions of many
-invocations that store what they are sent (ADR 8) have six more: `CloseOutput`, `Fetch` and `Timer`, answered by
-`OutputEnded`, `Fetched` and `Elapsed`; and `Wants`, by which the driver asks for more.
+a session asks its driver to do is a *step*: a command, a `Send`, a `Close`, or a `Timer`, answered by `Elapsed`. A new
+word needs an ADR. Sessions of many invocations that store what they are sent (ADR 8) have five more: `CloseOutput`
+and `Fetch`, answered by `OutputEnded` and `Fetched`; and `Wants`, by which the driver asks for more.
 
 Values are slotted and frozen; making one costs about 0.1 µs, which the hot path pays once a frame.
 """

@@ -11,17 +11,16 @@ function, and after those of a generator that has come back at once the last tim
 
 from __future__ import annotations
 
-import asyncio
-import concurrent.futures
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from invoker.core.invocation import SETTLE_S, Awaits, Invocation
 from invoker.core.session import Session
-from invoker.core.steps import Close, Emitted, EndInput, Feed, Finished, Open, Send, Step
+from invoker.core.steps import Close, Elapsed, Emitted, EndInput, Feed, Finished, Open, Send, Step, Timer
 from invoker.core.streams import InputStream
+from invoker.drive.awaiting import Awaiting, too_late
 from invoker.drive.driver import Driver
 from invoker.drive.inputs import DirectInput
 from invoker.drive.outlet import DirectOutlet
@@ -69,7 +68,7 @@ class DirectConversation:
         self.invocation: Invocation | None = None
         self._closed: Close | None = None
         self._cut: InvocationError | None = None
-        self._awaited: set[Any] = set()
+        self._awaiting = Awaiting(driver.loop)
         self._is_prompt = False  # whether the generator came back at once after its last output
         self._wrote_at = 0.0  # when it was given that output; 0 once it has pulled since
         self._ended_at = 0.0
@@ -92,7 +91,7 @@ class DirectConversation:
         finally:
             if self.invocation is not None:  # the context may outlive the invocation, which nothing needs to know then
                 context = self.invocation.context
-                context._is_cancelled, context._wait = _over, _too_late  # noqa: SLF001
+                context._is_cancelled, context._wait = _over, too_late  # noqa: SLF001
                 context._invocation = context._outlet = None  # noqa: SLF001
             with self.wire.lock:
                 self._is_over = True
@@ -144,8 +143,23 @@ class DirectConversation:
             self._open(step)  # type: ignore[arg-type]
         elif kind is Send:
             self.wire.write(step.frame, hold=False)  # type: ignore[union-attr]
+        elif kind is Timer:
+            self._await_more(step.delay_s)  # type: ignore[union-attr]
         else:
             raise AssertionError(f"a session of one invocation has no {kind.__name__}")
+
+    def _await_more(self, delay_s: float) -> None:
+        """Wait for a frame, which the session gets next, or let it know that none has come; holds no slot (R-170)."""
+        driver, is_here = self.driver, False
+        if driver.may_wait(self):
+            driver.threads.leave()
+            try:
+                is_here = self.wire.await_frame(delay_s)
+            finally:
+                driver.threads.come_back()
+                driver.waiting.discard(self)
+        if not is_here:
+            self._deliver(Elapsed())
 
     def _open(self, step: Open) -> None:
         try:
@@ -160,7 +174,7 @@ class DirectConversation:
         self.invocation = invocation
         context = invocation.context
         context._is_cancelled = self._is_cancelled  # noqa: SLF001 - the context's doors to its driver
-        context._wait, context._outlet = self._wait_for, DirectOutlet(self, invocation)  # noqa: SLF001
+        context._wait, context._outlet = self._awaiting.wait, DirectOutlet(self, invocation)  # noqa: SLF001
         self.wire.pace = self.driver.pace(invocation.function)
         self.wire.accepted()
 
@@ -321,7 +335,7 @@ class DirectConversation:
             return DeadlineExceeded("the deadline has passed")
         return error
 
-    def _deliver(self, event: Finished) -> None:
+    def _deliver(self, event: Finished | Elapsed) -> None:
         for step in self.session.deliver(event):
             self.perform(step)
 
@@ -347,8 +361,7 @@ class DirectConversation:
         wire, settings = self.wire, self.driver.settings
         if not self._gone_at:
             self._gone_at = now
-            for future in list(self._awaited):
-                future.cancel()
+            self._awaiting.cancel()
         elif self._gone_at + settings.grace_s < now and not self._is_stuck:
             with wire.lock:
                 self._is_stuck = not self._is_over
@@ -368,35 +381,6 @@ class DirectConversation:
         invocation = self.invocation
         return self.wire.is_gone or invocation is None or invocation.is_finished or self.wire.look()
 
-    def _wait_for(self, awaitable: Awaitable[Any]) -> Any:
-        """Block this thread until the loop has run ``awaitable``, for sync functions that return one (R-034)."""
-
-        async def run() -> Any:
-            return await awaitable
-
-        if self.driver.loop is None:
-            return _too_late(awaitable)
-        gone_at = self._gone_at
-        future = asyncio.run_coroutine_threadsafe(run(), self.driver.loop)
-        self._awaited.add(future)
-        if self._gone_at != gone_at:
-            future.cancel()  # the sweeper looked in between
-        try:
-            return future.result()
-        except concurrent.futures.CancelledError:
-            if not self._gone_at:
-                raise
-            raise InputCancelled(Cancelled("the peer cancelled, or is gone")) from None
-        finally:
-            self._awaited.discard(future)
-
 
 def _over() -> bool:
     return True
-
-
-def _too_late(awaitable: Awaitable[Any]) -> Any:
-    close = getattr(awaitable, "close", None)
-    if close is not None:
-        close()  # else Python warns of a coroutine that was never awaited, far from here
-    raise TypeError("a sync function returned an awaitable, and nothing here can await it any more")

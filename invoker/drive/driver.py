@@ -31,6 +31,9 @@ __all__ = ["Driver", "DriverSettings", "SessionCounts"]
 
 log = logging.getLogger(__name__)
 
+_MOST_WAITING = 256
+"""Conversations that wait to tell a refusal; a direct one keeps a thread meanwhile, which has no slot."""
+
 
 @dataclass(frozen=True, slots=True)
 class DriverSettings:
@@ -65,6 +68,7 @@ class Driver:
         settings: How bodies are treated.
 
     Attributes:
+        waiting: Conversations that will tell a refusal, but not yet (R-170).
         drains: Called when the drain begins; conversations that could go on for ever without work put themselves here.
     """
 
@@ -79,6 +83,7 @@ class Driver:
         self.conversations: set[Conversation | Reactor] = set()
         self.direct: set[DirectConversation] = set()
         self.leaving: dict[asyncio.Future[None], str] = {}
+        self.waiting: set[object] = set()
         self.drains: set[Callable[[], None]] = set()
         self._quiet = asyncio.Event()
         self._quiet.set()
@@ -90,6 +95,13 @@ class Driver:
         if invocation.function.spec.is_async:
             return LoopRunner(invocation, host, threads=self.threads, grace_s=settings.grace_s, debug=settings.debug)
         return ThreadRunner(invocation, host, threads=self.threads, grace_s=settings.grace_s, debug=settings.debug)
+
+    def may_wait(self, conversation: object) -> bool:
+        """Whether a conversation may wait before it tells a refusal; not when too many do (R-170)."""
+        if len(self.waiting) >= _MOST_WAITING:
+            return False
+        self.waiting.add(conversation)
+        return True
 
     def pace(self, function: Function) -> Pace:
         """What is known of how long a sync function keeps its thread busy."""

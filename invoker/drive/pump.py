@@ -19,8 +19,10 @@ from invoker.core.steps import (
     Cancel,
     Close,
     CloseOutput,
+    Elapsed,
     Emitted,
     EndInput,
+    Event,
     FailInputs,
     Feed,
     Finished,
@@ -28,6 +30,7 @@ from invoker.core.steps import (
     OutputEnded,
     Send,
     Step,
+    Timer,
 )
 from invoker.drive.driver import Driver
 from invoker.drive.runner import Runner
@@ -99,6 +102,7 @@ class Conversation:
         self._timers: list[asyncio.TimerHandle] = []
         self._expiry: asyncio.Task[None] | None = None
         self._settling: asyncio.Task[None] | None = None
+        self._elapsing: asyncio.Task[None] | None = None
 
     async def run(self) -> InvocationError | None:
         """Run until the session closes; see `pump`."""
@@ -116,11 +120,12 @@ class Conversation:
             reader.cancel()
             for timer in self._timers:
                 timer.cancel()
-            for task in (self._expiry, self._settling):
+            for task in (self._expiry, self._settling, self._elapsing):
                 if task is not None:
                     task.cancel()
             for runner in list(self.runners.values()):  # none is left, unless the session closed without them
                 self._end(runner, Cancelled("the conversation is over"))
+            self.driver.waiting.discard(self)
             self.driver.exited(self)
 
     # What the peer sends.
@@ -184,8 +189,20 @@ class Conversation:
                 self._closed.set_result(step.error)  # type: ignore[union-attr]
         elif kind is Open:
             await self._open(step)  # type: ignore[arg-type]
+        elif kind is Timer:
+            await self._wind(step)  # type: ignore[arg-type]
         else:
             await self._command(step)
+
+    async def _wind(self, step: Timer) -> None:
+        """R-170: the session waits to tell a refusal."""
+        if self.driver.may_wait(self):
+            self._timers.append(self._loop.call_later(step.delay_s, self._elapse))
+        else:
+            await self._deliver(Elapsed())
+
+    def _elapse(self) -> None:
+        self._elapsing = self._loop.create_task(self._deliver(Elapsed()), name="elapse")
 
     async def _send(self, frame: Any) -> None:
         async with self._wire:
@@ -305,7 +322,7 @@ class Conversation:
         self.resume()
         return True
 
-    async def _deliver(self, event: Finished | OutputEnded) -> None:
+    async def _deliver(self, event: Event) -> None:
         for step in self.session.deliver(event):
             await self._perform(step)
 

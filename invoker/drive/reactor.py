@@ -18,8 +18,10 @@ from invoker.core.steps import (
     Cancel,
     Close,
     CloseOutput,
+    Elapsed,
     Emitted,
     EndInput,
+    Event,
     FailInputs,
     Feed,
     Finished,
@@ -27,6 +29,7 @@ from invoker.core.steps import (
     OutputEnded,
     Send,
     Step,
+    Timer,
 )
 from invoker.drive.driver import Driver
 from invoker.drive.runner import Runner
@@ -94,6 +97,7 @@ class Reactor:
         self._on_close = on_close
         self._is_closed = False
         self._lingering: asyncio.TimerHandle | None = None
+        self._timer: asyncio.TimerHandle | None = None
         self._emitted = 0
         driver.entered(self)
 
@@ -163,6 +167,8 @@ class Reactor:
             self._close(step.error)  # type: ignore[union-attr]
         elif kind is Open:
             self._open(step)  # type: ignore[arg-type]
+        elif kind is Timer:
+            self._wind(step)  # type: ignore[arg-type]
         else:
             self._command(step)
 
@@ -206,6 +212,13 @@ class Reactor:
         self.runners[step.id] = runner
         self._opened.append(runner)
         self.wire.accepted()
+
+    def _wind(self, step: Timer) -> None:
+        """R-170: the session waits to tell a refusal."""
+        if not self.driver.may_wait(self):
+            self._deliver(Elapsed())
+            return
+        self._timer = asyncio.get_running_loop().call_later(step.delay_s, self._deliver, Elapsed())
 
     def _admit(self, step: Open) -> Invocation:
         return self.driver.engine.open(step, deadline=self.deadline)
@@ -304,7 +317,7 @@ class Reactor:
         self.resume()
         return True
 
-    def _deliver(self, event: Finished | OutputEnded) -> None:
+    def _deliver(self, event: Event) -> None:
         for step in self.session.deliver(event):
             self._perform(step)
 
@@ -312,8 +325,10 @@ class Reactor:
         if self._is_closed:
             return
         self._is_closed = True
-        if self._lingering is not None:
-            self._lingering.cancel()
+        for timer in (self._lingering, self._timer):
+            if timer is not None:
+                timer.cancel()
+        self.driver.waiting.discard(self)
         for runner in list(self.runners.values()):  # none is left, unless the session closed without them
             self._end(runner, Cancelled("the conversation is over"))
         self._on_close(error)

@@ -120,7 +120,6 @@ class SessionReactor(Reactor):
         self._limits = Limits(window, hard_bytes, _MANY_FRAMES, hard_bytes)
         self._fetch = fetch
         self._fetches: set[asyncio.Task[None]] = set()
-        self._timer: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()
         self._work: deque[Step] = deque()
         self._is_working = self._is_looking = False
@@ -230,8 +229,6 @@ class SessionReactor(Reactor):
             self._has_room = self.wire.write(step.frame)  # type: ignore[union-attr]
         elif kind is Fetch:
             self._begin(step)  # type: ignore[arg-type]
-        elif kind is Timer:
-            self._wind(step)  # type: ignore[arg-type]
         elif kind is Close:
             self._close(step.error)  # type: ignore[union-attr]
         else:
@@ -315,8 +312,6 @@ class SessionReactor(Reactor):
         if self._is_closed:
             return
         self._work.clear()
-        if self._timer is not None:
-            self._timer.cancel()
         for task in list(self._fetches):
             if task is not asyncio.current_task():
                 task.cancel()

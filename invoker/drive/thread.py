@@ -13,12 +13,13 @@ import asyncio
 import logging
 import threading
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from invoker.core.invocation import Invocation
 from invoker.core.steps import CloseOutput, EndInput, FailInputs, Feed
 from invoker.core.streams import InputStream
+from invoker.drive.awaiting import Awaiting
 from invoker.drive.runner import Host, call_failed, check_thread, production_failed, shape
 from invoker.drive.threads import Threads
 from invoker.errors import DecodeError, Discarded, InputCancelled, InvocationError, StopInvocation
@@ -66,8 +67,8 @@ class ThreadRunner:
         self._is_awake = False  # whether the forwarder knows that there is something to do
         self._wakeup: asyncio.Future[None] | None = None
         self._forwarder: asyncio.Task[None] | None = None
-        self._awaited: set[Any] = set()
-        invocation.context._wait = self._wait_for  # noqa: SLF001 - the context's doors to its driver
+        self._awaiting = Awaiting(self.loop)
+        invocation.context._wait = self._awaiting.wait  # noqa: SLF001 - the context's doors to its driver
         invocation.context._outlet = self  # noqa: SLF001
 
     def start(self) -> None:
@@ -125,8 +126,7 @@ class ThreadRunner:
             for queue in self._queues:
                 queue.clear()
             self.changed.notify_all()
-        for future in list(self._awaited):
-            future.cancel()
+        self._awaiting.cancel()
         if self._forwarder is not None and self._forwarder is not asyncio.current_task():
             self._forwarder.cancel()
         if not self.left.done():
@@ -333,19 +333,6 @@ class ThreadRunner:
     def _has_left(self) -> None:
         if not self.left.done():
             self.left.set_result(None)
-
-    def _wait_for(self, awaitable: Awaitable[Any]) -> Any:
-        """Block this thread until the loop has run ``awaitable``, for sync functions that return one (R-034)."""
-
-        async def run() -> Any:
-            return await awaitable
-
-        future = asyncio.run_coroutine_threadsafe(run(), self.loop)
-        self._awaited.add(future)
-        try:
-            return future.result()
-        finally:
-            self._awaited.discard(future)
 
 
 class ThreadInput:

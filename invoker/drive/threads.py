@@ -96,6 +96,11 @@ class Threads:
             self.busy -= 1
             self.full_since = 0.0
 
+    def come_back(self) -> None:
+        """Take a slot that was left before, also if every other one is taken; only to leave it again soon."""
+        with self._lock:
+            self.busy += 1
+
     def spawn(self, work: Work) -> None:
         """Run ``work``, which must not raise, in an idle or a new thread, without a slot.
 

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from invoker.core.invocation import Invocation
-from invoker.core.steps import Close, Emitted, EndInput, Feed, Finished, Open, Send, Step
+from invoker.core.steps import Close, Elapsed, Emitted, EndInput, Feed, Finished, Open, Send, Step, Timer
 from invoker.core.streams import InputStream
 from invoker.drive.runner import call_failed, production_failed
 from invoker.errors import Cancelled, DecodeError, InputCancelled, InvocationError, StopInvocation
@@ -111,6 +111,9 @@ class Conversation:
             self.close(step.error)
         elif isinstance(step, Open):
             await self._open(step)
+        elif isinstance(step, Timer):  # as if too many refusals waited already
+            for one in self.session.deliver(Elapsed()):
+                await self._perform(one)
         else:
             raise AssertionError(f"riff has no use for {step}")
 

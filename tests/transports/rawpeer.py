@@ -5,13 +5,14 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Sequence
+from select import select
 from types import TracebackType
 from typing import Self
 
 from h2.config import H2Configuration
 from h2.connection import H2Connection
 from h2.errors import ErrorCodes
-from h2.events import DataReceived, Event, ResponseReceived, StreamEnded, StreamReset
+from h2.events import DataReceived, Event, ResponseReceived, StreamEnded, StreamReset, TrailersReceived
 
 __all__ = ["RawPeer"]
 
@@ -94,6 +95,30 @@ class RawPeer:
         ends = (StreamEnded, StreamReset)
         while not any(isinstance(one, ends) and one.stream_id == stream for one in self.receive()):
             pass
+
+    def await_status(self, stream: int) -> str:
+        """Wait for the status of a call: its number; "reset" when it has none."""
+        while True:
+            for one in self.receive():
+                if getattr(one, "stream_id", None) != stream:
+                    continue
+                if isinstance(one, StreamReset):
+                    return "reset"
+                if isinstance(one, (ResponseReceived, TrailersReceived)) and "grpc-status" in (
+                    said := dict(one.headers)
+                ):
+                    return str(said["grpc-status"])
+
+    def has_heard(self, stream: int, within_s: float) -> bool:
+        """Whether headers, data or the end of a stream come within a time."""
+        heard = (ResponseReceived, DataReceived, TrailersReceived, StreamEnded, StreamReset)
+        until = time.monotonic() + within_s
+        while (left := until - time.monotonic()) > 0:
+            if select([self._socket], [], [], left)[0] and any(
+                isinstance(one, heard) and one.stream_id == stream for one in self.receive()
+            ):
+                return True
+        return False
 
     def receive(self) -> list[Event]:
         """Wait for something, and answer what HTTP/2 itself must answer.

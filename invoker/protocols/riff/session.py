@@ -4,15 +4,22 @@ Theory. The grammar of what a caller sends is ``StartFrame InputFrame*``, then a
 
     state      frame       next       steps
     ---------  ----------  ---------  -------------------------------------------
-    FRESH      start       STREAMING  Open
+    FRESH      start       OPENING    Open
     FRESH      data        -          ProtocolViolation (R-045)
     FRESH      (nothing)   -          ProtocolViolation (R-047)
     FRESH      half-close  -          ProtocolViolation (R-048)
+    OPENING    refused     REFUSED    Timer (R-170)
+    OPENING    the rest    STREAMING  as there
+    REFUSED    any, time   CLOSED     Close
     STREAMING  data        STREAMING  Feed
     STREAMING  start       -          ProtocolViolation (R-046)
     STREAMING  half-close  ENDED      EndInput(ALL)
     any        Emitted     same       Send(OutputSignal)
     any        Finished    CLOSED     Close
+
+A caller such as riff's HTTP adapter goes on sending after its StartFrame and takes a status that comes meanwhile for a
+broken stream. So a StartFrame that is wrong (ProtocolViolation, NotAcceptable) is refused with the next frame, with
+the half-close, or after a second (R-170). That the process is overloaded, or drains, is told at once.
 
 The invocation may finish at any time, also before the caller's frames ended (R-114): then frames still under way are
 dropped without a word. Arity, media types and codecs are the machinery's business, not the grammar's.
@@ -26,8 +33,21 @@ from collections.abc import Mapping, Sequence
 from google.protobuf.message import DecodeError as WireError
 
 from invoker._pb.riff import riff_rpc_pb2 as pb
-from invoker.core.steps import Close, Emitted, EndInput, Event, Feed, Finished, Open, OutputEnded, Send, Step
-from invoker.errors import ProtocolViolation
+from invoker.core.steps import (
+    Close,
+    Elapsed,
+    Emitted,
+    EndInput,
+    Event,
+    Feed,
+    Finished,
+    Open,
+    OutputEnded,
+    Send,
+    Step,
+    Timer,
+)
+from invoker.errors import InvocationError, NotAcceptable, ProtocolViolation
 from invoker.message import EMPTY, Message
 
 __all__ = ["METHOD", "SERVICE", "RiffSession", "State"]
@@ -37,6 +57,9 @@ METHOD = "Invoke"
 
 _ID = "riff"
 _DEFAULT_TYPE = "application/octet-stream"
+
+_PATIENCE_S = 1.0
+"""How long a refusal waits for the caller's next frame."""
 
 _MOST_TAILS = 64
 """A function that invents parameters for each frame must not fill the memory (R-011)."""
@@ -49,6 +72,8 @@ class State(enum.Enum):
     """Where the conversation stands."""
 
     FRESH = "waiting for the StartFrame"
+    OPENING = "waiting for the first InputFrame"
+    REFUSED = "about to tell that the StartFrame was refused"
     STREAMING = "taking InputFrames"
     ENDED = "the caller has half-closed"
     CLOSED = "the invocation has finished"
@@ -62,13 +87,14 @@ class RiffSession:
         function: Which function of a catalogue is meant; empty for the only one.
     """
 
-    __slots__ = ("_function", "_metadata", "_parse", "_tails", "state")
+    __slots__ = ("_function", "_metadata", "_parse", "_refusal", "_tails", "state")
 
     def __init__(self, metadata: Mapping[str, str] = EMPTY, *, function: str = "") -> None:
         self.state = State.FRESH
         self._metadata = metadata
         self._function = function
         self._parse = pb.InputSignal.FromString
+        self._refusal: InvocationError | None = None
         self._tails: dict[tuple[str, int], bytes] = {}
 
     def receive(self, frame: bytes) -> Sequence[Step]:
@@ -77,6 +103,8 @@ class RiffSession:
         Raises:
             ProtocolViolation: Not a protobuf message (R-120), or a signal the grammar forbids here.
         """
+        if self.state is State.REFUSED:
+            return self._refused()
         try:
             signal = self._parse(frame)
         except WireError:
@@ -90,6 +118,9 @@ class RiffSession:
             return ()  # R-114: the function ended first; the rest of the input is discarded
         if case == "start":
             return self._start(signal.start)
+        if case == "data" and self.state is State.OPENING:
+            self.state = State.STREAMING
+            return self._feed(signal.data)
         if case is None:
             # R-047: neither oneof case is set.
             raise ProtocolViolation(f"a signal is neither a start nor a data signal, while {self.state.value}")
@@ -106,7 +137,9 @@ class RiffSession:
         """
         if self.state is State.FRESH:
             raise ProtocolViolation("the call was half-closed without any signal; a start signal was expected")
-        if self.state is not State.STREAMING:
+        if self.state is State.REFUSED:
+            return self._refused()
+        if self.state not in (State.OPENING, State.STREAMING):
             return ()
         self.state = State.ENDED
         return (EndInput(_ID),)
@@ -125,9 +158,23 @@ class RiffSession:
             return (Send(_serialised(message.payload, tail)),)
         if type(event) is OutputEnded:
             return ()  # R-111: the peer is told of the end of all outputs only
+        if type(event) is Elapsed:
+            return self._refused()
         assert type(event) is Finished
+        if self.state is State.OPENING and isinstance(event.error, (ProtocolViolation, NotAcceptable)):
+            return self._refuse(event.error)
         self.state = State.CLOSED
         return (Close(event.error),)
+
+    def _refuse(self, error: InvocationError) -> Sequence[Step]:
+        """Tell of a wrong StartFrame later."""
+        self.state = State.REFUSED
+        self._refusal = error
+        return (Timer(_PATIENCE_S),)
+
+    def _refused(self) -> Sequence[Step]:
+        self.state = State.CLOSED
+        return (Close(self._refusal),)
 
     def _tail(self, media_type: str, index: int) -> bytes:
         """What follows the payload of each frame without headers; alike for most frames of an output."""
@@ -148,11 +195,13 @@ class RiffSession:
         names = tuple(start.outputNames)
         if names and len(names) != len(accepts):
             # R-053, riff "StartFrame": both lists have one entry an output.
-            raise ProtocolViolation(
-                f"{len(names)} outputNames {list(names)} disagree with {len(accepts)} expectedContentTypes "
-                f"{list(accepts)}"
+            return self._refuse(
+                ProtocolViolation(
+                    f"{len(names)} outputNames {list(names)} disagree with {len(accepts)} expectedContentTypes "
+                    f"{list(accepts)}"
+                )
             )
-        self.state = State.STREAMING
+        self.state = State.OPENING
         return (Open(_ID, self._function, accepts, tuple(start.inputNames), names, self._metadata),)
 
     def _feed(self, data: pb.InputFrame) -> Sequence[Step]:

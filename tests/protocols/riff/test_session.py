@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from invoker._pb.riff import riff_rpc_pb2 as pb
-from invoker.core.steps import ALL, Close, Emitted, EndInput, Feed, Finished, Open, Send
-from invoker.errors import Cancelled, FunctionError, ProtocolViolation
+from invoker.core.steps import ALL, Close, Elapsed, Emitted, EndInput, Feed, Finished, Open, Send, Timer
+from invoker.errors import Cancelled, FunctionError, NotAcceptable, Overloaded, ProtocolViolation, ShuttingDown
 from invoker.message import EMPTY, Message
 from invoker.protocols.riff.session import RiffSession, State
 
@@ -74,8 +74,43 @@ def test_R049_start_frame_alone_then_half_close_is_legal(started):
 
 def test_R053_names_and_types_of_outputs_must_agree(session):
     """outputNames, when given, are as many as expectedContentTypes."""
-    with pytest.raises(ProtocolViolation, match="2 outputNames"):
-        session.receive(start(["text/plain"], [], ["a", "b"]))
+    assert list(session.receive(start(["text/plain"], [], ["a", "b"]))) == [Timer(1.0)]
+    (close,) = session.half_close()
+    assert isinstance(close.error, ProtocolViolation)
+    assert "2 outputNames" in str(close.error)
+
+
+_NEXT = {
+    "data": lambda session: session.receive(data()),
+    "another start": lambda session: session.receive(start()),
+    "garbage": lambda session: session.receive(b"\xff"),
+    "half-close": RiffSession.half_close,
+    "time": lambda session: session.deliver(Elapsed()),
+}
+
+
+@pytest.mark.parametrize("what", _NEXT)
+@pytest.mark.parametrize("kind", [ProtocolViolation, NotAcceptable])
+def test_R170_a_refused_start_is_told_with_what_comes_next(started, kind, what):
+    """Or after a second; what comes after that is discarded."""
+    refusal = kind("no")
+    assert list(started.deliver(Finished("riff", refusal))) == [Timer(1.0)]
+    assert list(_NEXT[what](started)) == [Close(refusal)]
+    for again in _NEXT.values():
+        assert list(again(started)) == []
+
+
+@pytest.mark.parametrize("error", [Overloaded("full"), ShuttingDown("drains"), FunctionError("raised"), None])
+def test_R170_other_endings_are_told_at_once(started, error):
+    """Admission, the drain, the function."""
+    assert list(started.deliver(Finished("riff", error))) == [Close(error)]
+
+
+def test_R170_a_violation_after_the_first_data_frame_is_told_at_once(started):
+    """It is not the start that is refused."""
+    started.receive(data())
+    error = ProtocolViolation("no")
+    assert list(started.deliver(Finished("riff", error))) == [Close(error)]
 
 
 def test_R054_names_may_be_left_out(session):

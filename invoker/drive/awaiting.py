@@ -1,0 +1,66 @@
+"""`Awaiting`: runs what a sync function returned to be awaited, on the loop, while the function's thread blocks."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+from collections.abc import Awaitable
+from typing import Any
+
+from invoker.errors import Cancelled, InputCancelled
+
+__all__ = ["Awaiting", "too_late"]
+
+
+class Awaiting:
+    """What the threads of one invocation wait for.
+
+    Args:
+        loop: Where it runs; None before the process has one.
+    """
+
+    __slots__ = ("_is_cancelled", "_loop", "_running")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop | None) -> None:
+        self._loop = loop
+        self._running: set[concurrent.futures.Future[Any]] = set()
+        self._is_cancelled = False
+
+    def wait(self, awaitable: Awaitable[Any]) -> Any:
+        """Block this thread until the loop has run ``awaitable`` (R-034).
+
+        Raises:
+            InputCancelled: `cancel` was called.
+        """
+
+        async def run() -> Any:
+            return await awaitable
+
+        if self._loop is None:
+            return too_late(awaitable)
+        future = asyncio.run_coroutine_threadsafe(run(), self._loop)
+        self._running.add(future)
+        if self._is_cancelled:
+            future.cancel()  # looked at after it was added; `cancel` does it the other way round
+        try:
+            return future.result()
+        except concurrent.futures.CancelledError:
+            if not self._is_cancelled:
+                raise
+            raise InputCancelled(Cancelled("the peer cancelled, or is gone")) from None
+        finally:
+            self._running.discard(future)
+
+    def cancel(self) -> None:
+        """Cancel what is waited for, and what will be."""
+        self._is_cancelled = True
+        for future in list(self._running):
+            future.cancel()
+
+
+def too_late(awaitable: Awaitable[Any]) -> Any:
+    """Refuse to wait: nothing runs the loop for this function."""
+    close = getattr(awaitable, "close", None)
+    if close is not None:
+        close()  # else Python warns of a coroutine that was never awaited, far from here
+    raise TypeError("a sync function returned an awaitable, and nothing here can await it any more")
