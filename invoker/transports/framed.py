@@ -17,9 +17,10 @@ import ssl
 from typing import Any, Final
 
 from invoker.tensors import Code, GraphPipeError
+from invoker.transports.accepting import Acceptor
 from invoker.transports.framedline import FramedLine
 from invoker.transports.inferences import Inferences
-from invoker.transports.sockets import BACKLOG, Purpose, UnixSocket, address_of, ask_whether_alive, bind_tcp
+from invoker.transports.sockets import Purpose, UnixSocket, address_of, ask_whether_alive, bind_tcp
 
 __all__ = ["FramedDoor"]
 
@@ -27,7 +28,6 @@ log = logging.getLogger(__name__)
 
 _TCP: Final = Purpose("GraphPipe", "--graphpipe-tcp", "--graphpipe-tcp")
 _UNIX: Final = Purpose("GraphPipe", "--graphpipe-unix")
-_HANDSHAKE_S: Final = 10.0
 _CLOSE_S: Final = 5.0
 _LATE_S: Final = 0.5
 """A client whose connection was made just when the door left may still ask something within this."""
@@ -61,7 +61,7 @@ class FramedDoor:
         self._mode = mode
         self._tls = tls
         self._share_port = share_port
-        self._server: asyncio.Server | None = None
+        self._acceptor: Acceptor | None = None
         self._file: UnixSocket | None = None
         self._connections: dict[FramedLine, asyncio.Task[Any]] = {}
         self._served = 0
@@ -78,27 +78,26 @@ class FramedDoor:
         """
         if self._is_unix:
             file = self._file = UnixSocket(self._address, _UNIX, mode=self._mode)
-            self._server = await asyncio.start_unix_server(self._connected, sock=file.sock, backlog=BACKLOG)
+            self._acceptor = Acceptor(file.sock, self._connected, "GraphPipe")
             return self._address
         host, _, port = self._address.rpartition(":")
         sock = bind_tcp(host, int(port), _TCP, share_port=self._share_port)
-        limit_s = None if self._tls is None else _HANDSHAKE_S
-        self._server = await asyncio.start_server(
-            self._connected, sock=sock, backlog=BACKLOG, ssl=self._tls, ssl_handshake_timeout=limit_s
-        )
+        self._acceptor = Acceptor(sock, self._connected, "GraphPipe", tls=self._tls)
         return address_of(sock)
 
     def leave(self) -> None:
         """Accept no more; connections end when nothing of theirs is left to answer."""
         self._is_leaving = True
-        if self._server is not None:
-            self._server.close()
+        if self._acceptor is not None:
+            self._acceptor.close()
         for connection in list(self._connections):
             connection.end_when_idle()
 
     async def stop(self, grace_s: float) -> None:
         """Accept no more; requests under way have ``grace_s`` before their connections are cut. Idempotent."""
         self.leave()
+        if self._acceptor is not None:
+            await self._acceptor.drop()
         if self._file is not None:
             self._file.remove()
         if self._connections:
@@ -113,7 +112,7 @@ class FramedDoor:
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
-        assert task is not None  # asyncio runs this in a task of its own
+        assert task is not None  # `Acceptor` runs this in a task of its own
         if not self._is_unix:
             ask_whether_alive(writer.get_extra_info("socket"))
         door = "unix socket" if self._is_unix else "tcp socket"

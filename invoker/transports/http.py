@@ -21,18 +21,20 @@ from hypercorn.asyncio.worker_context import WorkerContext
 from hypercorn.config import Config
 
 from invoker.drive.driver import Driver
+from invoker.transports.accepting import Acceptor
 from invoker.transports.asgi import Application, FrontOf, HttpApp, HttpSettings, IsReady, Metrics
 from invoker.transports.hyperhttp import PatientServer, waiting
-from invoker.transports.sockets import BACKLOG, Purpose, UnixSocket, address_of, ask_whether_alive, bind_tcp
+from invoker.transports.sockets import Purpose, UnixSocket, address_of, ask_whether_alive, bind_tcp, open_files
 from invoker.transports.tls import TlsFiles
 
 __all__ = ["HttpDoor"]
 
 log = logging.getLogger(__name__)
 
-_HANDSHAKE_S = 10.0
 _CLOSE_S = 5.0
 _MANY = 2**31 - 1
+_SHARE = 2
+"""Connections may have one of so many descriptors; more are kept only while each has a request under way."""
 _TCP = Purpose("HTTP", "PORT", "INVOKER_HOST")
 _UNIX = Purpose("HTTP", "INVOKER_HTTP_UNIX")
 
@@ -88,7 +90,9 @@ class HttpDoor:
         self._config = _configured()
         self._context = WorkerContext(None)
         self._connections: dict[Connection, asyncio.Task[Any]] = {}
-        self._servers: list[asyncio.Server] = []
+        self._idle: dict[Connection, None] = {}
+        self._most = 0
+        self._acceptors: list[Acceptor] = []
         self._unix = (unix, unix_mode)
         self._file: UnixSocket | None = None
 
@@ -111,26 +115,23 @@ class HttpDoor:
             sock.close()
             raise
         self._app.origins.bind(self._host, is_loopback=ip_address(sock.getsockname()[0]).is_loopback)
-        limit_s = None if context is None else _HANDSHAKE_S
-        server = await asyncio.start_server(
-            self._connected, sock=sock, backlog=BACKLOG, ssl=context, ssl_handshake_timeout=limit_s
-        )
-        self._servers.append(server)
+        self._most = open_files() // _SHARE
+        self._acceptors.append(Acceptor(sock, self._connected, "HTTP", tls=context, evict=self._evict))
         if self._file is not None:
-            unix = self._file.sock
-            self._servers.append(await asyncio.start_unix_server(self._connected, sock=unix, backlog=BACKLOG))
+            self._acceptors.append(Acceptor(self._file.sock, self._connected, "HTTP", evict=self._evict))
         return address_of(sock)
 
     def leave(self) -> None:
         """Accept no more; HTTP/1 connections end after their next response, which says so."""
         self._app.is_leaving = True
-        for server in self._servers:
-            server.close()
+        for one in self._acceptors:
+            one.close()
 
     async def stop(self, grace_s: float) -> None:
         """Accept no more; requests under way have ``grace_s`` before their connections are cut. Idempotent."""
-        for server in self._servers:
-            server.close()
+        for one in self._acceptors:
+            one.close()
+            await one.drop()
         if self._file is not None:
             self._file.remove()
         await self._context.terminated.set()
@@ -148,12 +149,14 @@ class HttpDoor:
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
-        assert task is not None  # asyncio runs this in a task of its own
+        assert task is not None  # `Acceptor` runs this in a task of its own
         sock = writer.get_extra_info("socket")
         if sock.family != socket.AF_UNIX:
             ask_whether_alive(sock)
-        connection = Connection(writer, self._idle_s)
+        connection = Connection(writer, self._idle_s, self._idle)
         self._connections[connection] = task
+        if len(self._connections) > self._most:
+            self._evict()
         state = {"connection": connection}
         loop = asyncio.get_running_loop()
         server = PatientServer(self._wrapped, loop, self._config, self._context, state, reader, writer)
@@ -168,6 +171,14 @@ class HttpDoor:
             connection.abort()
             del self._connections[connection]
 
+    def _evict(self) -> bool:
+        """End the connection that has been without a request for longest; whether there was one."""
+        longest = next(iter(self._idle), None)
+        if longest is None:
+            return False
+        longest.abort()
+        return True
+
 
 class Connection:
     """One TCP connection: how many requests are under way on it, and when it ends.
@@ -175,12 +186,14 @@ class Connection:
     Args:
         writer: Its writing end.
         idle_s: How long it may be without a request.
+        idle: It is there while it has none; whoever has been so for longest comes first.
     """
 
-    def __init__(self, writer: asyncio.StreamWriter, idle_s: float) -> None:
+    def __init__(self, writer: asyncio.StreamWriter, idle_s: float, idle: dict[Connection, None]) -> None:
         self._writer = writer
         self._sock = writer.get_extra_info("socket")
         self._idle_s = idle_s
+        self._idle = idle
         self._requests = 0
         self._is_ending = False
         self._timer: asyncio.TimerHandle | None = None
@@ -218,9 +231,11 @@ class Connection:
 
     def _arm(self, delay_s: float) -> None:
         self._disarm()
+        self._idle[self] = None
         self._timer = asyncio.get_running_loop().call_later(delay_s, self._close)
 
     def _disarm(self) -> None:
+        self._idle.pop(self, None)
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

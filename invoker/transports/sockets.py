@@ -19,11 +19,10 @@ from typing import Final
 
 from invoker.errors import StartupError
 
-__all__ = ["BACKLOG", "Purpose", "UnixSocket", "address_of", "ask_whether_alive", "bind_tcp", "open_files"]
+__all__ = ["Purpose", "UnixSocket", "address_of", "ask_whether_alive", "bind_tcp", "open_files"]
 
-BACKLOG: Final = 1024
-"""Connections that wait to be accepted; asyncio wants it, too, since it listens once more."""
-
+_BACKLOG: Final = 1024
+"""Connections that wait to be accepted."""
 
 _MANY_FILES: Final = 65_536
 
@@ -92,7 +91,7 @@ def bind_tcp(host: str, port: int, purpose: Purpose, *, share_port: bool = False
         if share_port:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         sock.bind(address)
-        sock.listen(BACKLOG)
+        sock.listen(_BACKLOG)
     except OSError as error:
         sock.close()
         raise purpose.refusal(place, error) from None
@@ -138,7 +137,7 @@ class UnixSocket:
             self.sock.bind(path)
             self._file = _identity(path)
             Path(path).chmod(int(mode, 8))
-            self.sock.listen(BACKLOG)  # before this nobody can connect
+            self.sock.listen(_BACKLOG)  # before this nobody can connect
         except OSError as error:
             self.sock.close()
             raise purpose.refusal(path, error) from None

@@ -178,6 +178,24 @@ async def test_dead_peers_are_noticed() -> None:
         assert idle_s + interval_s * count == 80
 
 
+async def test_beyond_its_share_the_longest_idle_connection_ends() -> None:
+    """Who waits for an answer is spared, and so is who came last."""
+    held = Held()
+    async with Served.at(held.run) as served:
+        served.door._most = 2
+        async with served.wire() as busy, served.wire() as idle:
+            await busy.send(POST, "Content-Length: 1\r\n\r\nx")
+            await held.started.wait()
+            await idle.send("GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            await idle.answer()
+            async with served.wire() as last:
+                assert await idle.ended() == b""
+                await last.send("GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                assert (await last.answer())[0] == 200
+            held.go.set()
+            assert (await busy.answer())[::2] == (200, b"x")
+
+
 class H2Wire:
     """A bare HTTP/2 connection with prior knowledge."""
 

@@ -1,0 +1,156 @@
+"""`Acceptor`: accepts the connections of a listening socket, also when the process has no file descriptors left.
+
+asyncio goes on trying at once, writes a line for each try, and accepts nobody until a second has passed. Here a few
+descriptors are kept in reserve. When all others are taken, whoever comes gets one of these, and the connection that
+has been without a request for longest is ended to make room for the next; so a probe is answered, and the log has one
+line a minute. Where nothing can be ended, accepting pauses for a moment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import os
+import socket
+import ssl
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, TypeAlias
+
+__all__ = ["Acceptor", "Connected"]
+
+log = logging.getLogger(__name__)
+
+Connected: TypeAlias = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+_EXHAUSTED: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+_AT_ONCE: Final = 64
+_SPARES: Final = 8
+_RETRY_S: Final = 0.05
+_SILENCE_S: Final = 60.0
+_HANDSHAKE_S: Final = 10.0
+
+
+class Acceptor:
+    """Accepts from one socket until it is closed, which closes the socket.
+
+    Args:
+        sock: It listens, and does not block.
+        connected: Serves one connection, in a task of its own.
+        door: For the log.
+        tls: None serves plain text.
+        evict: Ends a connection that nobody needs; whether there was one.
+    """
+
+    def __init__(
+        self,
+        sock: socket.socket,
+        connected: Connected,
+        door: str,
+        *,
+        tls: ssl.SSLContext | None = None,
+        evict: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._sock = sock
+        self._connected = connected
+        self._door = door
+        self._tls = tls
+        self._evict = evict
+        self._spares: list[int] = []
+        self._begun: set[asyncio.Task[None]] = set()
+        self._retry: asyncio.TimerHandle | None = None
+        self._told_s = self._loop.time() - _SILENCE_S
+        self._refill()
+        self._resume()
+
+    def close(self) -> None:
+        """Accept no more; what was accepted is served. Idempotent."""
+        if self._retry is not None:
+            self._retry.cancel()
+        if self._sock.fileno() >= 0:
+            self._loop.remove_reader(self._sock)
+            self._sock.close()
+        while self._spares:
+            os.close(self._spares.pop())
+
+    async def drop(self) -> None:
+        """Give up connections that are still shaking hands."""
+        for task in self._begun:
+            task.cancel()
+        await asyncio.gather(*self._begun, return_exceptions=True)
+
+    def _resume(self) -> None:
+        self._retry = None
+        self._loop.add_reader(self._sock, self._accept)
+
+    def _pause(self) -> None:
+        self._loop.remove_reader(self._sock)
+        self._retry = self._loop.call_later(_RETRY_S, self._resume)
+
+    def _accept(self) -> None:
+        """Take whoever waits; called again as long as somebody does."""
+        self._refill()
+        for _ in range(_AT_ONCE):
+            try:
+                sock, _ = self._sock.accept()
+            except (BlockingIOError, InterruptedError):
+                return
+            except OSError as error:
+                if error.errno in _EXHAUSTED:
+                    self._squeeze(error)
+                    return
+                log.debug("a connection was gone before it was accepted: %s", error)
+                return
+            self._begin(sock)
+
+    def _squeeze(self, error: OSError) -> None:
+        """Take one all the same."""
+        self._tell(error)
+        is_room = self._evict()
+        if self._spares:
+            os.close(self._spares.pop())
+            try:
+                self._begin(self._sock.accept()[0])
+                return
+            except OSError:  # somebody else was quicker, or nobody waits any more
+                pass
+        if not is_room:
+            self._pause()
+
+    def _begin(self, sock: socket.socket) -> None:
+        sock.setblocking(False)
+        task = self._loop.create_task(self._connect(sock), name="connection")
+        self._begun.add(task)
+        task.add_done_callback(self._begun.discard)
+
+    async def _connect(self, sock: socket.socket) -> None:
+        reader = asyncio.StreamReader(loop=self._loop)
+        protocol: Any = asyncio.StreamReaderProtocol(reader, self._connected, loop=self._loop)
+        limit_s = None if self._tls is None else _HANDSHAKE_S
+        try:
+            await self._loop.connect_accepted_socket(
+                lambda: protocol, sock, ssl=self._tls, ssl_handshake_timeout=limit_s
+            )
+        except OSError as error:
+            log.debug("a connection ended before it began: %s", error)
+            sock.close()
+
+    def _refill(self) -> None:
+        try:
+            while len(self._spares) < _SPARES:
+                self._spares.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
+        except OSError:
+            pass  # then there will be some later
+
+    def _tell(self, error: OSError) -> None:
+        now_s = self._loop.time()
+        if now_s - self._told_s < _SILENCE_S:
+            return
+        self._told_s = now_s
+        log.warning(
+            "%s for connections to the %s door; those without a request are ended to make room; "
+            "raise the limit (ulimit -n), or have fewer clients",
+            error.strerror,
+            self._door,
+        )
