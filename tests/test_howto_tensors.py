@@ -18,7 +18,7 @@ from invoker.testing import Harness
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "how-to" / "serve-a-tensor-model.md"
-BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```python(?: \w+)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FUNCTIONS = (
     "def softmax",
     "def judge",
@@ -48,10 +48,10 @@ def sent(value: np.ndarray) -> Message[bytes]:
 @pytest.fixture
 def model(tmp_path, monkeypatch):
     """The page's functions, as a module."""
-    (tmp_path / "page_model.py").write_text(blocks(*FUNCTIONS))
+    (tmp_path / "model.py").write_text(blocks(*FUNCTIONS))
     monkeypatch.syspath_prepend(tmp_path)
-    yield importlib.import_module("page_model")
-    del sys.modules["page_model"]
+    yield importlib.import_module("model")
+    del sys.modules["model"]
 
 
 def test_the_first_function_works(model) -> None:
@@ -95,7 +95,7 @@ def test_declarations_and_casting_work(model) -> None:
 
 def test_inspect_shows_what_the_page_says(model, capsys) -> None:
     """Line by line."""
-    assert main(["inspect", "page_model:softmax"]) == 0
+    assert main(["inspect", "model:softmax"]) == 0
     shown = re.search(r"^```\n(  model .*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     assert shown is not None
     assert capsys.readouterr().out.endswith(shown[1])

@@ -1,0 +1,62 @@
+"""The README, the tutorials and the how-to guides: each page is done step by step, as a reader would."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.pages import FENCE, ROOT, Reader, Step, steps
+
+PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs" / "tutorial").glob("*.md")),
+    *sorted((ROOT / "docs" / "how-to").glob("*.md")),
+]
+COMMAND = re.compile(r"^(\$ )?(python -m|invoker|curl|make|pip) ", re.MULTILINE)
+EACH = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+
+
+@EACH
+@pytest.mark.timeout(60)
+def test_the_page_works(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every block that is to be run does what the page says."""
+    with Reader(tmp_path, monkeypatch) as reader:
+        for step in steps(page.read_text()):
+            reader.do(step)
+
+
+@EACH
+def test_no_command_is_left_out_unseen(page: Path) -> None:
+    """A block with a command says what it is: ``sh``, or ``sh elsewhere`` where a test cannot run it."""
+    shown = [text for kind, _, text in FENCE.findall(page.read_text()) if kind not in {"sh", "python", "dockerfile"}]
+    assert [text for text in shown if COMMAND.search(text)] == []
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        Step("sh", "", "false"),
+        Step("sh", "fails", "true"),
+        Step("sh", "", "echo one", output="two\n"),
+        Step("sh", "", "echo one; echo two", output="one\n"),
+        Step("python", "", "print(1)", output="2\n"),
+        Step("python", "", "1 / 0"),
+    ],
+)
+def test_a_page_that_is_wrong_is_found(step: Step, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command that fails, one that does not, and what is not printed."""
+    with pytest.raises(AssertionError), Reader(tmp_path, monkeypatch) as reader:
+        reader.do(step)
+
+
+def test_blocks_go_on_from_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are written, names stay, ``await`` is allowed, and ``...`` stands for any text."""
+    page = (
+        "```python\n# one.py\nvalue = 1\n```\n```python\nimport asyncio\nfrom one import value\n```\n"
+        "```python\nawait asyncio.sleep(0)\nprint('value', value)\n```\n```output\nv... 1\n```\n"
+    )
+    with Reader(tmp_path, monkeypatch) as reader:
+        for step in steps(page):
+            reader.do(step)
