@@ -67,6 +67,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     call.add_argument(
         "--timeout", metavar="SECONDS", type=positive, help="end the call after that time; default: never"
     )
+    call.add_argument(
+        "--max-output-bytes", metavar="N", type=_count, default=64 << 20,
+        help="largest value that is taken back; default 67108864",
+    )  # fmt: skip
     add_connection(call)
     add_tls(parser)
 
@@ -107,7 +111,8 @@ async def _call(args: argparse.Namespace, target: str, tls: Tls | None) -> None:
 
     quieten(asyncio.get_running_loop())
     asking = Request(function=args.function, metadata=dict(pairs("--metadata", args.metadata)))
-    async with RiffClient(target, tls=tls, connect_timeout_s=args.connect_timeout) as client:
+    client = RiffClient(target, tls=tls, connect_timeout_s=args.connect_timeout, max_output_bytes=args.max_output_bytes)
+    async with client:
         await _exchange(client, make_plan(args, await client.describe(asking)), args)
 
 
@@ -206,6 +211,12 @@ def _hint(error: CallFailed, args: argparse.Namespace) -> str:
             f"{count} output{'s were' if count != 1 else ' was'} asked for; give --accept once for each output of the "
             "function, or name them with --outputs a,b; --outputs '' when it has none"
         )
+    if error.status is Status.RESOURCE_EXHAUSTED and "max_output_bytes" in error.detail:
+        return "--max-output-bytes N takes larger ones"
+    if "text/plain cannot become" in error.detail:
+        return "the value was sent as text; --json sends it as JSON"
+    if "'invoker-function'" in error.detail:
+        return "--function NAME says which one is meant"
     if error.status is Status.RESOURCE_EXHAUSTED and "larger than max" in error.detail:
         return "a value is larger than the invoker takes; --chunk BYTES sends a file in smaller ones"
     return ""

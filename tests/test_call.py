@@ -161,7 +161,7 @@ def test_nobody_there_is_exit_code_3() -> None:
     """Told from a call that failed."""
     code, _, err = call("127.0.0.1:1", "-d", "a")
     assert code == 3
-    assert err.startswith("error: UNAVAILABLE: failed to connect")
+    assert err.startswith("error: UNAVAILABLE: nothing listens at 127.0.0.1:1; start the server")
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ from google.protobuf.message import DecodeError as WireError
 
 from invoker._pb.riff import riff_rpc_pb2 as pb
 from invoker.client.ending import Ending
-from invoker.client.failure import CallFailed, ConnectFailed
+from invoker.client.failure import CallFailed, ConnectFailed, explained
 from invoker.client.feeds import close
 from invoker.errors import Status
 
@@ -205,7 +205,7 @@ class Exchange:
             if status is Status.OK:
                 return None
             refused = status is Status.UNAVAILABLE and not self._connected
-            raise (ConnectFailed if refused else CallFailed)(status, detail) from None
+            raise (ConnectFailed if refused else CallFailed)(status, explained(status, detail, self._target)) from None
         except asyncio.CancelledError:
             ours = self._cancelled and (task is None or task.cancelling() == cancels)
             self.cancel()

@@ -6,9 +6,13 @@ a peer told us, which may be any invoker in any language.
 
 from __future__ import annotations
 
+import re
+
 from invoker.errors import Status
 
-__all__ = ["CallFailed", "ConnectFailed", "UnknownName", "UsageError"]
+__all__ = ["CallFailed", "ConnectFailed", "UnknownName", "UsageError", "explained"]
+
+_TOO_LARGE = re.compile(r"CLIENT: Received message larger than max \((\d+) vs\. (\d+)\)")
 
 
 class CallFailed(Exception):
@@ -38,3 +42,25 @@ class UsageError(Exception):
 
 class UnknownName(UsageError):
     """A name is given, and where it stands is not said; the server may tell."""
+
+
+def explained(status: Status, detail: str, target: str) -> str:
+    """What gRPC itself says of an ending, in words that say what to do; what a peer says is left as it is.
+
+    These texts are all that gRPC gives, so they are looked at; only words for people hang on it.
+    """
+    if status is Status.UNAVAILABLE and "Connection refused" in detail and "failed to connect" in detail:
+        return f"nothing listens at {target}; start the server, or check host and port"
+    if status is Status.UNAVAILABLE and "errors resolving" in detail:
+        return f"the host of {target} is not known; check its spelling"
+    if "Received http2 header with status" in detail or "http1.x server" in detail:
+        return (
+            f"{target} speaks HTTP and not gRPC, so it may be the HTTP port of the server; give its gRPC port, "
+            "which is 8081 unless GRPC_PORT says otherwise"
+        )
+    if found := _TOO_LARGE.search(detail):
+        return (
+            f"a value of {found[1]} bytes came back, and this client takes at most {found[2]}, "
+            "which is its own limit (max_output_bytes)"
+        )
+    return detail

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -116,3 +118,49 @@ def test_what_the_function_does_not_take_is_told_before_it_is_called(
     code, _, error = call("row", "-d", "hello")
     assert code == 2
     assert error.endswith("; input 'row' takes Row, which is written as application/json\n")
+
+
+@pytest.mark.timeout(60)
+def test_ports_that_are_none_of_ours_are_told() -> None:
+    """A dead one is exit code 3; the HTTP port is told from the gRPC port."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and never listened at
+        dead = f"127.0.0.1:{taken.getsockname()[1]}"
+        code, error = failed(dead, "-d", "1")
+    assert (code, error) == (
+        3,
+        f"error: UNAVAILABLE: nothing listens at {dead}; start the server, or check host and port\n",
+    )
+    server = TestServer("functions.square:square")
+    try:
+        code, error = failed(server.http, "-d", "1")
+        assert code == 1
+        assert f"{server.http} speaks HTTP and not gRPC" in error
+        assert "give its gRPC port" in error
+    finally:
+        server.close()
+
+
+@pytest.mark.timeout(60)
+def test_the_limit_of_the_client_is_told_as_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And can be raised."""
+    (tmp_path / "large_values.py").write_text("def large(x: int) -> bytes:\n    return bytes(x)\n")
+    monkeypatch.chdir(tmp_path)
+    server = TestServer("large_values:large")
+    try:
+        code, error = failed(server.grpc, "-d", "5000", "--max-output-bytes", "4000")
+        assert code == 1
+        assert re.search(
+            r"a value of 50\d\d bytes came back, and this client takes at most 4000, which is its own", error
+        )
+        assert error.endswith("hint: --max-output-bytes N takes larger ones\n")
+        assert failed(server.grpc, "-d", "5000", "--max-output-bytes", "6000", "--output", "here") == (0, "")
+        assert (tmp_path / "here").stat().st_size == 5000
+    finally:
+        server.close()
+
+
+def failed(target: str, *words: str) -> tuple[int, str]:
+    command = [sys.executable, "-m", "invoker", "call", target, *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
+    return done.returncode, done.stderr
