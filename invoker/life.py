@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import signal
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -92,10 +93,35 @@ async def end(server: Server, drain_s: float) -> int:
 
 def run_to_end(server: Server, main: Callable[[], Coroutine[Any, Any, int]], loop_factory: Any) -> int:
     """Run ``main`` on a new loop and close that, whatever of the functions is left on it; the exit code."""
-    with asyncio.Runner(loop_factory=loop_factory) as runner:
-        code = runner.run(main())
-        if server.driver.left_behind:
-            leave_now(code)
-        server.guard.arm(server.config.hook_timeout_s, "the end of the tasks and executors that a function has started")
-    server.guard.disarm()
+    code = 1
+    try:
+        with asyncio.Runner(loop_factory=loop_factory) as runner:
+            code = _run_past_exits(runner.get_loop(), main())
+            if server.driver.left_behind:
+                leave_now(code)
+            server.guard.arm(
+                server.config.hook_timeout_s, "the end of the tasks and executors that a function has started"
+            )
+    except SystemExit:
+        log.warning("a task that a function has started raised SystemExit while it was cancelled")
+    finally:
+        server.guard.disarm()
     return code
+
+
+def _run_past_exits(loop: asyncio.AbstractEventLoop, main: Coroutine[Any, Any, int]) -> int:
+    """Run ``main`` to its end, though a task or callback of the author's raises what asyncio lets end a loop.
+
+    Such an exception leaves the loop as it was, so it may run on; the task that raised it is over.
+    """
+    task = loop.create_task(main, name="main")
+    while True:
+        try:
+            return loop.run_until_complete(task)
+        except (SystemExit, KeyboardInterrupt) as error:
+            if task.done() or signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+                raise
+            log.warning(
+                "a task that a function has started raised %s, which ends that task only", type(error).__name__,
+                exc_info=error,
+            )  # fmt: skip

@@ -35,7 +35,7 @@ from invoker._pb.riff import riff_rpc_pb2 as pb
 from invoker.client.ending import Ending
 from invoker.client.failure import CallFailed, ConnectFailed, explained
 from invoker.client.feeds import close
-from invoker.errors import Status
+from invoker.errors import Status, let_go
 
 __all__ = ["Exchange", "Feed", "connected"]
 
@@ -200,12 +200,7 @@ class Exchange:
         try:
             return await anext(self._responses)
         except (StopAsyncIteration, grpc.aio.AioRpcError):
-            status, detail = await self._ending.status()
-            await self._end()
-            if status is Status.OK:
-                return None
-            refused = status is Status.UNAVAILABLE and not self._connected
-            raise (ConnectFailed if refused else CallFailed)(status, explained(status, detail, self._target)) from None
+            pass  # what is raised here would hold gRPC's error, that the call, and that the connection
         except asyncio.CancelledError:
             ours = self._cancelled and (task is None or task.cancelling() == cancels)
             self.cancel()
@@ -215,6 +210,16 @@ class Exchange:
             raise (self._input_error or CallFailed(Status.CANCELLED, "the caller cancelled")) from None
         finally:
             self._reading = False
+        await self._ended()
+        return None
+
+    async def _ended(self) -> None:
+        """Tell how the call has ended."""
+        status, detail = await self._ending.status()
+        await self._end()
+        if status is not Status.OK:
+            refused = status is Status.UNAVAILABLE and not self._connected
+            raise (ConnectFailed if refused else CallFailed)(status, explained(status, detail, self._target))
 
     async def _end(self) -> None:
         self._over = True
@@ -257,7 +262,12 @@ class Exchange:
             self._fail(error)
 
     def _fed(self, feeder: asyncio.Task[None]) -> None:
-        if not feeder.cancelled() and (error := feeder.exception()) is not None:
+        try:
+            error = feeder.exception()
+        except asyncio.CancelledError as cancelled:
+            let_go(cancelled)  # the frames in which it was cancelled hold it, themselves, and the call
+            return
+        if error is not None:
             self._fail(error)
 
     def _fail(self, error: BaseException) -> None:

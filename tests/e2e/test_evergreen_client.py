@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gc
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -123,3 +126,33 @@ def test_two_turns_without_a_loop(target: str) -> None:
         assert "".join(first) == "HELLO"
         second = session.act("about", {"leaves": [first.inputs["words"], first, "new"]})
         assert [one["payload"] for one in second.items()] == ["hello", "HELLO", "new"]
+
+
+async def test_a_session_whose_answer_failed_frees_its_sockets(target: str) -> None:
+    """At the end of its block, without the garbage collector, whether somebody heard of the failure or not."""
+
+    async def fail(hears: bool) -> None:
+        async with EvergreenSession(target) as session:
+            answer = session.act("broken", {"n": 1})
+            if hears:
+                await answer.items()
+
+    gc.collect()
+    gc.disable()
+    try:
+        before = sockets()
+        for number in range(20):
+            with pytest.raises(CallFailed):
+                await fail(hears=number % 2 == 0)
+        assert sockets() < before + 10  # gRPC closes the last ones a moment later
+    finally:
+        gc.enable()
+
+
+def sockets() -> int:
+    """How many this process has open."""
+    found = 0
+    for one in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(OSError):
+            found += str(one.readlink()).startswith("socket:")
+    return found

@@ -65,6 +65,15 @@ async def careless(values: AsyncIterator[int]) -> AsyncIterator[int]:
     yield 0
 
 @stops
+async def quitting(values: AsyncIterator[int]) -> AsyncIterator[int]:
+    async def leave():
+        sys.exit(7)
+    quitting.kept = asyncio.create_task(leave())
+    asyncio.get_running_loop().call_soon(sys.exit, 8)
+    await asyncio.sleep(0)
+    yield 0
+
+@stops
 def threaded(values: Iterator[int]) -> Iterator[int]:
     threading.Thread(target=threading.Event().wait, daemon=False).start()
     yield 0
@@ -166,6 +175,19 @@ def test_what_a_function_has_started_does_not_keep_the_process(module: Path, nam
         assert process.exit_code() == 1
         assert f"the end of the {what}" in process.log
         assert f"{name} destroyed" in process.log
+
+
+def test_R123_a_background_task_that_exits_ends_nothing_else(module: Path) -> None:
+    """Nor does a callback; the log has the line, the invocation goes on, and the exit code is that of the stop."""
+    with started("stopping", cwd=module) as process, SyncRiffClient(process.ready()[0]) as client:
+        for _ in range(3):
+            assert list(invoke(client, "quitting")) == [0]
+        assert list(invoke(client, "echo", [7])) == [7]
+        process.wait_for("raised SystemExit, which ends that task only", 6)
+        assert "in leave" in process.log
+        process.send(signal.SIGTERM)
+        assert process.exit_code() == 0
+        assert "quitting destroyed" in process.log
 
 
 def test_a_signal_ends_a_start_that_hangs(tmp_path: Path) -> None:

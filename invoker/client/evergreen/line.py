@@ -61,6 +61,7 @@ class Line:
         self._inbox = inbox
         self._settings = settings
         self._metadata = self._metadata_pairs()
+        self._is_used = False
         self._channel: grpc.aio.Channel | None = None
         self._exchange: Exchange | None = None
         self._reader: asyncio.Task[None] | None = None
@@ -74,8 +75,9 @@ class Line:
             ConnectFailed: There is no connection.
             CallFailed: The server refuses the session.
         """
-        if self._channel is not None:
+        if self._is_used:
             raise RuntimeError("a session is used once; make another one")
+        self._is_used = True
         channel = self._channel = self._make_channel()
         call: grpc.aio.StreamStreamMultiCallable[bytes, bytes] = channel.stream_stream(METHOD)
         exchange = self._exchange = Exchange(
@@ -139,7 +141,8 @@ class Line:
         self.outbox.close()
         if self._channel is not None:
             await self._channel.close()
-        self._exchange = self._reader = self._negotiator = None
+        # What is left of a session stands in circles; its sockets must not wait until those are collected.
+        self._channel = self._exchange = self._reader = self._negotiator = None
 
     async def _negotiate(self, exchange: Exchange) -> None:
         said = ",".join(str(value) for key, value in await exchange.headers() if key == EXTENSIONS_KEY)
