@@ -11,6 +11,8 @@ import asyncio
 import contextlib
 import os
 import sys
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -129,10 +131,24 @@ async def _exchange(client: RiffClient, plan: Plan, args: argparse.Namespace) ->
     )
     if plan.reads_stdin and sys.stdin is not None and sys.stdin.isatty():
         print("reading values from the terminal, one a line; Ctrl-D ends them", file=sys.stderr)
-    inputs = [frames(parts, framing) for parts, framing in zip(plan.inputs, plan.framings, strict=True)]
+    names = plan.request.input_names or ()
+    silent = set(range(max(len(plan.inputs), len(names))))
+    parted = enumerate(zip(plan.inputs, plan.framings, strict=True))
+    inputs = [_heard(index, frames(parts, framing), silent) for index, (parts, framing) in parted]
     with printer:
         async for out in client.call(inputs, plan.request):
             printer.write(out)
+    for index in sorted(silent):  # R-168: the status is OK all the same
+        name = f" '{names[index]}'" if index < len(names) else ""
+        print(f"note: input {index}{name} got nothing", file=sys.stderr)
+
+
+async def _heard(index: int, values: AsyncGenerator[bytes, None], silent: set[int]) -> AsyncGenerator[bytes, None]:
+    """The values of an input, which is not silent once it has one."""
+    async with aclosing(values):
+        async for value in values:
+            silent.discard(index)
+            yield value
 
 
 def _add_inputs(group: argparse._ArgumentGroup) -> None:

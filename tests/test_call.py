@@ -79,7 +79,7 @@ def test_closed_stdin_is_an_empty_input(peer: Peer) -> None:
     done = subprocess.run(
         ["/bin/sh", "-c", command, "sh", *CALL, peer.target], capture_output=True, check=False, timeout=20
     )  # fmt: skip
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"note: input 0 got nothing\n")
 
 
 def test_json_is_checked_and_asked_for(peer: Peer) -> None:
@@ -106,6 +106,14 @@ def test_several_inputs_by_index_and_by_name(peer: Peer, tmp_path: Path) -> None
         (0, "text/plain", "7"),
         (1, "application/json", "7"),
     }
+
+
+def test_R168_inputs_that_got_nothing_are_told(peer: Peer) -> None:
+    """By index, and by name where there is one; the exit code is that of the status."""
+    assert call(peer) == (0, b"", "note: input 0 got nothing\n")
+    arguments = ("--function", "indexed", "--inputs", "words,rows,k", "--arg", "rows=1", "--arg", "words=@/dev/null")
+    code, _, err = call(peer, *arguments)
+    assert (code, err) == (0, "note: input 0 'words' got nothing\nnote: input 2 'k' got nothing\n")
 
 
 def test_several_outputs_are_told_apart(peer: Peer, tmp_path: Path) -> None:
