@@ -19,8 +19,8 @@ __all__ = ["Context", "Inputs", "OneOutput", "Outputs"]
 class Inputs(Sequence[Any]):
     """The input streams of an invocation, by index or by name (R-038).
 
-    Names are looked up among those the caller sent, then among the function's own; of equal names the first wins
-    (R-057).
+    Names are looked up among those that the caller gave, and then among the function's own. If two inputs have the same
+    name, it means the first of them (R-057).
     """
 
     __slots__ = ("_names", "_own_names", "_streams")
@@ -54,7 +54,7 @@ class Inputs(Sequence[Any]):
 
 
 class OneOutput:
-    """One output of an invocation, to be given values besides those that the function yields (E-126)."""
+    """One output of an invocation; a function may send values to it besides those that it yields (E-126)."""
 
     __slots__ = ("_context", "index")
 
@@ -63,9 +63,9 @@ class OneOutput:
         self.index = index
 
     def send(self, value: Any) -> Any:
-        """Give one value; waits while the caller is slow. An async function awaits it: ``await output.send(value)``.
+        """Send one value, and wait while the caller is slow. In an async function write ``await output.send(value)``.
 
-        A value for an output that nobody reads is dropped.
+        A value is dropped if nobody reads the output.
 
         Raises:
             EncodeError: The output has ended, or no codec that the caller accepts takes the value (E-130).
@@ -73,12 +73,12 @@ class OneOutput:
         return self._context._door().send_output(self.index, value)  # noqa: SLF001 - the same file's other half
 
     def end(self) -> Any:
-        """End it before the function returns; to be awaited in an async function. Idempotent."""
+        """End the output before the function returns. An async function awaits it. A second call does nothing."""
         return self._context._door().end_output(self.index)  # noqa: SLF001 - the same file's other half
 
 
 class Outputs:
-    """The outputs of an invocation, by index or by name; names are looked up as those of `Inputs` are."""
+    """The outputs of an invocation, by index or by name. Names are looked up in the same way as those of `Inputs`."""
 
     __slots__ = ("_context",)
 
@@ -102,18 +102,18 @@ class Outputs:
 
 
 class Context:
-    """One invocation, as its function sees it.
+    """What a function may know and do about its invocation; a parameter annotated ``Context`` receives it.
 
     Attributes:
-        invocation_id: Unique within the process; the same as in the log.
-        function: Name of the function in the catalogue.
-        input_names: As the caller sent them; empty when it sent none (R-059).
-        output_names: As the caller sent them; empty when it sent none.
-        accepts: One list of media ranges an output, as the caller sent them.
-        metadata: Of the conversation: gRPC metadata or HTTP headers.
-        deadline: On the clock of `time.monotonic`, or None.
-        inputs: The input streams by index or name.
-        configs: What the caller configured for this invocation, where its protocol has such.
+        invocation_id: Identifies the invocation within the process; the log has the same.
+        function: The name by which callers choose the function.
+        input_names: The names that the caller gave to the inputs; empty if it gave none (R-059).
+        output_names: The names that the caller gave to the outputs; empty if it gave none.
+        accepts: For each output, the media types that the caller accepts.
+        metadata: The gRPC metadata or HTTP headers of the call.
+        deadline: When the invocation must have ended, on the clock of `time.monotonic`; None if there is no deadline.
+        inputs: The input streams, by index or by name.
+        configs: What the caller configured for this invocation, in protocols that have configs.
     """
 
     __slots__ = (
@@ -172,7 +172,7 @@ class Context:
         return Outputs(self)
 
     def wants(self, output: int | str) -> bool:
-        """Whether anybody reads an output; if not, its values need not be made.
+        """Whether anybody reads an output. If not, you need not make its values.
 
         Raises:
             EncodeError: No output has this index or name.
@@ -181,10 +181,10 @@ class Context:
         return bool(self._invocation.outputs[index].is_wanted)
 
     def config(self, kind: type[Any]) -> Any:
-        """The first of `configs` that is a ``kind``: a message class, or ``dict``; None when there is none.
+        """The first of `configs` of a kind, which is a protobuf message class or ``dict``; None if there is none.
 
         Raises:
-            ValueError: It says that it is one, but cannot be parsed.
+            ValueError: A config is said to be of this kind, but cannot be parsed.
         """
         for one in self.configs:
             found = _as(one, kind)
@@ -210,7 +210,7 @@ class Context:
 
     @property
     def cancelled(self) -> bool:
-        """Whether the invocation is over: cancelled, its deadline passed, or its caller gone."""
+        """Whether the invocation is over: it was cancelled, its deadline has passed, or its caller is gone."""
         return self._is_cancelled is not None and self._is_cancelled()
 
     def __repr__(self) -> str:

@@ -45,14 +45,15 @@ class Tensor:
     """What an input takes, or an output gives: ``Tensor("float32", [-1, 3], "one row a flower")``.
 
     Args:
-        dtype: Name of a type (``"float32"``), or a class or dtype of numpy that has one. ``"string"`` are bytes of any
-            content, ``"str"`` is text, ``"bool"`` are truth values, which travel as Uint8; ``"any"`` is every type.
-        shape: Sizes; -1 and None are any, a name is any that is the same wherever the name stands. None: any shape.
-        description: For readers of the metadata.
+        dtype: The name of a type (``"float32"``), or the class or dtype of numpy that has this name. ``"string"`` means
+            bytes of any content, ``"str"`` text, ``"bool"`` truth values, which travel as Uint8, ``"any"`` every type.
+        shape: The sizes. -1 and None mean any size; a name means any size that is the same wherever the name stands.
+            None instead of a shape means any shape.
+        description: Words for readers of the metadata.
 
     Attributes:
         dtype: One of the names above.
-        shape: With -1 for any size.
+        shape: The sizes, with -1 for any size.
 
     Raises:
         SpecError: There is no such type, or no such shape.

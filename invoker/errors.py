@@ -168,7 +168,7 @@ class StatusError(InvocationError):
 
     Args:
         status: Any status but OK.
-        detail: The text; it is sent as it stands, without a prefix.
+        detail: The text that the peer sees, without a prefix.
 
     Raises:
         ValueError: ``status`` is OK.
@@ -249,7 +249,7 @@ class HookError(StartupError):
 
 
 class StopInvocation(BaseException):
-    """Raised into sync user code at its next pull or emit once its invocation is over.
+    """Raised in a sync function when its invocation is over and it next reads an input or gives a value.
 
     It derives from BaseException so that ``except Exception`` in a function cannot swallow it.
     """
@@ -260,10 +260,10 @@ class Discarded(StopInvocation):
 
 
 class InputCancelled(StopInvocation):
-    """Raised by every input when the stream of inputs ended with an error instead of an end (R-110).
+    """Raised when a function reads an input and the call was cut off, so that it never looks like an end (R-110).
 
     Attributes:
-        error: Why: Cancelled, DeadlineExceeded, ProtocolViolation, ...
+        error: What ended the call: Cancelled, DeadlineExceeded, ProtocolViolation, ...
     """
 
     def __init__(self, error: InvocationError) -> None:

@@ -79,37 +79,42 @@ def function(
     hook_timeout_s: float | None = None,
 ) -> Callable[[F], F]: ...
 def function(target: Any = None, /, **said: Any) -> Any:  # noqa: D417 - the options are said by the overload
-    """Declare a function of the catalogue, with or without arguments.
+    """Decorator that says what a signature cannot; ``@function`` and ``@function(...)`` both work.
+
+    It returns the decorated function unchanged. A function needs no decorator to be served. When a module has decorated
+    functions, ``python -m invoker mymod`` serves all of them.
 
     Args:
-        name: In the catalogue, instead of its own name.
+        name: The name by which callers choose the function, instead of its own name.
         style: ``"request/reply"`` or ``"streaming"``, instead of what the signature says.
         inputs: Names of the inputs in their order: either names of parameters, which also turns parameters with
             defaults and keyword-only ones into inputs, or new names, one for each input. A mapping from names to
-            ``Tensor(...)`` says types and shapes, too, where there are no annotations.
-        outputs: Names of the outputs, or such a mapping; fixes their number where the signature leaves it open. A
-            function that returns tuples, or dicts by these names, gives one value to each output.
+            ``Tensor(...)`` also says types and shapes, where there are no annotations.
+        outputs: Names of the outputs, or such a mapping. They fix the number of outputs where the signature leaves it
+            open. A function that returns tuples, or dicts by these names, gives one value to each output.
         input_types: Media types of the inputs; one, several, or a mapping by name.
         output_types: Media types of the outputs; one, several, or a mapping by name.
-        sequence: Whether each value of an output is an item of its own, never a piece of one text; for all outputs, or
-            the names of those for which it holds. Protocols that store what they send make use of it.
-        retain: Whether what an output has given may be used again later, likewise; False for endless outputs.
+        sequence: True if each value of an output is an item of its own and never a piece of one text; or the names of
+            the outputs for which this is so. It matters to protocols that store what they send, such as Evergreen.
+        retain: False if the values of an output are not kept for later use, as endless outputs need it; or the names of
+            the outputs whose values are kept.
         concurrency: How many calls of an async request/reply function may overlap within one invocation (R-035).
-        rows: Whether GraphPipe feeds it batches row by row: each tensor is one value for each of its first index, and
-            what it gives for them is stacked again.
-        batch_max: Rows up to which GraphPipe joins requests that come at the same time into one; 1 joins none.
-        batch_wait_ms: Milliseconds that the first of them waits for others.
+        rows: True if GraphPipe shall feed the function row by row: it gets each row of a tensor as a value, and what it
+            gives for the rows is stacked again.
+        batch_max: GraphPipe joins requests that come at the same time into one of this many rows at most; 1 joins none.
+        batch_wait_ms: How many milliseconds the first of these requests waits for others.
         casting: ``"same_kind"`` lets arrays of other types become those that are declared, as numpy's rule of this name
             allows, if every value fits; ``"no"`` refuses them.
-        version: Of the model, for its metadata; else ``__version__`` of its module or package.
-        argument_type: ``"payload"``, ``"message"`` or ``"headers"`` for every input that is not annotated so (R-040).
-        init: Hook to run once before the first invocation.
-        destroy: Hook to run once after the last one.
-        ready: Says whether the function can take work.
-        hook_timeout_s: Seconds for each hook; 10 unless the operator says otherwise.
+        version: The version of the model in its metadata; the default is ``__version__`` of its module or package.
+        argument_type: ``"payload"``, ``"message"`` or ``"headers"``: what every input is given that is not annotated as
+            one of these (R-040).
+        init: A hook that runs once, before the first invocation.
+        destroy: A hook that runs once, after the last invocation.
+        ready: A function that returns whether this one can take work.
+        hook_timeout_s: Seconds that each hook may take; the default is ``INVOKER_HOOK_TIMEOUT_S``.
 
     Raises:
-        SpecError: A value cannot be understood.
+        SpecError: An option is unknown, or has a value that it cannot have.
     """
     if target is not None and not said:
         return _mark(target, Options())

@@ -19,12 +19,12 @@ REFERENCE = "reference"
 T = TypeVar("T")
 
 
+# A dict, because only of a dict does `dict(headers)` copy what is there instead of looking each name up.
 class Headers(dict[str, str]):
     """Headers of a message: looked up without regard to case, iterated in their original spelling.
 
     Two names that differ only in case are both kept; a lookup gives the first of them in sorted order (R-073, R-074).
-    It is a dict, since only of a dict does ``dict(headers)`` copy what is there instead of looking each name up. A copy
-    may be changed, the headers themselves may not.
+    Headers cannot be changed: change a copy, ``dict(headers)``, and give that to a new message.
 
     Args:
         items: A mapping or pairs of names and values.
@@ -84,12 +84,12 @@ def as_headers(items: Mapping[str, str]) -> Headers:
 
 
 class Message(msgspec.Struct, Generic[T], frozen=True):
-    """A payload, with headers and media type.
+    """A value with its headers and media type. A function may take and give messages instead of plain values.
 
     Attributes:
-        payload: ``bytes`` inside the house; the decoded value next to a function.
-        headers: Names and values as the peer sent them, or as the peer shall see them.
-        media_type: Of the payload; empty when the negotiated one shall be used.
+        payload: The value. (Where functions are not concerned, it is the ``bytes`` of the encoded value.)
+        headers: Names and values as the caller sent them, or as the caller shall get them.
+        media_type: The media type of the payload; leave it empty to use the one that the caller accepts.
     """
 
     payload: T
@@ -98,14 +98,14 @@ class Message(msgspec.Struct, Generic[T], frozen=True):
 
 
 class Ref(msgspec.Struct, frozen=True):
-    """A value that lies elsewhere: given instead of its bytes, for peers that fetch it themselves.
+    """Says where a value can be fetched; a function gives it instead of the value, and the caller fetches that itself.
 
-    In an Evergreen session it is sent as a chunk with ``ref``; riff peers get an empty payload with the header
+    An Evergreen session sends it as a chunk with ``ref``. Callers of riff get an empty payload with the header
     ``reference``.
 
     Attributes:
-        uri: Where it lies; absolute.
-        media_type: Of what lies there.
+        uri: The absolute URI of the value.
+        media_type: The media type of the value.
     """
 
     uri: str
@@ -113,10 +113,10 @@ class Ref(msgspec.Struct, frozen=True):
 
 
 class Output(msgspec.Struct, frozen=True):
-    """A value for one of several outputs, by index or by name; yielded by a generator.
+    """A value for one of several outputs: a generator yields it, and names the output by index or by name.
 
     Attributes:
-        target: Index (``0 <= target < len(outputs)``) or name of the output.
+        target: The index (``0 <= target < len(outputs)``) or the name of the output.
         value: The value, or a `Message` that carries headers.
     """
 

@@ -36,12 +36,12 @@ def tee(stream: Any, n: int = 2, *, limit: int | None = _LIMIT) -> tuple[Any, ..
     """Split a stream into ``n`` branches that each see every item.
 
     Args:
-        stream: Sync or async; nobody else may read it from now on.
-        n: Number of branches.
-        limit: Items by which one branch may be ahead of another before its reader waits; None: no bound.
+        stream: A plain or async iterable. Nobody else may read it from now on.
+        n: How many branches there are.
+        limit: A branch may be this many items ahead of another; then its reader waits. None means no limit.
 
     Returns:
-        Iterators of the kind of the stream, with ``close()`` or ``aclose()``.
+        Plain or async iterators, like the stream, which have ``close()`` or ``aclose()``.
 
     Raises:
         ValueError: ``n`` is negative or ``limit`` is less than 1.

@@ -41,11 +41,11 @@ __all__ = ["Harness", "Result", "TestServer"]
 
 @dataclass(slots=True)
 class Result:
-    """What one run gave.
+    """What one run of a function gave.
 
     Attributes:
-        frames: Every message with the number of its output, in the order in which they left.
-        error: How it ended; None for OK.
+        frames: Every message with the number of its output, in the order in which they were sent.
+        error: The error that the run ended with; None for OK.
     """
 
     frames: list[tuple[int, Message[bytes]]] = field(default_factory=list)
@@ -53,7 +53,7 @@ class Result:
     registry: Registry = field(default_factory=lambda: builtin(entry_points=False))
 
     def messages(self, index: int = 0) -> list[Message[Any]]:
-        """The messages of one output, payloads decoded."""
+        """The messages of one output, with decoded payloads."""
         found = []
         for number, message in self.frames:
             if number == index:
@@ -67,7 +67,7 @@ class Result:
 
 
 class Harness:
-    """Runs one function in memory.
+    """Runs one function in memory, through the real session, negotiation, codecs and drivers.
 
     Args:
         function: A function of any shape that can be served, or its entrypoint.
@@ -85,15 +85,15 @@ class Harness:
         self._check_outputs = check_outputs
 
     def run(self, *inputs: Iterable[Any], accept: str | Sequence[str] | None = None) -> list[Any]:
-        """Run it once over finite inputs and give the values of its first output.
+        """Run the function once over finite inputs, and return the values of its first output.
 
         Args:
-            inputs: One iterable an input: values, or `Message` with media type and headers. Those behind the last
-                parameter without a default are for the options, in the order of the signature.
-            accept: Of each output; default: no preference.
+            inputs: For each input, an iterable of values, or of `Message`s with media type and headers. Iterables
+                behind those of the inputs are for the options, in the order of the signature.
+            accept: The media types that the caller accepts, for each output; the default is any.
 
         Raises:
-            InvocationError: What a caller would have been told.
+            InvocationError: The run failed; the error is the one that a caller would get.
         """
         result = self.invoke(*inputs, accept=accept)
         if result.error is not None:
@@ -101,11 +101,11 @@ class Harness:
         return result.values()
 
     def invoke(self, *inputs: Iterable[Any], accept: str | Sequence[str] | None = None) -> Result:
-        """The same, with every output and the error as values; never raises what the function raised."""
+        """Do the same, but return every output and the error; what the function raised is in ``error``."""
         return asyncio.run(self.ainvoke(*inputs, accept=accept))
 
     async def ainvoke(self, *inputs: Iterable[Any], accept: str | Sequence[str] | None = None) -> Result:
-        """The twin of `invoke` for async tests."""
+        """Do what `invoke` does, in an async test."""
         driver = self._driver()
         channel = _Memory(self._frames(inputs, accept))
         await self.function.start()
@@ -118,7 +118,7 @@ class Harness:
         return Result(channel.sent, error, self.registry)
 
     def frames(self, *frames: bytes) -> Result:
-        """Run it over serialised InputSignals, as they would come from the wire."""
+        """Run the function over serialised InputSignals, as they would come from the wire."""
 
         async def run() -> Result:
             driver = self._driver()
@@ -195,9 +195,16 @@ class _Memory:
 class TestServer:
     """A server in a process of its own, on free ports of the loopback interface.
 
+    The fixture ``invoker_server`` makes them, in tests whose ``conftest.py`` has ``pytest_plugins =
+    ["invoker.testing"]``.
+
+    Args:
+        entrypoint: What to serve, as on the command line.
+        flags: Flags of the command line.
+
     Attributes:
-        grpc: ``127.0.0.1:PORT``.
-        http: ``127.0.0.1:PORT``.
+        grpc: The address of the gRPC port, as ``127.0.0.1:PORT``.
+        http: The address of the HTTP port, likewise.
     """
 
     __test__ = False  # not a test class, whatever its name
@@ -215,7 +222,7 @@ class TestServer:
         return self._log.read()
 
     def close(self) -> int:
-        """Stop it gracefully; its exit code."""
+        """Stop it gracefully, and return its exit code."""
         if self._process.poll() is None:
             self._process.terminate()
         try:

@@ -1,4 +1,4 @@
-"""`make docs`: what is made from the code: config, errors, cli and requirements in docs/reference, and the env example.
+"""`make docs`: api, config, errors, cli and requirements in docs/reference, and the env example, made from the code.
 
 ``--check`` writes nothing and fails when a page is not what the code gives.
 """
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tests import trace
+from tests.apidoc import api_page
 
 MADE = "<!-- Made by `make docs`; change the code, not this page. -->"
 
@@ -183,6 +184,7 @@ def _chapters() -> Iterator[tuple[str, str, list[str]]]:
 
 
 PAGES: dict[str, Callable[[], Iterator[str]]] = {
+    "docs/reference/api.md": lambda: api_page(MADE, table),
     "docs/reference/config.md": config_page,
     "docs/reference/errors.md": errors_page,
     "docs/reference/cli.md": cli_page,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,25 @@ def test_each_error_is_on_the_errors_page() -> None:
     page = "\n".join(gendocs.errors_page())
     assert "| `ProtocolViolation` | `UNKNOWN` | `Invoker: Protocol Violation` |" in page
     assert "| `ConfigError` | 2 |" in page
+
+
+def test_each_public_name_is_on_the_api_page() -> None:
+    """With its signature, and with what its parameters, attributes and methods mean."""
+    import invoker
+    from invoker import testing
+
+    lines = list(gendocs.PAGES["docs/reference/api.md"]())
+    for name in (*invoker.__all__, *testing.__all__):
+        assert f"### {name}" in lines
+    assert "StatusError(status: Status, detail: str = '')" in lines
+    assert any(line.startswith("| `batch_max` | GraphPipe joins requests") for line in lines)
+    assert any(line.startswith("| `deadline` | When the invocation must have ended") for line in lines)
+    assert lines[lines.index("#### Harness.ainvoke") + 3].startswith("await ainvoke(*inputs: Iterable[Any], accept: ")
+
+
+def test_no_id_of_a_requirement_is_on_the_api_page() -> None:
+    """They are for those who work on invoker."""
+    assert not [line for line in gendocs.PAGES["docs/reference/api.md"]() if re.search(r"\b[A-Z]-\d{3}", line)]
 
 
 def test_a_pipe_does_not_break_a_table() -> None:
