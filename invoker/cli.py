@@ -113,6 +113,8 @@ def build(config: knobs.Config, entrypoint: str) -> Server:
     Raises:
         StartupError: It cannot be loaded, understood or served.
     """
+    from importlib.util import find_spec
+
     from invoker.codecs import builtin, wants_arrays
     from invoker.core.catalog import Catalog
     from invoker.prepare import prepare, with_actions
@@ -128,6 +130,8 @@ def build(config: knobs.Config, entrypoint: str) -> Server:
     renew = _renewer(entrypoint, config) if config.reload_per_invocation else None
     catalog = Catalog([prepared.function for prepared in found], renew=renew)
     arrays = any(wants_arrays(prepared.spec.types) for prepared in found)
+    if not arrays and config.serves("graphpipe"):  # G-068: tensors reach what has no annotation as arrays
+        arrays = find_spec("numpy") is not None and any(Any in prepared.spec.types for prepared in found)
     registry = builtin(pickle=config.pickle_codec, arrays=arrays, max_containers=config.max_containers)
     return Server(config, catalog, registry, actions=actions)
 

@@ -61,22 +61,29 @@ def with_tensors(facts: Facts, specs: tuple[StreamSpec, ...], said: Mapping[str,
     return tuple(made)
 
 
-def with_casting(facts: Facts, specs: tuple[StreamSpec, ...]) -> tuple[StreamSpec, ...]:
+def with_casting(facts: Facts, specs: tuple[StreamSpec, ...], option: str = "casting") -> tuple[StreamSpec, ...]:
     """Let arrays of other types become those that are declared, if the author asks for it (G-061).
+
+    Args:
+        facts: Of the function.
+        specs: Of its inputs, or of its outputs and their parts.
+        option: That of the decorator which is for them, ``casting`` or ``output_casting``.
 
     Raises:
         SpecError: There are no arrays among them.
     """
-    if facts.options.casting == "no":
+    said = getattr(facts.options, option)
+    if said == "no":
         return specs
     if not any(is_array(one.type) for one in specs):
         raise SpecError(
-            f"@function(casting={facts.options.casting!r}) of '{facts.name}' is for arrays, and no input is annotated "
-            "as one; annotate NDArray[np.float32] or the like, or drop casting="
+            f"@function({option}={said!r}) of '{facts.name}' is for arrays, and no "
+            f"{'input' if option == 'casting' else 'output'} is annotated "
+            f"as one; annotate NDArray[np.float32] or the like, or drop {option}="
         )
     from invoker.tensors import Casting
 
-    casting = Casting(facts.options.casting)
+    casting = Casting(said)
 
     def cast(type_: Any) -> Any:
         if typing.get_origin(type_) in UNIONS:

@@ -43,6 +43,7 @@ class Options:
     batch_max: int = 1
     batch_wait_ms: float = 5.0
     casting: str = "no"
+    output_casting: str = "no"
     version: str = ""
     argument_type: Take | None = None
     init: Any = None
@@ -71,6 +72,7 @@ def function(
     batch_max: int = 1,
     batch_wait_ms: float = 5.0,
     casting: str = "no",
+    output_casting: str = "no",
     version: str = "",
     argument_type: Take | str | None = None,
     init: Callable[[], Any] | None = None,
@@ -105,6 +107,8 @@ def function(target: Any = None, /, **said: Any) -> Any:  # noqa: D417 - the opt
         batch_wait_ms: How many milliseconds the first of these requests waits for others.
         casting: ``"same_kind"`` lets arrays of other types become those that are declared, as numpy's rule of this name
             allows, if every value fits; ``"no"`` refuses them.
+        output_casting: The same for arrays that the function gives, over every protocol: ``"same_kind"`` makes the
+            float64 of a computation the float32 that is declared.
         version: The version of the model in its metadata; the default is ``__version__`` of its module or package.
         argument_type: ``"payload"``, ``"message"`` or ``"headers"``: what every input is given that is not annotated as
             one of these (R-040).
@@ -177,8 +181,9 @@ def _check(said: dict[str, Any]) -> None:
     timeout_s = said.get("hook_timeout_s")
     if timeout_s is not None and not (isinstance(timeout_s, int | float) and timeout_s > 0):
         raise SpecError(f"@function(hook_timeout_s={timeout_s!r}) must be a number of seconds above 0")
-    if said.get("casting", "no") not in ("no", "same_kind"):
-        raise SpecError(f"@function(casting={said['casting']!r}) is unknown; it can be 'no', 'same_kind'")
+    for option in ("casting", "output_casting"):
+        if said.get(option, "no") not in ("no", "same_kind"):
+            raise SpecError(f"@function({option}={said[option]!r}) is unknown; it can be 'no', 'same_kind'")
     if not isinstance(said.get("version", ""), str):
         raise SpecError(f"@function(version={said['version']!r}) must be text, such as '1.2'")
 

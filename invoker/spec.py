@@ -88,6 +88,8 @@ def read(function: Any, *, entrypoint: str = "", name: str = "") -> FunctionSpec
         check_names(facts, given)
     outputs = with_tensors(facts, given.outputs, options.output_tensors)
     outputs = marked(facts, with_media_types(facts, outputs, options.output_types, "output_types"))
+    cast = with_casting(facts, (*outputs, *_like(outputs, given.parts)), "output_casting")
+    outputs, parts = cast[: len(outputs)], cast[len(outputs) :]
     slots = tuple(
         replace(one.reading.slot or Slot(order[one.name]), keyword=one.keyword)
         for one in parameters
@@ -104,7 +106,7 @@ def read(function: Any, *, entrypoint: str = "", name: str = "") -> FunctionSpec
         open_inputs=is_open,
         open_outputs=given.is_open,
         any_output=_any_output(options),
-        parts=_like(outputs, given.parts),
+        parts=parts,
         concurrency=_concurrency(facts, style, is_async=is_async),
         rows=options.rows,
         batch_max=options.batch_max,

@@ -96,6 +96,17 @@ def test_G061_casting_without_arrays_is_refused() -> None:
     """It would do nothing."""
     with pytest.raises(SpecError, match="is for arrays, and no input is annotated as one"):
         read(function(casting="same_kind")(fresh(plain)))
+    with pytest.raises(
+        SpecError, match=r"output_casting='same_kind'.* is for arrays, and no output is annotated as one"
+    ):
+        read(function(output_casting="same_kind")(fresh(plain)))
+
+
+def test_G061_output_casting_stands_beside_the_arrays_that_are_given() -> None:
+    """Of outputs only."""
+    spec = read(function(output_casting="same_kind")(fresh(annotated)))
+    assert Casting.SAME_KIND in spec.outputs[0].type.__metadata__
+    assert Casting.SAME_KIND not in getattr(spec.inputs[0].type, "__metadata__", ())
 
 
 def fresh(fn: Any) -> Any:

@@ -72,6 +72,7 @@ def test_G061_G087_casting_and_version_are_said() -> None:
     for said, text in (
         ({"casting": "unsafe"}, "casting='unsafe'.*it can be 'no', 'same_kind'"),
         ({"casting": None}, "casting=None"),
+        ({"output_casting": "unsafe"}, "output_casting='unsafe'.*it can be 'no', 'same_kind'"),
         ({"version": 1.2}, "must be text, such as '1.2'"),
     ):
         with pytest.raises(SpecError, match=text):

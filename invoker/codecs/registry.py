@@ -23,6 +23,7 @@ from invoker.codecs.multipart import MultipartCodec
 from invoker.codecs.octets import OctetsCodec
 from invoker.codecs.pickle import PickleCodec
 from invoker.codecs.refusal import quote, refuse_decode
+from invoker.codecs.several import SeveralCodec
 from invoker.codecs.shaped import shaped
 from invoker.codecs.text import TextCodec
 from invoker.errors import EncodeError, NotAcceptable, UnsupportedMediaType
@@ -40,20 +41,23 @@ def builtin_codecs(
     *, pickle: bool = False, arrays: bool = False, max_containers: int = MOST_CONTAINERS
 ) -> list[Specialised]:
     """New built-in codecs in server order (R-097)."""
+    msgpack = MsgpackCodec()
     codecs: list[Specialised] = [
         JsonCodec(),
         TextCodec(),
         OctetsCodec(),
         FormCodec(),
         JsonCodec(("application/cloudevents+json", "application/*+json")),
-        MsgpackCodec(),
+        msgpack,
         MultipartCodec(),
     ]
+    part: Specialised = msgpack
     if arrays:
         from invoker.codecs.npy import NpyCodec  # start-up time: few functions ask for arrays
         from invoker.codecs.tensor import TensorCodec
 
-        codecs += [TensorCodec(), NpyCodec()]
+        codecs += [part := TensorCodec(), NpyCodec()]
+    codecs.append(SeveralCodec(part))
     if pickle:
         codecs.append(PickleCodec())
     for one in codecs:

@@ -15,9 +15,9 @@ from invoker.errors import DecodeError, EncodeError
 from invoker.message import Message
 
 if TYPE_CHECKING:
-    from invoker.tensors import Declared
+    from invoker.tensors import ArrayType, Declared
 
-__all__ = ["shaped", "shaped_output"]
+__all__ = ["fitted_output", "shaped"]
 
 _ARRAYS: Final = ("application/vnd.graphpipe.tensor", "application/x-npy")
 """What says the shape of an array without elements, too."""
@@ -36,7 +36,7 @@ def shaped(decode: Decode, type_: Any, where: str) -> Decode:
 
     Source: docs/reference/graphpipe.md 2.4 (G-062, G-068).
     """
-    declared = _declared(type_, where)
+    _, declared = _array(type_, where)
     if declared is None:
         return decode
     from numpy import ndarray
@@ -56,41 +56,48 @@ def shaped(decode: Decode, type_: Any, where: str) -> Decode:
     return decode_shaped
 
 
-def shaped_output(encode: Encode, type_: Any, where: str) -> Encode:
-    """An encoder that refuses arrays of other shapes than the one that is declared; of all other types, itself.
+def fitted_output(encode: Encode, type_: Any, where: str, *, is_checked: bool = True) -> Encode:
+    """An encoder that casts arrays if the author wants that, and refuses other shapes than the one that is declared.
 
     Args:
-        encode: As a codec made it.
-        type_: The annotation; of unions with several arrays nothing is checked.
+        encode: As a codec made it; it is given back where there is nothing to do.
+        type_: The annotation; of unions with several arrays nothing is cast or checked.
         where: Starts the text of its errors.
+        is_checked: Whether shapes are.
 
-    Source: docs/reference/graphpipe.md 2.4 (G-066).
+    Source: docs/reference/graphpipe.md 2.4 (G-061, G-066).
     """
-    declared = _declared(type_, where)
-    if declared is None:
+    wanted, declared = _array(type_, where)
+    declared = declared if is_checked else None
+    casts = wanted is not None and wanted.casts
+    if declared is None and not casts:
         return encode
     from numpy import ndarray, shape
 
-    from invoker.tensors import misfit
+    from invoker.tensors import GraphPipeError, misfit
+    from invoker.tensors.arrays import cast_output
 
     has_others = any(one is not type(None) and not wants_arrays([one]) for one in leaves(type_))
 
-    def encode_shaped(value: Any) -> Message[bytes]:
+    def encode_fitted(value: Any) -> Message[bytes]:
         if value is None or (has_others and not isinstance(value, ndarray)):
             return encode(value)
         try:
+            value = cast_output(value, wanted) if wanted is not None and casts else value
             met = shape(value)
+        except GraphPipeError as error:
+            raise EncodeError(f"{where}: {error.detail}") from error
         except ValueError:  # a ragged list, of which the codec makes what it can
             return encode(value)
-        if problem := misfit(met, declared, {}):
+        if declared is not None and (problem := misfit(met, declared, {})):
             raise EncodeError(f"{where}: {problem}")
         return encode(value)
 
-    return encode_shaped
+    return encode_fitted
 
 
-def _declared(type_: Any, where: str) -> Declared | None:
-    """The shape of the one array that an annotation has; None where it has several, or none, or says no shape."""
+def _array(type_: Any, where: str) -> tuple[ArrayType | None, Declared | None]:
+    """The one array that an annotation has, and its shape; nothing where it has several or none."""
     try:
         return _known(type_, where)
     except TypeError:  # an annotation that cannot be hashed
@@ -98,13 +105,13 @@ def _declared(type_: Any, where: str) -> Declared | None:
 
 
 @functools.lru_cache(maxsize=1000)
-def _known(type_: Any, where: str) -> Declared | None:
+def _known(type_: Any, where: str) -> tuple[ArrayType | None, Declared | None]:
     several = [one for one in leaves(type_) if wants_arrays([one])]
     if len(several) != 1:
-        return None
-    from invoker.tensors import shape_of  # whoever wants arrays has imported numpy
+        return None, None
+    from invoker.tensors import array_type, shape_of  # whoever wants arrays has imported numpy
 
-    return shape_of(several[0], where)
+    return array_type(several[0]), shape_of(several[0], where)
 
 
 def _is_of_lists(message: Message[bytes]) -> bool:

@@ -162,8 +162,10 @@ class Engine:
                 accept = accepts[index]
                 by_value = command.by_value and not one.media_types and accept.strip() in ("", "*/*")
                 known = self.registry if by_value else registry  # what another output declares is not for this one
-                type_ = _promised(spec, one) if self.check_outputs else Any
-                outputs.append(OutputStream(index, name, accept, known, by_value=by_value, type_=type_))
+                type_, is_checked = _promised(spec, one), self.check_outputs
+                outputs.append(
+                    OutputStream(index, name, accept, known, by_value=by_value, type_=type_, is_checked=is_checked)
+                )
         number = f"i{next(self._numbers)}"
         context = Context(
             invocation_id=number,

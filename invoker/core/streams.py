@@ -30,7 +30,7 @@ from typing import Any
 from invoker.codecs import Offer, Registry
 from invoker.codecs.open import open_decoder
 from invoker.codecs.promised import check_promise
-from invoker.codecs.shaped import shaped_output
+from invoker.codecs.shaped import fitted_output
 from invoker.codecs.text import TextCodec
 from invoker.errors import (
     EncodeError,
@@ -239,14 +239,22 @@ class OutputStream:
     """One output: encodes values as its peer accepts them, and knows whether it has ended."""
 
     __slots__ = (
-        *("_accept", "_by_value", "_encoders", "_offers", "_registry", "_type"),
+        *("_accept", "_by_value", "_encoders", "_is_checked", "_offers", "_registry", "_type"),
         *("emitted", "index", "is_ended", "name"),
     )
 
     is_wanted = True
 
     def __init__(
-        self, index: int, name: str, accept: str, registry: Registry, *, by_value: bool = False, type_: Any = Any
+        self,
+        index: int,
+        name: str,
+        accept: str,
+        registry: Registry,
+        *,
+        by_value: bool = False,
+        type_: Any = Any,
+        is_checked: bool = True,
     ) -> None:
         """Negotiate.
 
@@ -256,7 +264,8 @@ class OutputStream:
             accept: What its peer accepts.
             registry: Codecs.
             by_value: Text and bytes get the media types of their kind (E-104), since the peer has no preference.
-            type_: What its values have to be; Any where nobody checks.
+            type_: What its values have to be, or to become if the function casts them.
+            is_checked: Whether values of other classes and shapes are refused.
 
         Raises:
             NotAcceptable: No codec satisfies ``accept`` (R-100).
@@ -269,6 +278,7 @@ class OutputStream:
         self._registry = registry
         self._by_value = by_value
         self._type = type_
+        self._is_checked = is_checked
         self._offers: tuple[Offer, ...] = registry.offers(accept, index=index, name=name)
         self._encoders: dict[type, Encode] = {}
 
@@ -300,8 +310,10 @@ class OutputStream:
         if self._type is Any or type(value) is self._type:
             return self._registry.encoder(offers, value, index=self.index)
         where = f"output #{self.index} '{self.name}'"
-        check_promise(self._type, value, where)
-        return shaped_output(self._registry.encoder(offers, value, index=self.index), self._type, where)
+        if self._is_checked:
+            check_promise(self._type, value, where)
+        encode = self._registry.encoder(offers, value, index=self.index)
+        return fitted_output(encode, self._type, where, is_checked=self._is_checked)
 
     def _offers_by_value(self, value: Any) -> tuple[Offer, ...]:
         kind = "text/plain" if isinstance(value, str) else "application/octet-stream"

@@ -25,6 +25,7 @@ __all__ = [
     "DTYPES",
     "Array",
     "annotation_of",
+    "cast_output",
     "castable_types",
     "fitted",
     "from_plain",
@@ -191,6 +192,22 @@ def fitted(array: Array, wanted: ArrayType) -> Array:
     if type_of(have) in castable_types(scalar):
         detail = f"{detail}; nothing is cast, unless the function has @function(casting='same_kind')"
     raise GraphPipeError(Code.TYPE_MISMATCH, detail)
+
+
+def cast_output(value: Any, wanted: ArrayType) -> Any:
+    """What a function gave, as the declared type if numpy's rule ``same_kind`` makes it that; else as it is.
+
+    Raises:
+        GraphPipeError: A value is beyond what the declared type has (E18).
+    """
+    array = np.asarray(value)
+    scalar = wanted.scalar
+    if scalar is None or type_of(array.dtype) not in castable_types(scalar):
+        return value
+    try:
+        return _cast(array, np.dtype(scalar))
+    except GraphPipeError as error:
+        raise GraphPipeError(Code.BAD_OUTPUT, error.detail) from None
 
 
 def _cast(array: Array, dtype: np.dtype[Any]) -> Array:

@@ -10,11 +10,11 @@ import pytest
 from numpy.typing import NDArray
 
 from invoker.codecs import Registry, builtin
-from invoker.codecs.shaped import shaped, shaped_output
+from invoker.codecs.shaped import fitted_output, shaped
 from invoker.codecs.tensor import TENSOR
 from invoker.declared import Tensor
 from invoker.errors import DecodeError, EncodeError
-from invoker.tensors import Code, GraphPipeError
+from invoker.tensors import Casting, Code, GraphPipeError
 from invoker.tensors.arrays import annotation_of
 from tests.codecs.wire import JSON, MSGPACK, decode, encode
 
@@ -98,14 +98,14 @@ def test_G066_an_output_of_a_shape_that_is_not_declared_is_refused(media_type: s
     encoder = REGISTRY.encoder(REGISTRY.offers(media_type), given)
     for type_ in (Table, Table | None):
         with pytest.raises(EncodeError, match=r"output: it has the shape \[.*\], and \[batch, 3\] is declared$"):
-            shaped_output(encoder, type_, "output")(given)
+            fitted_output(encoder, type_, "output")(given)
 
 
 @pytest.mark.parametrize("given", [np.ones((2, 3)), np.ones((0, 3)), [[1.0, 2.0, 3.0]]])
 def test_an_output_of_the_declared_shape_is_encoded_as_ever(given: Any) -> None:
     """The codec is given the same value."""
     encoder = REGISTRY.encoder(REGISTRY.offers(JSON), given)
-    assert shaped_output(encoder, Table, "output")(given) == encoder(given)
+    assert fitted_output(encoder, Table, "output")(given) == encoder(given)
 
 
 def test_only_arrays_are_measured() -> None:
@@ -114,8 +114,24 @@ def test_only_arrays_are_measured() -> None:
     def own(value: Any) -> Any:
         return value
 
-    assert shaped_output(own, Table | None, "output")(None) is None
-    assert shaped_output(own, Table | str, "output")("x") == "x"
-    assert shaped_output(own, Table, "output")([[1], [2, 3]]) == [[1], [2, 3]]
+    assert fitted_output(own, Table | None, "output")(None) is None
+    assert fitted_output(own, Table | str, "output")("x") == "x"
+    assert fitted_output(own, Table, "output")([[1], [2, 3]]) == [[1], [2, 3]]
     for type_ in (int, NDArray[np.float32], Table | Square):
-        assert shaped_output(own, type_, "output") is own
+        assert fitted_output(own, type_, "output") is own
+
+
+def test_G061_outputs_are_cast_where_the_author_wants_it() -> None:
+    """By the rule same_kind, whether shapes are checked or not; what it does not allow is left as it is."""
+    cast = Annotated[Table, Casting.SAME_KIND]
+    seen: list[Any] = []
+    for is_checked in (True, False):
+        encode = fitted_output(seen.append, cast, "output", is_checked=is_checked)  # type: ignore[arg-type]
+        for given in (np.ones((1, 3)), np.ones((1, 3), "i8"), [[1.5, 2.5, 3.5]], np.ones((1, 3), "c16")):
+            encode(given)
+        assert [one.dtype for one in seen] == ["f4", "f4", "f4", "c16"]
+        seen.clear()
+        with pytest.raises(EncodeError, match="output: a value of float64 is beyond what float32 has"):
+            encode(np.full((1, 3), 1e300))
+    own = fitted_output(seen.append, Table, "output", is_checked=False)  # type: ignore[arg-type]
+    assert own == seen.append

@@ -177,3 +177,20 @@ def casting(x: Rows, n: NDArray[np.int8]) -> Rows:
 def half(x):  # type: ignore[no-untyped-def]  # see `said`
     """Without annotations."""
     return x
+
+
+@function(output_casting="same_kind")
+def promoted(x: Rows) -> Rows:
+    """Gives Float64, which becomes Float32."""
+    return x * np.float64(2)  # type: ignore[return-value]
+
+
+@function(output_casting="same_kind")
+def promoted_parts(x: Rows) -> tuple[Rows, NDArray[np.int8]]:
+    """Two outputs, each of which is cast."""
+    return x.astype("f8"), np.int64([1, 2])  # type: ignore[return-value]
+
+
+def not_cast(x: Rows) -> Rows:
+    """Gives Float64, and says Float32."""
+    return x.astype("f8")  # type: ignore[return-value]

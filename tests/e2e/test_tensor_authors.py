@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from invoker.client import CallFailed, EvergreenSession, GraphPipe, GraphPipeError, RiffClient
-from invoker.codecs.tensor import TENSOR
+from invoker.codecs.tensor import TENSOR, tensor_in
 from invoker.tensors import Code, IOMetadata, TensorType
+from invoker.testing import Harness
 from tests.e2e import author_functions as functions
 from tests.protocols.graphpipe.asking import ask, received, values
 from tests.serving import serving
@@ -145,6 +146,23 @@ async def test_G061_values_that_do_not_fit_are_E8() -> None:
     (error,) = await refused(functions.casting, X, np.float32(1))
     assert error == (Code.TYPE_MISMATCH, "GraphPipe: Type Mismatch: input 'n' is Float32, and Int8 is declared")
     assert (await refused(functions.casting, X, np.array(["1"])))[0][0] == Code.TYPE_MISMATCH
+
+
+async def test_G061_what_is_given_is_cast_where_the_author_wants_it() -> None:
+    """By GraphPipe and by riff; who does not ask for it learns how to."""
+    async with inferring(functions.promoted) as one:
+        assert one.first.metadata.outputs[0].type == TensorType.FLOAT32
+    assert await infer(functions.promoted, X) == [(X * 2).tolist()]
+    assert await infer(functions.promoted_parts, X) == [X.tolist(), [1, 2]]
+    ((code, message),) = await refused(functions.not_cast, X)
+    assert code == Code.BAD_OUTPUT
+    assert message.endswith("return array.astype('float32'), or use @function(output_casting='same_kind')")
+    ((_, message),) = await refused(functions.promoted, np.full((1, 3), 3e38, "f4"))
+    assert message.endswith("a value of float64 is beyond what float32 has")
+    for check_outputs in (True, False):
+        harness = Harness(functions.promoted, check_outputs=check_outputs)
+        ((_, made),) = (await harness.ainvoke([X], accept=TENSOR)).frames
+        assert tensor_in(made).type is TensorType.FLOAT32
 
 
 async def test_G061_G068_G087_all_of_it_at_once() -> None:

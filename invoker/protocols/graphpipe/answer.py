@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from invoker.codecs.several import SEVERAL, several_in
 from invoker.codecs.tensor import TENSOR, tensor_in
 from invoker.errors import DecodeError
 from invoker.message import Message
@@ -54,12 +55,14 @@ class Answer(msgspec.Struct, frozen=True):
         messages: Of each of them.
         known: Sizes by their declared names, as the inputs have them.
         rows: How many each output has to have, one a message (G-073); None: a message is a whole tensor.
+        parts: Which parts of an output that is not declared are wanted; None: all that there are.
     """
 
     ports: tuple[Port, ...]
     messages: tuple[tuple[Message[bytes], ...], ...]
     known: dict[str, int]
     rows: int | None = None
+    parts: tuple[int, ...] | None = None
 
     @property
     def size(self) -> int:
@@ -69,21 +72,24 @@ class Answer(msgspec.Struct, frozen=True):
     def response(self) -> Response:
         """The tensors, or the error that they are not those which were promised (G-064, G-066)."""
         try:
-            return response_of(write_infer_response(self.tensors()))
+            return response_of(write_infer_response([tensor for _, tensor in self.tensors()]))
         except GraphPipeError as error:
             return refusal(error)
 
-    def tensors(self) -> list[Tensor]:
+    def tensors(self) -> list[tuple[Port, Tensor]]:
         """The outputs in the order of the request.
 
         Raises:
             GraphPipeError: They are not those which were promised (E18).
         """
         known, made = dict(self.known), dict[str, Tensor]()
-        for port, messages in zip(self.ports, self.messages, strict=True):
+        outputs = list(zip(self.ports, self.messages, strict=True))
+        if len(outputs) == 1 and outputs[0][0].is_undeclared:
+            outputs = _apart(*outputs[0], self.parts)
+        for port, messages in outputs:
             if port.own not in made:  # G-057: a name may repeat
                 made[port.own] = _tensor(port, messages, known, self.rows)
-        return [made[port.own] for port in self.ports]
+        return [(port, made[port.own]) for port, _ in outputs]
 
 
 def response_of(written: Written) -> Response:
@@ -95,6 +101,34 @@ def refusal(error: GraphPipeError) -> Response:
     """The buffer that tells an error (G-082), and what else is wrong behind it (G-084)."""
     buffer = write_error_response((error, *error.further))
     return Response((buffer,), len(buffer), error)
+
+
+def _apart(
+    port: Port, messages: Sequence[Message[bytes]], wanted: tuple[int, ...] | None
+) -> list[tuple[Port, tuple[Message[bytes], ...]]]:
+    """The outputs that an output turns out to be of which nothing is declared: one for each part of a tuple.
+
+    Raises:
+        GraphPipeError: Its values have not the same number of parts, or it is one output by name (E18); or a part is
+            wanted that is not there (E5).
+    """
+    several = [several_in(one) if one.media_type == SEVERAL else [one] for one in messages]
+    counts = {len(one) for one in several} or {1}
+    count = counts.pop()
+    if counts or not count or (port.own != "out" and count != 1):
+        met = "tuples of different lengths" if counts else f"a tuple of {count}"
+        detail = f"the function gave {met} for output '{port.name}'; name its outputs with @function(outputs=(...))"
+        raise GraphPipeError(Code.BAD_OUTPUT, detail)
+    if lost := [index for index in wanted or () if index >= count]:
+        detail = f"there is no output 'output{lost[0]}'; the function gave {count}, output0 to output{count - 1}"
+        raise GraphPipeError(Code.UNKNOWN_OUTPUT, detail)
+    if count == 1 and wanted is None:
+        return [(port, tuple(one for (one,) in several))]
+    found = []
+    for index in range(count) if wanted is None else wanted:
+        name = f"output{index}"
+        found.append((msgspec.structs.replace(port, name=name, own=name), tuple(one[index] for one in several)))
+    return found
 
 
 def _tensor(port: Port, messages: Sequence[Message[bytes]], known: dict[str, int], rows: int | None) -> Tensor:

@@ -49,9 +49,10 @@ def parted(answer: Answer, counts: Sequence[int]) -> list[Response]:
     Raises:
         GraphPipeError: An output is none, or has not a row for each of the inputs (E18).
     """
-    tensors = answer.tensors()
+    outputs = answer.tensors()
+    tensors = [tensor for _, tensor in outputs]
     total = sum(counts)
-    for port, tensor in zip(answer.ports, tensors, strict=True):
+    for port, tensor in outputs:
         if tensor.shape[:1] != (total,):
             detail = f"output '{port.name}' has the shape {list(tensor.shape)}, and the batch has {total} rows"
             raise GraphPipeError(Code.BAD_OUTPUT, detail)

@@ -148,7 +148,8 @@ def _mismatch(port: Port, tensor: Tensor, *, is_input: bool) -> str:
     if tensor.type not in port.castable:
         return text
     if not is_input:
-        return f"{text}; return array.astype('{spelled(port.type).lower()}')"
+        kind = spelled(port.type).lower()
+        return f"{text}; return array.astype('{kind}'), or use @function(output_casting='same_kind')"
     return f"{text}; nothing is cast, unless the function has @function(casting='same_kind')"
 
 

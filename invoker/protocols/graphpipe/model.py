@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from invoker.codecs.several import SEVERAL
 from invoker.codecs.tensor import TENSOR, array_wanted
 from invoker.codecs.typed import bytes_like, leaves, members
 from invoker.protocols.graphpipe.plain import JSON, MSGPACK, OCTETS, TEXT
@@ -37,6 +38,9 @@ __all__ = ["Model", "Port"]
 _INTEGERS = frozenset(one for one in TensorType if TensorType.NULL < one < TensorType.FLOAT16)
 _NUMBERS = frozenset(one for one in TensorType if TensorType.NULL < one < TensorType.STRING)
 
+_MOST_DIGITS = 4
+"""No function gives more outputs than this many digits can number."""
+
 # What a plain annotation is in metadata, and what it takes.
 _PLAIN: dict[type, tuple[TensorType, frozenset[TensorType]]] = {
     int: (TensorType.INT64, _INTEGERS),
@@ -52,7 +56,8 @@ class Port(msgspec.Struct, frozen=True):
     Attributes:
         name: In metadata.
         own: Of the parameter, or of the function's output.
-        media_type: In which its tensors reach the function, or leave it; empty: it has none that tensors can be.
+        media_type: In which its tensors reach the function, or leave it, best first; empty: it has none that tensors
+            can be.
         type: In metadata; NULL where it may be several.
         types: Which it takes; None: any.
         shape: As it is declared; None: any.
@@ -74,6 +79,11 @@ class Port(msgspec.Struct, frozen=True):
     is_optional: bool = False
     note: str = ""
     castable: frozenset[TensorType] = frozenset()
+
+    @property
+    def is_undeclared(self) -> bool:
+        """Whether nothing is said of this output, so that a tuple is as many outputs as it has parts."""
+        return self.media_type.startswith(SEVERAL)
 
     @property
     def is_joined(self) -> bool:
@@ -138,7 +148,13 @@ class Model:
 
     def output_index(self, name: str) -> int | None:
         """Which output has a name, or an alias."""
-        return self._outputs.get(name)
+        found = self._outputs.get(name)
+        return numbered(name) if found is None and self.is_undeclared else found
+
+    @property
+    def is_undeclared(self) -> bool:
+        """Whether only its run says how many outputs it has: it has no return annotation, and names none."""
+        return len(self.outputs) == 1 and self.outputs[0].is_undeclared and self.outputs[0].own == "out"
 
     def further(self, index: int) -> Port:
         """Input ``index`` of a function that takes any number of them."""
@@ -172,6 +188,13 @@ class Model:
         return write_metadata_response(self.metadata)
 
 
+def numbered(name: str) -> int | None:
+    """The number in ``output<i>``; None for any other name."""
+    digits = name.removeprefix("output")
+    is_number = digits != name and digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS
+    return int(digits) if is_number and str(int(digits)) == digits else None
+
+
 def _output(spec: FunctionSpec, index: int, stream: StreamSpec, *, has_arrays: bool) -> Port:
     is_unnamed = stream.name in ("out", f"out{index}")
     return _port(spec, stream, f"output{index}" if is_unnamed else stream.name, has_arrays=has_arrays, is_output=True)
@@ -190,6 +213,8 @@ def _port(
     made = Port(
         name, stream.name, _media_type(stream, has_arrays=has_arrays, is_output=is_output), is_optional=is_optional
     )
+    if is_output and stream.type is Any and not stream.media_types and len(spec.outputs) == 1 and not spec.call.parts:
+        made = msgspec.structs.replace(made, media_type=f"{SEVERAL}, {made.media_type};q=0.9")
     kinds = [one for one in members(stream.type) if one is not NoneType]  # which no tensor is
     if len(arrays) == len(kinds) == 1:
         where = f"{'output' if is_output else 'input'} '{stream.name}' of '{spec.name}'"

@@ -70,6 +70,7 @@ class Prepared(msgspec.Struct, frozen=True):
         config: What it says beside its tensors.
         kind: What requests have in common that may be joined with it; None: none may.
         met: Types and shapes of its inputs, for errors.
+        parts: Which parts of an output that is not declared are wanted; None: all that there are.
     """
 
     steps: tuple[Step, ...]
@@ -83,6 +84,7 @@ class Prepared(msgspec.Struct, frozen=True):
     config: bytes = b""
     kind: Hashable | None = None
     met: tuple[Met, ...] = ()
+    parts: tuple[int, ...] | None = None
 
     @property
     def count(self) -> int:
@@ -91,12 +93,13 @@ class Prepared(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What a request comes to: inputs, wanted outputs, config, and sizes by their declared names."""
+    """What a request comes to: inputs, wanted outputs, config, sizes by their declared names, and wanted parts."""
 
     given: tuple[Given, ...]
     wanted: tuple[int, ...]
     config: bytes
     known: dict[str, int]
+    parts: tuple[int, ...] | None = None
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -202,7 +205,7 @@ class GraphPipeSession:
                 error = GraphPipeError(error.code, error.detail + self._model.hint)
             return (Send(refusal(error)), Close(error))
         messages = tuple(tuple(given[index]) for index in prepared.wanted)
-        return (Send(Answer(prepared.ports, messages, prepared.known, prepared.rows)), Close())
+        return (Send(Answer(prepared.ports, messages, prepared.known, prepared.rows, prepared.parts)), Close())
 
     def release(self) -> None:
         """The conversation is over, however it ended: drop the tensors, which who converses may outlive for a while."""
@@ -249,13 +252,16 @@ def joint(model: Model, several: Sequence[Prepared], *, limit_bytes: int = LIMIT
     given = merged([one.given for one in several])
     for one in given:
         fitting(one.port, one.tensor, f"input '{one.port.name}'", known)
-    return _planned(model, Plan(given, first.wanted, first.config, known), limit_bytes, EMPTY)
+    return _planned(model, Plan(given, first.wanted, first.config, known, first.parts), limit_bytes, EMPTY)
 
 
 def _inference(model: Model, request: InferRequest, limit_bytes: int, metadata: Headers) -> Prepared:
     known: dict[str, int] = {}
     given = given_inputs(model, request, known)
-    return _planned(model, Plan(given, wanted_outputs(model, request), request.config, known), limit_bytes, metadata)
+    wanted, parts = wanted_outputs(model, request), None
+    if model.is_undeclared:  # its one output may turn out to be several
+        wanted, parts = (0,), wanted if request.output_names else None
+    return _planned(model, Plan(given, wanted, request.config, known, parts), limit_bytes, metadata)
 
 
 def _planned(model: Model, plan: Plan, limit_bytes: int, metadata: Headers) -> Prepared:
@@ -282,7 +288,7 @@ def _planned(model: Model, plan: Plan, limit_bytes: int, metadata: Headers) -> P
     )
     feeds = (Feed(_ID, index, message) for index, message in enumerate(messages))
     steps: tuple[Step, ...] = (opened, *feeds, EndInput(_ID)) if rows is None else (opened,)
-    kind = alike(given, wanted, plan.config) if model.spec.batch_max > 1 else None
+    kind = alike(given, wanted if plan.parts is None else plan.parts, plan.config) if model.spec.batch_max > 1 else None
     return Prepared(
         steps,
         wanted,
@@ -295,6 +301,7 @@ def _planned(model: Model, plan: Plan, limit_bytes: int, metadata: Headers) -> P
         plan.config,
         kind,
         tuple((one.port, one.tensor.type, one.tensor.shape) for one in given),
+        plan.parts,
     )
 
 
