@@ -92,7 +92,7 @@ class GraphPipeFront(Front):
         encoding = _value(head, "content-encoding").strip().lower()
         if encoding not in ("", "identity"):
             text = f"a body with Content-Encoding {encoding!a} is not understood; send it plain"
-            return _logged(head, _text(415, text))
+            return _logged(head, _text(415, text, (("Accept-Encoding", "identity"),)))
         if (accept := _value(head, "accept").strip()) and not rank(accept, [_OCTETS]):
             return _logged(head, _text(406, f"a response is {_OCTETS}, which Accept leaves out"))
         announced = _value(head, "content-length").strip().lstrip("0")

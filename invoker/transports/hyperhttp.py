@@ -72,8 +72,11 @@ class PatientServer(TCPServer):
 
     async def protocol_send(self, event: Any) -> None:
         """Send something of the protocol."""
-        if self._calm is not None and isinstance(event, RawData):
-            self._calm.sent(len(event.data))
+        if isinstance(event, RawData):
+            if self.writer.is_closing():
+                return  # asyncio would drop it, too, and write a warning each time
+            if self._calm is not None:
+                self._calm.sent(len(event.data))
         await super().protocol_send(event)
 
     async def _read_data(self) -> None:

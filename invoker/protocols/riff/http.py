@@ -37,6 +37,7 @@ from invoker.errors import (
     ProtocolViolation,
     Status,
     StatusError,
+    UnsupportedMediaType,
 )
 from invoker.message import Headers, Message
 from invoker.protocols.riff.fields import Signature
@@ -190,6 +191,11 @@ class HttpSession:
         if head.method != "POST":
             error = StatusError(Status.UNIMPLEMENTED, f"Invoker: Method Not Allowed: {head.method!a}; POST invokes")
             return self._refuse(error, status=405, headers=(("Allow", "POST"),))
+        coding = _values(head.headers, "content-encoding").strip().lower()
+        if coding not in ("", "identity"):
+            # The function would take the packed bytes for its value (RFC 9110, 15.5.16).
+            packed = UnsupportedMediaType(f"a body with Content-Encoding {coding!a} is not unpacked; send it plain")
+            return self._refuse(packed, headers=(("Accept-Encoding", "identity"),))
         announced = _values(head.headers, "content-length")
         if announced.isascii() and announced.isdigit():
             too_long = len(announced) > _LARGEST_DIGITS or int(announced) > self._max_body_bytes

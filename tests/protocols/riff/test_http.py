@@ -96,6 +96,22 @@ def test_R142_other_paths_are_404(path: str, method: str) -> None:
     assert session.state is State.CLOSED
 
 
+@pytest.mark.parametrize("coding", ["gzip", "GZIP", "br", "identity, gzip", "gzip, identity", "x"])
+def test_R144_packed_bodies_are_415_at_their_head(coding: str) -> None:
+    """The function would take the packed bytes for its value; the answer says that bodies come plain."""
+    session = HttpSession(lambda _: pytest.fail("the function was looked up"), max_body_bytes=LIMIT)
+    response = responded(session.receive(RequestHead("POST", "/", headers=[("Content-Encoding", coding)])))
+    assert response.status == 415
+    assert ("Accept-Encoding", "identity") in response.headers
+    assert b"Content-Encoding" in response.body
+
+
+@pytest.mark.parametrize("coding", ["", "identity", "Identity"])
+def test_R144_plain_bodies_may_say_so(coding: str) -> None:
+    """`identity` means that nothing was done."""
+    assert opened().receive(RequestHead("POST", "/", headers=[("Content-Encoding", coding)])) == ()
+
+
 def test_R143_missing_types_have_defaults() -> None:
     """No Content-Type is octet-stream, no Accept is */*."""
     start, feed, _ = told(opened(), post(), BodyChunk(b"\x00"))

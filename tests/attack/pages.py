@@ -1,0 +1,55 @@
+"""What a hostile web page can make a browser send, as browsers send it: `called` counts what ran.
+
+``tests/interop/test_chromium.py`` has a real browser do it; this is for machines without one, and tries more heads.
+"""
+
+from __future__ import annotations
+
+import http.client
+import itertools
+import time
+
+from tests.attack.runner import Figures, Victim, main
+
+__all__ = ["attack"]
+
+EVIL = "https://evil.example"
+TYPES = ("text/plain;charset=UTF-8", "application/x-www-form-urlencoded", "multipart/form-data; boundary=b", "")
+HEADS: tuple[dict[str, str], ...] = (
+    {"Origin": EVIL},
+    {"Origin": "null"},
+    {"Origin": EVIL, "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "empty"},
+    {"Origin": "http://localhost:1", "Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "cors"},
+    {"Origin": EVIL, "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"},
+    {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"},
+    {"Host": "evil.example"},
+    {"Host": "evil.example:80", "Origin": "http://evil.example", "Sec-Fetch-Site": "same-origin"},
+    {"Host": "127.0.0.1.evil.example", "Origin": "http://127.0.0.1.evil.example"},
+    {"Host": "[::1].evil.example"},
+    {"Host": "localhost:80@evil.example"},
+)
+
+
+def _ask(victim: Victim, method: str, path: str, headers: dict[str, str]) -> int:
+    connection = http.client.HTTPConnection(*victim.http_host, timeout=5)
+    try:
+        connection.request(method, path, b"3", headers)
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+def attack(victim: Victim, seconds: float) -> Figures:
+    """Send every head with every type to every path, and again until the time is over."""
+    tried = refused = 0
+    until_s = time.monotonic() + seconds
+    while not tried or time.monotonic() < until_s:
+        for head, type_, path in itertools.product(HEADS, TYPES, ("/", "/graphpipe", "/readyz")):
+            status = _ask(victim, "POST", path, {**head, **({"Content-Type": type_} if type_ else {})})
+            tried += 1
+            refused += status == 403
+    return {"tried": tried, "refused": refused, "called": sum("invocation" in one for one in victim.process.lines)}
+
+
+if __name__ == "__main__":
+    main({"pages": attack})
