@@ -44,201 +44,190 @@ class Config:
         "auto", "INVOKER_HOST", parse.host,
         "Address to listen on; 'auto' is all interfaces inside a container or pod, loopback elsewhere.",
     )  # fmt: skip
-    grpc_port: int = knob(8081, "GRPC_PORT", parse.port, "Port of the gRPC door; 0 takes a free one.")
-    port: int = knob(8080, "PORT", parse.port, "Port of the HTTP door; 0 takes a free one.")
+    grpc_port: int = knob(8081, "GRPC_PORT", parse.port, "Port for gRPC; 0 takes a free one.")
+    port: int = knob(8080, "PORT", parse.port, "Port for HTTP; 0 takes a free one.")
     grpc_driver: str = knob(
         "auto", "INVOKER_GRPC_DRIVER", parse.one_of(*_GRPC_DRIVERS),
-        "What moves gRPC frames: 'fast' is our own reactor, 'aio' is grpc.aio; 'auto' takes the fast one where it "
+        "Which gRPC server is used: 'fast' is invoker's own, 'aio' is grpc.aio; 'auto' takes the fast one if it "
         "works with the installed grpcio.", choices=_GRPC_DRIVERS,
     )  # fmt: skip
     protocols: tuple[str, ...] = knob(
         _SERVED, "INVOKER_PROTOCOLS", parse.some_of(*PROTOCOLS),
-        "What is served, of riff and evergreen, which share the gRPC door, and http, graphpipe and action-engine, "
-        "which share the HTTP door.",
+        "Which protocols are served: riff and evergreen on the gRPC port; http, graphpipe and action-engine on "
+        "the HTTP port.",
     )  # fmt: skip
-    http: bool = knob(True, "INVOKER_HTTP", parse.switch, "Whether the HTTP door opens.", flag="--no-http")
+    http: bool = knob(True, "INVOKER_HTTP", parse.switch, "Whether the HTTP port opens.", flag="--no-http")
     reflection: bool = knob(
         True, "INVOKER_REFLECTION", parse.switch,
         "Whether callers may ask what is served: gRPC server reflection, and what `invoker call` asks.",
         flag="--no-reflection",
     )  # fmt: skip
     max_message_bytes: int = knob(
-        4 * 1024 * 1024,
-        "INVOKER_MAX_MESSAGE_BYTES",
-        parse.whole(1),
-        "Largest inbound frame or HTTP body.",
-        unit="bytes",
-    )
+        4 * 1024 * 1024, "INVOKER_MAX_MESSAGE_BYTES", parse.whole(1),
+        "Size of the largest frame or HTTP body that is accepted.", unit="bytes",
+    )  # fmt: skip
     high_frames: int = knob(
-        256,
-        "INVOKER_HIGH_FRAMES",
-        parse.whole(1),
-        "Unread frames of an invocation at which reading pauses.",
-        unit="frames",
-    )
+        256, "INVOKER_HIGH_FRAMES", parse.whole(1),
+        "Reading from a caller pauses when its invocation has this many unread frames.", unit="frames",
+    )  # fmt: skip
     high_bytes: int = knob(
         4 * 1024 * 1024, "INVOKER_HIGH_BYTES", parse.whole(1),
-        "Unread payload of an invocation at which reading pauses.", unit="bytes",
+        "Reading from a caller pauses when its invocation has this much unread payload.", unit="bytes",
     )  # fmt: skip
     hard_frames: int = knob(
-        65_536,
-        "INVOKER_HARD_FRAMES",
-        parse.whole(1),
-        "Unread frames at which a starving invocation fails.",
-        unit="frames",
-    )
+        65_536, "INVOKER_HARD_FRAMES", parse.whole(1),
+        "An invocation fails when it has this many unread frames; it gets so far only if it waits for an input "
+        "that is empty.", unit="frames",
+    )  # fmt: skip
     hard_bytes: int = knob(
-        64 * 1024 * 1024, "INVOKER_HARD_BYTES", parse.whole(1), "Unread payload at which a starving invocation fails.",
-        unit="bytes",
+        64 * 1024 * 1024, "INVOKER_HARD_BYTES", parse.whole(1),
+        "An invocation fails when it has this much unread payload; it gets so far only if it waits for an input "
+        "that is empty.", unit="bytes",
     )  # fmt: skip
     max_containers: int = knob(
         250_000, "INVOKER_MAX_CONTAINERS", parse.whole(1),
-        "Lists and objects that one payload of JSON or MessagePack may have; a decode of more holds every thread.",
+        "How many lists and objects a payload of JSON or MessagePack may have; decoding more would hold up all calls.",
         unit="containers",
     )  # fmt: skip
     max_invocations: int = knob(
-        0, "INVOKER_MAX_INVOCATIONS", parse.whole(0), "Invocations that may run at once; 0 means no limit.",
+        0, "INVOKER_MAX_INVOCATIONS", parse.whole(0), "How many invocations may run at once; 0 means no limit.",
         unit="invocations",
     )  # fmt: skip
     check_outputs: bool = knob(
         True, "INVOKER_CHECK_OUTPUTS", parse.switch,
-        "Whether values are refused that are not what their function is annotated to give.", flag="--no-check-outputs",
+        "Whether a value is refused if its type is not the one that the function's annotation promises.",
+        flag="--no-check-outputs",
     )  # fmt: skip
     threads: int = knob(
-        1024,
-        "INVOKER_THREADS",
-        parse.whole(1),
-        "Sync bodies that may run at once; the next invocation is refused.",
-        unit="threads",
-    )
+        1024, "INVOKER_THREADS", parse.whole(1),
+        "How many sync functions may run at once; further invocations are refused.", unit="threads",
+    )  # fmt: skip
     hook_timeout_s: float = knob(
-        10.0, "INVOKER_HOOK_TIMEOUT_S", parse.seconds, "For each start and stop hook.", unit="seconds"
-    )
+        10.0, "INVOKER_HOOK_TIMEOUT_S", parse.seconds, "How long each start or stop hook may take.", unit="seconds",
+    )  # fmt: skip
     lame_duck_s: float = knob(
         0.0, "INVOKER_LAME_DUCK_S", parse.seconds,
         "After SIGTERM the process says that it is not ready, and takes calls for this long before the drain begins, "
         "so that load balancers hear of it; SIGINT and a second signal skip it.", unit="seconds",
     )  # fmt: skip
     drain_s: float = knob(
-        30.0,
-        "INVOKER_DRAIN_S",
-        parse.seconds,
-        "Running invocations may go on for this long after SIGTERM.",
-        unit="seconds",
-    )
+        30.0, "INVOKER_DRAIN_S", parse.seconds,
+        "How long running invocations may go on once the process is told to stop.", unit="seconds",
+    )  # fmt: skip
     grace_s: float = knob(
-        5.0,
-        "INVOKER_GRACE_S",
-        parse.seconds,
-        "User code may take this long to leave after its invocation ended.",
+        5.0, "INVOKER_GRACE_S", parse.seconds, "How long user code may take to leave after its invocation has ended.",
         unit="seconds",
-    )
+    )  # fmt: skip
     settle_s: float = knob(
         0.01, "INVOKER_SETTLE_S", parse.seconds,
         "Wait between a half-close and the end of a streaming function's inputs, to tell an end from a cancel; clients "
-        "that are known to cancel by a reset alone do not wait, except with the gRPC driver aio.",
-        unit="seconds",
+        "that are known to cancel by a reset alone do not wait, except with the gRPC driver aio.", unit="seconds",
     )  # fmt: skip
     lingering_s: float = knob(
         60.0, "INVOKER_LINGERING_S", parse.seconds,
-        "An invocation that outlives the end of its inputs by this is logged.", unit="seconds",
+        "An invocation is logged if it still runs this long after its inputs have ended.", unit="seconds",
     )  # fmt: skip
     actions: tuple[tuple[str, str], ...] = knob(
         (), "INVOKER_ACTIONS", parse.pairs("NAME=module:function"),
-        "A name under which Evergreen clients find a function, NAME=module:function; it is loaded if need be.",
-        flag="--action", many=True,
+        "One more name by which Evergreen clients find a function, as NAME=module:function; the function is "
+        "loaded if it is not served yet.", flag="--action", many=True,
     )  # fmt: skip
     inputs: tuple[tuple[str, str], ...] = knob(
         (), "INVOKER_INPUTS", parse.pairs("ALIAS=parameter"),
-        "A name under which Evergreen clients may give a parameter, ALIAS=parameter.", flag="--input", many=True,
+        "One more name by which Evergreen clients may give a parameter, as ALIAS=parameter.", flag="--input", many=True,
     )  # fmt: skip
     targets: tuple[str, ...] = knob(
         (), "INVOKER_TARGETS", parse.names,
-        "An id of a target that Evergreen actions may name, besides none.", flag="--target", many=True,
+        "A target id that Evergreen actions may name; an action may always name none.", flag="--target", many=True,
     )  # fmt: skip
     evergreen_metadata: str = knob(
         "strict", "INVOKER_EVERGREEN_METADATA", parse.one_of(*_METADATA),
-        "Metadata on a seq other than 0 of an Evergreen node: an error, an error unless it equals that of seq 0, or "
-        "ignored.", choices=_METADATA,
+        "How metadata on later pieces of an Evergreen node is treated: as an error, as an error unless it equals "
+        "that of the first piece, or ignored.", choices=_METADATA,
     )  # fmt: skip
     session_bytes: int = knob(
         256 * 1024 * 1024, "INVOKER_SESSION_BYTES", parse.whole(1),
-        "Payload that an Evergreen session may hold: what it was sent, fetched, and gave.", unit="bytes",
+        "How much an Evergreen session may hold: what was sent to it, what it fetched, and what its actions gave.",
+        unit="bytes",
     )  # fmt: skip
     session_nodes: int = knob(
-        100_000, "INVOKER_SESSION_NODES", parse.whole(1), "Nodes that an Evergreen session may hold.", unit="nodes"
-    )
+        100_000, "INVOKER_SESSION_NODES", parse.whole(1), "How many nodes an Evergreen session may hold.", unit="nodes",
+    )  # fmt: skip
     sessions: int = knob(
         1000, "INVOKER_SESSIONS", parse.whole(1),
-        "Evergreen sessions at once, in each process; the next one is refused.", unit="sessions",
+        "How many Evergreen sessions a process may have at once; further ones are refused.", unit="sessions",
     )  # fmt: skip
     ref_roots: tuple[str, ...] = knob(
         (), "INVOKER_REF_ROOTS", parse.directories,
-        "A directory below which file: references of Evergreen chunks may be read.", flag="--ref-root", many=True,
+        "A directory from which Evergreen clients may have files read, by file: references.",
+        flag="--ref-root", many=True,
     )  # fmt: skip
     ref_http: str = knob(
         "off", "INVOKER_REF_HTTP", parse.hosts,
-        "Hosts to which http: and https: references may lead: off, public (public addresses only), or HOST,HOST.",
+        "From which hosts Evergreen clients may have content fetched, by http: and https: references: off, public "
+        "(public addresses only), or HOST,HOST.",
     )  # fmt: skip
     socket_path: str = knob(
-        "/", "INVOKER_SOCKET_PATH", parse.path, "Path of the HTTP door under which action-engine clients connect."
-    )
+        "/", "INVOKER_SOCKET_PATH", parse.path, "Path on the HTTP port at which action-engine clients connect.",
+    )  # fmt: skip
     allowed_origins: tuple[str, ...] = knob(
         (), "INVOKER_ALLOWED_ORIGINS", parse.origins,
-        "An origin of web pages that may use the HTTP door, as https://example.org; * is any. Pages of the door's own "
+        "An origin of web pages that may use the HTTP port, as https://example.org; * is any. Pages of the port's own "
         "host need not be listed, except to open a WebSocket.", flag="--allowed-origin", many=True,
     )  # fmt: skip
     allowed_hosts: tuple[str, ...] = knob(
         (), "INVOKER_ALLOWED_HOSTS", parse.names,
-        "A name under which the HTTP door answers when it listens on loopback only, besides localhost, 127.0.0.1, "
+        "A host name under which the HTTP port answers if it listens on loopback only, besides localhost, 127.0.0.1, "
         "[::1] and the one of INVOKER_HOST; * is any.", flag="--allowed-host", many=True,
     )  # fmt: skip
     http_timeout_s: float = knob(
-        0.0, "INVOKER_HTTP_TIMEOUT_S", parse.seconds, "Deadline of an HTTP request (504); 0 means none.", unit="seconds"
-    )
+        0.0, "INVOKER_HTTP_TIMEOUT_S", parse.seconds,
+        "How long an HTTP request may take before it is answered with 504; 0 means no limit.", unit="seconds",
+    )  # fmt: skip
     http_unix: str = knob(
-        "", "INVOKER_HTTP_UNIX", str, "Path of a Unix socket that serves all of the HTTP door, too, without TLS."
-    )
+        "", "INVOKER_HTTP_UNIX", str, "Path of a Unix socket that serves the same as the HTTP port, without TLS.",
+    )  # fmt: skip
     http_root: str = knob(
         "riff", "INVOKER_HTTP_ROOT", parse.one_of(*_ROOTS),
-        "What / of the HTTP door is: riff's request and reply, or a GraphPipe model.", choices=_ROOTS,
+        "What is served at / of the HTTP port: riff's request and reply, or a GraphPipe model.", choices=_ROOTS,
     )  # fmt: skip
     graphpipe_tcp: str = knob(
         "", "INVOKER_GRAPHPIPE_TCP", parse.endpoint,
-        "HOST:PORT on which GraphPipe buffers are taken from a bare socket, each behind its length.",
+        "HOST:PORT of a socket that takes GraphPipe requests without HTTP, each after its length.",
     )  # fmt: skip
     graphpipe_unix: str = knob(
-        "", "INVOKER_GRAPHPIPE_UNIX", str, "Path of a Unix socket on which GraphPipe buffers are taken likewise."
-    )
+        "", "INVOKER_GRAPHPIPE_UNIX", str,
+        "Path of a Unix socket that takes GraphPipe requests without HTTP, each after its length.",
+    )  # fmt: skip
     graphpipe_connections: int = knob(
         1000, "INVOKER_GRAPHPIPE_CONNECTIONS", parse.whole(1),
-        "Connections at once on each bare GraphPipe socket, in each process; the next one is refused. "
-        "Never more than a quarter of the files that the process may open.",
-        unit="connections",
+        "How many connections each of these two sockets may have at once, in each process; further ones are "
+        "refused. It is never more than a quarter of the files that the process may open.", unit="connections",
     )  # fmt: skip
     unix_mode: str = knob(
-        "600", "INVOKER_UNIX_MODE", parse.mode, "Permissions of Unix sockets, in octal: who may write may connect."
-    )
+        "600", "INVOKER_UNIX_MODE", parse.mode, "Permissions of Unix sockets, in octal; whoever may write may connect.",
+    )  # fmt: skip
     graphpipe_bytes: int = knob(
-        64 * 1024 * 1024, "INVOKER_GRAPHPIPE_BYTES", parse.whole(1), "Largest GraphPipe request.", unit="bytes"
-    )
+        64 * 1024 * 1024, "INVOKER_GRAPHPIPE_BYTES", parse.whole(1),
+        "Size of the largest GraphPipe request that is accepted.", unit="bytes",
+    )  # fmt: skip
     graphpipe_timeout_s: float = knob(
         30.0, "INVOKER_GRAPHPIPE_TIMEOUT_S", parse.seconds,
-        "Deadline of an inference, from the whole request to the response; 0 means none.", unit="seconds",
+        "How long a GraphPipe request may take, from its last byte to the response; 0 means no limit.", unit="seconds",
     )  # fmt: skip
     graphpipe_errors: str = knob(
         "http", "INVOKER_GRAPHPIPE_ERRORS", parse.one_of(*_ERRORS),
-        "HTTP status of a GraphPipe response with errors: 'http' is that of the error, '200' is always 200.",
-        choices=_ERRORS,
+        "HTTP status of a GraphPipe response that has errors: 'http' is the status of the error, '200' is always "
+        "200.", choices=_ERRORS,
     )  # fmt: skip
     blocked_s: float = knob(
         0.25, "INVOKER_BLOCKED_S", parse.seconds,
-        "An async function that blocks the loop for this long is named in the log; 0 turns the watchdog off.",
+        "An async function is named in the log if it blocks the event loop for this long; 0 turns this off.",
         unit="seconds",
     )  # fmt: skip
     bad_input: str = knob(
         "unknown", "INVOKER_BAD_INPUT", parse.one_of(*_BAD_INPUT),
-        "Status of a payload that cannot be decoded; 'invalid-argument' lets the HTTP adapter answer 400.",
+        "Status of a call whose payload cannot be decoded; with 'invalid-argument' riff's HTTP adapter answers " "400.",
         choices=_BAD_INPUT,
     )  # fmt: skip
     error_detail: str = knob(
@@ -251,57 +240,56 @@ class Config:
         "Readiness says no when all threads, or all invocations that may run, are taken, and calls have been refused "
         "for that reason for this long; 0 turns it off.", unit="seconds",
     )  # fmt: skip
-    tls_cert: str = knob("", "INVOKER_TLS_CERT", str, "PEM file with the server's certificate chain, for both doors.")
+    tls_cert: str = knob("", "INVOKER_TLS_CERT", str, "PEM file with the server's certificate chain, for both ports.")
     tls_key: str = knob("", "INVOKER_TLS_KEY", str, "PEM file with the certificate's private key.")
     tls_client_ca: str = knob(
-        "",
-        "INVOKER_TLS_CLIENT_CA",
-        str,
-        "PEM file with the authorities of client certificates; one is then demanded (mTLS).",
-    )
+        "", "INVOKER_TLS_CLIENT_CA", str,
+        "PEM file with the authorities of client certificates; clients without such a certificate are refused (mTLS).",
+    )  # fmt: skip
     allow_pickle: bool = knob(
         False, "INVOKER_ALLOW_PICKLE", parse.switch,
-        "Load functions from .pkl files, which runs whatever code they carry: only for files that you made.",
+        "Whether functions are loaded from .pkl files, which run whatever code they carry; only for files that "
+        "you made.",
     )  # fmt: skip
     pickle_codec: bool = knob(
         False, "INVOKER_PICKLE_CODEC", parse.switch,
-        "Decode application/x-python-pickle, which lets every caller run code here: only among trusted callers.",
+        "Whether application/x-python-pickle is decoded, which lets every caller run code here; only for trusted "
+        "callers.",
     )  # fmt: skip
     reload_per_invocation: bool = knob(
-        False, "INVOKER_RELOAD_PER_INVOCATION", parse.switch, "Execute the function's module anew for each invocation."
-    )
+        False, "INVOKER_RELOAD_PER_INVOCATION", parse.switch,
+        "Whether the function's module is executed anew for each invocation.",
+    )  # fmt: skip
     workers: int = knob(
         1, "INVOKER_WORKERS", parse.workers,
-        "Processes that serve side by side on the same ports; 'auto' is one for each core this process may use.",
-        unit="processes",
+        "How many processes serve side by side on the same ports; 'auto' is one for each core that this process "
+        "may use.", unit="processes",
     )  # fmt: skip
     heartbeat_s: float = knob(
         30.0, "INVOKER_HEARTBEAT_S", parse.seconds,
-        "Of several workers, one whose event loop is silent for this long is killed and replaced; 0 spares it.",
-        unit="seconds",
+        "With several workers, a worker is killed and replaced if its event loop is silent for this long; 0 turns "
+        "this off.", unit="seconds",
     )  # fmt: skip
     connection_age_s: float = knob(
         30.0, "INVOKER_CONNECTION_AGE_S", parse.seconds,
-        "With several workers, clients of the gRPC door are told to connect anew after this long; 0 means never.",
-        unit="seconds",
+        "With several workers, gRPC clients are told to connect anew after this long; 0 means never.", unit="seconds",
     )  # fmt: skip
     loop: str = knob(
-        "auto",
-        "INVOKER_LOOP",
-        parse.one_of(*_LOOPS),
-        "Event loop; 'auto' takes uvloop when it is installed.",
-        choices=_LOOPS,
-    )
+        "auto", "INVOKER_LOOP", parse.one_of(*_LOOPS),
+        "Which event loop is used; 'auto' takes uvloop if it is installed.", choices=_LOOPS,
+    )  # fmt: skip
     log_level: str = knob(
-        "info", "INVOKER_LOG_LEVEL", parse.one_of(*_LOG_LEVELS), "Least level that is logged.", choices=_LOG_LEVELS
-    )
+        "info", "INVOKER_LOG_LEVEL", parse.one_of(*_LOG_LEVELS), "The lowest level that is logged.",
+        choices=_LOG_LEVELS,
+    )  # fmt: skip
     log_format: str = knob(
         "auto", "INVOKER_LOG_FORMAT", parse.one_of(*_LOG_FORMATS),
-        "'auto' is text on a terminal and JSON otherwise.", choices=_LOG_FORMATS,
+        "Format of log lines; 'auto' is text on a terminal and JSON otherwise.", choices=_LOG_FORMATS,
     )  # fmt: skip
     debug: bool = knob(
-        False, "INVOKER_DEBUG", parse.switch, "Tell peers and the console tracebacks; never where strangers can call."
-    )
+        False, "INVOKER_DEBUG", parse.switch,
+        "Whether callers and the console see tracebacks; never switch this on where strangers can call.",
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         if bool(self.tls_cert) != bool(self.tls_key):
@@ -314,9 +302,13 @@ class Config:
                 "INVOKER_TLS_CLIENT_CA is set without INVOKER_TLS_CERT; mTLS needs a server certificate too"
             )
         if "action-engine" in self.protocols and not self.serves("http"):
-            raise ConfigError("INVOKER_PROTOCOLS has action-engine without http, whose door it shares")
+            raise ConfigError(
+                "INVOKER_PROTOCOLS has action-engine without http; action-engine is served on the HTTP port"
+            )
         if self.http_unix and not self.serves("http"):
-            raise ConfigError("INVOKER_HTTP_UNIX is set, and the HTTP door is closed")
+            raise ConfigError(
+                "INVOKER_HTTP_UNIX is set, but http is not served; see INVOKER_PROTOCOLS and INVOKER_HTTP"
+            )
         self._check_graphpipe()
         if not any(self.serves(one) for one in PROTOCOLS):
             raise ConfigError("INVOKER_PROTOCOLS is http and INVOKER_HTTP is off, so nothing would be served")

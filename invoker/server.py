@@ -282,7 +282,10 @@ class Server:
                         f"INVOKER_GRPC_DRIVER is 'fast', which cannot serve with the installed grpcio: {why}"
                     )
                 if why:
-                    log.warning("grpc.aio serves; the fast door cannot with the installed grpcio: %s", why)
+                    log.warning(
+                        "gRPC is served by grpc.aio, because the fast gRPC server cannot use the installed grpcio: %s",
+                        why,
+                    )
         return self._fast
 
     def _make_grpc(self, tls: TlsFiles | None, methods: tuple[Method, ...]) -> GrpcDoor | CompletionDoor:

@@ -66,7 +66,7 @@ def test_values_that_a_knob_cannot_have_are_refused(env, text):
         ({"INVOKER_GRAPHPIPE_UNIX": "z"}, {"workers": "2"}, "INVOKER_GRAPHPIPE_UNIX needs one process, since"),
         ({"INVOKER_WORKERS": "2"}, {"graphpipe_tcp": "127.0.0.1:0"}, "--graphpipe-tcp needs a port of its own"),
         ({}, {"tls_cert": "c.pem"}, "--tls-cert is set without INVOKER_TLS_KEY; TLS needs both"),
-        ({"INVOKER_HTTP_UNIX": "z"}, {"http": False}, "INVOKER_HTTP_UNIX is set, and the HTTP door is closed"),
+        ({"INVOKER_HTTP_UNIX": "z"}, {"http": False}, "INVOKER_HTTP_UNIX is set, but http is not served"),
     ],
 )
 def test_what_does_not_go_together_is_named_as_it_was_given(env, flags, text):

@@ -80,7 +80,7 @@ def test_action_engine_is_served_on_the_http_door_when_it_is_asked_for():
         ({"INVOKER_PROTOCOLS": "riff,action-engine"}, {}),
         ({"INVOKER_PROTOCOLS": "http,action-engine"}, {"http": False}),
     ):
-        with pytest.raises(ConfigError, match="without http, whose door it shares"):
+        with pytest.raises(ConfigError, match="without http; action-engine is served on the HTTP port"):
             Config.read(env, flags)
 
 

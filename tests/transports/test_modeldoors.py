@@ -117,8 +117,8 @@ async def test_a_wrong_shape_is_told_at_the_start() -> None:
         ({"http_root": "graphpipe", "protocols": ("http",)}, "INVOKER_HTTP_ROOT, .* does not have graphpipe"),
         ({"graphpipe_unix": "/tmp/x", "workers": 2}, "needs one process"),
         ({"http_unix": "/tmp/x", "workers": 2}, "INVOKER_HTTP_UNIX needs one process"),
-        ({"http_unix": "/tmp/x", "http": False}, "the HTTP door is closed"),
-        ({"http_unix": "/tmp/x", "protocols": ("riff",)}, "the HTTP door is closed"),
+        ({"http_unix": "/tmp/x", "http": False}, "but http is not served"),
+        ({"http_unix": "/tmp/x", "protocols": ("riff",)}, "but http is not served"),
         ({"graphpipe_tcp": "127.0.0.1:0", "workers": 2}, "needs a port of its own"),
     ],
 )
