@@ -70,7 +70,11 @@ def _serve(options: argparse.Namespace) -> int:
     from invoker.ops.logs import set_up
     from invoker.variables import strays
 
-    set_up(config.log_level, config.log_format)
+    is_text = set_up(config.log_level, config.log_format)
+    if options.is_process and not is_text:
+        from invoker.ops.prints import print_objects
+
+        print_objects()
     is_worker = "INVOKER_WORKER" in os.environ
     if not is_worker and not options.reload:  # a supervisor speaks for its workers, a child for who reloads it
         for stray in strays(os.environ):

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 from invoker.errors import EncodeError
 from invoker.message import EMPTY, Headers
 
-__all__ = ["Context", "Inputs", "OneOutput", "Outputs"]
+__all__ = ["RUNNING", "Context", "Inputs", "OneOutput", "Outputs"]
 
 
 class Inputs(Sequence[Any]):
@@ -234,3 +235,7 @@ def _cannot_wait(awaitable: Awaitable[Any]) -> Any:
     if close is not None:
         close()  # else Python warns of a coroutine that was never awaited, far from here
     raise TypeError("a sync function returned an awaitable, and nothing here can await it; write `async def`")
+
+
+RUNNING: ContextVar[Context | None] = ContextVar("invoker-running", default=None)
+"""The context of the invocation whose code runs, for the log lines that this code writes."""

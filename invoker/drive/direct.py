@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from invoker.context import RUNNING
 from invoker.core.invocation import SETTLE_S, Awaits, Invocation
 from invoker.core.session import Session
 from invoker.core.steps import Close, Elapsed, Emitted, EndInput, Feed, Finished, Open, Send, Step, Timer
@@ -24,7 +25,7 @@ from invoker.drive.awaiting import Awaiting, too_late
 from invoker.drive.driver import Driver
 from invoker.drive.inputs import DirectInput
 from invoker.drive.outlet import DirectOutlet
-from invoker.drive.runner import call_failed, production_failed
+from invoker.drive.runner import call_failed, comes_of, production_failed
 from invoker.drive.several import Several
 from invoker.drive.wire import Wire
 from invoker.errors import (
@@ -89,6 +90,7 @@ class DirectConversation:
             log.exception("a session or wire failed")
             return InternalError()
         finally:
+            RUNNING.set(None)
             if self.invocation is not None:  # the context may outlive the invocation, which nothing needs to know then
                 context = self.invocation.context
                 context._is_cancelled, context._wait = _over, too_late  # noqa: SLF001
@@ -229,6 +231,7 @@ class DirectConversation:
 
     def _serve(self, invocation: Invocation) -> None:
         inputs = tuple(DirectInput(self, stream) for stream in invocation.inputs)
+        RUNNING.set(invocation.context)
         try:
             outputs = invocation.function.open(inputs, invocation.context)
         except BaseException as error:  # noqa: BLE001 - user code may raise anything (R-123)
@@ -284,7 +287,7 @@ class DirectConversation:
         invocation = self.invocation
         assert invocation is not None
         if invocation.is_finished:
-            if not isinstance(error, StopInvocation):
+            if not isinstance(error, StopInvocation) and not comes_of(error, invocation.error):
                 log.info("a function raised after its invocation had ended", extra={"invocation": invocation.id})
             return
         self._fail(translate(error, debug=self.driver.settings.debug))

@@ -14,10 +14,11 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from invoker.codecs.interface import payload_of
+from invoker.context import RUNNING
 from invoker.core.invocation import Invocation
 from invoker.core.steps import CloseOutput, EndInput, FailInputs, Feed
 from invoker.core.streams import InputStream
-from invoker.drive.runner import Host, call_failed, production_failed, shape
+from invoker.drive.runner import Host, call_failed, comes_of, production_failed, shape
 from invoker.drive.threads import Threads, off_loop
 from invoker.errors import DecodeError, Discarded, InputCancelled, InvocationError, StopInvocation
 from invoker.spec import Take
@@ -132,6 +133,7 @@ class LoopRunner:
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
+        RUNNING.set(self.invocation.context)
         try:
             await self._body()
         finally:
@@ -194,7 +196,7 @@ class LoopRunner:
     async def _raised(self, error: BaseException, translate: Any) -> None:
         """An exception left user code: an ending, unless the invocation is over already."""
         if self.invocation.is_finished:
-            if isinstance(error, (asyncio.CancelledError, StopInvocation)):
+            if isinstance(error, (asyncio.CancelledError, StopInvocation)) or comes_of(error, self.invocation.error):
                 return
             log.info("a function raised after its invocation had ended", extra={"invocation": self.invocation.id})
             return

@@ -26,7 +26,7 @@ from invoker.errors import (
 from invoker.message import Message, as_headers
 from invoker.spec import StreamSpec, Take
 
-__all__ = ["Host", "Runner", "call_failed", "check_thread", "production_failed", "shape"]
+__all__ = ["Host", "Runner", "call_failed", "check_thread", "comes_of", "production_failed", "shape"]
 
 log = logging.getLogger(__name__)
 
@@ -115,6 +115,17 @@ def call_failed(error: BaseException, *, debug: bool = False) -> InvocationError
 def production_failed(error: BaseException, *, debug: bool = False) -> InvocationError:
     """The function raised while producing (R-033, R-123)."""
     return _translated(error, FunctionError, debug=debug)
+
+
+def comes_of(error: BaseException | None, ending: BaseException | None) -> bool:
+    """Whether an exception is the invocation's own ending, which every pull raises again, or was made of it."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        if error is ending:
+            return True
+        seen.add(id(error))
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _translated(error: BaseException, kind: type[InvocationError], *, debug: bool) -> InvocationError:

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from invoker.context import RUNNING
 from invoker.core.invocation import Invocation
 from invoker.core.steps import Emitted, Feed, OutputEnded
 from invoker.core.streams import InputStream
@@ -54,7 +55,7 @@ class Several:
         self._running = len(outputs)
         for index in range(1, len(outputs)):
             try:
-                threads.start(lambda index=index: self._drain(index, outputs[index]))  # type: ignore[misc]
+                threads.start(lambda index=index: self._drain_other(index, outputs[index]))  # type: ignore[misc]
             except InvocationError as error:
                 with self.changed:
                     self._running -= len(outputs) - index
@@ -121,6 +122,13 @@ class Several:
             self.changed.wait()  # the call is over; only threads in user code are waited for
         else:
             self.wire.turn()
+
+    def _drain_other(self, index: int, values: Iterator[Any]) -> None:
+        RUNNING.set(self.invocation.context)
+        try:
+            self._drain(index, values)
+        finally:
+            RUNNING.set(None)
 
     def _drain(self, index: int, values: Iterator[Any]) -> None:
         invocation = self.invocation

@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from invoker.context import RUNNING
 from invoker.core.invocation import Invocation
 from invoker.core.steps import CloseOutput, EndInput, FailInputs, Feed
 from invoker.core.streams import InputStream
@@ -212,6 +213,7 @@ class ThreadRunner:
 
     def _run(self) -> None:
         invocation = self.invocation
+        RUNNING.set(invocation.context)
         try:
             try:
                 outputs = invocation.function.open(self.inputs, invocation.context)
@@ -224,6 +226,7 @@ class ThreadRunner:
                 if outputs:
                     self._drain(0, outputs[0])
         finally:
+            RUNNING.set(None)
             self._leave()
 
     def _start_others(self, outputs: Sequence[Iterator[Any]]) -> None:
@@ -238,9 +241,11 @@ class ThreadRunner:
                 raise
 
     def _run_other(self, index: int, values: Iterator[Any]) -> None:
+        RUNNING.set(self.invocation.context)
         try:
             self._drain(index, values)
         finally:
+            RUNNING.set(None)
             self._leave()
 
     def _drain(self, index: int, values: Iterator[Any]) -> None:

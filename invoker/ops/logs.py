@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import sys
 import time
 from typing import Any, TextIO
 
+from invoker.context import RUNNING, Context
 from invoker.core.invocation import Invocation
 from invoker.errors import CallError, FunctionError, InternalError, Status
 
@@ -17,6 +19,7 @@ __all__ = [
     "JsonFormatter",
     "TextFormatter",
     "ending",
+    "invoked",
     "local",
     "log_ending",
     "own_handler",
@@ -32,11 +35,16 @@ ENDED = "invocation ended"
 LABELS: dict[str, Any] = {}
 """What stands in every line of this process."""
 
+_TRACE = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?")
+
+_LOUD = ("asyncio", "hypercorn", "watchfiles")
+"""Libraries of ours that tell at INFO and DEBUG what they do."""
+
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
-def set_up(level: str, style: str, *, stream: TextIO | None = None) -> None:
-    """Send log lines to a stream.
+def set_up(level: str, style: str, *, stream: TextIO | None = None) -> bool:
+    """Send log lines to a stream; whether they are text.
 
     Args:
         level: debug, info, warning or error.
@@ -52,12 +60,30 @@ def set_up(level: str, style: str, *, stream: TextIO | None = None) -> None:
         root.removeHandler(old)
     root.addHandler(handler)
     _own[0] = handler
-    root.setLevel(logging.WARNING)
+    root.setLevel(level.upper())  # what the author's code logs counts, as our own
     log.setLevel(level.upper())
+    for name in _LOUD:
+        logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
+    return is_text
 
 
 def _extra(record: logging.LogRecord) -> dict[str, Any]:
-    return {name: value for name, value in vars(record).items() if name not in _OWN} | LABELS
+    """What a line says besides its message; in a function's code also of which invocation it is."""
+    return invoked(RUNNING.get()) | {name: value for name, value in vars(record).items() if name not in _OWN} | LABELS
+
+
+def invoked(context: Context | None) -> dict[str, Any]:
+    """The fields that tell which invocation a line is of; none outside."""
+    if context is None:
+        return {}
+    return {"invocation": context.invocation_id, "function": context.function} | traced(context)
+
+
+def traced(context: Context) -> dict[str, str]:
+    """The field of the caller's trace, when it sends one (W3C Trace Context)."""
+    sent = context.metadata.get("traceparent") if context.metadata else None
+    found = _TRACE.fullmatch(sent) if sent else None
+    return {"trace": found[1]} if found else {}
 
 
 class TextFormatter(logging.Formatter):
@@ -131,6 +157,7 @@ def ending(invocation: Invocation) -> dict[str, Any]:
         "frames_out": sum([stream.emitted for stream in invocation.outputs]),
         "bytes_in": invocation.bytes_in,
         "bytes_out": invocation.bytes_out,
+        **traced(invocation.context),
     }
     if error is not None:
         extra["detail"] = str(error)[:500]

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from tests.conftest import SLOW
 from tests.serving import READY, ROOT
@@ -24,15 +25,22 @@ class Process:
         args: Of the command line.
         cwd: Where its own modules are.
         env: On top of loopback and free ports; None takes a variable away.
+        stdout: A file for what it prints; None throws that away.
     """
 
-    def __init__(self, *args: str, cwd: Path = ROOT, env: Mapping[str, str | None] | None = None) -> None:
+    def __init__(
+        self,
+        *args: str,
+        cwd: Path = ROOT,
+        env: Mapping[str, str | None] | None = None,
+        stdout: IO[str] | None = None,
+    ) -> None:
         wanted = {**os.environ, **LOCAL, **(env or {})}
         self._popen = subprocess.Popen(
             [sys.executable, "-m", "invoker", *args],
             cwd=cwd,
             env={name: value for name, value in wanted.items() if value is not None},
-            stdout=subprocess.DEVNULL,
+            stdout=stdout or subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             encoding="utf-8",
             start_new_session=True,
@@ -110,9 +118,11 @@ class Process:
 
 
 @contextmanager
-def started(*args: str, cwd: Path = ROOT, env: Mapping[str, str | None] | None = None) -> Iterator[Process]:
+def started(
+    *args: str, cwd: Path = ROOT, env: Mapping[str, str | None] | None = None, stdout: IO[str] | None = None
+) -> Iterator[Process]:
     """A process that does not outlive the block."""
-    process = Process(*args, cwd=cwd, env=env)
+    process = Process(*args, cwd=cwd, env=env, stdout=stdout)
     try:
         yield process
     finally:

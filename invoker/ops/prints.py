@@ -1,0 +1,63 @@
+"""What functions print, as log lines: with JSON logs each printed line becomes an object on standard output.
+
+``sys.stdout`` stays the object that it is, since debuggers and progress bars ask it what it is and where it writes:
+only its ``write`` is replaced, and only where no terminal reads it. What goes around it, by ``sys.stdout.buffer`` or by
+another program, passes unchanged, as everything does with text logs.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from typing import Any
+
+from invoker.context import RUNNING, Context
+from invoker.ops import logs
+
+__all__ = ["Prints", "print_objects"]
+
+_LONGEST = 64 * 1024
+"""A line that goes on longer is told in parts."""
+
+
+def print_objects() -> None:
+    """Make objects of what is printed from now on."""
+    stdout: Any = sys.stdout
+    if stdout is not None and not stdout.isatty():
+        stdout.write = Prints(stdout.write).write
+
+
+class Prints:
+    """Collects what is written until a line is whole.
+
+    Args:
+        write: Takes the objects, as text.
+    """
+
+    def __init__(self, write: Any) -> None:
+        self._write = write
+        self._lock = threading.RLock()
+        self._begun: dict[int, tuple[Context | None, str]] = {}  # by thread: parts of lines, and of which invocation
+
+    def write(self, text: str) -> int:
+        """Take some text; the number of its characters, as every ``write`` gives."""
+        context, thread = RUNNING.get(), threading.get_ident()
+        with self._lock:
+            whose, begun = self._begun.pop(thread, (context, ""))
+            if whose is not context:
+                self._tell(begun, whose)
+                begun = ""
+            *lines, rest = (begun + text).split("\n")
+            if len(rest) > _LONGEST:
+                lines.append(rest)
+            elif rest:
+                self._begun[thread] = context, rest
+            for line in lines:
+                self._tell(line, context)
+        return len(text)
+
+    def _tell(self, line: str, context: Context | None) -> None:
+        made = {"time": logs.utc(time.time()), "level": "info", "logger": "print", "message": line}
+        self._write(json.dumps(made | logs.invoked(context) | logs.LABELS, ensure_ascii=False) + "\n")

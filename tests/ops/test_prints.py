@@ -1,0 +1,74 @@
+"""What functions print, as objects."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+import threading
+
+import pytest
+
+from invoker.context import RUNNING, Context
+from invoker.ops import logs, prints
+from invoker.ops.prints import Prints, print_objects
+
+
+@pytest.fixture
+def told():
+    """What was written on, line by line, and the writer."""
+    lines: list[str] = []
+    return lines, Prints(lines.append)
+
+
+def test_each_line_is_an_object(told, monkeypatch):
+    """With time, level and message; a line that is printed in parts is one; labels of the process stand in it."""
+    monkeypatch.setitem(logs.LABELS, "worker", 3)
+    lines, made = told
+    for text in ("one", " ", "two", "\nthree\n\nfo", "ur"):
+        assert made.write(text) == len(text)
+    objects = [json.loads(line) for line in lines]
+    assert [one["message"] for one in objects] == ["one two", "three", ""]
+    assert {(one["level"], one["logger"], one["worker"]) for one in objects} == {("info", "print", 3)}
+    assert all(line.endswith("\n") and one["time"].endswith("Z") for line, one in zip(lines, objects, strict=True))
+
+
+def test_a_line_says_of_which_invocation_it_is(told):
+    """Also of a part of a line, which ends when another invocation writes in the same thread."""
+    lines, made = told
+    trace = "0af7651916cd43dd8448eb211c80319c"
+    for number in ("i1", "i2"):
+        metadata = {"traceparent": f"00-{trace}-b7ad6b7169203331-01"}
+        token = RUNNING.set(Context(invocation_id=number, function="square", metadata=metadata))
+        made.write(f"of {number}")
+        RUNNING.reset(token)
+    made.write("of none\n")
+    found = [(one["message"], one.get("invocation"), one.get("trace")) for one in map(json.loads, lines)]
+    assert found == [("of i1", "i1", trace), ("of i2", "i2", trace), ("of none", None, None)]
+
+
+def test_threads_do_not_mix_their_lines_and_long_ones_are_cut(told, monkeypatch):
+    """Each thread has its own beginning of a line."""
+    lines, made = told
+    made.write("a")
+    thread = threading.Thread(target=made.write, args=("b\n",))
+    thread.start()
+    thread.join()
+    made.write("c\n")
+    assert [json.loads(line)["message"] for line in lines] == ["b", "ac"]
+    monkeypatch.setattr(prints, "_LONGEST", 3)
+    made.write("long")
+    assert json.loads(lines[-1])["message"] == "long"
+
+
+def test_standard_output_stays_the_object_that_it_is(monkeypatch):
+    """Only its write is another, and only where no terminal reads it."""
+    for is_terminal in (False, True):
+        stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
+        stream.isatty = lambda is_terminal=is_terminal: is_terminal
+        monkeypatch.setattr(sys, "stdout", stream)
+        print_objects()
+        print("hello", 7)
+        assert sys.stdout is stream
+        text = stream.buffer.getvalue().decode()
+        assert text == "hello 7\n" if is_terminal else json.loads(text)["message"] == "hello 7"
