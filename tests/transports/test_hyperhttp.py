@@ -16,7 +16,7 @@ import trustme
 from invoker.transports.tls import TlsFiles
 from tests.attack.floods import DATA, END_HEADERS, END_STREAM, PING, PREFACE, SETTINGS, frame, last_goaway, request
 from tests.tensors.samples import fixture
-from tests.transports.doors import Served, Wire
+from tests.transports.doors import Served, Wire, until
 from tests.transports.models import serving_models
 from tests.transports.test_http import h2_wire
 
@@ -276,5 +276,5 @@ async def test_who_left_with_many_requests_under_way_leaves_no_lines(caplog: pyt
             async with served.wire() as wire:
                 await wire.send("GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n" * 300)
                 await wire.answer()
-            await served.door.stop(5)
+            await until(lambda: not served.door._connections)
     assert caplog.records == []
