@@ -21,6 +21,8 @@ _DATA, _HEADERS, _RST, _SETTINGS, _PING, _GOAWAY, _WINDOW, _CONTINUATION = 0, 1,
 _END_STREAM, _ACK, _END_HEADERS, _PADDED = 1, 1, 4, 8
 _HEAD = struct.Struct(">HBBBL")
 _SETTING = struct.Struct(">HL")
+AGENT = "invoker-bench grpc-c/58.0.0"
+"""Of most clients; half-closes of peers that are not known would have to settle (R-109)."""
 _TABLE_SIZE, _PUSH, _STREAMS, _INITIAL_WINDOW, _FRAME_SIZE = 1, 2, 3, 4, 5
 
 
@@ -260,5 +262,5 @@ class Connection:
 
 def _request_headers(address: str, path: str) -> bytes:
     fields = ((":method", "POST"), (":scheme", "http"), (":path", path), (":authority", address))
-    more = (("content-type", "application/grpc"), ("te", "trailers"), ("user-agent", "grpc-bench"))
+    more = (("content-type", "application/grpc"), ("te", "trailers"), ("user-agent", AGENT))
     return b"".join(literal(*one) for one in (*fields, *more))

@@ -12,6 +12,7 @@ import tempfile
 
 from benchmarks import client
 from benchmarks.bodies import WrongReplyError
+from benchmarks.http2 import AGENT
 from benchmarks.rows import Row
 from benchmarks.servers import DRIVER_CORE, pinned
 
@@ -53,7 +54,7 @@ def loaded(
         file.write(body)
         file.flush()
         command = ["h2load", "-c", str(connections), "-m", str(streams), "-n", str(calls), "-d", file.name]
-        command += ["-H", "content-type: application/grpc", "-H", "te: trailers", url]
+        command += ["-H", "content-type: application/grpc", "-H", "te: trailers", "-H", f"user-agent: {AGENT}", url]
         text = subprocess.run(pinned(core, command), capture_output=True, text=True, check=True, timeout=120).stdout
     return parse(text)
 

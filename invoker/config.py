@@ -66,6 +66,10 @@ class Config:
         4 * 1024 * 1024, "INVOKER_MAX_MESSAGE_BYTES", parse.whole(1),
         "Size of the largest frame or HTTP body that is accepted.", unit="bytes",
     )  # fmt: skip
+    max_streams: int = knob(
+        10_000, "INVOKER_MAX_STREAMS", parse.whole(1),
+        "A gRPC connection may have this many calls open at once; its client lets more of them wait.", unit="calls",
+    )  # fmt: skip
     high_frames: int = knob(
         256, "INVOKER_HIGH_FRAMES", parse.whole(1),
         "Reading from a caller pauses when its invocation has this many unread frames.", unit="frames",

@@ -28,6 +28,7 @@ from invoker.ops.metrics import Metrics, numbers_of
 from invoker.ops.ready import sample_arguments
 from invoker.ops.watchdog import Watchdog
 from invoker.stopping import Guard, dump
+from invoker.transports.grpcsettings import GrpcSettings
 from invoker.transports.offers import Offers
 from invoker.transports.sockets import open_files
 from invoker.transports.tls import TlsFiles
@@ -291,31 +292,21 @@ class Server:
     def _make_grpc(self, tls: TlsFiles | None, methods: tuple[Method, ...]) -> GrpcDoor | CompletionDoor:
         """The fast door, or the public one where that is asked for or the fast one does not work."""
         config = self.config
-        age_s = config.connection_age_s if self.share_ports else 0.0
         credentials = tls.grpc_credentials() if tls is not None else None
+        settings = GrpcSettings(
+            max_message_bytes=config.max_message_bytes,
+            max_streams=config.max_streams,
+            settle_s=config.settle_s,
+            share_port=self.share_ports,
+            connection_age_s=config.connection_age_s if self.share_ports else 0.0,
+        )
         if self._is_fast():
             from invoker.transports.completion import CompletionDoor
 
-            return CompletionDoor(
-                self.driver,
-                methods=methods,
-                max_message_bytes=config.max_message_bytes,
-                settle_s=config.settle_s,
-                credentials=credentials,
-                share_port=self.share_ports,
-                connection_age_s=age_s,
-            )
+            return CompletionDoor(self.driver, methods=methods, credentials=credentials, settings=settings)
         from invoker.transports.grpc import GrpcDoor
 
-        return GrpcDoor(
-            self.driver,
-            methods=methods,
-            max_message_bytes=config.max_message_bytes,
-            settle_s=config.settle_s,
-            credentials=credentials,
-            share_port=self.share_ports,
-            connection_age_s=age_s,
-        )
+        return GrpcDoor(self.driver, methods=methods, credentials=credentials, settings=settings)
 
     async def _open_http(self, tls: TlsFiles | None) -> None:
         from invoker.transports.exchange import HttpSettings

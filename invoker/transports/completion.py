@@ -32,6 +32,7 @@ from invoker.drive.driver import Driver
 from invoker.drive.reactor import Reactor
 from invoker.errors import InternalError, InvocationError, StartupError
 from invoker.transports.cygrpc import cygrpc
+from invoker.transports.grpcsettings import GrpcSettings
 from invoker.transports.lending import Lender
 from invoker.transports.line import Line
 from invoker.transports.loopline import JoiningLine, LoopLine
@@ -62,11 +63,8 @@ class CompletionDoor:
     Args:
         driver: Runs the conversations.
         methods: What is served; None: the riff method.
-        max_message_bytes: Largest inbound message; a larger one fails its call with RESOURCE_EXHAUSTED (R-121).
-        settle_s: Wait between the end of the request stream and the end of the inputs (R-109), for peers that need it.
         credentials: For TLS; None serves plain text.
-        share_port: Whether other processes may bind the same port.
-        connection_age_s: Clients are told to connect anew after this long, a tenth more or less; 0 means never.
+        settings: Limits and times.
 
     Attributes:
         server: Where servicers are added.
@@ -77,24 +75,14 @@ class CompletionDoor:
         driver: Driver,
         *,
         methods: Sequence[Method] | None = None,
-        max_message_bytes: int = 4 * 1024 * 1024,
-        settle_s: float = 0.01,
         credentials: grpc.ServerCredentials | None = None,
-        share_port: bool = False,
-        connection_age_s: float = 0.0,
+        settings: GrpcSettings | None = None,
     ) -> None:
         self.driver = driver
-        self.settle_s = settle_s
+        self.settings = settings or GrpcSettings()
         self.server = Handlers()
         self._credentials = credentials
-        options = [
-            ("grpc.so_reuseport", int(share_port)),
-            ("grpc.max_receive_message_length", max_message_bytes),
-            ("grpc.max_send_message_length", -1),
-            ("grpc.max_concurrent_streams", 2**31 - 1),
-            ("grpc.max_connection_age_ms", int(connection_age_s * 1000) or 2**31 - 1),
-        ]
-        self._server = cygrpc.Server(options, False)
+        self._server = cygrpc.Server(self.settings.options(), False)
         self._queue = cygrpc.CompletionQueue()
         self._server.register_completion_queue(self._queue)
         self._methods = (riff_method(),) if methods is None else tuple(methods)
@@ -280,7 +268,7 @@ class CompletionDoor:
         """Run one call in a slot that was taken for it."""
         try:
             metadata = metadata_of(event.invocation_metadata)
-            line.settle_s = settle_time(metadata, self.settle_s)
+            line.settle_s = settle_time(metadata, self.settings.settle_s)
             session = method.session(metadata)
             conversation = DirectConversation(session, line, self.driver, deadline=_deadline(event))
             self.driver.entered_direct(conversation)
@@ -337,7 +325,7 @@ class CompletionDoor:
             return
         self._request_on_loop(method)
         lender, metadata = self._lend(), metadata_of(event.invocation_metadata)
-        settle_s = settle_time(metadata, self.settle_s)
+        settle_s = settle_time(metadata, self.settings.settle_s)
         line: LoopLine
         if isinstance(method, SessionMethod):
             line = joining = JoiningLine(event.call, lender, settle_s)

@@ -23,6 +23,7 @@ from invoker.drive.pump import pump
 from invoker.errors import Cancelled, InternalError, InvocationError, StartupError
 from invoker.transports.aioline import AioLine
 from invoker.transports.details import clip
+from invoker.transports.grpcsettings import GrpcSettings
 from invoker.transports.methods import CallMethod, Method, SessionMethod, metadata_of, riff_method
 from invoker.transports.settling import settle
 
@@ -42,11 +43,8 @@ class GrpcDoor:
     Args:
         driver: Runs the conversations.
         methods: What is served; None: the riff method.
-        max_message_bytes: Largest inbound message; a larger one fails its call with RESOURCE_EXHAUSTED (R-121).
-        settle_s: Wait between the end of the request stream and the end of the inputs (R-109).
         credentials: For TLS; None serves plain text.
-        share_port: Whether other processes may bind the same port.
-        connection_age_s: Clients are told to connect anew after this long, a tenth more or less; 0 means never.
+        settings: Limits and times.
     """
 
     def __init__(
@@ -54,24 +52,13 @@ class GrpcDoor:
         driver: Driver,
         *,
         methods: Sequence[Method] | None = None,
-        max_message_bytes: int = 4 * 1024 * 1024,
-        settle_s: float = 0.01,
         credentials: grpc.ServerCredentials | None = None,
-        share_port: bool = False,
-        connection_age_s: float = 0.0,
+        settings: GrpcSettings | None = None,
     ) -> None:
         self.driver = driver
-        self.settle_s = settle_s
+        self.settings = settings or GrpcSettings()
         self.credentials = credentials
-        self.server = grpc.aio.server(
-            options=[
-                ("grpc.so_reuseport", int(share_port)),  # R-006: two servers must not share a port by accident
-                ("grpc.max_receive_message_length", max_message_bytes),
-                ("grpc.max_send_message_length", -1),
-                ("grpc.max_concurrent_streams", 2**31 - 1),
-                ("grpc.max_connection_age_ms", int(connection_age_s * 1000) or 2**31 - 1),
-            ]
-        )
+        self.server = grpc.aio.server(options=self.settings.options())
         for method in (riff_method(),) if methods is None else methods:
             serve = partial(self._serve, self._call if isinstance(method, CallMethod) else self._session, method)
             handler: Any = grpc.stream_stream_rpc_method_handler(serve)
@@ -122,12 +109,12 @@ class GrpcDoor:
 
     async def _call(self, method: CallMethod, context: _Context, deadline: float | None) -> InvocationError | None:
         session = method.session(metadata_of(context.invocation_metadata()))
-        return await pump(session, _GrpcChannel(context, self.settle_s), self.driver, deadline=deadline)
+        return await pump(session, _GrpcChannel(context, self.settings.settle_s), self.driver, deadline=deadline)
 
     async def _session(
         self, method: SessionMethod, context: _Context, deadline: float | None
     ) -> InvocationError | None:
-        line = AioLine(context, self.settle_s)
+        line = AioLine(context, self.settings.settle_s)
         return await line.run(method.begin(line, metadata_of(context.invocation_metadata()), line.close, deadline))
 
 

@@ -12,7 +12,15 @@ from typing import Self
 from h2.config import H2Configuration
 from h2.connection import H2Connection
 from h2.errors import ErrorCodes
-from h2.events import DataReceived, Event, ResponseReceived, StreamEnded, StreamReset, TrailersReceived
+from h2.events import (
+    DataReceived,
+    Event,
+    RemoteSettingsChanged,
+    ResponseReceived,
+    StreamEnded,
+    StreamReset,
+    TrailersReceived,
+)
 
 __all__ = ["RawPeer"]
 
@@ -79,6 +87,13 @@ class RawPeer:
         self.half_close(stream)
         time.sleep(after_s)
         self.cancel(stream)
+
+    def await_settings(self) -> dict[int, int]:
+        """Wait for the server's settings."""
+        while True:
+            for one in self.receive():
+                if isinstance(one, RemoteSettingsChanged):
+                    return {code: changed.new_value for code, changed in one.changed_settings.items()}
 
     def await_headers(self, stream: int) -> None:
         """Wait for the response headers of a stream."""

@@ -11,6 +11,7 @@ import grpc
 import pytest
 
 from invoker.errors import StartupError
+from invoker.transports.grpcsettings import GrpcSettings
 from tests.transports.riff import FAST, KINDS, Riff, data, eventually, form, start
 
 
@@ -224,7 +225,7 @@ def test_R120_garbage_on_the_wire_fails_this_call_only(kind):
 def test_R121_an_oversize_frame_is_an_error_for_the_function_too(kind):
     """The client gets RESOURCE_EXHAUSTED; the function does not see a clean end."""
     seen, left = [], threading.Semaphore(0)
-    with Riff(kind, form(kind, *total(seen, left)), door={"max_message_bytes": 1000}) as riff:
+    with Riff(kind, form(kind, *total(seen, left)), door={"settings": GrpcSettings(max_message_bytes=1000)}) as riff:
         for count in (0, 3, 40):
             call = riff.call(*[b"x"] * count)
             call.rpc.initial_metadata()

@@ -12,6 +12,7 @@ import pytest
 
 from invoker.message import Headers
 from invoker.transports import settling
+from invoker.transports.grpcsettings import GrpcSettings
 from invoker.transports.settling import settle, settle_time
 from tests.transports.evergreen import DOORS, Served, act, frame, leaf
 from tests.transports.evergreen import PATH as EVERGREEN
@@ -173,7 +174,10 @@ def test_E010_R109_a_session_is_not_half_closed_by_a_cancel(kind):
 
 def _took(kind: str, function: Callable[..., Any], agent: str) -> float:
     """How long a call that ends well takes from its half-close to its status, where settling takes half a second."""
-    with Riff(kind, function, door={"settle_s": 0.5}) as riff, RawPeer(riff.port, agent=agent) as peer:
+    with (
+        Riff(kind, function, door={"settings": GrpcSettings(settle_s=0.5)}) as riff,
+        RawPeer(riff.port, agent=agent) as peer,
+    ):
         stream = peer.call(PATH, start(), data(b"1"))
         peer.await_message(stream)
         began = time.monotonic()

@@ -1,0 +1,50 @@
+"""`GrpcSettings`: what both gRPC doors are told, and the options of grpcio's server that follow from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["GrpcSettings"]
+
+_MOST = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class GrpcSettings:
+    """How a gRPC door treats connections and calls.
+
+    Attributes:
+        max_message_bytes: Largest inbound message; a larger one fails its call with RESOURCE_EXHAUSTED (R-121).
+        max_streams: Calls that one connection may have open at once; its client lets more of them wait.
+        settle_s: Wait between the end of the request stream and the end of the inputs, for peers that need it (R-109).
+        share_port: Whether other processes may bind the same port.
+        connection_age_s: Clients are told to connect anew after this long, a tenth more or less; 0 means never.
+        keepalive_s: A connection that has been silent for this long is asked for a sign of life.
+        keepalive_timeout_s: Without an answer for this long after that, it is closed, and its calls are cancelled.
+    """
+
+    max_message_bytes: int = 4 * 1024 * 1024
+    max_streams: int = 10_000
+    settle_s: float = 0.01
+    share_port: bool = False
+    connection_age_s: float = 0.0
+    keepalive_s: float = 60.0
+    keepalive_timeout_s: float = 20.0
+
+    def options(self) -> list[tuple[str, int]]:
+        """Arguments of grpcio's server."""
+        return [
+            ("grpc.so_reuseport", int(self.share_port)),  # R-006: two servers must not share a port by accident
+            ("grpc.max_receive_message_length", self.max_message_bytes),
+            ("grpc.max_send_message_length", -1),
+            ("grpc.max_concurrent_streams", self.max_streams),
+            ("grpc.max_connection_age_ms", int(self.connection_age_s * 1000) or _MOST),
+            # grpcio refuses calls beyond these with status 1 CANCELLED, which clients take for their own. What we
+            # refuse ourselves is told as RESOURCE_EXHAUSTED, so every call has to reach us.
+            ("grpc.server.max_pending_requests", _MOST),
+            ("grpc.server.max_pending_requests_hard_limit", _MOST),
+            ("grpc.keepalive_time_ms", int(self.keepalive_s * 1000)),
+            ("grpc.keepalive_timeout_ms", int(self.keepalive_timeout_s * 1000)),
+            ("grpc.http2.ping_timeout_ms", int(self.keepalive_timeout_s * 1000)),  # else a ping has a minute
+            ("grpc.keepalive_permit_without_calls", 1),
+        ]
