@@ -106,6 +106,7 @@ def run(args: argparse.Namespace) -> int:
 
 async def _call(args: argparse.Namespace, target: str, tls: Tls | None) -> None:
     from invoker.client.connection import pairs
+    from invoker.client.failure import CallFailed
     from invoker.client.plan import make_plan
     from invoker.client.quiet import quieten
     from invoker.client.request import Request
@@ -115,7 +116,17 @@ async def _call(args: argparse.Namespace, target: str, tls: Tls | None) -> None:
     asking = Request(function=args.function, metadata=dict(pairs("--metadata", args.metadata)))
     client = RiffClient(target, tls=tls, connect_timeout_s=args.connect_timeout, max_output_bytes=args.max_output_bytes)
     async with client:
-        await _exchange(client, make_plan(args, await client.describe(asking)), args)
+        known = await client.describe(asking)
+        try:
+            await _exchange(client, make_plan(args, known), args)
+        except CallFailed as error:
+            bare = [one.name for one in known.inputs if one.type == "Any"]
+            if bare and "TypeError" in error.detail and "str" in error.detail:
+                error.add_note(
+                    f"'{bare[0]}' has no annotation, so text arrives as a str; annotate it in the function "
+                    f"({bare[0]}: float), or send JSON by --json"
+                )
+            raise
 
 
 async def _exchange(client: RiffClient, plan: Plan, args: argparse.Namespace) -> None:
@@ -235,7 +246,7 @@ def _hint(error: CallFailed, args: argparse.Namespace) -> str:
         return "--function NAME says which one is meant"
     if error.status is Status.RESOURCE_EXHAUSTED and "larger than max" in error.detail:
         return "a value is larger than the invoker takes; --chunk BYTES sends a file in smaller ones"
-    return ""
+    return next(iter(getattr(error, "__notes__", ())), "")
 
 
 def _discard_stdout() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from invoker.errors import DecodeError, EncodeError, FunctionError, InvocationError, StopInvocation, told
 
-__all__ = ["quote", "reason", "refuse_decode", "refuse_encode", "spell"]
+__all__ = ["quote", "reason", "refuse_decode", "refuse_encode", "spell", "unnamed"]
 
 _LONGEST = 400
 _OURS = (InvocationError, RecursionError, UnicodeError)
@@ -17,6 +17,9 @@ _PATH = re.compile(
     r"""|(?<![\w:/.$`])(?:file:/+|[A-Za-z]:[/\\]|/)(?:[^\s/\\:'"`,;()]+[/\\])+[^\s/\\:'"`,;()]*"""
 )
 _ADDRESS = re.compile(r" (?:object )?at 0x[0-9a-fA-F]+")
+
+
+_NAMED = re.compile(r"^(input #\d+) '[^']*'")
 
 
 def refuse_decode(error: BaseException | str, where: str, media_type: str, type_: Any = Any) -> DecodeError:
@@ -63,6 +66,11 @@ def reason(error: BaseException | str) -> str:
     else:
         text = told(error)
     return _clean(text)
+
+
+def unnamed(text: str) -> str:
+    """A text without the name behind ``input #0`` at its beginning, for protocols that have names of their own."""
+    return _NAMED.sub(r"\1", text)
 
 
 def quote(text: str) -> str:

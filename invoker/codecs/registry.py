@@ -81,7 +81,7 @@ class Registry:
         self._after: list[Specialised] = []
         self._preferred: tuple[str, ...] = ()
         self._seen: tuple[Specialised, ...] = ()
-        self._decoders: dict[tuple[str, Any, int], Decode] = {}
+        self._decoders: dict[tuple[str, Any, int, str], Decode] = {}
         self._offers: dict[str, tuple[Offer, ...]] = {}
         self._encoders: dict[tuple[tuple[Offer, ...], type, int], Encode] = {}
 
@@ -126,25 +126,26 @@ class Registry:
         other._preferred = tuple(one.essence for one in declared)  # noqa: SLF001 - as above
         return other
 
-    def decoder(self, media_type: str, type_: Any, *, index: int = 0) -> Decode:
+    def decoder(self, media_type: str, type_: Any, *, index: int = 0, name: str = "") -> Decode:
         """A closure that decodes messages of this media type to this type, and raises nothing but DecodeError.
 
         Args:
             media_type: As it came; empty means ``application/octet-stream`` (R-061).
             type_: The annotation; ``Any`` lets the codec choose (R-070).
             index: Of the input, for texts of errors.
+            name: Of the input, likewise.
 
         Raises:
             UnsupportedMediaType: It is malformed, a wildcard, or has no codec (R-065, R-066, R-067).
         """
         self._refresh()
-        key = (media_type, type_, index)
+        key = (media_type, type_, index, name)
         try:
             found = self._decoders.get(key)
         except TypeError:  # an annotation that cannot be hashed
-            return self._make_decoder(media_type, type_, index)
+            return self._make_decoder(media_type, type_, index, name)
         if found is None:
-            found = self._make_decoder(media_type, type_, index)
+            found = self._make_decoder(media_type, type_, index, name)
             if len(media_type) <= _CACHED_LENGTH:
                 _remember(self._decoders, key, found)
         return found
@@ -190,7 +191,7 @@ class Registry:
             _remember(self._encoders, (offers, cls, index), found)
         return found
 
-    def _make_decoder(self, media_type: str, type_: Any, index: int) -> Decode:
+    def _make_decoder(self, media_type: str, type_: Any, index: int, name: str) -> Decode:
         try:
             one = parse(media_type or OCTETS)
         except ValueError:
@@ -198,7 +199,7 @@ class Registry:
         claiming = () if one.is_wildcard else tuple(codec for codec in self._claiming(one) if codec.decodes)
         if not claiming:
             raise _unsupported(media_type, index)
-        where = f"input #{index}"
+        where = f"input #{index} '{name}'" if name else f"input #{index}"
         try:
             for codec in claiming:
                 if codec.can_decode(type_):
@@ -288,7 +289,10 @@ def _make_encoder(offers: tuple[Offer, ...], value: Any, where: str) -> Encode:
     if isinstance(only, Specialised) and (text := only.refusal(cls)):
         raise EncodeError(f"{where}: {text}")
     accepted = ", ".join(str(offer.media_type) for offer in offers[:10])
-    raise EncodeError(f"{where}: no acceptable media type takes {cls.__name__}; acceptable are {quote(accepted)}")
+    raise EncodeError(
+        f"{where}: no acceptable media type takes {cls.__name__}; acceptable are {quote(accepted)}; "
+        "give what one of them takes, such as text, a list, a dict or a dataclass, or register a codec by @codec"
+    )
 
 
 def _writes(codec: Specialised, wanted: Range) -> bool:

@@ -5,13 +5,19 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import enum
+import re
 import uuid
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from invoker.codecs.typed import BYTES_LIKE, converter, is_any, members, narrowed
 
 __all__ = ["reader", "same", "writer"]
+
+_SHOWN = 60
+"""Signs of a text that an error shows."""
 
 _STAMPS = (dt.datetime, dt.date, dt.time)
 
@@ -40,7 +46,10 @@ def reader(type_: Any) -> Callable[[str], Any]:
     def read(text: str) -> Any:
         if takes_none and not text:
             return None
-        return convert(text if is_text else text.strip())
+        try:
+            return convert(text if is_text else text.strip())
+        except msgspec.ValidationError as error:
+            raise ValueError(_refused(str(error), text)) from None
 
     return read
 
@@ -72,11 +81,19 @@ def same(text: Any) -> Any:
 def _integer(text: str) -> int:
     digits = text.strip()
     if not digits.isascii() or "_" in digits:  # int() takes more than a number on the wire may be
-        raise ValueError(f"expected an integer, got {text[:40]!r}")
+        raise ValueError(_refused("expected an integer", text))
     try:
         return int(digits)
     except ValueError:
-        raise ValueError(f"expected an integer, got {text[:40]!r}") from None
+        raise ValueError(_refused("expected an integer", text)) from None
+
+
+def _refused(why: str, text: str) -> str:
+    """Why a text is refused, with the text; everything that is sent as text is a str, so that need not be said."""
+    why = re.sub("^Expected `([^`]+)`, got `str`$", r"expected \1", why)
+    if f"'{text}'" in why:
+        return why
+    return f"{why}, got {text[:_SHOWN]!r}" + ("..." if len(text) > _SHOWN else "")
 
 
 def _spelt(value: Any, came_from: type | None = None) -> str:

@@ -221,7 +221,7 @@ def enc_hook(value: Any) -> Any:
         return dict(value)
     if isinstance(value, collections.deque):
         return list(value)
-    raise TypeError(f"{cls.__name__} has no form in it")
+    raise TypeError(f"{cls.__name__} has no form in it; give a dict, a list, text, a number or a dataclass instead")
 
 
 def _bare(type_: Any) -> Any:

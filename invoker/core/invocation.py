@@ -21,7 +21,7 @@ from invoker.context import Context
 from invoker.core.outputs import ClosedOutput, EndedOutput, MutedOutput, UnwantedOutput
 from invoker.core.steps import ALL, EndInput, FailInputs, Feed
 from invoker.core.streams import Budget, InputStream, OutputStream
-from invoker.errors import Discarded, EncodeError, InvocationError, ProtocolViolation, StopInvocation
+from invoker.errors import Discarded, EncodeError, InvocationError, LimitExceeded, ProtocolViolation, StopInvocation
 from invoker.lift import Function
 from invoker.message import Message, Output
 from invoker.shape import Style
@@ -142,7 +142,12 @@ class Invocation:
                 raise ProtocolViolation(self._too_late(stream))
             return
         self.bytes_in += len(command.message.payload)
-        stream.feed(command.message)
+        try:
+            stream.feed(command.message)
+        except LimitExceeded as error:
+            error.detail += self._most_unread(stream)
+            error.args = (error.detail,)
+            raise
 
     def may_begin(self) -> bool:
         """Whether the body may be opened now; to be asked after each step until it may, and not again.
@@ -184,6 +189,16 @@ class Invocation:
         """Whether the peer's window was empty and a value is needed, so that there is nothing to call the body for."""
         needs_one = any(one.spec.single and not one.spec.is_option for one in self.inputs)
         return needs_one and all(one.is_ended and one.error is None and not one.fed for one in self.inputs)
+
+    def _most_unread(self, fed: InputStream) -> str:
+        """Which input the function leaves unread, for the text of an error."""
+        most = max(self.inputs, key=lambda one: len(one.queue))
+        if not most.queue:
+            return f"; this one frame is of input #{fed.index} '{fed.spec.name}'"
+        return (
+            f"; {len(most.queue)} of them are of input #{most.index} '{most.spec.name}', which "
+            f"'{self.function.spec.name}' reads more slowly than they come, or not at all"
+        )
 
     def _too_late(self, stream: InputStream) -> str:
         where = f"input #{stream.index} '{stream.spec.name}'"

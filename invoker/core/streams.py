@@ -167,7 +167,7 @@ class InputStream:
         if self.spec.type is IGNORED:
             return _nothing  # nobody reads the payload, so any will do
         try:
-            return self._registry.decoder(media_type, self.spec.type, index=self.index)
+            return self._registry.decoder(media_type, self.spec.type, index=self.index, name=self.spec.name)
         except UnsupportedMediaType as error:
             if not self._is_open:
                 raise

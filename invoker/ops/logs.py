@@ -11,7 +11,8 @@ from typing import Any, TextIO
 
 from invoker.context import RUNNING, Context
 from invoker.core.invocation import Invocation
-from invoker.errors import CallError, FunctionError, InternalError, Status
+from invoker.errors import CallError, EncodeError, FunctionError, InternalError, Status
+from invoker.signature import layers
 
 __all__ = [
     "ENDED",
@@ -164,11 +165,23 @@ def ending(invocation: Invocation) -> dict[str, Any]:
     return extra
 
 
+def place_of(function: Any) -> str:
+    """``file:line`` of the author's own function; empty where it has no source."""
+    code = getattr(list(layers(function))[-1], "__code__", None)
+    return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else ""
+
+
 def log_ending(invocation: Invocation) -> None:
     """One line for each ending; a function's own exception is a WARNING with its traceback, once (R-117)."""
     extra, error = ending(invocation), invocation.error
     cause = error.__cause__ if error is not None else None
-    if isinstance(error, (FunctionError, CallError)) and cause is not None:
+    if isinstance(error, EncodeError):
+        extra["where"] = place_of(invocation.function.hooks.target)
+        log.warning("invocation ended: what the function gave cannot be sent", extra=extra, exc_info=cause)
+    elif isinstance(error, (FunctionError, CallError)) and cause is not None:
+        bare = [one.name for one in invocation.function.spec.inputs if one.type is Any]
+        if isinstance(cause, TypeError) and "str" in str(cause) and bare:
+            extra["hint"] = f"'{bare[0]}' has no annotation, so text arrives as a str; annotate it: {bare[0]}: float"
         log.warning("invocation ended: the function raised", extra=extra, exc_info=cause)
     elif isinstance(error, InternalError):
         log.error("invocation ended: a defect of the invoker", extra=extra)

@@ -60,6 +60,26 @@ def test_R094_what_does_not_fit_is_an_ordinary_error(type_: Any, text: str) -> N
         reader(type_)(text)
 
 
+@pytest.mark.parametrize(
+    ("type_", "text", "told"),
+    [
+        (float, "five", "expected float, got 'five'"),
+        (int, "five", "expected an integer, got 'five'"),
+        (int, "9" * 5000, f"expected an integer, got '{'9' * 60}'..."),
+        (float, "y" * 61, f"expected float, got '{'y' * 60}'..."),
+        (float, "y" * 60, f"expected float, got '{'y' * 60}'"),
+        (Colour, "green", "Invalid enum value 'green'"),
+        (dt.date, "today", "Invalid RFC3339 encoded date, got 'today'"),
+        (Annotated[int, msgspec.Meta(ge=0)], "-1", "Expected `int` >= 0, got '-1'"),
+    ],
+)
+def test_a_refusal_shows_the_text(type_: Any, text: str, told: str) -> None:
+    """Once, sixty signs of it at most; that it is a str, as all text is, is not said."""
+    with pytest.raises(ValueError, match=r".") as caught:
+        reader(type_)(text)
+    assert str(caught.value) == told
+
+
 def test_text_that_is_wanted_as_text_is_untouched() -> None:
     """No stripping, no converting."""
     assert reader(str) is reader(Any) is reader(str | int) is reader(str | bytes) is same

@@ -16,6 +16,7 @@ from invoker.errors import (
     EncodeError,
     FunctionError,
     InputCancelled,
+    LimitExceeded,
     ProtocolViolation,
     StopInvocation,
     UnsupportedMediaType,
@@ -130,6 +131,22 @@ def test_R128_R129_reading_pauses_at_the_mark_unless_a_reader_starves(invocation
     invocation.feed(feed(1))
     assert not invocation.is_starving
     assert not invocation.wants_input
+
+
+def test_R130_a_function_that_does_not_read_is_told_which_input(engine):
+    """The one with most of the unread frames, not the one that happened to be fed last."""
+    invocation = engine.open(Open("x"), limits=Limits(2, 100, 3, 100))
+    for _ in range(3):
+        invocation.feed(feed(0))
+    with pytest.raises(LimitExceeded) as caught:
+        invocation.feed(feed(1))
+    assert str(caught.value) == (
+        "Invoker: Limit Exceeded: 4 frames with 4 bytes are unread; the invocation may hold 3 frames or 100 bytes; "
+        "3 of them are of input #0 'words', which 'repeat' reads more slowly than they come, or not at all"
+    )
+    large = engine.open(Open("y"), limits=Limits(2, 100, 3, 100))
+    with pytest.raises(LimitExceeded, match=r"; this one frame is of input #1 'counts'$"):
+        large.feed(feed(1, b"1" * 101))
 
 
 def test_R111_the_end_of_one_output_is_not_the_end(invocation):

@@ -50,6 +50,14 @@ def total(items: list[int]) -> int:
     return sum(items)
 
 
+def half(amount: float) -> float:
+    return amount / 2
+
+
+def bare(x):
+    return x + 1
+
+
 def now() -> str:
     return "now"
 
@@ -118,6 +126,20 @@ def test_what_the_function_does_not_take_is_told_before_it_is_called(
     code, _, error = call("row", "-d", "hello")
     assert code == 2
     assert error.endswith("; input 'row' takes Row, which is written as application/json\n")
+
+
+@pytest.mark.timeout(60)
+def test_a_value_that_does_not_fit_is_told_with_the_parameter(call: Callable[..., tuple[int, str, str]]) -> None:
+    """With the value and a hint; a str that meets arithmetic, with the annotation that is missing."""
+    _, _, error = call("half", "-d", "five")
+    refused = "text/plain cannot become float: expected float, got 'five'"
+    assert error.splitlines() == [
+        f"error: UNKNOWN: Invoker: Bad Input Signal: input #0 'amount': {refused}",
+        "hint: the value was sent as text; --json sends it as JSON",
+    ]
+    _, _, error = call("bare", "-d", "5")
+    hint = "annotate it in the function (x: float), or send JSON by --json"
+    assert error.splitlines()[1:] == [f"hint: 'x' has no annotation, so text arrives as a str; {hint}"]
 
 
 @pytest.mark.timeout(60)

@@ -189,7 +189,7 @@ async def test_G062_declared_shapes_hold_at_every_door() -> None:
     problem = r"it has the shape \[2\], and \[batch, 3\] is declared"
     with serving("tests.e2e.author_functions") as served:
         async with RiffClient(served.grpc) as client:
-            with pytest.raises(CallFailed, match=f"input #0: {problem}"):
+            with pytest.raises(CallFailed, match=f"input #0 'x': {problem}"):
                 _ = [one async for one in client.invoke([[[1.0, 2.0]]], function="found")]
         async with EvergreenSession(served.grpc) as session:
             with pytest.raises(CallFailed, match=f"'x'.*: {problem}"):

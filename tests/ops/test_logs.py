@@ -3,6 +3,7 @@
 import io
 import json
 import logging
+import re
 from select import PIPE_BUF
 
 import pytest
@@ -11,7 +12,7 @@ from invoker.codecs import builtin
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
 from invoker.core.steps import Open
-from invoker.errors import Cancelled, FunctionError
+from invoker.errors import Cancelled, EncodeError, FunctionError
 from invoker.ops import logs
 from invoker.ops.endings import Endings
 from invoker.ops.logs import JsonFormatter, TextFormatter, log_ending, set_up
@@ -85,11 +86,12 @@ def test_the_format_is_json_unless_a_person_looks(style, is_json):
     assert lines[0].startswith("{") is is_json
 
 
-def ended(error):
-    def square(x: int) -> int:
-        return x * x
+def square(x: int) -> int:
+    return x * x
 
-    engine = Engine(Catalog([prepare_function(square).function]), builtin(entry_points=False))
+
+def ended(error, function=square):
+    engine = Engine(Catalog([prepare_function(function).function]), builtin(entry_points=False))
     invocation = engine.open(Open("a"))
     invocation.finish(error)
     engine.close(invocation)
@@ -109,6 +111,25 @@ def test_R117_each_ending_is_one_line(caplog, error, level):
     assert line.levelname == level
     assert (line.function, line.frames_in) == ("square", 0)
     assert bool(line.exc_info) is (level == "WARNING")
+
+
+def test_what_cannot_be_sent_is_told_with_the_functions_line(caplog):
+    """Its traceback is only of our codecs."""
+    log_ending(ended(EncodeError("output #0: T has no form in it")))
+    (line,) = caplog.records
+    assert (line.levelname, line.getMessage()) == ("WARNING", "invocation ended: what the function gave cannot be sent")
+    assert re.fullmatch(r".*test_logs\.py:\d+", line.where)
+
+
+def test_a_str_that_arrives_where_arithmetic_is_done_gets_a_hint(caplog):
+    """Where nothing is annotated; elsewhere the annotation has been met."""
+    error = FunctionError("x")
+    error.__cause__ = TypeError('can only concatenate str (not "int") to str')
+    log_ending(ended(error, lambda number: number + 1))
+    log_ending(ended(error))
+    bare, annotated = caplog.records
+    assert bare.hint == "'number' has no annotation, so text arrives as a str; annotate it: number: float"
+    assert not hasattr(annotated, "hint")
 
 
 @pytest.mark.usefixtures("_restored")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from invoker.codecs.refusal import unnamed
 from invoker.errors import (
     Cancelled,
     DeadlineExceeded,
@@ -143,6 +144,7 @@ def translated(error: InvocationError, where: str, names: Mapping[str, str] | No
         return error
     said = error.detail
     if names and said.startswith(("input #", "output #")):
+        said = unnamed(said)
         words = said.partition(":")[0]
         said = names.get(words, words) + said[len(words) :]
     detail = f"{where}: {said}" if said else where

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
+from invoker.codecs.refusal import unnamed
 from invoker.errors import (
     Cancelled,
     DeadlineExceeded,
@@ -111,5 +112,6 @@ def explained(error: GraphPipeError, metadata: Headers) -> GraphPipeError:
 
 
 def _renamed(detail: str, names: Mapping[str, str]) -> str:
+    detail = unnamed(detail) if names else detail
     first = next((one for one in names if detail.startswith(one)), "")
     return names[first] + detail[len(first) :] if first else detail

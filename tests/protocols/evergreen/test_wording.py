@@ -42,4 +42,4 @@ def test_E121_the_status_of_a_cancelled_action_says_who_cancelled_it():
 def test_E090_a_payload_that_cannot_be_read_is_told_with_the_name_of_its_input():
     """The client knows names, not numbers."""
     c = Conversation(join).send(A("join", {"x": "p", "y": "q"}, {"out": "r"}), F("q", 0, b"\xff"))
-    c.finish("a1", DecodeError("input #1: no text")).fails("BAD", "action 'join' #1: input 'y': no text")
+    c.finish("a1", DecodeError("input #1 'q': no text")).fails("BAD", "action 'join' #1: input 'y': no text")

@@ -63,14 +63,14 @@ def scale(x: NDArray[np.float32], n: list[float], *, flag: bool = False) -> NDAr
     ("error", "detail"),
     [
         (
-            errors.DecodeError("input #1: application/msgpack cannot become list[float]: Expected `float`"),
+            errors.DecodeError("input #1 'n': application/msgpack cannot become list[float]: Expected `float`"),
             "input 'n': Float32 [1, 2] cannot become list[float]: Expected `float`",
         ),
         (
             errors.DecodeError("input #0: application/vnd.graphpipe.tensor cannot become NDArray[float32]: no"),
             "input 'x': Int64 [2] cannot become NDArray[float32]: no",
         ),
-        (errors.DecodeError("input #0: it has the shape [2]"), "input 'x': it has the shape [2]"),
+        (errors.DecodeError("input #0 'x': it has the shape [2]"), "input 'x': it has the shape [2]"),
         (errors.EncodeError("output #0: None cannot be a tensor"), "output 'output0': None cannot be a tensor"),
         (errors.EncodeError("output #0 has a header"), "output 'output0' has a header"),
         (errors.DecodeError("input #10: it"), "input #10: it"),
