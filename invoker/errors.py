@@ -93,13 +93,15 @@ class InvokerError(Exception):
     """An error with a status, the prefix that names its kind, and a detail that says what was met.
 
     Args:
-        detail: What was met, what was expected, where. The peer reads it.
+        detail: What was met, what was expected, where. The peer reads it. Blanks at its ends are left out: a field of
+            HTTP/2 cannot have them (RFC 9113, 8.2.1), and Node's clients of gRPC lose the whole text over one.
     """
 
     status: Status = Status.UNKNOWN
     prefix: ClassVar[str] = "Invoker: Error"
 
     def __init__(self, detail: str = "") -> None:
+        detail = detail.strip()
         super().__init__(detail)
         self.detail = detail
 

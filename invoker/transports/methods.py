@@ -88,6 +88,9 @@ def riff_method() -> CallMethod:
 
 
 def metadata_of(pairs: Iterable[tuple[str, Any]] | None) -> Headers:
-    """The metadata of a call that are text, as gRPC gives them."""
-    texts = [(name, value) for name, value in pairs or () if isinstance(value, str)]
+    """The metadata of a call that are text; the values of a name that came several times are joined by commas."""
+    texts: dict[str, str] = {}
+    for name, value in pairs or ():
+        if isinstance(value, str):
+            texts[name] = f"{texts[name]}, {value}" if name in texts else value
     return Headers(texts) if texts else EMPTY

@@ -68,8 +68,12 @@ class SocketApp:
 
 
 def _headers(scope: Scope) -> dict[str, str]:
-    """Of the handshake, by lower-case names; of one that is there twice, the last."""
-    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+    """Of the handshake, by lower-case names; the values of one that came several times are joined by commas."""
+    found: dict[str, str] = {}
+    for raw, value in scope["headers"]:
+        name, text = raw.decode("latin-1").lower(), value.decode("latin-1")
+        found[name] = f"{found[name]}, {text}" if name in found else text
+    return found
 
 
 def _metadata(headers: Mapping[str, str]) -> dict[str, str]:

@@ -1,6 +1,6 @@
 // A riff caller on @grpc/grpc-js: reads one JSON plan on stdin, prints one JSON account on stdout.
 //
-// plan: {address, proto, metadata: {k: v}, deadlineMs, signals: [InputSignal with base64 payloads], halfClose: true,
+// plan: {address, proto, metadata: {k: v or [v, ...]}, deadlineMs, signals: [InputSignal with base64 payloads], halfClose: true,
 //        cancelAfter: n frames, waitFor: n frames before the half-close}
 // account: {frames: [...], code, details, events: ["metadata", "frame", "frame", "status"]}
 "use strict";
@@ -13,7 +13,7 @@ const definition = loader.loadSync(plan.proto, { keepCase: true, defaults: true,
 const { Riff } = grpc.loadPackageDefinition(definition).streaming;
 
 const metadata = new grpc.Metadata();
-for (const [name, value] of Object.entries(plan.metadata || {})) metadata.set(name, value);
+for (const [name, values] of Object.entries(plan.metadata || {})) [values].flat().forEach((one) => metadata.add(name, one));
 const options = plan.deadlineMs ? { deadline: Date.now() + plan.deadlineMs } : {};
 
 const client = new Riff(plan.address, grpc.credentials.createInsecure());
