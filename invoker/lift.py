@@ -37,6 +37,7 @@ class Function:
     Attributes:
         spec: As its signature was understood.
         hooks: Its life in this process.
+        awaits_values: Whether an input is one value, or an option, which has to come before the function is called.
     """
 
     def __init__(self, hooks: Hooks, spec: FunctionSpec) -> None:
@@ -48,6 +49,8 @@ class Function:
         self._bind = _binder(spec)
         self._maps = spec.style is Style.REQUEST_REPLY
         self._drops = self._maps and spec.call.result is Result.NOTHING
+        self.awaits_values = any(one.is_option or one.single for one in spec.inputs)
+        self._takes_options = bool(spec.options)
         self._has_options = any(one.is_option for one in spec.inputs)
         self._whole = self
         self._bindings: dict[tuple[str, ...], Function] = {}
@@ -86,7 +89,7 @@ class Function:
         Raises:
             ProtocolViolation: There are too few or too many, or one is no option's.
         """
-        if not self.spec.options or (names and len(names) == _count(self.spec)):
+        if not self._takes_options or (names and len(names) == _count(self.spec)):
             return self
         names = _without_labels(self.spec, names)
         found = self._with_options.get(names)

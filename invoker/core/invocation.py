@@ -157,6 +157,8 @@ class Invocation:
         A body that is called with values alone waits a moment for their end, lest a second value come too late to be
         refused (R-168); its driver sets `is_settled` when that time is over.
         """
+        if not self.function.awaits_values:
+            return True
         options = [one for one in self.inputs if one.spec.is_option]
         waited = [one for one in self.inputs if one.spec.single or one.spec.is_option]
         if options and not self.context.input_names:
@@ -187,6 +189,8 @@ class Invocation:
     @property
     def got_nothing(self) -> bool:
         """Whether the peer's window was empty and a value is needed, so that there is nothing to call the body for."""
+        if not self.function.awaits_values:
+            return False
         needs_one = any(one.spec.single and not one.spec.is_option for one in self.inputs)
         return needs_one and all(one.is_ended and one.error is None and not one.fed for one in self.inputs)
 

@@ -141,7 +141,7 @@ def test_R167_an_option_is_one_value_for_the_whole_call(server):
     assert violates(ended, "'sep'", "expected 1 frame, got 2 or more")
 
 
-def test_R167_zero_frames_mean_one_call_with_the_defaults(server):
+def test_R032_R167_zero_frames_mean_one_call_with_the_defaults(server):
     """If every parameter has one; with it the options that were given are used."""
     assert call(server, "greet").values == ["hello world"]
     assert call(server, "greet", names=("in",)).values == ["hello world"]
@@ -165,7 +165,7 @@ def test_R168_a_function_of_values_starts_although_its_caller_stays(server):
     assert caller.end(half_close=False) == Ended()
 
 
-def test_R168_an_input_that_got_nothing_is_an_empty_stream(server):
+def test_R135_R168_an_input_that_got_nothing_is_an_empty_stream(server):
     """A window without any frame ends with OK, as R-135 wants."""
     assert call(server, "join").values == ["begin ,", ""]
     assert call(server, "gen") == Ended()

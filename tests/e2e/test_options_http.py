@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import http.client
+import io
 import json
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.conftest import SLOW
@@ -190,3 +192,35 @@ def test_R093_csv_is_taken_by_text_and_bytes(server, function, said):
     assert ask(server, function, b"a,b\n", "text/csv; charset=utf-8") == (200, said)
     assert ask(server, function, b"a,b\n", "text/zglorbf")[0] == 415
     assert ask(server, "scale", b"1", "text/csv")[0] == 415
+
+
+ARRAYS = """
+from typing import Annotated
+import numpy as np
+from numpy.typing import NDArray
+
+def total(x: Annotated[NDArray[np.float32], ("n", 2)], k: int = 1) -> float:
+    return float(x.sum()) * k
+"""
+
+
+def test_R145_R169_arrays_that_do_not_fit_are_400(tmp_path):
+    """Ragged lists, another dtype or shape, and a broken file; what fits is taken by name, too."""
+    (tmp_path / "arrays.py").write_text(ARRAYS)
+    halves, wide = io.BytesIO(), io.BytesIO()
+    np.save(halves, np.float32([[1, 2]]))
+    np.save(wide, np.float64([[1, 2]]))
+    npy = "application/x-npy"
+    with serving(f"{tmp_path}/arrays.py:total") as served:
+        assert ask(served, "total", halves.getvalue(), npy, "k=2") == (200, "6.0")
+        assert ask(served, "total", b'{"x": [[1, 2]], "k": 3}', JSON) == (200, "9.0")
+        assert ask(served, "total", b"x=[[1,2]]", FORM) == (200, "3.0")
+        for body, type_, text in (
+            (b"[[1, 2], [3]]", JSON, "application/json cannot become NDArray[float32]"),
+            (b"[[1, 2, 3]]", JSON, "it has the shape [1, 3], and [n, 2] is declared"),
+            (b'[["a", "b"]]', JSON, "cannot become float32"),
+            (b"garbage", npy, "application/x-npy cannot become NDArray[float32]"),
+            (wide.getvalue(), npy, "it is Float64, not float32"),
+        ):
+            status, told = ask(served, "total", body, type_)
+            assert (status, text in told, "parameter 'x': " in told) == (400, True, True), told
