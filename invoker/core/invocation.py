@@ -26,10 +26,7 @@ from invoker.lift import Function
 from invoker.message import Message, Output
 from invoker.shape import Style
 
-__all__ = ["SETTLE_S", "Awaits", "Invocation"]
-
-SETTLE_S: Final = 0.01
-"""How long the opening of a body that is called with values alone waits for their end."""
+__all__ = ["Awaits", "Invocation"]
 
 
 class Awaits(enum.Enum):
@@ -37,7 +34,12 @@ class Awaits(enum.Enum):
 
     NOTHING = "nothing"
     VALUE = "an option, or the value of an input that is one value"
+    OPTIONS = "options that a caller without names may send"
     END = "the end of inputs that have their one value"
+
+
+_PATIENCE_S: Final = {Awaits.OPTIONS: 1.0, Awaits.END: 0.01}
+"""How long is waited for what need not come."""
 
 
 class Invocation:
@@ -51,7 +53,7 @@ class Invocation:
         awaits: What the opening of the body waits for.
         error: Why it finished; None while open and after a normal end.
         is_finished: Whether the ending has come.
-        is_settled: Whether the body is to be opened although its inputs, all of one value, have not ended.
+        is_settled: Whether `patience_s` is over.
         drops_unlisted: Whether values for outputs that the caller did not name are dropped; else they are an error.
         generators: How many iterators the body gave; 0 until it has given them.
         bytes_in: Payload bytes fed so far.
@@ -154,32 +156,38 @@ class Invocation:
 
         An input of one value must have it, and so must an option that the caller announced. Where it sent no names,
         each option may come until the first frame of another input; those that are missing then are closed (R-166).
-        A body that is called with values alone waits a moment for their end, lest a second value come too late to be
-        refused (R-168); its driver sets `is_settled` when that time is over.
+        A stream does not wait for them longer than a second. A body that is called with values alone waits a moment
+        for their end, lest a second value come too late to be refused (R-168). Its driver sets `is_settled` then.
         """
         if not self.function.awaits_values:
             return True
-        options = [one for one in self.inputs if one.spec.is_option]
-        waited = [one for one in self.inputs if one.spec.single or one.spec.is_option]
-        if options and not self.context.input_names:
-            others = [one for one in self.inputs if not one.spec.is_option] or options[:1]
-            if not any(one.fed for one in others):
-                waited = list(self.inputs)
-            else:
-                for one in options:
-                    if not one.fed:
-                        one.end()
-        if all(one.fed or one.is_ended for one in waited):
-            is_sure = self.is_settled or not self.is_only_values or all(one.is_ended for one in self.inputs)
-            self.awaits = Awaits.NOTHING if is_sure else Awaits.END
-        else:
-            self.awaits = Awaits.VALUE
+        self.awaits = self._lacks()
         return self.awaits is Awaits.NOTHING
 
     @property
-    def is_only_values(self) -> bool:
-        """Whether the body is called with values alone, so that it never sees whether more than those came."""
-        return bool(self.inputs) and all(one.spec.single for one in self.inputs)
+    def patience_s(self) -> float | None:
+        """How long is waited for what is lacking, before `is_settled` is set; None: until it comes."""
+        return _PATIENCE_S.get(self.awaits)
+
+    def _lacks(self) -> Awaits:
+        options = [one for one in self.inputs if one.spec.is_option]
+        required = [one for one in self.inputs if not one.spec.is_option]
+        waited = [one for one in self.inputs if one.spec.single or one.spec.is_option]
+        if options and not self.context.input_names:
+            if not self.is_settled and not any(one.fed for one in required or options[:1]):
+                if all(one.fed or one.is_ended for one in self.inputs):
+                    return Awaits.NOTHING
+                # A stream may want to say something first, and its caller may wait for that.
+                greets = self.function.spec.style is Style.STREAMING and not any(one.spec.single for one in required)
+                return Awaits.OPTIONS if greets and required else Awaits.VALUE
+            for one in options:
+                if not one.fed:
+                    one.end()
+        if not all(one.fed or one.is_ended for one in waited):
+            return Awaits.VALUE
+        has_streams = any(not one.spec.single for one in self.inputs)
+        is_sure = self.is_settled or has_streams or all(one.is_ended for one in self.inputs)
+        return Awaits.NOTHING if is_sure else Awaits.END
 
     @property
     def heeds_end(self) -> bool:
@@ -209,8 +217,8 @@ class Invocation:
         if not stream.spec.is_option:
             return f"{where} has ended and cannot take another message"
         return (
-            f"{where} is an option of '{self.function.spec.name}', and its value came after the first frame of another "
-            "input; send options first, or name them in inputNames"
+            f"{where} is an option of '{self.function.spec.name}', and its value came too late; send it before the "
+            "first frame of another input, or name it in inputNames"
         )
 
     def end_inputs(self, command: EndInput) -> None:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from invoker.context import RUNNING
-from invoker.core.invocation import SETTLE_S, Awaits, Invocation
+from invoker.core.invocation import Invocation
 from invoker.core.session import Session
 from invoker.core.steps import Close, Elapsed, Emitted, EndInput, Feed, Finished, Open, Send, Step, Timer
 from invoker.core.streams import InputStream
@@ -216,7 +216,8 @@ class DirectConversation:
         try:
             while not invocation.may_begin():
                 self.wire.settles = invocation.heeds_end
-                if invocation.awaits is Awaits.END and not self.wire.await_frame(SETTLE_S):
+                patience_s = invocation.patience_s
+                if patience_s is not None and not self.wire.await_frame(patience_s):
                     invocation.is_settled = True
                 else:
                     self._receive()

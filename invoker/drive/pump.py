@@ -13,7 +13,7 @@ import logging
 import time
 from typing import Any, Protocol
 
-from invoker.core.invocation import SETTLE_S, Awaits, Invocation
+from invoker.core.invocation import Invocation
 from invoker.core.session import Session
 from invoker.core.steps import (
     Cancel,
@@ -258,8 +258,8 @@ class Conversation:
                 continue
             if not runner.invocation.may_begin():  # an option has not come
                 self._opened.append(runner)
-                if runner.invocation.awaits is Awaits.END and self._settling is None:
-                    self._settling = self._loop.create_task(self._settle(runner.invocation))
+                if self._settling is None and (patience_s := runner.invocation.patience_s) is not None:
+                    self._settling = self._loop.create_task(self._settle(runner.invocation, patience_s))
                 continue
             if runner.invocation.got_nothing:
                 runner.left.cancel()
@@ -273,8 +273,8 @@ class Conversation:
             else:
                 self.driver.started(runner)
 
-    async def _settle(self, invocation: Invocation) -> None:
-        await asyncio.sleep(SETTLE_S)
+    async def _settle(self, invocation: Invocation, patience_s: float) -> None:
+        await asyncio.sleep(patience_s)
         invocation.is_settled = True
         await self._start()
 

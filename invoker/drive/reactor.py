@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from invoker.core.invocation import SETTLE_S, Awaits, Invocation
+from invoker.core.invocation import Invocation
 from invoker.core.session import Session
 from invoker.core.steps import (
     Cancel,
@@ -248,8 +248,8 @@ class Reactor:
         """Whether all is here that the body must be called with (R-166)."""
         invocation = runner.invocation
         if not invocation.may_begin():
-            if invocation.awaits is Awaits.END:
-                asyncio.get_running_loop().call_later(SETTLE_S, self._settled, invocation)
+            if (patience_s := invocation.patience_s) is not None:
+                asyncio.get_running_loop().call_later(patience_s, self._settled, invocation)
             return False
         return True
 

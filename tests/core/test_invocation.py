@@ -291,7 +291,7 @@ def test_R166_without_names_options_may_come_until_the_first_frame_of_another_in
     assert not invocation.may_begin()
     invocation.feed(feed(0))
     assert not invocation.may_begin()
-    with pytest.raises(ProtocolViolation, match=r"input #2 'mark' is an option of 'pick'.*name them in inputNames"):
+    with pytest.raises(ProtocolViolation, match=r"input #2 'mark' is an option of 'pick'.*name it in inputNames"):
         invocation.feed(feed(2))
     invocation.feed(feed(1))
     assert invocation.may_begin()
@@ -330,3 +330,21 @@ def test_R168_an_empty_window_is_nothing_to_call_a_body_of_values_for():
         one.end_inputs(EndInput("a", ALL))
     cancelled.fail_inputs(FailInputs("a", Cancelled("gone")))
     assert [one.got_nothing for one in (empty, other, cancelled)] == [True, False, False]
+
+
+def test_R166_a_stream_without_names_waits_for_options_for_a_second():
+    """Nobody sends one then any more; a function that is called with a value waits for that anyway."""
+
+    def greeter(words: Iterator[str], sep: str = ",") -> Iterator[str]:
+        yield from words
+
+    invocation = opened(greeter)
+    assert (invocation.may_begin(), invocation.awaits, invocation.patience_s) == (False, Awaits.OPTIONS, 1.0)
+    invocation.is_settled = True
+    assert invocation.may_begin()
+    with pytest.raises(
+        ProtocolViolation, match="input #1 'sep' is an option of 'greeter', and its value came too late"
+    ):
+        invocation.feed(feed(1))
+    invocation = opened(pick)
+    assert (invocation.may_begin(), invocation.patience_s) == (False, None)

@@ -134,6 +134,16 @@ def test_R166_without_names_an_option_must_come_before_the_inputs(server):
     assert violates(caller.send(1, "+").end(), "'sep'")
 
 
+def test_R166_a_stream_that_says_something_first_does_not_wait_for_ever(server):
+    """Its caller has sent no names, and may wait for that; options are refused from then on."""
+    caller = Caller(server, "join")
+    assert caller.next() == "begin ,"
+    assert caller.send(0, "a").end().values == ["a"]
+    caller = Caller(server, "join").send(1, "+")
+    assert caller.next() == "begin +"
+    assert violates(caller.send(2, "1").end(), "'most'")
+
+
 def test_R167_an_option_is_one_value_for_the_whole_call(server):
     """A second frame of it is a violation."""
     assert violates(call(server, "scale", (1, "1"), (1, "2"), (0, "1")), "'factor'", "expected 1 frame, got 2 or more")
