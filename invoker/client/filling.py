@@ -6,7 +6,9 @@ import argparse
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from invoker.client.failure import UsageError
 from invoker.client.known import Known
+from invoker.usage import nearest
 
 __all__ = ["Filled", "fill"]
 
@@ -39,7 +41,11 @@ class Filled:
 
 
 def fill(args: argparse.Namespace, known: Known) -> Filled:
-    """Put together what was typed and what is known; what was typed wins."""
+    """Put together what was typed and what is known; what was typed wins.
+
+    Raises:
+        UsageError: An input is named that the function is known not to have.
+    """
     outputs = _names(args.outputs)
     accepts: tuple[str, ...] = ()
     if outputs is None and (known.outputs or known.is_sink):
@@ -71,9 +77,13 @@ def fill(args: argparse.Namespace, known: Known) -> Filled:
 def _by_name(text: str, own: list[str]) -> str:
     """``1=x`` with the name of input 1, since only those options are counted on the wire that are given."""
     key, sign, value = text.partition("=")
-    if sign and key.isascii() and key.isdigit() and int(key) < len(own):
+    if not sign or not own or key in own:
+        return text  # what is wrong with it is told by who reads it
+    if key.isascii() and key.isdigit() and int(key) < len(own):
         return f"{own[int(key)]}={value}"
-    return text
+    near = nearest(key, own)
+    hint = f"; did you mean {near!r}?" if near else ""
+    raise UsageError(f"--arg {key!r}: the function takes {', '.join(own)}{hint}")
 
 
 def _names(text: str | None) -> tuple[str, ...] | None:

@@ -16,7 +16,6 @@ from invoker.client.known import NOTHING, Known
 from invoker.client.request import Request
 from invoker.client.sources import STDIN, Framing, Part, is_json, is_text
 from invoker.client.tls import Tls
-from invoker.usage import nearest
 
 __all__ = ["Plan", "make_plan"]
 
@@ -149,9 +148,7 @@ def _index(option: str, key: str, names: Sequence[str], names_option: str) -> in
             return index
     if not names:
         raise UnknownName(f"{option} {key!r}: expected a number from 0, or a name that {names_option} lists")
-    near = nearest(key, names)
-    hint = f"; did you mean {near!r}?" if near else ""
-    raise UsageError(f"{option} {key!r}: expected one of {', '.join(names)}{hint}")
+    raise UsageError(f"{option} {key!r}: expected one of {', '.join(names)}")
 
 
 def _content_types(args: argparse.Namespace, filled: Filled, count: int) -> list[str]:

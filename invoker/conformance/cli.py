@@ -13,6 +13,7 @@ from invoker.conformance.runner import Outcome
 from invoker.conformance.runner import run as run_scenarios
 from invoker.conformance.scenario import PROTOCOLS, SCENARIOS, Scenario
 from invoker.conformance.target import Addresses, ModelFacts, Target, Unreachable, parse_addresses
+from invoker.usage import Parser
 
 __all__ = ["add_arguments", "main", "run", "select"]
 
@@ -108,9 +109,7 @@ def _seconds(text: str) -> float:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the suite as a program and give its exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python -m invoker.conformance", description="Judge an invoker, in any language, from outside."
-    )
+    parser = Parser(prog="invoker conformance", description="Judge an invoker, in any language, from outside.")
     add_arguments(parser)
     return run(parser.parse_args(argv))
 

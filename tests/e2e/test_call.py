@@ -17,6 +17,8 @@ FUNCTIONS = """
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from invoker import function
+
 
 @dataclass
 class Row:
@@ -24,67 +26,75 @@ class Row:
     b: str = "x"
 
 
+@function
 def hello(name: str) -> str:
     return f"hello {name}"
 
 
+@function
 def plain(x):
     return x
 
 
+@function
 def repeat(words: Iterator[str], counts: Iterator[int]) -> Iterator[str]:
     for word, count in zip(words, counts):
         yield word * count
 
 
+@function
 def both(words: Iterator[str]) -> tuple[Iterator[str], Iterator[int]]:
     first = list(words)
     return iter(first), (len(one) for one in first)
 
 
+@function
 def row(row: Row) -> Row:
     return row
 
 
+@function
 def total(items: list[int]) -> int:
     return sum(items)
 
 
+@function
 def half(amount: float) -> float:
     return amount / 2
 
 
+@function
 def bare(x):
     return x + 1
 
 
+@function
 def now() -> str:
     return "now"
 
 
+@function
 def source() -> Iterator[int]:
     yield from range(3)
 """
 
 
-@pytest.fixture(params=["fast", "aio"])
+@pytest.fixture(scope="module", params=["fast", "aio"])
 def call(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[..., tuple[int, str, str]]]:
-    """Serves a function and calls it: exit code, stdout and stderr."""
-    (tmp_path / "functions_of_a_newcomer.py").write_text(FUNCTIONS)
-    monkeypatch.chdir(tmp_path)
-    servers: list[TestServer] = []
+    """Calls a function of the catalogue above: exit code, stdout and stderr."""
+    module = tmp_path_factory.mktemp("newcomer") / "functions_of_a_newcomer.py"
+    module.write_text(FUNCTIONS)
+    server = TestServer(str(module), "--grpc-driver", request.param, "--no-http")
 
     def call(name: str, *words: str) -> tuple[int, str, str]:
-        server = TestServer(f"functions_of_a_newcomer:{name}", "--grpc-driver", request.param, "--no-http")
-        servers.append(server)
-        command = [sys.executable, "-m", "invoker", "call", server.grpc, *words]
+        command = [sys.executable, "-m", "invoker", "call", server.grpc, "--function", name, *words]
         done = subprocess.run(command, input="", capture_output=True, text=True, check=False, timeout=20)
         return done.returncode, done.stdout, done.stderr
 
     yield call
-    assert [one.close() for one in servers] == [0] * len(servers)
+    assert server.close() == 0
 
 
 @pytest.mark.timeout(120)
@@ -121,7 +131,7 @@ def test_what_the_function_does_not_take_is_told_before_it_is_called(
     assert call("hello", "--arg", "nam=Bob") == (
         2,
         "",
-        "error: --arg 'nam': expected one of name; did you mean 'name'?\n",
+        "error: --arg 'nam': the function takes name; did you mean 'name'?\n",
     )
     code, _, error = call("row", "-d", "hello")
     assert code == 2
