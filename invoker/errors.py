@@ -14,6 +14,7 @@
     |   |-- StatusError             the author's choice of status and text                 any
     |   |-- LimitExceeded           a limit of ours was reached                            RESOURCE_EXHAUSTED
     |   |   `-- Overloaded          too much runs already; the same may pass later         RESOURCE_EXHAUSTED
+    |   |-- NotReady                the functions are still loading                        UNAVAILABLE
     |   |-- ShuttingDown            the process drains                                     UNAVAILABLE
     |   |-- Cancelled               the peer cancelled or is gone                          CANCELLED
     |   |-- DeadlineExceeded        the peer's deadline passed                             DEADLINE_EXCEEDED
@@ -52,6 +53,7 @@ __all__ = [
     "LimitExceeded",
     "LoadError",
     "NotAcceptable",
+    "NotReady",
     "Overloaded",
     "ProtocolViolation",
     "ShuttingDown",
@@ -195,6 +197,13 @@ class LimitExceeded(InvocationError):
 
 class Overloaded(LimitExceeded):
     """There is no room for one more beside what runs: invocations, threads; it may be tried again (R-132)."""
+
+
+class NotReady(InvocationError):
+    """The functions of this process are still loading; the same may pass later (G-092)."""
+
+    status = Status.UNAVAILABLE
+    prefix = "Invoker: Not Ready"
 
 
 class ShuttingDown(InvocationError):

@@ -53,6 +53,11 @@ class Hooks:
         kind = self.target if isinstance(self.target, type) else type(self.target)
         return hasattr(kind, "__enter__") or hasattr(kind, "__aenter__")
 
+    @property
+    def takes_time(self) -> bool:
+        """Whether a start runs code of the author's."""
+        return self.spec.call.make or self.spec.hooks.init is not None or self.is_context_manager
+
     async def start(self) -> None:
         """Make, enter and initialise the function; must end before the first invocation (R-017).
 

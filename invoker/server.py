@@ -126,6 +126,10 @@ class Server:
     async def start(self) -> None:
         """Run the start hooks, bind both doors, and answer.
 
+        The HTTP door and GraphPipe's sockets open before hooks that take time: they say that this process is not ready,
+        answer what needs no function, and refuse calls. The gRPC door opens after them (R-014, ADR 15), as all doors of
+        workers do, since another worker on the same ports may be ready.
+
         Raises:
             HookError: A start hook failed; the stop hooks have run.
             StartupError: A port cannot be bound, or a certificate not be read.
@@ -134,15 +138,19 @@ class Server:
         if self.config.bad_input == "invalid-argument":
             DecodeError.status = Status.INVALID_ARGUMENT  # R-069; one process has one answer
         FunctionError.shows = self.config.error_detail
+        tls = TlsFiles.of(self.config.tls_cert, self.config.tls_key, self.config.tls_client_ca)
+        self.engine.is_loading = not self.share_ports and any(one.hooks.takes_time for one in self._functions)
+        if is_early := self.engine.is_loading:
+            await self._open_others(tls)
+            if served := self._served():
+                log.info("loading: calls on %s are refused until the functions are ready", served)
         for function in self._functions:
             await function.start()
-        tls = TlsFiles.of(self.config.tls_cert, self.config.tls_key, self.config.tls_client_ca)
+        self.engine.is_loading = False
         if self._has_grpc:
             await self._open_grpc(tls)
-        if self.config.serves("graphpipe"):
-            await self._open_models(tls)
-        if self.config.serves("http"):
-            await self._open_http(tls)
+        if not is_early:
+            await self._open_others(tls)
         if self.config.blocked_s and any(function.spec.is_async for function in self._functions):
             self._watchdog = Watchdog(self.config.blocked_s)
             self._watchdog.start()
@@ -213,7 +221,13 @@ class Server:
 
     async def is_ready(self) -> bool:
         """Whether this process should get traffic: started, not draining, room for calls, functions ready."""
-        if self.is_lame or self.engine.is_draining or self.driver.threads.is_failing or self._is_full:
+        if (
+            self.is_lame
+            or self.engine.is_loading
+            or self.engine.is_draining
+            or self.driver.threads.is_failing
+            or self._is_full
+        ):
             return False
         for function in self._functions:
             if not await function.is_ready():
@@ -231,19 +245,29 @@ class Server:
         """What is served, where, and a call to copy (R-005)."""
         names = ", ".join(function.spec.name for function in self._functions)
         _, why = self.config.bind_host()
-        addresses = [("grpc", self.grpc_address), ("http", self.http_address), ("http", self.config.http_unix)]
-        if self._models is not None:
-            addresses += [("graphpipe", self._models.tcp_address), ("graphpipe", self._models.unix_address)]
-        doors = " ".join(f"{door}={address}" for door, address in addresses if address)
         many = f"; {self.config.workers} workers" if self.share_ports else ""
         spoken = "+".join(one for one in PROTOCOLS if self.config.serves(one))
-        line = f"ready: {names} on {doors} ({why}{many}), {spoken}"
+        line = f"ready: {names} on {self._served()} ({why}{many}), {spoken}"
         if not self.config.serves("riff"):
             return line
         port = self.grpc_address.rpartition(":")[2]
         first = self._functions[0].spec
         which = f" --function {first.name}" if len(self._functions) > 1 else ""
         return f"{line}; try: python -m invoker call localhost:{port}{which} {sample_arguments(first)}"
+
+    def _served(self) -> str:
+        """The addresses of the open doors."""
+        addresses = [("grpc", self.grpc_address), ("http", self.http_address), ("http", self.config.http_unix)]
+        if self._models is not None:
+            addresses += [("graphpipe", self._models.tcp_address), ("graphpipe", self._models.unix_address)]
+        return " ".join(f"{door}={address}" for door, address in addresses if address)
+
+    async def _open_others(self, tls: TlsFiles | None) -> None:
+        """GraphPipe's doors, and that of HTTP, on which it is, too."""
+        if self.config.serves("graphpipe"):
+            await self._open_models(tls)
+        if self.config.serves("http"):
+            await self._open_http(tls)
 
     async def _open_grpc(self, tls: TlsFiles | None) -> None:
         from invoker.ops.health import Health, add_reflection
@@ -344,20 +368,9 @@ class Server:
         )
 
     def _sockets(self) -> SocketApp:
-        from invoker.protocols.action_engine.settings import ActionEngineSettings
-        from invoker.transports.action_engine import action_engine_app
-        from invoker.transports.socketline import SocketSettings
+        from invoker.transports.action_engine import configured_app
 
-        config = self.config
-        settings = ActionEngineSettings(self._actions, dict(config.inputs), config.session_bytes, config.high_bytes)
-        sockets = SocketSettings(
-            config.socket_path,
-            config.max_message_bytes,
-            config.sessions,
-            hard_bytes=config.session_bytes * 2,
-            window=settings.window,
-        )
-        return action_engine_app(self.driver, settings, sockets)
+        return configured_app(self.driver, self.config, self._actions)
 
     async def _close_doors(self) -> None:
         if self._http is not None:

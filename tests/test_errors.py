@@ -57,6 +57,7 @@ def test_statuses_are_those_of_the_catalogue():
         "Invoker: Unexpected Invocation Error": "UNKNOWN",
         "Invoker: Unexpected Error": "UNKNOWN",
         "Invoker: Limit Exceeded": "RESOURCE_EXHAUSTED",
+        "Invoker: Not Ready": "UNAVAILABLE",
         "Invoker: Shutting Down": "UNAVAILABLE",
         "Invoker: Cancelled": "CANCELLED",
         "Invoker: Deadline Exceeded": "DEADLINE_EXCEEDED",

@@ -21,7 +21,7 @@ from invoker.core.invocation import Invocation
 from invoker.core.outputs import UnwantedOutput
 from invoker.core.steps import Open
 from invoker.core.streams import Budget, InputStream, Limits, OutputStream, SingleInput
-from invoker.errors import InvocationError, Overloaded, ProtocolViolation, ShuttingDown, Status, let_go
+from invoker.errors import InvocationError, NotReady, Overloaded, ProtocolViolation, ShuttingDown, Status, let_go
 from invoker.lift import Function
 from invoker.message import as_headers
 from invoker.spec import FunctionSpec, StreamSpec
@@ -74,6 +74,7 @@ class Engine:
         self.max_invocations = max_invocations
         self.check_outputs = check_outputs
         self.is_draining = False
+        self.is_loading = False
         self.full_since = 0.0
         self.lock: AbstractContextManager[Any] = nullcontext()
         self.running: dict[str, Invocation] = {}
@@ -91,6 +92,7 @@ class Engine:
             limits: Unread input that this one may hold, instead of the engine's.
 
         Raises:
+            NotReady: The functions are not loaded yet.
             ShuttingDown: The process drains (R-025).
             Overloaded: ``max_invocations`` run already (R-132).
             ProtocolViolation: Unknown function, an arity that is not the function's (R-052, R-055), or inputs bound by
@@ -131,6 +133,8 @@ class Engine:
             let_go(invocation.error)
 
     def _admit(self) -> None:
+        if self.is_loading:
+            raise NotReady("the functions of this invoker are still loading; try again when it is ready")
         if self.is_draining:
             raise ShuttingDown("this invoker is draining and takes no new invocations")
         if self.max_invocations and len(self.running) >= self.max_invocations:

@@ -15,6 +15,7 @@ from invoker.errors import (
     InvocationError,
     LimitExceeded,
     NotAcceptable,
+    NotReady,
     Overloaded,
     ProtocolViolation,
     ShuttingDown,
@@ -48,6 +49,7 @@ _BY_CLASS: Final[tuple[tuple[type[InvocationError], Code], ...]] = (
     (ProtocolViolation, Code.BAD_OUTPUT),
     (Overloaded, Code.OVERLOADED),  # another time there may be room for the same request
     (LimitExceeded, Code.TOO_LARGE),  # and this one never fits
+    (NotReady, Code.NOT_READY),
     (ShuttingDown, Code.NOT_READY),
     (DeadlineExceeded, Code.TIMEOUT),
     (Cancelled, Code.CANCELLED),

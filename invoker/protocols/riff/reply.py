@@ -8,7 +8,7 @@ what ended the invocation                   status  why
 `DecodeError`                               400     R-145
 `LimitExceeded`, body too large             413     R-154; said by the session itself
 `LimitExceeded`, no room for an invocation  503     not 429: this server is full, whoever asks; with Retry-After
-`ShuttingDown`                              503     R-154; with Retry-After
+`NotReady`, `ShuttingDown`                  503     R-154; with Retry-After
 `DeadlineExceeded`                          504     R-154
 `Cancelled`                                 499     nobody is left to read it; the log has it
 `StatusError`                               below   the function's choice
@@ -35,6 +35,7 @@ from invoker.errors import (
     InvocationError,
     LimitExceeded,
     NotAcceptable,
+    NotReady,
     ShuttingDown,
     Status,
     StatusError,
@@ -85,6 +86,7 @@ _KINDS: tuple[tuple[type[InvocationError], int], ...] = (
     (NotAcceptable, 406),
     (DecodeError, 400),
     (LimitExceeded, 503),
+    (NotReady, 503),
     (ShuttingDown, 503),
     (DeadlineExceeded, 504),
     (Cancelled, 499),
