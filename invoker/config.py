@@ -88,6 +88,11 @@ class Config:
         "An invocation fails when it has this much unread payload; it gets so far only if it waits for an input "
         "that is empty.", unit="bytes",
     )  # fmt: skip
+    memory_bytes: int = knob(
+        512 * 1024 * 1024, "INVOKER_MEMORY_BYTES", parse.whole(1),
+        "What all callers together may make a process hold unread; then bodies are refused and the largest call ends.",
+        unit="bytes",
+    )  # fmt: skip
     max_containers: int = knob(
         250_000, "INVOKER_MAX_CONTAINERS", parse.whole(1),
         "How many lists and objects a payload of JSON or MessagePack may have; decoding more would hold up all calls.",

@@ -24,6 +24,7 @@ from invoker.errors import ConfigError, DecodeError, FunctionError, StartupError
 from invoker.lift import Function
 from invoker.ops.board import Numbers
 from invoker.ops.endings import Endings
+from invoker.ops.memory import Trimmer
 from invoker.ops.metrics import Metrics, numbers_of
 from invoker.ops.ready import sample_arguments
 from invoker.ops.watchdog import Watchdog
@@ -89,11 +90,13 @@ class Server:
             limits=limits,
             max_invocations=config.max_invocations,
             check_outputs=config.check_outputs,
+            memory_bytes=config.memory_bytes,
         )
         self._endings = Endings()
         self.engine.on_close.append(self._endings)
         settings = DriverSettings(config.threads, config.grace_s, config.lingering_s, config.debug)
         self.driver = Driver(self.engine, settings)
+        self._trimmer = Trimmer(self.engine.memory, self.driver.threads)
         self.share_ports = False
         self.numbers: Callable[[], Numbers] = lambda: numbers_of(self.engine, self.driver)
         self._functions: Sequence[Function] = tuple(catalog)
@@ -154,6 +157,7 @@ class Server:
         if self.config.blocked_s and any(function.spec.is_async for function in self._functions):
             self._watchdog = Watchdog(self.config.blocked_s)
             self._watchdog.start()
+        self._trimmer.start()
         self._pulse = asyncio.get_running_loop().create_task(self._keep_health(), name="health")
         gc.collect()
         gc.freeze()  # what a start leaves behind lives as long as the process; no collection need look at it
@@ -175,6 +179,7 @@ class Server:
         clean = True
         if self._pulse is not None:
             self._pulse.cancel()
+        self._trimmer.stop()
         self.engine.is_draining = True
         await self.refresh_health()
         try:

@@ -18,6 +18,8 @@ from typing import Any
 
 import msgspec
 
+from invoker.codecs.containers import MOST_CONTAINERS
+
 __all__ = [
     "BYTES_LIKE",
     "bytes_like",
@@ -207,6 +209,8 @@ def enc_hook(value: Any) -> Any:
     if _is_pydantic(cls):
         return value.model_dump(mode="json", by_alias=True) if hasattr(value, "model_dump") else vars(value)
     if _is_numpy(cls):
+        if value.ndim > 1:
+            _check_lists(value)
         made = value.tolist()
         if type(made) is not cls:
             return made
@@ -222,6 +226,21 @@ def enc_hook(value: Any) -> Any:
     if isinstance(value, collections.deque):
         return list(value)
     raise TypeError(f"{cls.__name__} has no form in it; give a dict, a list, text, a number or a dataclass instead")
+
+
+def _check_lists(array: Any) -> None:
+    """An array without elements, or of rows of one, may have far more lists in it than bytes.
+
+    Raises:
+        ValueError: It has more than can be written.
+    """
+    lists = rows = 1
+    for size in array.shape[:-1]:
+        rows *= size
+        lists += rows
+    if lists > MOST_CONTAINERS + 2 * array.size:
+        shape = list(array.shape)
+        raise ValueError(f"an array of the shape {shape} has {lists} lists in it and {array.size} elements")
 
 
 def _bare(type_: Any) -> Any:

@@ -16,6 +16,7 @@ from typing import Any
 
 from invoker.codecs import Registry
 from invoker.context import Context
+from invoker.core.budget import ProcessBudget
 from invoker.core.catalog import Catalog
 from invoker.core.invocation import Invocation
 from invoker.core.outputs import UnwantedOutput
@@ -56,6 +57,8 @@ class Engine:
         registry: Codecs; each function sees them plus the media types that it declares itself.
         limits: Unread input an invocation may hold.
         max_invocations: Running at once; 0 means no limit.
+        memory_bytes: What all conversations together may hold unread.
+        memory_bytes: What all conversations together may hold unread.
         check_outputs: Whether values that are not what their function declares are refused.
     """
 
@@ -67,7 +70,9 @@ class Engine:
         limits: Limits | None = None,
         max_invocations: int = 0,
         check_outputs: bool = True,
+        memory_bytes: int = 512 * 1024 * 1024,
     ) -> None:
+        self.memory = ProcessBudget(memory_bytes)
         self.catalog = catalog
         self.registry = registry
         self.limits = limits or Limits()
@@ -83,13 +88,21 @@ class Engine:
         self._numbers = itertools.count(1)
         self._registries: dict[str, Registry] = {}
 
-    def open(self, command: Open, *, deadline: float | None = None, limits: Limits | None = None) -> Invocation:
+    def open(
+        self,
+        command: Open,
+        *,
+        deadline: float | None = None,
+        limits: Limits | None = None,
+        is_counted: bool = True,
+    ) -> Invocation:
         """Admit and negotiate one invocation; the caller runs it and must `close` it.
 
         Args:
             command: What the session asks for.
             deadline: On the clock of ``time.monotonic``, or None.
             limits: Unread input that this one may hold, instead of the engine's.
+            is_counted: Whether its unread input counts against `memory`; else its conversation counts it.
 
         Raises:
             NotReady: The functions are not loaded yet.
@@ -102,7 +115,8 @@ class Engine:
         try:
             self._admit()
             function = self.catalog.find(command.function)
-            invocation = self._negotiate(function, command, deadline, limits or self.limits)
+            budget = Budget(limits or self.limits, self.memory.share() if is_counted else None)
+            invocation = self._negotiate(function, command, deadline, budget)
             with self.lock:
                 self._admit()
                 self.counters.opened += 1
@@ -141,7 +155,7 @@ class Engine:
             self.full_since = self.full_since or time.monotonic()
             raise Overloaded(f"{len(self.running)} invocations are running, and no more are allowed at once")
 
-    def _negotiate(self, function: Function, command: Open, deadline: float | None, limits: Limits) -> Invocation:
+    def _negotiate(self, function: Function, command: Open, deadline: float | None, budget: Budget) -> Invocation:
         registry = self.registry_for(function)
         if command.bound is not None:
             function = function.binding(command.bound)
@@ -152,7 +166,6 @@ class Engine:
         spec = function.spec
         input_specs = _input_specs(spec, command)
         output_specs, accepts = _output_specs(spec, command)
-        budget = Budget(limits)
         inputs = [
             (SingleInput if one.single else InputStream)(index, one, registry, budget, is_open=command.by_value)
             for index, one in enumerate(input_specs)

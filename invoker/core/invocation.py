@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import enum
 import time
-from collections.abc import MutableSequence, Sequence
+from collections.abc import Callable, MutableSequence, Sequence
 from typing import Any, Final
 
 from invoker.context import Context
@@ -309,9 +309,15 @@ class Invocation:
             else:
                 stream.end()
                 stream.drop()
+        self.budget.close()
         for output in self.outputs:
             output.is_ended = True
         return True
+
+    def may_be_ended(self, end: Callable[[InvocationError], None]) -> None:
+        """Its driver says how it is ended, from any thread, when it holds most of what the process may hold."""
+        if self.budget.share is not None:
+            self.budget.share.end = end
 
     def end_output(self, index: int) -> bool:
         """Generator ``index`` ended normally; True when the reader of its own output is to be told."""

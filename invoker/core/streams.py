@@ -32,11 +32,11 @@ from invoker.codecs.open import open_decoder
 from invoker.codecs.promised import check_promise
 from invoker.codecs.shaped import fitted_output
 from invoker.codecs.text import TextCodec
+from invoker.core.budget import Budget, Limits
 from invoker.errors import (
     EncodeError,
     InputCancelled,
     InvocationError,
-    LimitExceeded,
     ProtocolViolation,
     UnsupportedMediaType,
 )
@@ -51,61 +51,6 @@ _MOST_DECODERS = 64
 
 Decode = Callable[[Message[bytes]], Any]
 Encode = Callable[[Any], Message[bytes]]
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How much unread input an invocation may hold.
-
-    Attributes:
-        high_frames: Frames at which reading pauses.
-        high_bytes: Payload bytes at which reading pauses.
-        hard_frames: Frames at which the invocation fails.
-        hard_bytes: Payload bytes at which the invocation fails.
-    """
-
-    high_frames: int = 256
-    high_bytes: int = 4 * 1024 * 1024
-    hard_frames: int = 65_536
-    hard_bytes: int = 64 * 1024 * 1024
-
-
-class Budget:
-    """Unread frames and bytes of one invocation against its limits."""
-
-    __slots__ = ("bytes", "frames", "limits")
-
-    def __init__(self, limits: Limits) -> None:
-        self.limits = limits
-        self.frames = 0
-        self.bytes = 0
-
-    @property
-    def is_high(self) -> bool:
-        """Whether reading should pause."""
-        limits = self.limits
-        return self.frames >= limits.high_frames or self.bytes >= limits.high_bytes
-
-    @property
-    def is_low(self) -> bool:
-        """Whether a paused reader may go on; half of the mark, so that it does not flutter."""
-        limits = self.limits
-        return self.frames * 2 <= limits.high_frames and self.bytes * 2 <= limits.high_bytes
-
-    def add(self, size: int) -> None:
-        """Count one more frame with ``size`` bytes; one that is refused is not counted.
-
-        Raises:
-            LimitExceeded: More would be unread than the hard cap allows (R-130).
-        """
-        limits = self.limits
-        frames, total = self.frames + 1, self.bytes + size
-        if frames > limits.hard_frames or total > limits.hard_bytes:
-            raise LimitExceeded(
-                f"{frames} frames with {total} bytes are unread; the invocation may hold "
-                f"{limits.hard_frames} frames or {limits.hard_bytes} bytes"
-            )
-        self.frames, self.bytes = frames, total
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +132,8 @@ class InputStream:
             budget = self.budget
             budget.frames -= 1
             budget.bytes -= len(item[1].payload)
+            if budget.is_charged:
+                budget.shrink()
             return item
         if self.error is not None:
             raise InputCancelled(self.error)

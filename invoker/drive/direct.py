@@ -112,7 +112,7 @@ class DirectConversation:
         return self._closed.error if self._closed is not None else None
 
     def fail(self, error: InvocationError) -> None:
-        """End the conversation from another thread (the drain is over)."""
+        """End the conversation from another thread (the drain is over, or the process holds too much)."""
         self._cut = error
         self.wire.cut(int(error.status), str(error))
 
@@ -174,6 +174,7 @@ class DirectConversation:
             self._deliver(Finished(step.id, error))
             return
         self.invocation = invocation
+        invocation.may_be_ended(self.fail)
         context = invocation.context
         context._is_cancelled = self._is_cancelled  # noqa: SLF001 - the context's doors to its driver
         context._wait, context._outlet = self._awaiting.wait, DirectOutlet(self, invocation)  # noqa: SLF001

@@ -87,6 +87,7 @@ class Driver:
         self.drains: set[Callable[[], None]] = set()
         self._quiet = asyncio.Event()
         self._quiet.set()
+        engine.memory.lock = threading.Lock()
         engine.lock = threading.Lock()  # direct conversations open and close invocations in their own threads
 
     def runner(self, invocation: Invocation, host: Host) -> Runner:

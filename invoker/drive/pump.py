@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from functools import partial
 from typing import Any, Protocol
 
 from invoker.core.invocation import Invocation
@@ -33,7 +34,7 @@ from invoker.core.steps import (
     Timer,
 )
 from invoker.drive.driver import Driver
-from invoker.drive.runner import Runner
+from invoker.drive.runner import Runner, later
 from invoker.errors import Cancelled, DeadlineExceeded, InternalError, InvocationError, StopInvocation
 from invoker.message import Message
 
@@ -63,7 +64,12 @@ class Channel(Protocol):
 
 
 async def pump(
-    session: Session, channel: Channel, driver: Driver, *, deadline: float | None = None
+    session: Session,
+    channel: Channel,
+    driver: Driver,
+    *,
+    deadline: float | None = None,
+    is_counted: bool = True,
 ) -> InvocationError | None:
     """Run one conversation to its end.
 
@@ -72,6 +78,7 @@ async def pump(
         channel: Carries.
         driver: Runs bodies.
         deadline: On the clock of ``time.monotonic``, or None.
+        is_counted: Whether the driver counts what invocations hold; else the channel does.
 
     Returns:
         The error to tell the peer as the conversation's status; None for OK.
@@ -79,7 +86,7 @@ async def pump(
     Raises:
         asyncio.CancelledError: The awaiting task was cancelled (the peer is gone); every invocation was cancelled too.
     """
-    return await Conversation(session, channel, driver, deadline=deadline).run()
+    return await Conversation(session, channel, driver, deadline=deadline, is_counted=is_counted).run()
 
 
 class Conversation:
@@ -87,7 +94,16 @@ class Conversation:
 
     hears_waits = False
 
-    def __init__(self, session: Session, channel: Channel, driver: Driver, *, deadline: float | None = None) -> None:
+    def __init__(
+        self,
+        session: Session,
+        channel: Channel,
+        driver: Driver,
+        *,
+        deadline: float | None = None,
+        is_counted: bool = True,
+    ) -> None:
+        self.is_counted = is_counted
         self.session = session
         self.channel = channel
         self.driver = driver
@@ -103,6 +119,7 @@ class Conversation:
         self._expiry: asyncio.Task[None] | None = None
         self._settling: asyncio.Task[None] | None = None
         self._elapsing: asyncio.Task[None] | None = None
+        self._relief: asyncio.Task[None] | None = None
 
     async def run(self) -> InvocationError | None:
         """Run until the session closes; see `pump`."""
@@ -120,7 +137,7 @@ class Conversation:
             reader.cancel()
             for timer in self._timers:
                 timer.cancel()
-            for task in (self._expiry, self._settling, self._elapsing):
+            for task in (self._expiry, self._settling, self._elapsing, self._relief):
                 if task is not None:
                     task.cancel()
             for runner in list(self.runners.values()):  # none is left, unless the session closed without them
@@ -237,7 +254,7 @@ class Conversation:
 
     async def _open(self, step: Open) -> None:
         try:
-            invocation = self.driver.engine.open(step, deadline=self.deadline)
+            invocation = self.driver.engine.open(step, deadline=self.deadline, is_counted=self.is_counted)
         except InvocationError as error:
             log.info(
                 "invocation refused",
@@ -245,10 +262,17 @@ class Conversation:
             )
             await self._deliver(Finished(step.id, error))
             return
+        invocation.may_be_ended(partial(later, self._loop, self._relieve, step.id))
         runner = self.driver.runner(invocation, self)
         self.runners[step.id] = runner
         self._opened.append(runner)
         await self.channel.accepted()
+
+    def _relieve(self, key: str, error: InvocationError) -> None:
+        """The process holds too much, and this invocation most of it."""
+        runner = self.runners.get(key)
+        if runner is not None:
+            self._relief = self._loop.create_task(self._finish(runner, error))
 
     async def _start(self) -> None:
         """Start the bodies that a frame opened, once all of its steps are done: what it fed is checked by then."""

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol
 
 from invoker.core.invocation import Invocation
@@ -32,7 +33,7 @@ from invoker.core.steps import (
     Timer,
 )
 from invoker.drive.driver import Driver
-from invoker.drive.runner import Runner
+from invoker.drive.runner import Runner, later
 from invoker.errors import Cancelled, DeadlineExceeded, InternalError, InvocationError, StopInvocation
 from invoker.message import Message
 
@@ -208,6 +209,7 @@ class Reactor:
             )
             self._deliver(Finished(step.id, error))
             return
+        invocation.may_be_ended(partial(later, asyncio.get_running_loop(), self._relieve, step.id))
         runner = self.driver.runner(invocation, self)
         self.runners[step.id] = runner
         self._opened.append(runner)
@@ -219,6 +221,12 @@ class Reactor:
             self._deliver(Elapsed())
             return
         self._timer = asyncio.get_running_loop().call_later(step.delay_s, self._deliver, Elapsed())
+
+    def _relieve(self, key: str, error: InvocationError) -> None:
+        """The process holds too much, and this invocation most of it."""
+        runner = self.runners.get(key)
+        if runner is not None:
+            self._finish(runner, error)
 
     def _admit(self, step: Open) -> Invocation:
         return self.driver.engine.open(step, deadline=self.deadline)

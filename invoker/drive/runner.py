@@ -8,8 +8,10 @@ little longer to leave, for which `left` tells.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import traceback
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from invoker.core.invocation import Invocation
@@ -26,7 +28,7 @@ from invoker.errors import (
 from invoker.message import Message, as_headers
 from invoker.spec import StreamSpec, Take
 
-__all__ = ["Host", "Runner", "call_failed", "check_thread", "comes_of", "production_failed", "shape"]
+__all__ = ["Host", "Runner", "call_failed", "check_thread", "comes_of", "later", "production_failed", "shape"]
 
 log = logging.getLogger(__name__)
 
@@ -88,6 +90,12 @@ class Runner(Protocol):
 
     def stop(self) -> None:
         """The invocation has finished: make the body leave, if it has not."""
+
+
+def later(loop: asyncio.AbstractEventLoop, call: Callable[..., object], *args: object) -> None:
+    """Call something on a loop, from any thread; a loop that has closed has nobody left to tell."""
+    with contextlib.suppress(RuntimeError):
+        loop.call_soon_threadsafe(call, *args)
 
 
 def check_thread() -> None:

@@ -19,6 +19,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 from typing import Any, Protocol, TypeAlias
 
 from invoker.core.invocation import Invocation
@@ -40,7 +41,7 @@ from invoker.core.steps import (
 from invoker.core.streams import Limits
 from invoker.drive.driver import Driver
 from invoker.drive.reactor import Reactor, Wire
-from invoker.drive.runner import Runner
+from invoker.drive.runner import Runner, later
 from invoker.errors import InternalError, InvocationError, ShuttingDown, Status, StopInvocation
 from invoker.message import Message
 
@@ -67,6 +68,10 @@ class StoringSession(Protocol):
 
     is_half_closed: bool
     """Whether the peer has half-closed, so that waiting inputs are of interest."""
+
+    @property
+    def held(self) -> int:
+        """Bytes that it stores."""
 
     def receive(self, frame: Any) -> Iterable[Step]:
         """Translate one frame of the peer."""
@@ -116,6 +121,8 @@ class SessionReactor(Reactor):
         super().__init__(session, wire, driver, on_close, deadline=deadline)
         self.hears_waits = False
         self._storing = session
+        self._share = driver.engine.memory.share()
+        self._share.end = partial(later, asyncio.get_running_loop(), self._fail)
         self._low = window // 2
         self._limits = Limits(window, hard_bytes, _MANY_FRAMES, hard_bytes)
         self._fetch = fetch
@@ -144,6 +151,7 @@ class SessionReactor(Reactor):
             return True
         try:
             self._take(self._storing.half_close() if frame is None else self._storing.receive(frame))
+            self._weigh()
         except InvocationError as error:
             self._fail(error)
         except Exception:
@@ -155,6 +163,13 @@ class SessionReactor(Reactor):
             if self.is_paused or self.hears_waits:
                 self.resume()  # who waits already will not say so again
         return True
+
+    def _weigh(self) -> None:
+        held, share = self._storing.held, self._share
+        if held > share.mark:
+            share.grow(held)
+        elif held < share.charged:
+            share.shrink(held)
 
     def resume(self) -> None:
         """Some input may have room again, or is waited for: look at all of them once this turn is over."""
@@ -236,7 +251,7 @@ class SessionReactor(Reactor):
 
     def _admit(self, step: Open) -> Invocation:
         self._actions += 1
-        return self.driver.engine.open(step, deadline=self.deadline, limits=self._limits)
+        return self.driver.engine.open(step, deadline=self.deadline, limits=self._limits, is_counted=False)
 
     def _may_begin(self, runner: Runner) -> bool:  # noqa: ARG002 - its session knows what the function is called with
         return True
@@ -318,6 +333,7 @@ class SessionReactor(Reactor):
         self.driver.drains.discard(self._drained)
         self._tell_end(error)
         super()._close(error)
+        self._share.close()
         self._storing.release()  # a body that does not leave keeps us, and must not keep what we stored
 
     def _tell_end(self, error: InvocationError | None) -> None:

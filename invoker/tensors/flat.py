@@ -20,11 +20,14 @@ Source: docs/reference/graphpipe.md 1.3 and 2.2.
 from __future__ import annotations
 
 import struct
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeAlias
 
 from invoker.tensors.errors import Code, GraphPipeError
 
-__all__ = ["MAX_NAMES", "MAX_STRINGS", "MAX_TENSORS", "STRING_COST", "Flat", "Table", "Totals", "malformed"]
+__all__ = ["MAX_NAMES", "MAX_STRINGS", "MAX_TENSORS", "STRING_COST", "Flat", "Table", "Totals", "Weigh", "malformed"]
+
+Weigh: TypeAlias = Callable[[int], None]
 
 MAX_TENSORS: Final = 1024
 MAX_NAMES: Final = 1024
@@ -32,6 +35,9 @@ MAX_STRINGS: Final = 1_000_000
 
 STRING_COST: Final = 48
 """Bytes that a string costs in memory besides its own, by which it counts as decoded bytes."""
+
+_STRING_BYTES: Final = 192
+"""What a short string takes while it is read, handed on, read again and in an array: three objects and their places."""
 
 _DECODED_PER_LIMIT: Final = 4
 
@@ -56,12 +62,14 @@ class Totals:
 
     Args:
         limit_bytes: The largest buffer that is taken; four times as much may be decoded.
+        weigh: Told of what all strings so far will take, before they are made; it may raise.
         most_text: Bytes that names and elements of string tensors may have in all; None: as many as may be decoded.
     """
 
-    __slots__ = ("_decoded", "_most", "_most_text", "_names", "_strings", "_tensors")
+    __slots__ = ("_decoded", "_most", "_most_text", "_names", "_strings", "_tensors", "_weigh")
 
-    def __init__(self, limit_bytes: int, *, most_text: int | None = None) -> None:
+    def __init__(self, limit_bytes: int, *, most_text: int | None = None, weigh: Weigh | None = None) -> None:
+        self._weigh = weigh
         self._most = _DECODED_PER_LIMIT * limit_bytes
         self._most_text = self._most if most_text is None else most_text
         self._decoded = self._names = self._strings = self._tensors = 0
@@ -95,6 +103,8 @@ class Totals:
         self._strings += count
         if self._strings > MAX_STRINGS:
             raise _too_large("strings", MAX_STRINGS)
+        if self._weigh is not None:
+            self._weigh(self._strings * _STRING_BYTES)
 
     def text(self, text: str) -> str:
         """Count what text takes beyond its bytes, which were counted: up to four for each character."""

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from invoker.tensors.errors import Code, GraphPipeError
-from invoker.tensors.flat import STRING_COST, Table, Totals, malformed
+from invoker.tensors.flat import STRING_COST, Table, Totals, Weigh, malformed
 from invoker.tensors.tables import opened, read_names, read_shape, read_tables, tensor_of
 from invoker.tensors.types import Tensor, spelled
 
@@ -99,12 +99,15 @@ class MetadataResponse(msgspec.Struct, frozen=True):
     outputs: tuple[IOMetadata, ...] = ()
 
 
-def read_request(buffer: Buffer, limit_bytes: int = LIMIT_BYTES) -> InferRequest | MetadataRequest:
+def read_request(
+    buffer: Buffer, limit_bytes: int = LIMIT_BYTES, weigh: Weigh | None = None
+) -> InferRequest | MetadataRequest:
     """Read what a client sent.
 
     Args:
         buffer: Exactly one Request; bytes behind it are ignored (G-026). It must not change while tensors are used.
         limit_bytes: Larger buffers are refused.
+        weigh: Told of what strings will take, in bytes, before they are made; it may raise.
 
     Raises:
         GraphPipeError: It is malformed (E1), of a type that is none (E2), has as many names as it has not tensors (E3),
@@ -119,7 +122,7 @@ def read_request(buffer: Buffer, limit_bytes: int = LIMIT_BYTES) -> InferRequest
         return MetadataRequest()
     if table is None:
         raise GraphPipeError(Code.REQUEST_TYPE, "the request type is an inference, and there is none")
-    totals = Totals(limit_bytes, most_text=limit_bytes)  # a function is given no more
+    totals = Totals(limit_bytes, most_text=limit_bytes, weigh=weigh)  # a function is given no more
     config = table.octets(0)
     totals.decoded(len(config))
     input_names = read_names(table, 1, totals, "the name of an input")

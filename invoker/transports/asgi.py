@@ -101,7 +101,7 @@ class HttpApp:
         if scope["type"] == "websocket":
             await self._shake_hands(scope, receive, send, verdict.response)
             return
-        exchange = Exchange(scope, receive, send, self._settings)
+        exchange = Exchange(scope, receive, send, self._settings, self._driver.engine.memory)
         reply = await self._answer(scope, exchange) if verdict.response is None else Reply(verdict.response)
         if reply is not None:
             is_closing = self.is_leaving or self._driver.engine.is_draining
@@ -154,7 +154,7 @@ class HttpApp:
         deadline = None if settings.timeout_s is None else time.monotonic() + settings.timeout_s
         conversation = exchange.conversation = asyncio.current_task()
         try:
-            error = await pump(session, exchange, self._driver, deadline=deadline)
+            error = await pump(session, exchange, self._driver, deadline=deadline, is_counted=False)
         except asyncio.CancelledError:
             if not exchange.is_gone or conversation is None:
                 raise

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Iterator, MutableMapping, Seque
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+from invoker.core.budget import ProcessBudget
 from invoker.errors import Cancelled, DeadlineExceeded
 from invoker.protocols.riff.http import BodyChunk, Frame, RequestHead, Response
 
@@ -83,14 +84,18 @@ class Exchange:
         is_gone: Whether the client has left.
         is_late: Whether the body came too slowly.
         conversation: To be cancelled when the client leaves; set by who converses, once the body is there.
+        share: What the body takes of the process's memory, until the response is made.
     """
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send, settings: HttpSettings) -> None:
+    def __init__(
+        self, scope: Scope, receive: Receive, send: Send, settings: HttpSettings, memory: ProcessBudget | None = None
+    ) -> None:
         self.path = _path(scope)
         self.response: Response | None = None
         self.is_gone = False
         self.is_late = False
         self.conversation: asyncio.Task[Any] | None = None
+        self.share = (memory or ProcessBudget()).share()
         self._scope = scope
         self._receive = receive
         self._send = send
@@ -110,6 +115,7 @@ class Exchange:
         Raises:
             Cancelled: The client has left.
             DeadlineExceeded: The body comes too slowly (408).
+            Overloaded: The process holds too much already (503).
         """
         if not self._is_headed:
             self._is_headed = True
@@ -130,6 +136,7 @@ class Exchange:
         Raises:
             Cancelled: The client has left.
             DeadlineExceeded: The body comes too slowly (408).
+            Overloaded: The process holds too much already (503).
         """
         body = bytearray()
         while not self._is_complete:
@@ -203,6 +210,7 @@ class Exchange:
 
     def unwatch(self) -> None:
         """The conversation is over."""
+        self.share.close()
         self._stop_timing()
         if self._watch_timer is not None:
             self._watch_timer.cancel()
@@ -227,6 +235,8 @@ class Exchange:
             raise Cancelled("the client left before its request was complete")
         body: bytes = message.get("body", b"")
         self._received += len(body)
+        if self._received > self.share.mark:
+            self.share.grow(self._received)
         self._is_complete = not message.get("more_body", False)
         return body
 

@@ -15,7 +15,9 @@ from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any, Final
 
+from invoker.errors import Overloaded
 from invoker.protocols.graphpipe.answer import Response
+from invoker.protocols.graphpipe.errors import translated
 from invoker.tensors import Code, GraphPipeError
 from invoker.transports.inferences import Inferences
 
@@ -53,6 +55,8 @@ class FramedLine:
         self._reading: asyncio.Task[None] | None = None
         self._begun = 0  # messages of which a byte is here, and which have not been answered
         self._is_ending = False
+        self._share = inferences.share()
+        self._held = 0  # bytes of messages that were read, and not yet handed to an inference
 
     async def run(self) -> None:
         """Answer until the client has nothing more to ask.
@@ -70,6 +74,8 @@ class FramedLine:
                 if isinstance(message, GraphPipeError):
                     await self.refuse(message)
                     break
+                self._held -= len(message)
+                self._share.shrink(self._held)
                 answering = self._answer(message)
                 message = None  # this frame waits for the next one, maybe for hours, and would keep it so long
                 await self._write(await self._watched(answering))
@@ -79,6 +85,7 @@ class FramedLine:
             self._reading.cancel()
             with suppress(asyncio.CancelledError, OSError):
                 await self._reading
+            self._share.close()
         await self._close()
 
     async def refuse(self, error: GraphPipeError) -> None:
@@ -154,6 +161,7 @@ class FramedLine:
                 return None
             if isinstance(message, GraphPipeError):
                 return message
+            self._held += len(message)
             await self._ahead.put(message)
             del message  # the next one may be long in coming
         return None
@@ -165,7 +173,10 @@ class FramedLine:
         (size,) = struct.unpack("<I", prefix)
         limit_bytes = self._inferences.limit_bytes
         if 0 < size <= limit_bytes:
-            return await self._exactly(size, until_s)
+            try:
+                return await self._exactly(size, until_s)
+            except Overloaded as error:
+                return translated(error)
         code = Code.TOO_LARGE if size else Code.MALFORMED
         return GraphPipeError(code, f"the message is said to have {size} bytes; it may have 1 to {limit_bytes}")
 
@@ -178,6 +189,7 @@ class FramedLine:
 
         Raises:
             EOFError: The client ends before.
+            Overloaded: The process holds too much already.
             TimeoutError: They do not come in time.
         """
         got = bytearray()
@@ -187,6 +199,8 @@ class FramedLine:
             if not part:
                 raise EOFError
             got += part
+            if self._held + len(got) > self._share.mark:
+                self._share.grow(self._held + len(got))
         return got
 
     async def _write(self, response: Response) -> None:

@@ -12,10 +12,11 @@ import json
 import logging
 from typing import Final
 
-from invoker.errors import Cancelled, DeadlineExceeded
+from invoker.errors import Cancelled, DeadlineExceeded, Overloaded
 from invoker.mediatypes import rank
 from invoker.message import Headers
 from invoker.protocols.graphpipe.answer import Response as Answered
+from invoker.protocols.graphpipe.errors import translated
 from invoker.protocols.graphpipe.model import Model
 from invoker.protocols.graphpipe.page import page
 from invoker.protocols.riff.http import RequestHead, Response
@@ -74,9 +75,13 @@ class GraphPipeFront(Front):
             if body is None:
                 return self._too_large(head)
             metadata = _metadata(head)
-            return self._reply(await self._inferences.infer(model, body, metadata=metadata, door=_door(head)))
+            return self._reply(
+                await self._inferences.infer(model, body, exchange.share, metadata=metadata, door=_door(head))
+            )
         except Cancelled:
             return None
+        except Overloaded as error:
+            return self._reply(self._inferences.refuse(translated(error), door=_door(head)), close=True)
         except DeadlineExceeded as error:
             return _logged(head, _text(408, error.detail), close=True)  # G-014
         except asyncio.CancelledError:

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from invoker import __version__
 from invoker.codecs.tensor import TENSOR
+from invoker.core.budget import Share
 from invoker.core.steps import Close
 from invoker.drive.driver import Driver
 from invoker.drive.pump import pump
@@ -107,12 +108,25 @@ class Inferences:
         """The model of doors without names."""
         return next(iter(self.models.values()))
 
-    async def infer(self, model: Model, buffer: bytearray, *, metadata: Headers = EMPTY, door: str) -> Response:
+    def share(self) -> Share:
+        """A share of the process's memory, for a door to count what it reads."""
+        return self._driver.engine.memory.share()
+
+    async def infer(
+        self,
+        model: Model,
+        buffer: bytearray,
+        share: Share | None = None,
+        *,
+        metadata: Headers = EMPTY,
+        door: str,
+    ) -> Response:
         """Answer one request, whatever comes of it.
 
         Args:
             model: Who is asked.
             buffer: The request; it must not change any more.
+            share: Counts the buffer, and now what its elements take as well; None: one of its own.
             metadata: Of the conversation.
             door: For the log.
 
@@ -121,9 +135,18 @@ class Inferences:
         """
         began = time.monotonic()
         about, was_opened = "nothing", False
+        counted = self.share() if share is None else share
         try:
+            counted.grow(len(buffer))
             prepared = await self._timely(
-                len(buffer), lambda: prepare(model, buffer, limit_bytes=self.limit_bytes, metadata=metadata)
+                len(buffer),
+                lambda: prepare(
+                    model,
+                    buffer,
+                    limit_bytes=self.limit_bytes,
+                    metadata=metadata,
+                    weigh=lambda size: counted.grow(len(buffer) + size),
+                ),
             )
             about, was_opened = prepared.about, not isinstance(prepared.steps[-1], Close)
             response = await self._answered(model, prepared)
@@ -132,6 +155,9 @@ class Inferences:
         except Exception:  # a session or driver of ours is at fault; nothing of it may reach the peer
             log.exception("an inference failed inside the invoker")
             response = refusal(translated(InternalError()))
+        finally:
+            if share is None:
+                counted.close()
         # Functions of any inputs have names that their clients choose.
         about = about if about.isprintable() else ascii(about)
         self._told(response, door, began, was_opened=was_opened, function=model.spec.name, request=about)
@@ -185,7 +211,7 @@ class Inferences:
         channel = _Channel(prepared)
         deadline = time.monotonic() + self.settings.timeout_s if self.settings.timeout_s else None
         try:
-            error = await pump(session, channel, self._driver, deadline=deadline)
+            error = await pump(session, channel, self._driver, deadline=deadline, is_counted=False)
             answer = channel.answer
         finally:  # conversations hold on to these until the garbage is collected, which takes many small requests
             session.release()

@@ -45,12 +45,14 @@ def hidden(size: int = _BYTES) -> bytes:
     return b"\xdd" + count.to_bytes(4, "big") + (b"\xc6\x00\x00\x00\x10" + b"\x90" * 16) * count
 
 
-def over_http(target: Victim, body: bytes, media_type: str, function: str) -> int:
+def over_http(
+    target: Victim, body: bytes, media_type: str, function: str, *, path: str = "/", accept: str = "*/*"
+) -> int:
     """Send one request; the status of its response."""
     connection = http.client.HTTPConnection(*target.http_host, timeout=_PATIENCE_S)
     try:
-        headers = {"Content-Type": media_type, "Invoker-Function": function}
-        connection.request("POST", "/", body, headers)
+        headers = {"Content-Type": media_type, "Invoker-Function": function, "Accept": accept}
+        connection.request("POST", path, body, headers)
         response = connection.getresponse()
         response.read()
         return response.status
@@ -58,13 +60,13 @@ def over_http(target: Victim, body: bytes, media_type: str, function: str) -> in
         connection.close()
 
 
-def over_grpc(target: Victim, body: bytes, media_type: str, function: str) -> int:
+def over_grpc(target: Victim, body: bytes, media_type: str, function: str, *, accept: str = "*/*") -> int:
     """Make one riff call; its status."""
     with grpc.insecure_channel(target.grpc, [("grpc.use_local_subchannel_pool", 1)]) as channel:
         invoke = channel.stream_stream(
             "/streaming.Riff/Invoke", pb.InputSignal.SerializeToString, pb.OutputSignal.FromString
         )
-        start = pb.StartFrame(expectedContentTypes=["*/*"])
+        start = pb.StartFrame(expectedContentTypes=[accept])
         data = pb.InputFrame(payload=body, contentType=media_type)
         signals = iter((pb.InputSignal(start=start), pb.InputSignal(data=data)))
         call = invoke(signals, metadata=(("invoker-function", function),), timeout=_PATIENCE_S)

@@ -6,6 +6,9 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from invoker import function
 
 
@@ -42,3 +45,15 @@ async def slow(value: Any) -> str:
     """Keeps a value for a second."""
     await asyncio.sleep(1)
     return type(value).__name__
+
+
+@function
+def twice(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Element by element."""
+    return x * 2
+
+
+@function(rows=True)
+def row(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Row by row."""
+    return x

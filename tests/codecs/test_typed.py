@@ -28,7 +28,8 @@ from invoker.codecs.typed import (
     narrowed,
     plain,
 )
-from tests.codecs.wire import Circle, Colour, Opaque, Point
+from invoker.errors import EncodeError
+from tests.codecs.wire import Circle, Colour, Opaque, Point, decode, encode
 
 Positive = Annotated[int, msgspec.Meta(gt=0)]
 Id = NewType("Id", int)
@@ -157,3 +158,17 @@ def test_leaves_keep_what_is_said_beside_them() -> None:
     assert leaves(Union[said, None]) == (said, type(None))  # noqa: UP007 - at run time
     assert leaves(said) == (said,)
     assert members(said) == (int,)
+
+
+@pytest.mark.parametrize("media_type", ["application/json", "application/msgpack"])
+def test_an_array_with_far_more_lists_than_elements_is_not_written(media_type: str) -> None:
+    """128 bytes from a peer would become gigabytes of empty lists; those of a moderate number are written as ever."""
+    for shape in ((2**25, 0), (3, 2**24, 0), (2**40, 2, 0)):
+        with pytest.raises(EncodeError, match=r"an array of the shape \[.*\] has \d+ lists in it and 0 elements"):
+            encode(media_type, np.zeros(shape))
+    _, payload = encode(media_type, np.zeros((100_000, 0)))
+    assert decode(media_type, payload) == [[]] * 100_000
+    _, payload = encode(media_type, np.zeros((300_000, 1), np.uint8))
+    assert len(payload) > 300_000
+    with pytest.raises(EncodeError, match="has 33554433 lists"):
+        encode(media_type, {"deep": [np.zeros((2**25, 0))]})

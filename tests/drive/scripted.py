@@ -29,6 +29,7 @@ class Script:
     def __init__(self, answer: Callable[[Event], Iterable[Step]] = lambda _: ()) -> None:
         self.headers: tuple[tuple[str, str], ...] = (("a", "b"),)
         self.stalled: set[tuple[str, int]] = set()
+        self.held = 0
         self.is_half_closed = False
         self.events: list[Event] = []
         self.answer = answer

@@ -6,6 +6,7 @@ import asyncio
 import math
 import socket
 import struct
+import time
 import types
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -144,20 +145,37 @@ async def test_G014_a_message_that_has_not_begun_may_wait() -> None:
 
 @pytest.mark.parametrize("fault", ["it takes too long", "it fails"])
 async def test_G073_G079_rows_of_no_bytes_are_fed_no_longer_than_the_function_runs(fault: str) -> None:
-    """There can be more of them than anybody could count; others are answered meanwhile."""
+    """The rest of them is not fed; others are answered meanwhile."""
 
     @function(rows=True)
     def same(x: NDArray[np.float64]) -> NDArray[np.float64]:
         if fault == "it fails":
             raise ValueError("no")
+        time.sleep(0.001)
         return x
 
     async with inferring(same, double, timeout_s=0.3) as one:
-        bombing = asyncio.ensure_future(one.infer(one.first, bytearray(ask(np.zeros((2**40, 0)))), door="test"))
+        bombing = asyncio.ensure_future(one.infer(one.first, bytearray(ask(np.zeros((65_536, 0)))), door="test"))
         beside = await one.infer(one.models["double"], bytearray(ask([1])), door="test")
         assert values(beside) == [[2]]
         code = Code.FUNCTION_FAILED if fault == "it fails" else Code.TIMEOUT
         assert code_of(await bombing) is code
+
+
+@pytest.mark.parametrize("rows", [65_537, 2**40])
+async def test_G073_very_many_rows_of_no_bytes_are_refused(rows: int) -> None:
+    """A request of 100 bytes would keep a function busy until its deadline; nothing is fed (G-073)."""
+    fed = []
+
+    @function(rows=True)
+    def same(x: NDArray[np.float64]) -> NDArray[np.float64]:
+        fed.append(x)
+        return x
+
+    async with inferring(same) as one:
+        response = await one.infer(one.first, bytearray(ask(np.zeros((rows, 0)))), door="test")
+    assert code_of(response) is Code.TOO_LARGE
+    assert not fed
 
 
 # Batches and rows: everybody gets what he would get alone.

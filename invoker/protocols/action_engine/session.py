@@ -85,6 +85,11 @@ class ActionEngineSession:
         self._opened = 0
         self._has_ended = False
 
+    @property
+    def held(self) -> int:
+        """Bytes that it stores."""
+        return self._store.size
+
     # What the peer says.
 
     def receive(self, frame: bytes | InvocationError) -> Iterable[Step]:

@@ -92,6 +92,11 @@ class EvergreenSession:
         self.headers: tuple[tuple[str, str], ...] = (("evergreen-extensions", ", ".join(asked)),) if asked else ()
         self.extensions = Extensions(self, asked)
 
+    @property
+    def held(self) -> int:
+        """Bytes that it stores."""
+        return self.graph.held
+
     # What the client sends.
 
     def receive(self, frame: bytes) -> Sequence[Step]:

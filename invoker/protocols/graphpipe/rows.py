@@ -7,6 +7,7 @@ it gives is stacked again.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from invoker.protocols.graphpipe.binding import Given
 from invoker.protocols.graphpipe.model import Port
@@ -14,12 +15,16 @@ from invoker.tensors import ITEM_BYTES, Code, GraphPipeError, Tensor, TensorType
 
 __all__ = ["count_rows", "joined", "no_rows", "row", "span", "stacked"]
 
+_MOST_EMPTY: Final = 65_536
+"""Rows without an element; the others are bounded by the bytes of a request."""
+
 
 def count_rows(given: Sequence[Given]) -> int:
     """How many rows all inputs have.
 
     Raises:
-        GraphPipeError: One is a scalar, they differ, or there are no inputs (E9).
+        GraphPipeError: One is a scalar, they differ, or there are no inputs (E9); or there are very many that are empty
+            (E13), each of which would be a value of its own.
     """
     counts = set()
     for one in given:
@@ -29,7 +34,10 @@ def count_rows(given: Sequence[Given]) -> int:
     if len(counts) != 1:
         met = ", ".join(f"'{one.port.name}' {one.tensor.shape[0]}" for one in given) or "none"
         raise GraphPipeError(Code.SHAPE, f"inputs have different numbers of rows: {met}")
-    return int(counts.pop())
+    rows = int(counts.pop())
+    if rows > _MOST_EMPTY and not any(one.tensor.size for one in given):
+        raise GraphPipeError(Code.TOO_LARGE, f"there are {rows} rows without elements, the limit is {_MOST_EMPTY}")
+    return rows
 
 
 def row(tensor: Tensor, index: int) -> Tensor:

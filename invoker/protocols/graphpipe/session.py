@@ -46,6 +46,7 @@ from invoker.tensors import (
     MetadataRequest,
     read_request,
 )
+from invoker.tensors.flat import Weigh
 
 __all__ = ["GraphPipeSession", "Prepared", "Row", "State", "joint", "prepare", "refused"]
 
@@ -116,7 +117,14 @@ class State(enum.Enum):
     CLOSED = "the response was given"
 
 
-def prepare(model: Model, buffer: Buffer, *, limit_bytes: int = LIMIT_BYTES, metadata: Headers = EMPTY) -> Prepared:
+def prepare(
+    model: Model,
+    buffer: Buffer,
+    *,
+    limit_bytes: int = LIMIT_BYTES,
+    metadata: Headers = EMPTY,
+    weigh: Weigh | None = None,
+) -> Prepared:
     """Read and check a request, and say what is to be done.
 
     Args:
@@ -124,10 +132,11 @@ def prepare(model: Model, buffer: Buffer, *, limit_bytes: int = LIMIT_BYTES, met
         buffer: Exactly one Request; tensors become views on it, so it must not change until the response is there.
         limit_bytes: Larger ones are refused; as much may be fed to the function.
         metadata: Of the conversation, for the function's `Context`.
+        weigh: Told of what elements will take, before they are made; raises Overloaded when that is too much.
     """
     request = None
     try:
-        request = read_request(buffer, limit_bytes)
+        request = read_request(buffer, limit_bytes, weigh)
         if isinstance(request, MetadataRequest):
             response = Response((model.metadata_buffer,), len(model.metadata_buffer))
             return Prepared((Send(response), Close()), about=tell_asked(request, model))

@@ -1,0 +1,254 @@
+"""What is held unread or undecoded: `Budget` for one invocation, `ProcessBudget` for all conversations of a process.
+
+Theory. Each of them is bounded by itself, and a thousand of them are not. So whoever keeps bytes of a peer has a
+`Share`. A share is *free* up to `STEP_BYTES`, which nobody counts; beyond that it is charged in steps, ahead of what it
+holds, so that a frame costs one comparison that its holder makes anyway, and a lock is taken once in a step.
+
+Reading never pauses for this budget: the frame that ends a wait may be behind those that fill it (R-129). When a step
+does not fit
+
+* a share without ``end`` (a body) is refused; its sender may try again;
+* the share that holds most of those that can be ended is ended, one at a time;
+* any other one goes on meanwhile, as far as the limit and an eighth.
+
+Nothing here waits for room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from invoker.errors import InvocationError, LimitExceeded, Overloaded
+
+__all__ = ["STEP_BYTES", "Budget", "Limits", "ProcessBudget", "Share"]
+
+End: TypeAlias = Callable[[InvocationError], None]
+
+STEP_BYTES: Final = 64 * 1024
+
+_SPARE: Final = 8
+"""The part of the limit by which it may be passed until the share that holds most has ended."""
+
+
+class ProcessBudget:
+    """The limit, and who holds how much of it.
+
+    Args:
+        most_bytes: That may be held at once.
+
+    Attributes:
+        lock: Held while numbers change; whoever shares the budget among threads sets a real one.
+        held: Bytes that are charged right now.
+        ended: Shares that were ended because they held most.
+    """
+
+    def __init__(self, most_bytes: int = 512 * 1024 * 1024) -> None:
+        self.most_bytes = most_bytes
+        self.lock: AbstractContextManager[Any] = nullcontext()
+        self.held = 0
+        self._peak = 0
+        self.ended = 0
+        self._shares: set[Share] = set()
+        self._ending: set[Share] = set()
+
+    def share(self) -> Share:
+        """A new share, of which nothing is charged."""
+        return Share(self)
+
+    def charge(self, share: Share, size: int) -> None:
+        """Charge a share with so many bytes more.
+
+        Raises:
+            Overloaded: They do not fit, and the share is a body, or the one that holds most.
+        """
+        with self.lock:
+            if self.held + size <= self.most_bytes:
+                self._put(share, size)
+                return
+            end, is_refused = self._make_room(share, size)
+            error = self._error()
+            if not is_refused:
+                self._put(share, size)
+        if end is not None:
+            end(error)
+        if is_refused:
+            raise error
+
+    def give_back(self, share: Share, size: int) -> None:
+        """Charge a share with so many bytes less."""
+        with self.lock:
+            share.charged -= size
+            self.held -= size
+            if not share.charged:
+                self._shares.discard(share)
+                self._ending.discard(share)
+
+    def has_fallen(self, much_bytes: int) -> bool:
+        """Whether so much less is held than at most since this was last true."""
+        if self._peak - self.held < much_bytes:
+            return False
+        self._peak = self.held
+        return True
+
+    def _make_room(self, share: Share, size: int) -> tuple[End | None, bool]:
+        """Who is to be ended, if somebody is, and whether the share is refused."""
+        end: End | None = None
+        if not self._ending:  # else there will be room in a moment
+            largest = max((one for one in self._shares if one.end), key=lambda one: one.charged, default=None)
+            if share.end is not None and (largest is None or share.charged + size >= largest.charged):
+                return None, True
+            if largest is not None:
+                end, largest.end = largest.end, None
+                self._ending.add(largest)
+                self.ended += 1
+        is_body = share.end is None
+        return end, is_body or self.held + size > self.most_bytes + self.most_bytes // _SPARE
+
+    def _put(self, share: Share, size: int) -> None:
+        share.charged += size
+        self.held += size
+        self._peak = max(self._peak, self.held)
+        self._shares.add(share)
+
+    def _error(self) -> Overloaded:
+        return Overloaded(
+            f"this process holds {self.held} bytes that no function has read, and may hold {self.most_bytes}"
+            " (INVOKER_MEMORY_BYTES)"
+        )
+
+
+class Share:
+    """What one holder has of the budget.
+
+    Attributes:
+        charged: Bytes; a little more than it holds.
+        mark: Up to so many held bytes nothing need be said.
+        end: Ends the holder from any thread, or says that it will; None: it cannot be ended, or was.
+    """
+
+    __slots__ = ("_budget", "charged", "end", "mark")
+
+    def __init__(self, budget: ProcessBudget) -> None:
+        self._budget = budget
+        self.charged = 0
+        self.mark = STEP_BYTES
+        self.end: End | None = None
+
+    def grow(self, held: int) -> None:
+        """The holder comes to hold more than the mark.
+
+        Raises:
+            Overloaded: It may not.
+        """
+        if held <= self.mark:
+            return
+        step = max(STEP_BYTES, held // 8)
+        wanted = -(-held // step) * step
+        self._budget.charge(self, wanted - self.charged)
+        self.mark = self.charged
+
+    def shrink(self, held: int) -> None:
+        """The holder holds less; given back once it is less than half of what is charged."""
+        if self.charged and held * 2 < self.charged:
+            kept = held if held > STEP_BYTES else 0
+            self._budget.give_back(self, self.charged - kept)
+            self.mark = max(STEP_BYTES, kept)
+
+    def close(self) -> None:
+        """The holder is over: give everything back; nobody need end it any more."""
+        self.end = None
+        if self.charged:
+            self._budget.give_back(self, self.charged)
+        self.mark = STEP_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much unread input an invocation may hold.
+
+    Attributes:
+        high_frames: Frames at which reading pauses.
+        high_bytes: Payload bytes at which reading pauses.
+        hard_frames: Frames at which the invocation fails.
+        hard_bytes: Payload bytes at which the invocation fails.
+    """
+
+    high_frames: int = 256
+    high_bytes: int = 4 * 1024 * 1024
+    hard_frames: int = 65_536
+    hard_bytes: int = 64 * 1024 * 1024
+
+
+class Budget:
+    """Unread frames and bytes of one invocation against its limits, and against what the process may hold.
+
+    Args:
+        limits: Of the invocation.
+        share: Of the process's budget; None: the bytes are counted elsewhere.
+
+    Attributes:
+        is_charged: Whether the process counts some of the bytes.
+    """
+
+    __slots__ = ("_mark", "bytes", "frames", "is_charged", "limits", "share")
+
+    def __init__(self, limits: Limits, share: Share | None = None) -> None:
+        self.limits = limits
+        self.share = share
+        self.frames = 0
+        self.bytes = 0
+        self.is_charged = False
+        self._mark = limits.hard_bytes if share is None else min(share.mark, limits.hard_bytes)
+
+    @property
+    def is_high(self) -> bool:
+        """Whether reading should pause."""
+        limits = self.limits
+        return self.frames >= limits.high_frames or self.bytes >= limits.high_bytes
+
+    @property
+    def is_low(self) -> bool:
+        """Whether a paused reader may go on; half of the mark, so that it does not flutter."""
+        limits = self.limits
+        return self.frames * 2 <= limits.high_frames and self.bytes * 2 <= limits.high_bytes
+
+    def add(self, size: int) -> None:
+        """Count one more frame with ``size`` bytes; one that is refused is not counted.
+
+        Raises:
+            LimitExceeded: More would be unread than the hard cap allows (R-130), or the process may hold.
+        """
+        frames, total = self.frames + 1, self.bytes + size
+        if frames > self.limits.hard_frames or total > self._mark:
+            self._grow(frames, total)
+        self.frames, self.bytes = frames, total
+
+    def _grow(self, frames: int, total: int) -> None:
+        limits, share = self.limits, self.share
+        if frames > limits.hard_frames or total > limits.hard_bytes:
+            raise LimitExceeded(
+                f"{frames} frames with {total} bytes are unread; the invocation may hold "
+                f"{limits.hard_frames} frames or {limits.hard_bytes} bytes"
+            )
+        assert share is not None, "without one the mark is the hard cap"
+        share.grow(total)
+        self._settle(share)
+
+    def shrink(self) -> None:
+        """Some of the bytes were read, and the process counts them."""
+        if self.share is not None:
+            self.share.shrink(self.bytes)
+            self._settle(self.share)
+
+    def close(self) -> None:
+        """The invocation is over."""
+        if self.share is not None:
+            self.share.close()
+            self._settle(self.share)
+
+    def _settle(self, share: Share) -> None:
+        self.is_charged = share.charged > 0
+        self._mark = min(share.mark, self.limits.hard_bytes)

@@ -1,0 +1,81 @@
+"""`Trimmer`: gives memory back to the system after a flood.
+
+The C library keeps what is freed between blocks that are still in use; after a flood that may be most of a gigabyte.
+`malloc_trim` gives it back. It is asked for only when the process holds much less than a moment ago, in a thread, and
+at most every two seconds: a threshold for every block would cost each large frame its page faults instead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import logging
+from collections.abc import Callable
+
+from invoker.core.budget import ProcessBudget
+from invoker.drive.threads import Threads, off_loop
+from invoker.errors import Overloaded
+
+__all__ = ["MUCH_BYTES", "Trimmer", "malloc_trim"]
+
+log = logging.getLogger(__name__)
+
+MUCH_BYTES = 64 * 1024 * 1024
+"""What the callers must have given up at least; less is soon used again."""
+
+_LOOK_S = 2.0
+_TIMES = 2
+"""How often it is asked for after a flood: buffers of the transport follow those of the functions."""
+
+
+def malloc_trim() -> bool:
+    """Ask the C library; whether it gave something back. It does nothing where there is no such function."""
+    with contextlib.suppress(AttributeError, OSError):
+        return bool(ctypes.CDLL(None).malloc_trim(ctypes.c_size_t(0)))
+    return False
+
+
+class Trimmer:
+    """Looks at a budget every two seconds, on the loop.
+
+    Args:
+        budget: What callers hold.
+        threads: Where the C library is asked.
+        trim: Asks it.
+        look_s: Time between two looks.
+    """
+
+    def __init__(
+        self,
+        budget: ProcessBudget,
+        threads: Threads,
+        *,
+        trim: Callable[[], bool] = malloc_trim,
+        look_s: float = _LOOK_S,
+    ) -> None:
+        self._budget = budget
+        self._threads = threads
+        self._trim = trim
+        self._look_s = look_s
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._task = asyncio.get_running_loop().create_task(self._run(), name="trim")
+
+    def stop(self) -> None:
+        """Look no more."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _run(self) -> None:
+        left = 0
+        while True:
+            await asyncio.sleep(self._look_s)
+            if self._budget.has_fallen(MUCH_BYTES):
+                left = _TIMES
+            if left:
+                left -= 1
+                with contextlib.suppress(Overloaded):  # no thread is to be had; the next look tries again
+                    await off_loop(self._threads, self._trim)

@@ -1,0 +1,202 @@
+"""Callers who make a process hold much: streams that nobody reads, tensors of a million strings, sessions, bodies.
+
+python -m tests.attack.memory [streams strings bodies sessions] [--seconds 5] [--tree DIR]
+
+Figures: the most memory while it lasted, how many callers were refused or ended, and memory ten seconds after the
+last one was gone; with ``--seconds`` below 5 all is a quarter of the size.
+"""
+
+from __future__ import annotations
+
+import http.client
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Self
+
+import grpc
+
+from invoker._pb.evergreen import evergreen_pb2
+from invoker._pb.riff import riff_rpc_pb2 as pb
+from tests.attack.runner import MIB, Figures, Victim, main
+from tests.protocols.graphpipe.asking import ask
+from tests.transports.evergreen import PATH, leaf
+
+__all__ = ["ATTACKS", "FUNCTIONS", "settled"]
+
+FUNCTIONS = "tests.attack.functions"
+
+_FRAME = (1 << 20) - 1024
+_PATIENCE_S = 60.0
+_SETTLE_S = 10.0
+
+
+class Peak:
+    """The most memory that a victim has had, asked for every 10 ms."""
+
+    def __init__(self, target: Victim) -> None:
+        self.bytes = 0
+        self._target = target
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_over.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._is_over.wait(0.01):
+            self.bytes = max(self.bytes, self._target.rss_bytes)
+
+
+def settled(target: Victim, most_bytes: int = 200 * MIB) -> tuple[int, float]:
+    """Memory once it is below that, or after ten seconds; and how long it took."""
+    began = time.monotonic()
+    while (now := target.rss_bytes) > most_bytes and time.monotonic() - began < _SETTLE_S:
+        time.sleep(0.05)
+    return now, time.monotonic() - began
+
+
+def streams(target: Victim, seconds: float) -> Figures:
+    """Streams of 63 MiB for an input that is not read, because the function waits for its other one (R-129)."""
+    count, size = (24, 63) if seconds >= 5 else (12, 32)
+
+    def one(hold: threading.Event) -> str:
+        def signals() -> Iterator[pb.InputSignal]:
+            yield pb.InputSignal(
+                start=pb.StartFrame(expectedContentTypes=["text/plain"], inputNames=["values", "signal"])
+            )
+            payload = bytes(_FRAME)
+            for _ in range(size):
+                data = pb.InputFrame(payload=payload, contentType="application/octet-stream", argIndex=0)
+                yield pb.InputSignal(data=data)
+            hold.wait(_PATIENCE_S)
+
+        with grpc.insecure_channel(target.grpc, [("grpc.use_local_subchannel_pool", 1)]) as channel:
+            invoke = channel.stream_stream(
+                "/streaming.Riff/Invoke", pb.InputSignal.SerializeToString, pb.OutputSignal.FromString
+            )
+            call = invoke(signals(), metadata=(("invoker-function", "deaf"),))
+            hold_over = threading.Thread(target=lambda: (hold.wait(_PATIENCE_S), call.cancel()))
+            hold_over.start()
+            try:
+                for _ in call:
+                    pass
+            except grpc.RpcError as error:
+                return str(error.code().name)
+            return "OK"
+
+    return _together(target, count, one, seconds)
+
+
+def sessions(target: Victim, seconds: float) -> Figures:
+    """Evergreen sessions whose nodes no action asks for."""
+    count, size = (12, 100) if seconds >= 5 else (6, 64)
+
+    def one(hold: threading.Event) -> str:
+        def messages() -> Iterator[evergreen_pb2.SessionMessage]:
+            payload = bytes(_FRAME)
+            for seq in range(size):
+                fragment = leaf("n", payload, seq, more=True, media_type="application/octet-stream")
+                yield evergreen_pb2.SessionMessage(node_fragments=[fragment])
+            hold.wait(_PATIENCE_S)
+
+        with grpc.insecure_channel(target.grpc, [("grpc.use_local_subchannel_pool", 1)]) as channel:
+            start = channel.stream_stream(
+                PATH,
+                evergreen_pb2.SessionMessage.SerializeToString,
+                evergreen_pb2.SessionMessage.FromString,
+            )
+            call = start(messages())
+            threading.Thread(target=lambda: (hold.wait(_PATIENCE_S), call.cancel())).start()
+            try:
+                for _ in call:
+                    pass
+            except grpc.RpcError as error:
+                return str(error.code().name)
+            return "OK"
+
+    return _together(target, count, one, seconds)
+
+
+def _post(target: Victim, path: str, body: bytes, media_type: str, function: str) -> str:
+    connection = http.client.HTTPConnection(*target.http_host, timeout=_PATIENCE_S)
+    try:
+        headers = {"Content-Type": media_type, "Invoker-Function": function}
+        connection.request("POST", path, body, headers)
+        response = connection.getresponse()
+        response.read()
+        return str(response.status)
+    except OSError:
+        return "lost"
+    finally:
+        connection.close()
+
+
+def strings(target: Victim, seconds: float) -> Figures:
+    """Tensors of a million short strings for GraphPipe."""
+    body = ask([b"%d" % one for one in range(1_000_000)])
+    return _together(
+        target,
+        32 if seconds >= 5 else 6,
+        lambda _: _post(target, "/graphpipe/slow", body, "application/octet-stream", "slow"),
+        seconds,
+    )
+
+
+def bodies(target: Victim, seconds: float) -> Figures:
+    """GraphPipe bodies of 60 MiB that stop before their last byte."""
+    size = 60 * MIB if seconds >= 5 else 30 * MIB
+
+    def one(hold: threading.Event) -> str:
+        connection = http.client.HTTPConnection(*target.http_host, timeout=_PATIENCE_S)
+        try:
+            connection.putrequest("POST", "/graphpipe/slow")
+            connection.putheader("Content-Length", str(size))
+            connection.endheaders()
+            piece = bytes(_FRAME)
+            for _ in range(size // len(piece) - 1):
+                connection.send(piece)
+            connection.sock.settimeout(max(1.0, seconds))
+            return str(connection.getresponse().status)
+        except TimeoutError:
+            return "held"
+        except OSError:
+            return "lost"
+        finally:
+            connection.close()
+
+    return _together(target, 20, one, seconds)
+
+
+def _together(target: Victim, count: int, one: Callable[[threading.Event], str], seconds: float) -> Figures:
+    found: dict[str, int] = {}
+    hold = threading.Event()
+
+    def run() -> None:
+        status = one(hold)
+        found[status] = found.get(status, 0) + 1
+
+    threads = [threading.Thread(target=run) for _ in range(count)]
+    with Peak(target) as peak:
+        for thread in threads:
+            thread.start()
+        until = time.monotonic() + max(seconds, 1.0)
+        for thread in threads:
+            thread.join(max(0.0, until - time.monotonic()))
+        hold.set()
+        for thread in threads:
+            thread.join()
+    after, took_s = settled(target)
+    figures: Figures = {"peak MiB": peak.bytes // MIB, "after MiB": after // MIB, "settled s": round(took_s, 1)}
+    return {**figures, **dict(sorted(found.items()))}
+
+
+ATTACKS = {"streams": streams, "strings": strings, "bodies": bodies, "sessions": sessions}
+
+if __name__ == "__main__":
+    main(ATTACKS, FUNCTIONS)

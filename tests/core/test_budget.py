@@ -1,0 +1,178 @@
+"""`invoker.core.budget`: what an invocation, and what all conversations together, may hold."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from invoker.core.budget import STEP_BYTES, Budget, Limits, ProcessBudget, Share
+from invoker.errors import InvocationError, LimitExceeded, Overloaded, Status
+
+STEP = STEP_BYTES
+
+
+def invocation(process: ProcessBudget, ended: list[Any]) -> Share:
+    """A share that can be ended, and is then closed by its driver at once."""
+    share = process.share()
+
+    def end(error: InvocationError) -> None:
+        ended.append((share, error))
+        share.close()
+
+    share.end = end
+    return share
+
+
+def test_little_is_not_counted_and_much_is_counted_in_steps() -> None:
+    """Up to a step nobody is asked; beyond it the charge is a little ahead of what is held."""
+    process = ProcessBudget(100 * STEP)
+    share = process.share()
+    share.grow(STEP)
+    assert process.held == share.charged == 0
+    share.grow(STEP + 1)
+    assert process.held == share.charged == share.mark == 2 * STEP
+    share.grow(2 * STEP)
+    assert process.held == 2 * STEP
+    share.grow(20 * STEP)
+    assert 20 * STEP <= process.held <= 23 * STEP
+
+
+def test_what_is_read_is_given_back_once_it_is_half() -> None:
+    """And all of it when the holder is over; a share can be used again."""
+    process = ProcessBudget(100 * STEP)
+    share = process.share()
+    share.grow(10 * STEP)
+    share.shrink(6 * STEP)
+    assert process.held >= 10 * STEP
+    share.shrink(4 * STEP)
+    assert process.held == share.charged == share.mark == 4 * STEP
+    share.shrink(STEP)
+    assert (process.held, share.charged, share.mark) == (0, 0, STEP)
+    share.grow(10 * STEP)
+    share.close()
+    assert (process.held, share.charged, share.mark) == (0, 0, STEP)
+
+
+def test_a_body_that_does_not_fit_is_refused_and_the_largest_invocation_ends() -> None:
+    """The body may be tried again: 503, or RESOURCE_EXHAUSTED. The invocation is told why, and the knob."""
+    process, ended = ProcessBudget(10 * STEP), list[Any]()
+    small, large, body = invocation(process, ended), invocation(process, ended), process.share()
+    small.grow(3 * STEP)
+    large.grow(5 * STEP)
+    with pytest.raises(Overloaded, match=f"holds {8 * STEP} bytes .* may hold {10 * STEP} .INVOKER_MEMORY_BYTES."):
+        body.grow(4 * STEP)
+    assert [share for share, _ in ended] == [large]
+    assert ended[0][1].status is Status.RESOURCE_EXHAUSTED
+    assert process.held == 3 * STEP
+    assert body.charged == 0
+    body.grow(4 * STEP)
+
+
+def test_the_invocation_that_holds_most_ends_itself_when_it_grows() -> None:
+    """It is refused its frame, and nobody else is touched."""
+    process, ended = ProcessBudget(10 * STEP), list[Any]()
+    small, large = invocation(process, ended), invocation(process, ended)
+    small.grow(4 * STEP)
+    large.grow(5 * STEP)
+    with pytest.raises(Overloaded):
+        large.grow(8 * STEP)
+    assert not ended
+
+
+def test_another_invocation_goes_on_while_the_largest_one_ends() -> None:
+    """Reading never pauses for it; as far as an eighth beyond the limit, and only one is ended at a time."""
+    process, told = ProcessBudget(16 * STEP), list[Any]()
+    shares = [process.share() for _ in range(3)]
+    for share in shares:
+        share.end = told.append
+    largest, second, other = shares
+    largest.grow(8 * STEP)
+    second.grow(6 * STEP)
+    other.grow(2 * STEP)
+    other.grow(3 * STEP)
+    assert len(told) == 1
+    assert largest.end is None
+    other.grow(4 * STEP)
+    assert len(told) == 1
+    assert process.held == 18 * STEP
+    with pytest.raises(Overloaded):
+        other.grow(5 * STEP)
+    largest.close()
+    other.grow(5 * STEP)
+    assert len(told) == 1
+    with pytest.raises(Overloaded):
+        second.grow(16 * STEP)
+
+
+def test_a_fall_is_told_once() -> None:
+    """Then the highest point is forgotten."""
+    process = ProcessBudget(100 * STEP)
+    share = process.share()
+    share.grow(40 * STEP)
+    assert not process.has_fallen(30 * STEP)
+    share.close()
+    assert process.has_fallen(30 * STEP)
+    assert not process.has_fallen(30 * STEP)
+
+
+def test_threads_share_a_budget_under_its_lock() -> None:
+    """Nothing is lost, nothing is left, and the limit with its eighth is never passed."""
+    process = ProcessBudget(64 * STEP)
+    process.lock = threading.Lock()
+    highest = []
+
+    def work() -> None:
+        for _ in range(300):
+            share = process.share()
+            try:
+                for held in range(STEP, 20 * STEP, STEP):
+                    share.grow(held)
+                    highest.append(process.held)
+            except Overloaded:
+                pass
+            finally:
+                share.close()
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert process.held == 0
+    assert max(highest) <= 72 * STEP
+
+
+def test_the_unread_bytes_of_an_invocation_are_counted_beyond_a_step() -> None:
+    """Below it a frame costs no call; what is read is given back, and all of it when the invocation is over."""
+    process = ProcessBudget(100 * STEP)
+    budget = Budget(Limits(hard_bytes=50 * STEP), process.share())
+    for _ in range(16):
+        budget.add(STEP // 16)
+    assert process.held == 0
+    assert not budget.is_charged
+    budget.add(9 * STEP)
+    assert process.held >= 10 * STEP
+    assert budget.is_charged
+    budget.bytes -= 9 * STEP
+    budget.shrink()
+    assert process.held == 0
+    assert not budget.is_charged
+    budget.add(9 * STEP)
+    budget.close()
+    assert process.held == 0
+
+
+def test_R130_the_hard_cap_of_an_invocation_stands_with_a_share_and_without() -> None:
+    """It is looked at before the process is asked (R-130)."""
+    process = ProcessBudget(100 * STEP)
+    for budget in (Budget(Limits(hard_bytes=3 * STEP), process.share()), Budget(Limits(hard_bytes=3 * STEP))):
+        budget.add(3 * STEP)
+        held = process.held
+        with pytest.raises(LimitExceeded, match="are unread; the invocation may hold"):
+            budget.add(1)
+        assert budget.bytes == 3 * STEP
+        assert process.held == held
+        budget.close()
+    assert process.held == 0

@@ -1,0 +1,47 @@
+"""`invoker.ops.memory`: memory goes back to the system after a flood, and not before."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import threading
+
+from invoker.core.budget import ProcessBudget
+from invoker.drive.threads import Threads
+from invoker.ops.memory import MUCH_BYTES, Trimmer, malloc_trim
+
+
+async def test_memory_is_trimmed_after_a_flood_off_the_loop() -> None:
+    """Twice, since buffers of the transport follow, and never while the callers still hold it."""
+    process, threads, asked = ProcessBudget(), Threads(4), list[int]()
+    twice = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def trim() -> bool:
+        asked.append(threading.get_ident())
+        if len(asked) == 2:
+            loop.call_soon_threadsafe(twice.set)
+        return True
+
+    trimmer = Trimmer(process, threads, trim=trim, look_s=0.01)
+    trimmer.start()
+    share = process.share()
+    share.grow(MUCH_BYTES)
+    await asyncio.sleep(0.05)
+    assert not asked
+    share.close()
+    await asyncio.wait_for(twice.wait(), 5)
+    await asyncio.sleep(0.05)
+    assert len(asked) == 2
+    assert threading.get_ident() not in asked
+    trimmer.stop()
+    threads.close()
+
+
+def test_the_c_library_is_asked_or_there_is_none() -> None:
+    """glibc has the function; elsewhere nothing happens."""
+    blocks = [bytes(100_000) for _ in range(2000)]
+    keep = bytes(100_000)
+    del blocks
+    assert malloc_trim() in ((True, False) if hasattr(ctypes.CDLL(None), "malloc_trim") else (False,))
+    assert keep
