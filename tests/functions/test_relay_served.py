@@ -70,7 +70,7 @@ async def test_a_client_that_goes_away_closes_the_request(monkeypatch):
 @pytest.mark.timeout(60)
 async def test_the_commands_of_the_page_work(monkeypatch):
     """Chat with a system text and a config, a riff call, and curl; the answer is the endpoint's each time."""
-    blocks = re.findall(r"^```\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"^```sh elsewhere\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     commands = [line for text in blocks[1:] for line in text.splitlines()]
     assert [("chat" in line, " call " in line, "curl" in line).index(True) for line in commands] == [0, 1, 2]
     async with served(monkeypatch, *WHOLE) as (server, endpoint):
