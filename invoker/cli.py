@@ -89,7 +89,7 @@ def _serve(options: argparse.Namespace) -> int:
 
         if options.reload:
             raise ConfigError(
-                f"--reload serves with one process, and there are to be {config.workers} workers; "
+                f"--reload works with one process only, but {config.workers} workers are asked for; "
                 "leave one of them out, or send SIGHUP when the code has changed"
             )
         return supervise(config, sys.argv[1:])

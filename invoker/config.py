@@ -323,9 +323,7 @@ class Config:
             raise ConfigError("INVOKER_PROTOCOLS is http and INVOKER_HTTP is off, so nothing would be served")
         for low, high in (("high_frames", "hard_frames"), ("high_bytes", "hard_bytes")):
             if getattr(self, low) > getattr(self, high):
-                raise ConfigError(
-                    f"{low} is {getattr(self, low)}, above {high} {getattr(self, high)}; the hard cap is the larger"
-                )
+                raise ConfigError(f"{low} is {getattr(self, low)}, above {high} {getattr(self, high)}; it must not be")
 
     def _check_graphpipe(self) -> None:
         has_socket = bool(self.graphpipe_tcp or self.graphpipe_unix)
@@ -334,9 +332,9 @@ class Config:
             raise ConfigError(f"{given} is for GraphPipe, and INVOKER_PROTOCOLS does not have graphpipe")
         for path, name in ((self.graphpipe_unix, "INVOKER_GRAPHPIPE_UNIX"), (self.http_unix, "INVOKER_HTTP_UNIX")):
             if path and self.workers > 1:
-                raise ConfigError(f"{name} needs one process, since workers cannot share a Unix socket")
+                raise ConfigError(f"{name} works with one process only, because workers cannot share a Unix socket")
         if self.graphpipe_tcp.endswith(":0") and self.workers > 1:
-            raise ConfigError("INVOKER_GRAPHPIPE_TCP needs a port of its own with several workers, not 0")
+            raise ConfigError("INVOKER_GRAPHPIPE_TCP has port 0; with several workers, give the number of a port")
 
     def serves(self, protocol: str) -> bool:
         """Whether one of `PROTOCOLS` is served."""

@@ -62,9 +62,17 @@ def test_values_that_a_knob_cannot_have_are_refused(env, text):
 @pytest.mark.parametrize(
     ("env", "flags", "text"),
     [
-        ({}, {"workers": "2", "graphpipe_unix": "z"}, "--graphpipe-unix needs one process, since"),
-        ({"INVOKER_GRAPHPIPE_UNIX": "z"}, {"workers": "2"}, "INVOKER_GRAPHPIPE_UNIX needs one process, since"),
-        ({"INVOKER_WORKERS": "2"}, {"graphpipe_tcp": "127.0.0.1:0"}, "--graphpipe-tcp needs a port of its own"),
+        ({}, {"workers": "2", "graphpipe_unix": "z"}, "--graphpipe-unix works with one process only, because"),
+        (
+            {"INVOKER_GRAPHPIPE_UNIX": "z"},
+            {"workers": "2"},
+            "INVOKER_GRAPHPIPE_UNIX works with one process only, because",
+        ),
+        (
+            {"INVOKER_WORKERS": "2"},
+            {"graphpipe_tcp": "127.0.0.1:0"},
+            "--graphpipe-tcp has port 0; with several workers",
+        ),
         ({}, {"tls_cert": "c.pem"}, "--tls-cert is set without INVOKER_TLS_KEY; TLS needs both"),
         ({"INVOKER_HTTP_UNIX": "z"}, {"http": False}, "INVOKER_HTTP_UNIX is set, but http is not served"),
     ],

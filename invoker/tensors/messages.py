@@ -116,12 +116,16 @@ def read_request(
     root = opened(buffer, limit_bytes).root()
     kind = root.uint8(0)
     if kind not in (_INFER, _METADATA):
-        raise GraphPipeError(Code.REQUEST_TYPE, f"request type {kind} is none; 1 is an inference, 2 asks for metadata")
+        raise GraphPipeError(
+            Code.REQUEST_TYPE, f"the request type is {kind}; expected 1 for an inference, or 2 for metadata"
+        )
     table = root.table(1)
     if kind == _METADATA:  # G-029: the table has no fields, and need not be there
         return MetadataRequest()
     if table is None:
-        raise GraphPipeError(Code.REQUEST_TYPE, "the request type is an inference, and there is none")
+        raise GraphPipeError(
+            Code.REQUEST_TYPE, "the request type says that there is an inference, but the request has none"
+        )
     totals = Totals(limit_bytes, most_text=limit_bytes, weigh=weigh)  # a function is given no more
     config = table.octets(0)
     totals.decoded(len(config))

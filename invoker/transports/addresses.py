@@ -111,7 +111,7 @@ class Hosts:
         is_public: Judges an address; replaced in tests, which have only loopback.
 
     Raises:
-        ConfigError: The list names something that is no host.
+        ConfigError: The list names something that is not a host.
     """
 
     def __init__(self, knob: str, is_public: Callable[[Address], bool] = is_public) -> None:
@@ -143,7 +143,7 @@ def _is_isatap(address: IPv6Address) -> bool:
 def _listed(entry: str) -> str:
     host = host_of(f"[{entry}]" if ":" in entry and not entry.startswith("[") else entry)
     if host is None:
-        raise ConfigError(f"--ref-http: {entry!r} is no host; expected off, public, or names such as *.example.org")
+        raise ConfigError(f"--ref-http: {entry!r} is not a host; expected off, public, or names such as *.example.org")
     return host
 
 

@@ -112,7 +112,8 @@ class CompletionDoor:
         port = int(self._server.add_http2_port(address.encode(), private))
         if port == 0:
             raise StartupError(
-                f"cannot listen on {address} for gRPC: the port is in use or the address is not ours; set GRPC_PORT"
+                f"cannot listen on {address} for gRPC: the port is in use, or the address is not this machine's; "
+                "set GRPC_PORT"
             )
         return port
 

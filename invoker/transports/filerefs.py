@@ -42,16 +42,18 @@ def path_of(uri: str) -> str:
     """
     found = _URI.fullmatch(uri)
     if found is None:
-        raise reference_refused(f"{name_of(uri)} is no file URI; expected file:///path, other signs percent-encoded")
+        raise reference_refused(
+            f"{name_of(uri)} is not a file URI; expected file:///path, with other characters percent-encoded"
+        )
     authority, path = found[1] or "", found[2]
     if authority.lower() not in {"", "localhost"}:
         hint = f"the authority of {name_of(uri)} is {name_of(authority)}, which is not this machine"
         raise reference_refused(f"{hint}; a path needs three slashes: file:///path")
     if not _PATH.fullmatch(path):
-        raise reference_refused(f"{name_of(uri)} holds a sign that must be percent-encoded")
+        raise reference_refused(f"{name_of(uri)} has a character that must be percent-encoded")
     parts = [unquote_to_bytes(part) for part in path[1:].split("/")]
     if any(part in {b"", b".", b".."} or b"\0" in part or b"/" in part for part in parts):
-        raise reference_refused(f"{name_of(uri)}: each part of the path must be a name; no '..', nothing empty")
+        raise reference_refused(f"{name_of(uri)}: each part of the path must be a name, not '..' or empty")
     return "/" + os.fsdecode(b"/".join(parts))
 
 
@@ -148,7 +150,7 @@ def _is_link(name: str, directory: int) -> bool:
 
 def _check(status: os.stat_result, shown: str) -> None:
     if not stat.S_ISREG(status.st_mode) or status.st_dev in _pseudo_devices():
-        raise reference_refused(f"{shown} is no regular file")
+        raise reference_refused(f"{shown} is not a regular file")
 
 
 def _pseudo_devices() -> set[int]:

@@ -83,7 +83,8 @@ class GrpcDoor:
             port = 0
         if port == 0:
             raise StartupError(
-                f"cannot listen on {address} for gRPC: the port is in use or the address is not ours; set GRPC_PORT"
+                f"cannot listen on {address} for gRPC: the port is in use, or the address is not this machine's; "
+                "set GRPC_PORT"
             )
         return port
 

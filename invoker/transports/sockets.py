@@ -162,7 +162,7 @@ def _unlink_stale(path: str) -> None:
     """
     try:
         if not stat.S_ISSOCK(Path(path).stat().st_mode):
-            raise OSError(errno.EEXIST, "a file that is no socket is there")
+            raise OSError(errno.EEXIST, "a file that is not a socket is there")
     except FileNotFoundError:
         return
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:

@@ -75,15 +75,15 @@ def target_of(uri: str) -> Target:
     found = _URI.fullmatch(uri)
     if found is None or not _SIGNS.fullmatch(uri):
         raise reference_refused(
-            f"{name_of(uri)} is no http URI; expected http://host/path, other signs percent-encoded"
+            f"{name_of(uri)} is not an http URI; expected http://host/path, with other characters percent-encoded"
         )
     scheme, authority, rest = found[1].lower(), found[2], found[3]
     if "@" in authority:
-        raise reference_refused("a reference with a user name or password in it")
+        raise reference_refused("a reference must not have a user name or password")
     parts = _AUTHORITY.fullmatch(authority)
     host = host_of(parts[1]) if parts else None
     if parts is None or host is None:
-        raise reference_refused(f"{name_of(authority)} is no host in its plain spelling, of {name_of(uri)}")
+        raise reference_refused(f"the host {name_of(authority)} of {name_of(uri)} is not written in its plain form")
     path = rest if rest.startswith("/") else f"/{rest}"
     return Target(uri, scheme, host, int(parts[2] or _DEFAULT_PORTS[scheme]), path)
 
@@ -149,7 +149,7 @@ class WebReader:
             # urljoin takes `http:x` for a path; what has a scheme is checked as it stands.
             uri = location if _SCHEME.match(location) else urljoin(origin.uri, location)
         except ValueError:
-            raise reference_refused(f"{origin.shown} redirects to {name_of(location)}, which is no URI") from None
+            raise reference_refused(f"{origin.shown} redirects to {name_of(location)}, which is not a URI") from None
         target = self.check(uri)
         if origin.scheme == "https" and target.scheme == "http":
             raise reference_refused(f"{origin.shown} redirects to {target.shown}, which is not encrypted")
@@ -228,7 +228,7 @@ def _ask(connection: HTTPConnection, target: Target) -> HTTPResponse:
 def _location(answer: HTTPResponse, target: Target) -> str:
     location = answer.headers.get("Location")
     if not location:
-        raise reference_failed(f"{target.shown} redirects to nowhere")
+        raise reference_failed(f"{target.shown} redirects without saying where to")
     return location
 
 
@@ -244,7 +244,7 @@ def _check_answer(answer: HTTPResponse, target: Target, most: int) -> None:
         raise reference_failed(f"{target.shown} comes in a transfer encoding that is not chunked")
     lengths = {text.strip() for text in answer.headers.get_all("Content-Length", [])}
     if len(lengths) > 1 or not all(text.isascii() and text.isdigit() for text in lengths):
-        raise reference_failed(f"{target.shown} says different things about its length, or none that is a number")
+        raise reference_failed(f"{target.shown} has several lengths, or one that is not a number")
     if answer.length is not None and answer.length > most:
         raise _too_large(target, most)
 

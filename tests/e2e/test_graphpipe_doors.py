@@ -291,9 +291,9 @@ def ask_anew(tcp: str) -> int:
 @pytest.mark.parametrize(
     ("flags", "text"),
     [
-        (("--graphpipe-tcp", "127.0.0.1:0"), "--graphpipe-tcp needs a port of its own"),
-        (("--graphpipe-unix", "raw.sock"), "--graphpipe-unix needs one process"),
-        (("--http-unix", "http.sock"), "--http-unix needs one process"),
+        (("--graphpipe-tcp", "127.0.0.1:0"), "--graphpipe-tcp has port 0"),
+        (("--graphpipe-unix", "raw.sock"), "--graphpipe-unix works with one process only"),
+        (("--http-unix", "http.sock"), "--http-unix works with one process only"),
     ],
 )
 def test_what_several_workers_cannot_share_is_refused(tmp_path: Path, flags: tuple[str, ...], text: str) -> None:

@@ -218,7 +218,7 @@ def test_E055_a_wildcard_means_names_below_with_public_addresses() -> None:
 )
 def test_a_list_that_names_no_host_is_refused_at_start(knob: str) -> None:
     """Rather than silently allowing less or more."""
-    with pytest.raises(ConfigError, match="is no host"):
+    with pytest.raises(ConfigError, match="is not a host"):
         Hosts(knob)
 
 

@@ -153,7 +153,7 @@ def test_E053_ET66_ref_file_fifo_and_others_are_no_regular_files(root: Path, kin
     else:
         with socket.socket(socket.AF_UNIX) as made:
             made.bind(str(odd))
-    assert "is no regular file" in refused(f"file://{odd}", root)
+    assert "is not a regular file" in refused(f"file://{odd}", root)
 
 
 @pytest.mark.parametrize("path", ["/dev/zero", "/dev/null", "/proc/self/environ", "/proc/version", "/sys/kernel/mm"])
@@ -166,7 +166,7 @@ def test_E053_proc_is_refused_by_its_device_too(root: Path, monkeypatch: pytest.
     """It may be mounted elsewhere, where its name says nothing."""
     device = (root / "a.txt").stat().st_dev
     monkeypatch.setattr(filerefs, "_pseudo_devices", lambda: {device})
-    assert "is no regular file" in refused(f"file://{root}/a.txt", root)
+    assert "is not a regular file" in refused(f"file://{root}/a.txt", root)
 
 
 def test_E053_a_missing_file_is_not_found(root: Path) -> None:
@@ -293,7 +293,7 @@ def test_E053_a_fifo_put_there_after_the_look_is_not_read(root: Path, monkeypatc
         return opened(path, flags, *rest, **options)
 
     monkeypatch.setattr(os, "open", late)
-    assert "is no regular file" in refused(f"file://{root}/a.txt", root)
+    assert "is not a regular file" in refused(f"file://{root}/a.txt", root)
 
 
 def test_no_descriptor_is_left_open(root: Path) -> None:

@@ -115,11 +115,11 @@ async def test_a_wrong_shape_is_told_at_the_start() -> None:
     [
         ({"graphpipe_tcp": "127.0.0.1:0", "protocols": ("riff",)}, "does not have graphpipe"),
         ({"http_root": "graphpipe", "protocols": ("http",)}, "INVOKER_HTTP_ROOT, .* does not have graphpipe"),
-        ({"graphpipe_unix": "/tmp/x", "workers": 2}, "needs one process"),
-        ({"http_unix": "/tmp/x", "workers": 2}, "INVOKER_HTTP_UNIX needs one process"),
+        ({"graphpipe_unix": "/tmp/x", "workers": 2}, "works with one process only"),
+        ({"http_unix": "/tmp/x", "workers": 2}, "INVOKER_HTTP_UNIX works with one process only"),
         ({"http_unix": "/tmp/x", "http": False}, "but http is not served"),
         ({"http_unix": "/tmp/x", "protocols": ("riff",)}, "but http is not served"),
-        ({"graphpipe_tcp": "127.0.0.1:0", "workers": 2}, "needs a port of its own"),
+        ({"graphpipe_tcp": "127.0.0.1:0", "workers": 2}, "has port 0; with several workers"),
     ],
 )
 def test_knobs_that_cannot_be_together(knobs: dict[str, Any], text: str) -> None:

@@ -103,7 +103,9 @@ def test_G015_a_socket_that_is_served_is_left_alone(tmp_path: Path) -> None:
             UnixSocket(str(path), TESTS)
 
 
-@pytest.mark.parametrize(("name", "why"), [("file", "is no socket"), ("no/s", "No such file"), ("x" * 200, "too long")])
+@pytest.mark.parametrize(
+    ("name", "why"), [("file", "is not a socket"), ("no/s", "No such file"), ("x" * 200, "too long")]
+)
 def test_G015_what_cannot_be_bound_is_a_clear_error(tmp_path: Path, name: str, why: str) -> None:
     """And no file is harmed."""
     (tmp_path / "file").write_text("mine")

@@ -129,7 +129,7 @@ def test_E055_a_user_name_is_named_as_the_reason() -> None:
     """Without repeating the password."""
     with pytest.raises(EvergreenError) as caught:
         target_of("http://user:secret@example.org/")
-    assert str(caught.value) == "Evergreen: Reference Refused: a reference with a user name or password in it"
+    assert str(caught.value) == "Evergreen: Reference Refused: a reference must not have a user name or password"
 
 
 # Addresses.
@@ -327,4 +327,4 @@ async def test_a_redirect_to_nowhere_fails() -> None:
     """It says 302 and no more."""
     met = await failed(reply(302, "Content-Length: 0"))
     assert met.status is Status.UNAVAILABLE
-    assert "redirects to nowhere" in str(met)
+    assert "redirects without saying where to" in str(met)
