@@ -114,8 +114,10 @@ def bind_options(spec: FunctionSpec, names: tuple[str, ...]) -> FunctionSpec:
     Raises:
         ProtocolViolation: There are too few or too many names, or one of those behind the labels is no option's.
     """
-    own = tuple(one.name for one in spec.inputs if not one.is_ignored)
     options = tuple(one.name for one in spec.options)
+    if spec.open_inputs:
+        return _bind_open(spec, names, options)
+    own = tuple(one.name for one in spec.inputs if not one.is_ignored)
     labels = own or options[:1]  # R-167: if every parameter has a default, the first one is what is mapped
     further = options if own else options[1:]
     if not len(own) <= len(names) <= len(labels) + len(further) and names:
@@ -145,6 +147,19 @@ def bind_options(spec: FunctionSpec, names: tuple[str, ...]) -> FunctionSpec:
     return replace(bound, inputs=inputs)
 
 
+def _bind_open(spec: FunctionSpec, names: tuple[str, ...], options: tuple[str, ...]) -> FunctionSpec:
+    """With ``*args`` every name is a label, but those of options behind the first ones."""
+    fixed = tuple(one.name for one in spec.inputs[:-1])
+    free = max(len(fixed), 1)
+    called = [name if index >= free and name in options else f"#{index}" for index, name in enumerate(names)]
+    called[: len(fixed)] = fixed
+    bound = bind(spec, tuple(called))
+    inputs = tuple(
+        replace(one, single=one.single or one.name in options, is_option=one.name in options) for one in bound.inputs
+    )
+    return replace(bound, inputs=inputs)
+
+
 def _signed(own: tuple[str, ...], options: tuple[str, ...]) -> str:
     return ", ".join((*own, *(f"{name}=..." for name in options)))
 
@@ -156,6 +171,11 @@ def _slots(spec: FunctionSpec, indexes: dict[str, int]) -> tuple[tuple[Slot, ...
     skipped = ""  # a parameter that is not passed by position, so that no later one can be
     for one in spec.call.parameters:
         if one.is_variadic and one.by_keyword:
+            continue
+        if spec.open_inputs and one.is_variadic and one.stream is not None:
+            rest = [name for name in indexes if name not in _own_names(spec)]
+            slots += (Slot(indexes[name]) for name in rest)
+            taken.update((name, replace(one, stream=replace(one.stream, name=name))) for name in rest)
             continue
         name = one.stream.name if one.stream is not None else ""
         index = indexes.get(name) if one.stream is not None else None
@@ -178,6 +198,10 @@ def _slots(spec: FunctionSpec, indexes: dict[str, int]) -> tuple[tuple[Slot, ...
     more = _rest(spec, [name for name in indexes if name not in taken])
     slots += (Slot(indexes[name], name) for name in more)
     return tuple(slots), taken | more
+
+
+def _own_names(spec: FunctionSpec) -> set[str]:
+    return {one.stream.name for one in spec.call.parameters if one.stream is not None and not one.is_variadic}
 
 
 def _rest(spec: FunctionSpec, names: list[str]) -> dict[str, Parameter]:

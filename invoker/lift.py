@@ -89,7 +89,9 @@ class Function:
         Raises:
             ProtocolViolation: There are too few or too many, or one is no option's.
         """
-        if not self._takes_options or (names and len(names) == _count(self.spec)):
+        if not self._takes_options or (self.spec.open_inputs and not _names_options(self.spec, names)):
+            return self
+        if not self.spec.open_inputs and (names and len(names) == _count(self.spec)):
             return self
         names = _without_labels(self.spec, names)
         found = self._with_options.get(names)
@@ -238,8 +240,17 @@ def lift(function: Any, spec: FunctionSpec, *, hook_timeout_s: float = HOOK_TIME
     return Function(Hooks(function, spec, timeout_s=hook_timeout_s), spec)
 
 
+def _names_options(spec: FunctionSpec, names: tuple[str, ...]) -> bool:
+    """Whether a caller of a function with ``*args`` gives options, which it can by their names only."""
+    options = {one.name for one in spec.options}
+    return any(name in options for name in names[max(len(spec.inputs) - 1, 1) :])
+
+
 def _without_labels(spec: FunctionSpec, names: tuple[str, ...]) -> tuple[str, ...]:
     """The names with fixed labels instead of those that a peer chose, so that it cannot fill what is remembered."""
+    if spec.open_inputs:
+        options, free = {one.name for one in spec.options}, max(len(spec.inputs) - 1, 1)
+        return tuple(name if index >= free and name in options else "in" for index, name in enumerate(names))
     free = max(_count(spec), 1)
     return ("in",) * len(names[:free]) + names[free:]
 

@@ -253,7 +253,7 @@ class FunctionSpec:
     def options(self) -> tuple[StreamSpec, ...]:
         """The parameters with a default that are no inputs unless a caller gives them a value (R-164)."""
         own = {one.name for one in self.inputs}
-        return () if self.open_inputs else tuple(one for one in self.optional if one.name not in own)
+        return tuple(one for one in self.optional if one.name not in own)
 
     @property
     def types(self) -> tuple[Any, ...]:

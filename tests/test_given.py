@@ -138,3 +138,26 @@ def test_labels_that_peers_choose_are_not_remembered():
     """A peer cannot fill the memory with names."""
     function = prepare_function(scale).function
     assert function.with_options(("a", "shift")) is function.with_options(("b", "shift"))
+
+
+def cat(*parts: Iterator[str], sep: str = ",", end: str = "") -> Iterator[str]:
+    yield sep.join("".join(part) for part in parts) + end
+
+
+def test_R165_a_function_of_any_number_of_inputs_has_its_options_by_name():
+    """Every other name is a label; without an option nothing changes."""
+    assert run(cat, ["a"], ["b"], ["c"], ["+"], names=("x", "y", "z", "sep")) == ["a+b+c"]
+    assert run(cat, ["a"], ["!"], ["b"], names=("x", "end", "x")) == ["a,b!"]
+    assert run(cat, ["a"], [], names=("x", "sep")) == ["a"]
+    assert run(cat, ["a"], ["b"], names=("sep", "y")) == ["a,b"]
+    function = prepare_function(cat).function
+    assert function.with_options(("x", "y")) is function
+    with pytest.raises(ProtocolViolation, match="given twice"):
+        function.with_options(("x", "sep", "sep"))
+
+
+def test_E075_binding_a_function_of_any_number_passes_its_options_by_keyword():
+    """Every other name is one of ``*args``, in their order."""
+    function = prepare_function(cat).function.binding(("b", "sep", "a"))
+    (values,) = function.open([iter(one) for one in (["1"], ["+"], ["2"])], Context())
+    assert list(values) == ["1+2"]

@@ -79,3 +79,9 @@ def told(x: Message[str], note: Message[str] | None = None, *, ctx: Context) -> 
 def length(text: str) -> int:
     """One required input."""
     return len(text)
+
+
+@function
+def cat(*parts: Iterator[str], sep: str = ",") -> Iterator[str]:
+    """Any number of inputs, and an option."""
+    yield sep.join("".join(part) for part in parts)

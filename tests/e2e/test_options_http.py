@@ -128,6 +128,13 @@ def test_R169_several_inputs_come_by_form_by_object_or_by_query(server):
     assert (status, "parameter 'b' is not given" in text) == (400, True)
 
 
+def test_R169_any_number_of_inputs_has_options_too(server):
+    """By the query or by a field of the form."""
+    assert ask(server, "cat", b"a", "text/plain", "sep=+") == (200, "a")
+    assert ask(server, "cat", *form(parts="a", more="b"), "sep=%2B") == (200, "a+b")
+    assert ask(server, "cat", *form(parts="a", more="b", sep="-")) == (200, "a-b")
+
+
 def test_R169_a_file_of_a_form_fills_one_input(server):
     """As `curl -F text=@p.csv` sends it; bytes and options too."""
     assert ask(server, "length", *form(text=("p.csv", OCTETS, "a,b\n"))) == (200, "4")

@@ -168,7 +168,9 @@ def _bound(
 ) -> tuple[tuple[tuple[StreamSpec, str], ...], tuple[str, ...] | None]:
     """The inputs in the order of the function's parameters."""
     if spec.open_inputs:
-        return _variadic(spec, given), None
+        inputs = _variadic(spec, given)
+        names = tuple(one.name for one, _ in inputs)
+        return inputs, names if any(one.name in names for one in spec.options) else None
     takes = {one.name: one for one in (*spec.inputs, *spec.optional) if not one.is_ignored}
     for name in given:
         if name not in takes and not spec.open_names:
@@ -192,5 +194,5 @@ def _variadic(spec: FunctionSpec, given: dict[str, str]) -> tuple[tuple[StreamSp
     named = [one.name for one in spec.inputs[:-1] if one.name in given]
     last = spec.inputs[-1]
     rest = sorted(name for name in given if name not in named)
-    by_name = {one.name: one for one in spec.inputs[:-1]}
+    by_name = {one.name: one for one in (*spec.inputs[:-1], *spec.options)}
     return tuple((by_name.get(name) or replace(last, name=name), given[name]) for name in (*named, *rest))

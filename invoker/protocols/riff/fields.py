@@ -70,11 +70,13 @@ class Signature(msgspec.Struct, frozen=True):
         inputs: Names of those that every caller gives.
         is_open: Whether it takes any number of further inputs.
         fields: All parameters, with options; none where a request is one message whatever the function is.
+        options: Of a function that takes any number of inputs; those of others are among ``fields``.
     """
 
     inputs: tuple[str, ...]
     is_open: bool = False
     fields: tuple[Field, ...] = ()
+    options: tuple[Field, ...] = ()
 
     def named(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """The parameters' own names instead of the labels that stand for those which every caller gives."""
@@ -92,11 +94,11 @@ def signature_of(spec: FunctionSpec, registry: Registry) -> Signature:
     """
     inputs = tuple(one.name for one in spec.inputs)
     own = [one for one in spec.inputs if not one.is_ignored]
-    if spec.open_inputs or not (own or spec.options):
-        return Signature(inputs, spec.open_inputs)
-    fields = [_field(one, spec, registry, is_option=False) for one in own]
-    fields += [_field(one, spec, registry, is_option=True) for one in spec.options]
-    return Signature(tuple(one.name for one in own), fields=tuple(fields))
+    options = tuple(_field(one, spec, registry, is_option=True) for one in spec.options)
+    if spec.open_inputs or not (own or options):
+        return Signature(inputs, spec.open_inputs, options=options)
+    fields = (_field(one, spec, registry, is_option=False) for one in own)
+    return Signature(tuple(one.name for one in own), fields=(*fields, *options))
 
 
 def _field(one: StreamSpec, spec: FunctionSpec, registry: Registry, *, is_option: bool) -> Field:

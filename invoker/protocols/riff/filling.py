@@ -54,7 +54,8 @@ def fill(signature: Signature, query: str, content_type: str, body: bytes, heade
     if not fields:
         if not signature.inputs and not body and not content_type:
             return (), []
-        return (_LABEL,), [(0, Message(body, headers, content_type or _OCTETS))]  # R-143
+        filled = (_LABEL,), [(0, Message(body, headers, content_type or _OCTETS))]  # R-143
+        return _with_options(signature, query, headers, filled)
     given = _from_query(fields, query, headers) if query else []
     if body or content_type:
         spread = _spread(signature, content_type, body, headers)
@@ -75,12 +76,25 @@ def fill_parts(signature: Signature, query: str, parts: Sequence[Part], headers:
         names = signature.inputs
         if signature.is_open:
             names = tuple(dict.fromkeys((*names, *(part.name for part in parts))))
-        return names, [(_index(part, names), _message(part, headers)) for part in parts]
+        messages = [(_index(part, names), _message(part, headers)) for part in parts]
+        return _with_options(signature, query, headers, (names, messages))
     given = _from_query(signature.fields, query, headers) if query else []
     names = tuple(one.name for one in signature.fields)
     for part in parts:
         _index(part, names)
     return _arranged(signature, given + _from_parts(signature.fields, parts, headers))
+
+
+def _with_options(signature: Signature, query: str, headers: Headers, filled: Filled) -> Filled:
+    """A function of any number of inputs has its options by the names behind those of the inputs."""
+    given = _from_query(signature.options, query, headers) if query and signature.options else []
+    names, messages = filled
+    for name, message in given:
+        if name in names:
+            raise DecodeError(f"parameter '{name}' is given twice, and one value is expected")
+        messages.append((len(names), message))
+        names += (name,)
+    return names, messages
 
 
 def _from_query(fields: Iterable[Field], query: str, headers: Headers) -> _Given:

@@ -13,6 +13,7 @@ from invoker.core.steps import Open
 from invoker.protocols.evergreen.settings import EvergreenSettings
 from invoker.protocols.evergreen.table import Table
 from invoker.spec import read
+from invoker.testing import Harness
 from tests.protocols.evergreen.conversation import Conversation
 from tests.protocols.evergreen.functions import (
     add,
@@ -145,6 +146,24 @@ def test_E076_a_function_of_any_names_takes_them():
     c = Conversation(named).send(A("named", {"z": "q", "b": "q", "x": "p"}, {"y": "r"}), F("p", 0, "a"), F("q", 0, "1"))
     assert opened(c).bound == ("x", "b", "z")
     assert c.texts("r") == ["ab=1z=1"]
+
+
+def test_E075_R164_a_function_of_any_number_has_its_options_by_name():
+    """An option is none of the inputs, and is one leaf."""
+
+    def cat(*parts: Iterator[str], sep: str = "") -> Iterator[str]:
+        yield sep.join("".join(part) for part in parts)
+
+    cat_of = A("cat", {"b": "q", "sep": "s", "a": "p"}, {"y": "r"})
+    c = Conversation(cat).send(cat_of, F("p", 0, "1"), F("q", 0, "2"), F("s", 0, "+")).half_close()
+    assert opened(c).bound == ("a", "b", "sep")
+    assert Harness(cat).function.binding(("a", "b", "sep")).spec.inputs[2].single
+    c = Conversation(cat).send(
+        cat_of, F("p", 0, "1"), F("q", 0, "2"), K("s", 0, "t", "u"), F("t", 0, "+"), F("u", 0, "-")
+    )
+    c.fails("BAD", "input 'sep': expected 1 chunk, got 2")
+    plain = Conversation(cat).send(A("cat", {"a": "p"}, {"y": "r"}), F("p", 0, "1"))
+    assert opened(plain).bound is None
 
 
 def test_E075_a_function_of_any_number_takes_names_as_they_sort():

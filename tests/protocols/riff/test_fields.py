@@ -107,6 +107,17 @@ def test_functions_without_parameters_or_with_any_number_have_no_fields():
     assert signature(several) == Signature(("xs",), is_open=True)
 
 
+def test_R169_a_function_of_any_number_of_inputs_keeps_its_options_apart():
+    """They are given by name."""
+
+    def several(*xs: Iterator[str], sep: str = "") -> Iterator[str]:
+        yield from xs[0]
+
+    found = signature(several)
+    assert (found.inputs, found.is_open, found.fields) == (("xs",), True, ())
+    assert [(one.name, one.is_option, one.is_value) for one in found.options] == [("sep", True, True)]
+
+
 def test_R093_text_that_has_a_codec_is_left_to_it():
     """Other types are text to a parameter that is text or bytes."""
     assert "text/csv" in of(str).texts

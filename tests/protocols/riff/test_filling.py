@@ -76,6 +76,19 @@ def test_R169_parts_fill_parameters():
     assert [(index, one.payload) for index, one in messages] == [(1, b"3"), (0, b"1"), (2, b'["a","b"]')]
 
 
+def test_R169_a_function_of_any_number_of_inputs_has_options_by_the_query():
+    """Behind the names of its inputs."""
+    several = Signature(("xs",), is_open=True, options=(Field("sep", is_option=True, is_value=True, **PLAIN),))
+    assert filled(several, b"1", "text/plain", "sep=x&other=1") == (
+        ("in", "sep"),
+        [(0, "text/plain", b"1"), (1, "text/plain", b"x")],
+    )
+    names, messages = fill_parts(several, "sep=x", [Part("a", b"1"), Part("b", b"2")], Headers({}))
+    assert (names, [index for index, _ in messages]) == (("xs", "a", "b", "sep"), [1, 2, 3])
+    with pytest.raises(DecodeError, match="parameter 'sep' is given twice"):
+        filled(several, b"1", "text/plain", "sep=x&sep=y")
+
+
 @pytest.mark.parametrize(
     ("body", "type_", "query", "text"),
     [
