@@ -225,6 +225,8 @@ class Conversation:
         async with self._wire:
             if not self._closed.done():
                 await self.channel.write(frame)
+                return
+        await asyncio.sleep(0)  # a body that never waits must not keep this conversation's task from its end
 
     async def _feed(self, step: Feed) -> None:
         runner = self.runners.get(step.id)

@@ -236,7 +236,7 @@ def test_R121_an_oversize_frame_is_an_error_for_the_function_too(kind):
         assert riff.call(b"x").rest() == [b"1"]
 
 
-@pytest.mark.parametrize(("kind", "is_endless"), [*((one, False) for one in KINDS), *((one, True) for one in FAST)])
+@pytest.mark.parametrize("is_endless", [False, True])
 def test_R122_an_output_too_large_for_the_peer_ends_that_call_cleanly(kind, is_endless):
     """It is the peer's limit: its call fails, the generator is closed within a second, the server lives on."""
     closed = threading.Semaphore(0)
@@ -260,7 +260,7 @@ def test_R122_an_output_too_large_for_the_peer_ends_that_call_cleanly(kind, is_e
             closed.release()
 
     with Riff(kind, form(kind, sync, asyn)) as riff, riff.connect(max_receive_message_length=1000) as narrow:
-        for _ in range(3):
+        for _ in range(10):
             assert riff.call(bytes(5000), channel=narrow).code is grpc.StatusCode.RESOURCE_EXHAUSTED
             assert closed.acquire(timeout=1)
         if not is_endless:
