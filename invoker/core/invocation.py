@@ -137,7 +137,7 @@ class Invocation:
             return
         index = command.index
         if not 0 <= index < len(self.inputs):
-            raise ProtocolViolation(f"argIndex {index} out of range for {len(self.inputs)} input(s)")
+            self.check_index(index)
         stream = self.inputs[index]
         if stream.is_ended and (stream.error is not None or not stream.fed or not stream.spec.single):
             if stream.error is None:
@@ -150,6 +150,11 @@ class Invocation:
             error.detail += self._most_unread(stream)
             error.args = (error.detail,)
             raise
+
+    def check_index(self, index: int) -> None:
+        """Raise ProtocolViolation where there is no such input (R-064)."""
+        if not 0 <= index < len(self.inputs):
+            raise ProtocolViolation(f"argIndex {index} out of range for {len(self.inputs)} input(s)")
 
     def may_begin(self) -> bool:
         """Whether the body may be opened now; to be asked after each step until it may, and not again.

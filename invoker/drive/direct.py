@@ -23,6 +23,7 @@ from invoker.core.steps import Close, Elapsed, Emitted, EndInput, Feed, Finished
 from invoker.core.streams import InputStream
 from invoker.drive.awaiting import Awaiting, too_late
 from invoker.drive.driver import Driver
+from invoker.drive.foresight import Foresight
 from invoker.drive.inputs import DirectInput
 from invoker.drive.outlet import DirectOutlet
 from invoker.drive.runner import call_failed, comes_of, production_failed
@@ -74,6 +75,7 @@ class DirectConversation:
         self._wrote_at = 0.0  # when it was given that output; 0 once it has pulled since
         self._ended_at = 0.0
         self._gone_at = 0.0
+        self._foresight = Foresight()
         self._is_stuck = False
         self._is_over = False
 
@@ -357,8 +359,14 @@ class DirectConversation:
                 logging.WARNING, f"an invocation goes on although its inputs ended {settings.lingering_s:g} s ago"
             )
         is_ended = self.invocation is not None and self.invocation.is_finished
-        if not wire.is_idle and (wire.look() or is_ended):
-            self._notice_gone(now)
+        if not wire.is_idle:
+            if wire.look() or is_ended:
+                self._notice_gone(now)
+            elif self.invocation is not None:
+                wrong = self._foresight.look(wire, self.session, self.invocation)
+                if wrong is not None:
+                    self._cut = self._cut or wrong
+                    wire.refuse(int(wrong.status), str(wrong))
         return True
 
     def _notice_gone(self, now: float) -> None:

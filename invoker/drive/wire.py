@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from invoker.drive.gate import Pace
@@ -36,6 +37,12 @@ class Wire(Protocol):
 
     def look(self) -> bool:
         """Whether the peer is gone; does not wait."""
+
+    def look_ahead(self) -> Sequence[Any]:
+        """The frames that wait for a function which does not pull; from another thread than its own."""
+
+    def refuse(self, code: int, detail: str) -> bool:
+        """Send the status while the thread is busy; False where that cannot be now."""
 
     def finish(self, code: int, detail: str) -> bool:
         """Send what is held, then the status; the first one counts."""

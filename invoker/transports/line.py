@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from invoker.drive.gate import UNGATED, Pace, Ticket
@@ -194,6 +194,31 @@ class Line(Operations):
         with self.lock:
             self.glance()
         return self.is_gone
+
+    def look_ahead(self) -> Sequence[bytes]:
+        """The frames that wait for a function which does not pull; some of what has arrived is received for that."""
+        frames = self._frames
+        with self.lock:
+            while not self._polling and len(frames) < _AHEAD and not (frames and len(frames[-1]) > _LARGE):
+                count = len(frames)
+                self.ask()
+                self.glance()
+                if len(frames) == count:
+                    break
+        return tuple(frames)
+
+    def refuse(self, code: int, detail: str) -> bool:
+        """Send the status while the line's own thread is busy, which finds the peer gone when it comes back.
+
+        Returns:
+            False where that cannot be now: the thread waits for the peer, or a frame that was held cannot leave yet.
+        """
+        with self.lock:
+            if self._polling or self.is_gone or (self._held is not None and self._sending):
+                return False
+            self.send_status(code, detail)
+            self.is_gone = True
+        return True
 
     def finish(self, code: int, detail: str) -> bool:
         """Send what is held, then the status; the first one counts.

@@ -127,6 +127,15 @@ class MemoryWire:
         self._fail_if_gone()
         self._send(frame, hold)
 
+    def look_ahead(self) -> tuple[bytes, ...]:
+        return tuple(self._frames)
+
+    def refuse(self, code: int, detail: str) -> bool:
+        with self.lock:
+            self.send_status(code, detail)
+        self.is_gone = True
+        return True
+
     def look(self) -> bool:
         with self.lock:
             self.glance()

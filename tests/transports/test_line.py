@@ -9,9 +9,10 @@ from collections.abc import Iterator
 import grpc
 import pytest
 
-from invoker import Context
+from invoker import Context, Status
+from invoker._pb.riff import riff_rpc_pb2 as pb
 from tests.conftest import SLOW
-from tests.transports.riff import Riff, eventually
+from tests.transports.riff import Riff, data, eventually, start
 
 PROMPT_S = 0.02 * SLOW
 
@@ -81,6 +82,55 @@ def test_R115_user_code_hears_of_a_cancel_through_its_context():
         assert busy.wait(2)
         call.cancel()
         assert heard.wait(1)
+
+
+_STRAY = [data(b"x", 7), start(), b"\xff", pb.InputSignal().SerializeToString()]
+
+
+@pytest.mark.parametrize("wrong", _STRAY, ids=["argIndex", "another start", "garbage", "nothing"])
+@pytest.mark.parametrize("emits", [True, False])
+def test_R064_R046_a_violation_is_told_while_a_function_does_not_pull(emits, wrong):
+    """A source, or a long computation: its caller hears within a second, and so does the function."""
+    heard, left = threading.Event(), threading.Event()
+
+    def work(xs: Iterator[bytes], context: Context) -> Iterator[bytes]:
+        try:
+            while not emits and not eventually(lambda: context.cancelled, 5):
+                pass
+            heard.set()
+            while True:
+                yield b"x"
+                time.sleep(0.01)  # as a clock does; nothing waits for it
+        finally:
+            left.set()
+
+    with Riff("direct", work) as riff:
+        call = riff.call(b"fine", b"fine")
+        call.rpc.initial_metadata()
+        call.send(wrong)
+        began = time.monotonic()
+        _, code, text = call.ending()
+        assert (code, text[:26]) == (grpc.StatusCode.UNKNOWN, "Invoker: Protocol Violatio")
+        assert time.monotonic() - began < 1 * SLOW
+        assert heard.wait(1)
+        assert left.wait(1)
+        assert eventually(lambda: riff.driver.engine.counters.finished == {Status.UNKNOWN: 1})
+
+
+def test_frames_that_wait_for_a_function_are_kept_for_it():
+    """What was looked at while it did not pull is there when it does, in order."""
+    go = threading.Event()
+
+    def late(xs: Iterator[bytes]) -> Iterator[bytes]:
+        go.wait(5)
+        yield from xs
+
+    payloads = [str(number).encode() for number in range(100)]
+    with Riff("direct", late) as riff:
+        call = riff.call(*payloads)
+        assert eventually(lambda: [one._foresight._count for one in riff.driver.direct] == [32])
+        go.set()
+        assert call.rest() == payloads
 
 
 def test_R115_an_emit_that_waits_for_room_ends_with_the_call():
