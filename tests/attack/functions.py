@@ -57,3 +57,9 @@ def twice(x: NDArray[np.float64]) -> NDArray[np.float64]:
 def row(x: NDArray[np.float64]) -> NDArray[np.float64]:
     """Row by row."""
     return x
+
+
+@function
+async def tasks(_: Any) -> int:
+    """How many tasks the event loop has."""
+    return len(asyncio.all_tasks())
