@@ -41,7 +41,7 @@ async def run(server: Server, *, hangup_drain_s: float | None = None) -> int:
     try:
         if not await begin(server, signals.told):
             return await end(server, 0.0)
-        announce(server.ready_line())
+        announce(server.ready_block())
         await signals.told.wait()
         await lame_duck(server, signals)
         return await end(server, drain_s)

@@ -26,7 +26,8 @@ from invoker.ops.board import Numbers
 from invoker.ops.endings import Endings
 from invoker.ops.memory import Trimmer
 from invoker.ops.metrics import Metrics, numbers_of
-from invoker.ops.ready import sample_arguments
+from invoker.ops.ready import ready_block
+from invoker.ops.samples import sample_command
 from invoker.ops.watchdog import Watchdog
 from invoker.stopping import Guard, dump
 from invoker.transports.grpcsettings import GrpcSettings
@@ -246,19 +247,18 @@ class Server:
         since = [one for one in (self.engine.full_since, self.driver.threads.full_since) if one]
         return bool(full_s and since) and time.monotonic() - min(since) >= full_s
 
-    def ready_line(self) -> str:
+    def ready_block(self) -> str:
         """What is served, where, and a call to copy (R-005)."""
-        names = ", ".join(function.spec.name for function in self._functions)
-        _, why = self.config.bind_host()
-        many = f"; {self.config.workers} workers" if self.share_ports else ""
-        spoken = "+".join(one for one in PROTOCOLS if self.config.serves(one))
-        line = f"ready: {names} on {self._served()} ({why}{many}), {spoken}"
-        if not self.config.serves("riff"):
-            return line
-        port = self.grpc_address.rpartition(":")[2]
-        first = self._functions[0].spec
-        which = f" --function {first.name}" if len(self._functions) > 1 else ""
-        return f"{line}; try: python -m invoker call localhost:{port}{which} {sample_arguments(first)}"
+        config = self.config
+        host, why = config.bind_host()
+        spoken = ", ".join(one for one in PROTOCOLS if config.serves(one))
+        serves = "; ".join([spoken, why, *([f"{config.workers} workers"] if self.share_ports else [])])
+        command = ""
+        if config.serves("riff") and not config.tls_cert:  # with TLS the caller knows better whom to trust
+            first, many = self._functions[0].spec, len(self._functions) > 1
+            sessions = config.serves("evergreen")
+            command = sample_command(first, host, self.grpc_address, is_one=not many, has_sessions=sessions)
+        return ready_block([function.spec.name for function in self._functions], self._served(), serves, command)
 
     def _served(self) -> str:
         """The addresses of the open doors."""

@@ -154,7 +154,7 @@ class Worker:
             return await end(server, 0.0)
         self._write()
         beat = asyncio.get_running_loop().create_task(self._beat(), name="beat")
-        _say(self._link, ready=server.ready_line())
+        _say(self._link, ready=server.ready_block())
         await _first(self._signals.told, self._retire)
         if not self._signals.told.is_set():
             await self._leave()

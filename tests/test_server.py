@@ -25,9 +25,10 @@ async def test_a_server_starts_both_doors_and_stops_cleanly():
     """The ready line names the addresses, why they are these, and a call to copy."""
     server = build(config(), "functions.square:square")
     await server.start()
-    line = server.ready_line()
-    assert f"square on grpc={server.grpc_address} http={server.http_address} (as INVOKER_HOST says)" in line
-    assert line.endswith(f"python -m invoker call localhost:{server.grpc_address.rpartition(':')[2]} --data 7")
+    line, serves, command = server.ready_block().split("\n")
+    assert line == f"ready: square on grpc={server.grpc_address} http={server.http_address}"
+    assert serves == "serves: riff, evergreen, http, graphpipe; as INVOKER_HOST says"
+    assert command.endswith(f"python -m invoker call localhost:{server.grpc_address.rpartition(':')[2]} --data 7")
     assert await server.is_ready()
     assert await server.stop(drain_s=1)
     assert not await server.is_ready()
@@ -38,7 +39,7 @@ async def test_the_http_door_may_stay_shut():
     server = build(config(http=False), "functions.square:square")
     await server.start()
     assert server.http_address == ""
-    assert "http=" not in server.ready_line()
+    assert "http=" not in server.ready_block()
     await server.stop(drain_s=0)
 
 
@@ -50,9 +51,9 @@ async def test_only_what_is_asked_for_is_served(protocols, doors):
     """--protocols: the ready line names them, and the doors that they need."""
     server = build(config(protocols=protocols), "functions.square:square")
     await server.start()
-    line = server.ready_line()
+    line = server.ready_block()
     assert [one for one in ("grpc", "http") if f"{one}=" in line] == doors.split()
-    assert f"), {'+'.join(protocols)}" in line
+    assert f"serves: {', '.join(protocols)}; " in line
     assert ("try: python -m invoker call" in line) == ("riff" in protocols)
     assert await server.is_ready()
     assert await server.stop(drain_s=1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import re
 import sys
 import time
@@ -41,6 +42,9 @@ _TRACE = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)
 _LOUD = ("asyncio", "hypercorn", "watchfiles")
 """Libraries of ours that tell at INFO and DEBUG what they do."""
 
+_CYAN = "36"
+_COLOURS = {logging.INFO: "32", logging.WARNING: "33", logging.ERROR: "31", logging.CRITICAL: "31"}
+
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
@@ -55,7 +59,7 @@ def set_up(level: str, style: str, *, stream: TextIO | None = None) -> bool:
     stream = stream or sys.stderr
     is_text = style == "text" or (style == "auto" and stream.isatty())
     handler = logging.StreamHandler(stream)
-    handler.setFormatter(TextFormatter() if is_text else JsonFormatter())
+    handler.setFormatter(TextFormatter(has_colour=_has_colour(stream)) if is_text else JsonFormatter())
     root = logging.getLogger()
     for old in list(root.handlers):
         root.removeHandler(old)
@@ -66,6 +70,11 @@ def set_up(level: str, style: str, *, stream: TextIO | None = None) -> bool:
     for name in _LOUD:
         logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
     return is_text
+
+
+def _has_colour(stream: TextIO) -> bool:
+    """Whether a person looks who has not asked for plain text (no-color.org)."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def _extra(record: logging.LogRecord) -> dict[str, Any]:
@@ -88,17 +97,34 @@ def traced(context: Context) -> dict[str, str]:
 
 
 class TextFormatter(logging.Formatter):
-    """``12:00:00.123 WARNING message  invocation=i7 function=square``, then a traceback if there is one."""
+    """``12:00:00.123 WARNING message  invocation=i7 function=square``, then a traceback if there is one.
+
+    Args:
+        has_colour: Whether levels and what stands below a message are coloured.
+    """
+
+    def __init__(self, *, has_colour: bool = False) -> None:
+        super().__init__()
+        self._has_colour = has_colour
 
     def format(self, record: logging.LogRecord) -> str:
-        """Render one line."""
-        pairs = " ".join(f"{name}={value}" for name, value in _extra(record).items())
-        line = f"{local(record.created)} {record.levelname:<7} {record.getMessage()}"
-        line = printable(f"{line}  {pairs}" if pairs else line)
+        """Render one line, or a block."""
+        extra = _extra(record)
+        below = extra.pop("below", {})
+        pairs = " ".join(f"{name}={value}" for name, value in extra.items())
+        line = printable(f"{record.getMessage()}  {pairs}" if pairs else record.getMessage())
+        line = (
+            f"{local(record.created)} {self._coloured(f'{record.levelname:<7}', _COLOURS.get(record.levelno))} {line}"
+        )
+        for name, value in below.items():
+            line += f"\n    {name}: {self._coloured(printable(value), _CYAN if name == 'try' else None)}"
         if not record.exc_info:
             return line
         # A caller who chooses the text of an exception cannot forge a line of the log: those are not indented.
         return "\n".join([line, *("  " + printable(one) for one in self.formatException(record.exc_info).split("\n"))])
+
+    def _coloured(self, text: str, colour: str | None) -> str:
+        return f"\x1b[{colour}m{text}\x1b[0m" if self._has_colour and colour else text
 
 
 class JsonFormatter(logging.Formatter):
@@ -106,12 +132,14 @@ class JsonFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Render one line."""
+        extra = _extra(record)
         made: dict[str, Any] = {
             "time": utc(record.created),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
-            **_extra(record),
+            **extra.pop("below", {}),
+            **extra,
         }
         if record.exc_info:
             made["traceback"] = self.formatException(record.exc_info)

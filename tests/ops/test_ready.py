@@ -1,4 +1,4 @@
-"""The ready line: never silenced, and its call fits."""
+"""The ready block: never silenced, short, and found by programs."""
 
 from __future__ import annotations
 
@@ -6,134 +6,159 @@ import io
 import json
 import logging
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
-from typing import Annotated, Any, NamedTuple, TypedDict
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from invoker.cli import main
 from invoker.ops.logs import set_up
-from invoker.ops.ready import announce, sample_arguments
-from invoker.prepare import prepare, prepare_function
+from invoker.ops.ready import announce, ready_block
 from invoker.testing import TestServer
 
-
-class Person(TypedDict):
-    """An input with fields."""
-
-    name: str
-
-
-class Place(NamedTuple):
-    """An input with fields that is a tuple."""
-
-    x: int
+BLOCK = "ready: 100% of it on grpc=127.0.0.1:1\nserves: riff\ntry: python -m invoker call localhost:1"
 
 
 @pytest.fixture
 def root_logger() -> Iterator[None]:
     """The logging of this process as it was."""
-    root, ours = logging.getLogger(), logging.getLogger("invoker")
-    before = (list(root.handlers), root.level, ours.level)
+    loggers = [logging.getLogger(name) for name in (None, "invoker", "asyncio", "hypercorn", "watchfiles")]
+    before = [(list(one.handlers), one.level) for one in loggers]
     yield
-    root.handlers[:] = before[0]
-    root.setLevel(before[1])
-    ours.setLevel(before[2])
+    for one, (handlers, level) in zip(loggers, before, strict=True):
+        one.handlers[:] = handlers
+        one.setLevel(level)
+
+
+class Terminal(io.StringIO):
+    """A stream that a person looks at."""
+
+    def isatty(self) -> bool:
+        return True
 
 
 @pytest.mark.usefixtures("root_logger")
 @pytest.mark.parametrize("level", ["debug", "info", "warning", "error"])
 def test_R016_the_line_is_printed_once_at_every_level(level: str) -> None:
-    """In both formats, as INFO."""
+    """In both formats, as INFO; what stands below it are fields in JSON."""
     for style in ("json", "text"):
         stream = io.StringIO()
         set_up(level, style, stream=stream)
-        announce("ready: 100% of it")
-        [line] = stream.getvalue().splitlines()
+        announce(BLOCK)
+        lines = stream.getvalue().splitlines()
         if style == "json":
-            found = json.loads(line)
-            assert (found["level"], found["message"]) == ("info", "ready: 100% of it")
+            found = json.loads(lines[0])
+            assert (found["level"], found["message"]) == ("info", "ready: 100% of it on grpc=127.0.0.1:1")
+            assert (found["serves"], found["try"]) == ("riff", "python -m invoker call localhost:1")
+            assert len(lines) == 1
         else:
-            assert line.endswith("INFO    ready: 100% of it")
+            assert lines[0].endswith("INFO    ready: 100% of it on grpc=127.0.0.1:1")
+            assert lines[1:] == ["    serves: riff", "    try: python -m invoker call localhost:1"]
 
 
+@pytest.mark.usefixtures("root_logger")
 @pytest.mark.parametrize(
-    ("type_", "arguments"),
+    ("kind", "environment", "is_coloured"),
     [
-        (int, "--data 7"), (float, "--data 7"), (int | None, "--data 7"), (Any, "--data 7"), (object, "--data 7"),
-        (str, "--data hello"), (bytes, "--data hello"), (str | int, "--data hello"), (bool, "--data true"),
-        (dict[str, int], "--json --data '{}'"), (Person, "--json --data '{}'"), (list[int], "--json --data '[]'"),
-        (tuple[int, ...], "--json --data '[]'"), (Iterator[int], "--data 7"), (Iterator[str], "--data hello"),
-    ],
-)  # fmt: skip
-def test_R005_the_value_fits_the_input(type_: Any, arguments: str) -> None:
-    """By its annotation."""
-
-    def fn(x: Any) -> Any:
-        return x
-
-    fn.__annotations__["x"] = type_
-    assert sample_arguments(prepare_function(fn).function.spec) == arguments
-
-
-@pytest.mark.parametrize(
-    ("entrypoint", "arguments"),
-    [
-        ("functions.ticks:ticks", "--no-input"),
-        ("functions.add:add", "--data 7 --arg 1=7"),
-        ("functions.repeat:repeat", "--data hello --arg 1=7"),
-        ("functions.split:split", "--data 7 --outputs even,odd"),
-        ("functions.store:store", "--json --data '{}' --outputs ''"),
+        (Terminal, {}, True),
+        (Terminal, {"NO_COLOR": "1"}, False),
+        (Terminal, {"TERM": "dumb"}, False),
+        (io.StringIO, {}, False),
     ],
 )
-def test_R005_every_input_and_output_is_asked_for(entrypoint: str, arguments: str) -> None:
-    """None, one or several of each."""
-    assert sample_arguments(prepare(entrypoint)[0].function.spec) == arguments
+def test_colours_are_for_people_who_want_them(
+    monkeypatch: pytest.MonkeyPatch, kind: type[io.StringIO], environment: dict[str, str], is_coloured: bool
+) -> None:
+    """On a terminal only, and not with NO_COLOR; the addresses are plain in any case, for programs that look."""
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    stream = kind()
+    set_up("info", "text", stream=stream)
+    announce(BLOCK)
+    assert ("\x1b[" in stream.getvalue()) == is_coloured
+    assert "ready: 100% of it on grpc=127.0.0.1:1\n" in stream.getvalue()
 
 
-def test_R005_a_string_beside_a_list_is_json() -> None:
-    """One media type serves all inputs."""
+def test_many_names_are_counted() -> None:
+    """The line stays short."""
+    names = [f"name{number}" for number in range(40)]
+    line, serves = ready_block(names, "grpc=127.0.0.1:8081", "riff; here", "").split("\n")
+    assert line == "ready: name0, name1, name2, name3, name4 and 35 more on grpc=127.0.0.1:8081"
+    assert serves == "serves: riff; here"
 
-    def fn(names: list[str], suffix: str) -> list[str]:
-        return [name + suffix for name in names]
 
-    assert sample_arguments(prepare_function(fn).function.spec) == """--json --data '[]' --arg '1="hello"'"""
+FUNCTIONS = """
+import dataclasses, datetime, enum
+from collections.abc import AsyncIterator, Iterator
+from typing import Annotated
+import msgspec
+from invoker import Message
+
+class Colour(enum.Enum):
+    RED = "red"
+
+@dataclasses.dataclass
+class Order:
+    when: datetime.datetime
+    colour: Colour
+    count: Annotated[int, msgspec.Meta(ge=10)]
+    note: str = ""
+
+def order(order: Order) -> str:
+    return f"{order.colour.value} {order.when.year} {order.count}"
+
+def colour(colour: Colour, at: datetime.datetime) -> str:
+    return f"{colour.value} {at.year}"
+
+def greet(name: str = "world") -> str:
+    return f"hello {name}"
+
+def generate(prompts: Iterator[str], temperature: float = 1.0, stops: list[str] = []) -> Iterator[str]:
+    for prompt in prompts:
+        yield f"{prompt} {temperature}"
+
+def mean(numbers: list[float]) -> float:
+    return sum(numbers) / len(numbers)
+
+async def talk(prompt: AsyncIterator[Message[str]]) -> AsyncIterator[str]:
+    async for one in prompt:
+        yield f"you said {one.payload}"
+"""
 
 
 @pytest.mark.timeout(30)
-@pytest.mark.parametrize("entrypoint", ["functions.ticks:ticks", "functions.split:split", "functions.chat:chat"])
-def test_R005_R016_the_call_of_the_ready_line_succeeds(entrypoint: str, capfd: pytest.CaptureFixture[str]) -> None:
-    """It is found although only errors are logged, and copied as it stands."""
-    server = TestServer(entrypoint, "--log-level", "error", "--no-http")
-    try:
-        line = json.loads(server.log())["message"]
-        command = shlex.split(line.partition("try: ")[2])
-        assert command[:4] == ["python", "-m", "invoker", "call"]
-        assert main(command[3:]) == 0
-        assert capfd.readouterr().out
-    finally:
-        assert server.close() == 0
-
-
 @pytest.mark.parametrize(
-    ("type_", "arguments"),
+    ("entrypoint", "answer"),
     [
-        (NDArray[np.float32], "[0]"),
-        (Annotated[NDArray[np.float32], ("n", None, 2)], "[[[0, 0]]]"),
-        (Annotated[NDArray[np.float32], ()], "0"),
-        (Annotated[NDArray[np.float32], (28, 28)], "[]"),
-        (Annotated[NDArray[np.float32], (0, 2)], "[]"),
-        (Annotated[NDArray[np.str_], (2,)], '["hello", "hello"]'),
-        (np.ndarray, "[0]"),
+        ("functions.ticks:ticks", "1"),
+        ("functions.split:split", "7"),
+        ("functions.chat:chat", "you"),
+        ("asked:order", "red 2026 10"),
+        ("asked:colour", "red 2026"),
+        ("asked:greet", "hello hello"),
+        ("asked:generate", "hello 1.0"),
+        ("asked:mean", "7"),
+        ("asked:talk", "you said Hi"),
     ],
 )
-def test_R005_arrays_are_lists_of_their_shape(type_: Any, arguments: str) -> None:
-    """A small one, where any size is taken."""
-
-    def fn(x: Any) -> Any:
-        return x
-
-    fn.__annotations__["x"] = type_
-    assert shlex.split(sample_arguments(prepare_function(fn).function.spec))[-1] == arguments
+def test_R005_R016_the_call_of_the_ready_block_succeeds(
+    entrypoint: str,
+    answer: str,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is found although only errors are logged, and copied as it stands."""
+    if entrypoint.startswith("asked"):
+        folder = tmp_path_factory.mktemp("asked")
+        (folder / "asked.py").write_text(FUNCTIONS)
+        monkeypatch.chdir(folder)
+    server = TestServer(entrypoint, "--log-level", "error", "--no-http")
+    try:
+        command = shlex.split(json.loads(server.log())["try"])
+        assert command[:4] == ["python", "-m", "invoker", "chat" if entrypoint.endswith("talk") else "call"]
+        asked = subprocess.run([sys.executable, *command[1:]], input="Hi\n", capture_output=True, text=True, check=True)
+        assert answer in asked.stdout
+    finally:
+        assert server.close() == 0

@@ -1,0 +1,225 @@
+"""A call to copy that fits a function: the command, and a value for each of its inputs (R-005).
+
+Each value is tried with the very conversion that a call meets; a type for which none is found gets no sample call.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from invoker.codecs.typed import BYTES_LIKE, adapter, converter, fields, holds_pydantic, is_any, leaves, members
+from invoker.shape import IGNORED, FunctionSpec, Take
+from invoker.spelling import is_array
+
+__all__ = ["sample_arguments", "sample_command"]
+
+_AT_HOME = ("127.0.0.1", "::1", "0.0.0.0", "::")  # noqa: S104 - where localhost leads to
+_TEXTS = ("NDArray[object_]", "NDArray[str_]", "NDArray[bytes_]")
+_MOST_ELEMENTS = 12
+_DEEPEST = 8
+_ATTEMPTS = 5
+
+
+def sample_command(spec: FunctionSpec, host: str, address: str, *, is_one: bool, has_sessions: bool) -> str:
+    """What to type after ``python -m invoker``; empty where no value is known for an input.
+
+    Args:
+        spec: Of the function.
+        host: Where the process listens.
+        address: Of the gRPC door.
+        is_one: Whether there is no other function.
+        has_sessions: Whether Evergreen is served.
+    """
+    if host in _AT_HOME:
+        address = f"localhost:{address.rpartition(':')[2]}"
+    if has_sessions and _is_chat(spec):
+        return shlex.join(["chat", address, "--action", spec.name])
+    arguments = sample_arguments(spec)
+    if arguments is None:
+        return ""
+    which = [] if is_one else ["--function", spec.name]
+    return f"{shlex.join(['call', address, *which])} {arguments}"
+
+
+def sample_arguments(spec: FunctionSpec) -> str | None:
+    """Arguments of ``invoker call`` with a value for each input, as a shell takes them; None where there is none."""
+    # What callers send who name nothing: an option where there is nothing else.
+    streams = tuple(one for one in spec.inputs if not one.is_ignored) or spec.options[:1]
+    try:
+        values = [_sample(one.type) for one in streams]
+    except LookupError:
+        return None
+    is_json = not all(_is_plain(one.type, value) for one, value in zip(streams, values, strict=True))
+    words = ["--json"] if is_json else [] if values else ["--no-input"]
+    for index, value in enumerate(values):
+        text = json.dumps(value) if is_json or not isinstance(value, str) else value
+        words += ["--data", text] if index == 0 else ["--arg", f"{index}={text}"]
+    if len(spec.outputs) != 1 and not spec.open_outputs:
+        words += ["--outputs", ",".join(one.name for one in spec.outputs)]
+    return shlex.join(words)
+
+
+def _is_chat(spec: FunctionSpec) -> bool:
+    """Whether it reads a conversation, whose turns have headers, and streams text."""
+    if len(spec.inputs) != 1 or len(spec.outputs) != 1:
+        return False
+    said = spec.inputs[0]
+    return said.take is Take.MESSAGE and not said.single and spec.outputs[0].type is str
+
+
+def _is_plain(type_: Any, value: Any) -> bool:
+    """Whether plain text makes the value: numbers and truths do, and texts without another meaning."""
+    kinds = [one for one in members(type_) if isinstance(one, type)]
+    return isinstance(value, (int, float)) or any(one in (str, *BYTES_LIKE) for one in kinds)
+
+
+def _sample(type_: Any, depth: int = 0) -> Any:
+    """A value of this type, as JSON has it.
+
+    Raises:
+        LookupError: None is known.
+    """
+    if is_array(type_):
+        return _array(type_)
+    if type_ is IGNORED or is_any(type_):
+        return 7
+    if any(isinstance(one, type) and issubclass(one, BYTES_LIKE) for one in members(type_)):
+        return "hello"
+    try:
+        convert = converter(type_)
+        schema = adapter(type_).json_schema() if holds_pydantic(type_) else msgspec.json.schema(type_)
+        known = schema.get("$defs", {})
+        for attempt in range(_ATTEMPTS):
+            value = _by_field(type_, schema, depth) if attempt == 0 else None
+            value = value or _value(schema, known, attempt)
+            if _fits(convert, value):
+                return value
+    except Exception as error:  # what has no form in JSON is refused in many ways
+        raise LookupError(f"no value of {type_} is known") from error
+    raise LookupError(f"no value of {type_} is known")
+
+
+def _by_field(type_: Any, schema: Mapping[str, Any], depth: int) -> dict[str, Any] | None:
+    """An object whose required fields have samples of their own; None where the schema alone must do."""
+    known = schema.get("$defs", {})
+    shape = known.get(schema.get("$ref", "").rpartition("/")[2], schema)
+    annotations = fields(type_) or {}
+    wanted = shape.get("required", ())
+    if depth > _DEEPEST or not wanted or not annotations.keys() >= set(wanted):
+        return None
+    try:
+        return {name: _sample(annotations[name], depth + 1) for name in wanted}
+    except LookupError:
+        return None
+
+
+def _fits(convert: Callable[[Any], Any], value: Any) -> bool:
+    try:
+        convert(value)
+    except Exception:  # noqa: BLE001 - a class may refuse by raising anything
+        return False
+    return True
+
+
+def _value(schema: Mapping[str, Any], known: Mapping[str, Any], attempt: int, depth: int = 0) -> Any:
+    """What a JSON schema asks for, without what may be left out.
+
+    Args:
+        schema: Of msgspec or pydantic.
+        known: Schemas by name.
+        attempt: Of several values that may do, which.
+        depth: How deep this is.
+    """
+    if depth > _DEEPEST:
+        raise TypeError("a value of itself")
+
+    def inner(one: Mapping[str, Any]) -> Any:
+        return _value(one, known, attempt, depth + 1)
+
+    if "$ref" in schema:
+        return inner(known[schema["$ref"].rpartition("/")[2]])
+    for given in ("examples", "enum"):
+        if schema.get(given):
+            return schema[given][0]
+    if "const" in schema:
+        return schema["const"]
+    for choice in ("anyOf", "oneOf", "allOf"):
+        if choice in schema:
+            return inner(min(schema[choice], key=lambda one: _RANKS.get(one.get("type", ""), 1)))
+    return _of_kind(schema, attempt, inner)
+
+
+def _of_kind(schema: Mapping[str, Any], attempt: int, inner: Callable[[Any], Any]) -> Any:
+    match schema.get("type"):
+        case "object":
+            found = {name: inner(schema["properties"][name]) for name in schema.get("required", ())}
+            more = schema.get("additionalProperties")
+            return found if found or not isinstance(more, dict) else {"key": inner(more)}
+        case "array":
+            return _list(schema, inner)
+        case "string":
+            text = (*_FORMATS.get(schema.get("format", ""), ()), "hello", *_TIMES, "7")[attempt]
+            return text[: schema.get("maxLength")].ljust(schema.get("minLength", 0), "o")
+        case "integer" | "number":
+            return _number(schema)
+        case kind:
+            return {"boolean": True, "null": None}.get(str(kind), 7)
+
+
+def _list(schema: Mapping[str, Any], inner: Callable[[Any], Any]) -> list[Any]:
+    """One element where any number will do; none where a class holds lists of itself."""
+    fixed, least, items = schema.get("prefixItems", ()), schema.get("minItems", 0), schema.get("items")
+    rest = [items or {}] * max(least - len(fixed), not fixed and items is not False)
+    try:
+        return [inner(one) for one in (*fixed, *rest)]
+    except TypeError:
+        if fixed or least:
+            raise
+        return []
+
+
+def _number(schema: Mapping[str, Any]) -> float:
+    """7, or the nearest that is allowed."""
+    step = schema.get("multipleOf", 1 if schema["type"] == "integer" else 0)
+    low = max(schema.get("minimum", -math.inf), schema.get("exclusiveMinimum", -math.inf))
+    high = min(schema.get("maximum", math.inf), schema.get("exclusiveMaximum", math.inf))
+    if step:
+        low, high = low + ("exclusiveMinimum" in schema), high - ("exclusiveMaximum" in schema)
+        at = min(max(7, low), high)
+        return int(math.ceil(at / step) * step)
+    if low < 7 < high:
+        return 7
+    if math.inf not in (-low, high):
+        return float(low + high) / 2
+    return float(low + 1 if low > -math.inf else high - 1)
+
+
+_RANKS = {"string": 0, "null": 2}
+
+_TIMES = ("2026-01-31T12:00:00Z", "2026-01-31T12:00:00", "12:00:00")
+_FORMATS = {
+    "date-time": _TIMES, "date": ("2026-01-31",),
+    "time": ("12:00:00", "12:00:00Z"), "duration": ("PT1H",), "uuid": ("12345678-1234-4678-9234-567812345678",),
+    "decimal": ("1.5",), "email": ("a@example.org",), "uri": ("https://example.org/",),
+}  # fmt: skip
+
+
+def _array(type_: Any) -> Any:
+    """A small array as nested lists: one element where any size is taken; without any where it would be long."""
+    from invoker.tensors import array_spelled, numeric, shape_of
+
+    one = next((one for one in leaves(type_) if array_spelled(one)), type_)
+    declared = shape_of(one, "")
+    sizes = [max(size, 1) if size else 0 for size in numeric(declared)] if declared is not None else [1]
+    value: Any = "hello" if array_spelled(one) in _TEXTS else 0
+    if math.prod(sizes) > _MOST_ELEMENTS:
+        sizes = [0]
+    for size in reversed(sizes):
+        value = [value] * size
+    return value
