@@ -29,7 +29,7 @@ from invoker.ops.metrics import Metrics, numbers_of
 from invoker.ops.ready import ready_block
 from invoker.ops.samples import sample_command
 from invoker.ops.watchdog import Watchdog
-from invoker.stopping import Guard, dump
+from invoker.stopping import Guard, dump, listed
 from invoker.transports.grpcsettings import GrpcSettings
 from invoker.transports.offers import Offers
 from invoker.transports.sockets import open_files
@@ -56,8 +56,6 @@ _STOP_GRACE_S = 1.0
 
 _CLOSE_LIMIT_S = 5.0
 """What the doors get to close, all in all, before the stop is taken for stuck."""
-
-_MOST_NAMES = 20
 
 
 class Server:
@@ -190,7 +188,7 @@ class Server:
             await self._close_doors()
             if not await self.driver.left(self.config.grace_s):
                 log.warning(
-                    "these have not left user code, and end with the process: %s", _listed(self.driver.left_behind)
+                    "these have not left user code, and end with the process: %s", listed(self.driver.left_behind)
                 )
                 clean = False
         finally:
@@ -391,11 +389,6 @@ class Server:
         while self._health is not None:
             await asyncio.sleep(_HEALTH_S)
             await self._health.refresh()
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f", and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return ", ".join(names[:_MOST_NAMES]) + more
 
 
 def _address(host: str, port: int) -> str:

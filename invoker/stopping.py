@@ -21,19 +21,20 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from types import FrameType
 from typing import Any
 
 from invoker.ops.ready import announce
 
-__all__ = ["HOW_TO_LEAVE", "Guard", "Signals", "dump", "leave_at_once", "leave_now", "limit_exit"]
+__all__ = ["HOW_TO_LEAVE", "Guard", "Signals", "dump", "leave_at_once", "leave_now", "limit_exit", "listed"]
 
 log = logging.getLogger(__name__)
 
 HOW_TO_LEAVE = "press Ctrl-C once more to leave at once"
 
 _FLUSH_S = 1.0
+_MOST_NAMES = 20
 
 
 class Guard:
@@ -173,6 +174,12 @@ def dump(tasks: Iterable[asyncio.Task[Any]] = ()) -> None:
         faulthandler.dump_traceback(all_threads=True)
     except (AttributeError, OSError, RuntimeError, ValueError):
         log.warning("standard error is not a file; the threads' stacks cannot be shown")
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first of many names, and how many more there are."""
+    more = f", and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return ", ".join(names[:_MOST_NAMES]) + more
 
 
 def _flush() -> None:
