@@ -95,6 +95,7 @@ class Engine:
         deadline: float | None = None,
         limits: Limits | None = None,
         is_counted: bool = True,
+        is_early: bool = False,
     ) -> Invocation:
         """Admit and negotiate one invocation; the caller runs it and must `close` it.
 
@@ -103,6 +104,7 @@ class Engine:
             deadline: On the clock of ``time.monotonic``, or None.
             limits: Unread input that this one may hold, instead of the engine's.
             is_counted: Whether its unread input counts against `memory`; else its conversation counts it.
+            is_early: It was asked for before the drain began, so the drain does not refuse it (G-104).
 
         Raises:
             NotReady: The functions are not loaded yet.
@@ -113,12 +115,12 @@ class Engine:
             NotAcceptable: An output has no codec for what is accepted (R-100).
         """
         try:
-            self._admit()
+            self._admit(is_early=is_early)
             function = self.catalog.find(command.function)
             budget = Budget(limits or self.limits, self.memory.share() if is_counted else None)
             invocation = self._negotiate(function, command, deadline, budget)
             with self.lock:
-                self._admit()
+                self._admit(is_early=is_early)
                 self.counters.opened += 1
                 self.running[invocation.id] = invocation
         except InvocationError:
@@ -146,10 +148,10 @@ class Engine:
         if invocation.error is not None:
             let_go(invocation.error)
 
-    def _admit(self) -> None:
+    def _admit(self, *, is_early: bool) -> None:
         if self.is_loading:
             raise NotReady("the functions of this invoker are still loading; try again when it is ready")
-        if self.is_draining:
+        if self.is_draining and not is_early:
             raise ShuttingDown("this invoker is draining and takes no new invocations")
         if self.max_invocations and len(self.running) >= self.max_invocations:
             self.full_since = self.full_since or time.monotonic()

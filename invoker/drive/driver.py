@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from invoker.core.engine import Engine
 from invoker.core.invocation import Invocation
@@ -19,13 +19,11 @@ from invoker.drive.runner import Host, Runner
 from invoker.drive.sweeper import Sweeper
 from invoker.drive.thread import ThreadRunner
 from invoker.drive.threads import Threads
-from invoker.errors import ShuttingDown, Status
+from invoker.errors import InvocationError, ShuttingDown, Status
 from invoker.lift import Function
 
 if TYPE_CHECKING:
     from invoker.drive.direct import DirectConversation
-    from invoker.drive.pump import Conversation
-    from invoker.drive.reactor import Reactor
 
 __all__ = ["Driver", "DriverSettings", "SessionCounts"]
 
@@ -60,6 +58,13 @@ class SessionCounts:
     ended: dict[Status, int] = field(default_factory=dict)
 
 
+class Cuttable(Protocol):
+    """What a drain waits for, and cuts at its end."""
+
+    async def fail_all(self, error: InvocationError) -> None:
+        """End it with an error."""
+
+
 class Driver:
     """Runs the conversations of one event loop over one engine.
 
@@ -80,7 +85,7 @@ class Driver:
         self.sessions = SessionCounts()
         self._paces: dict[str, Pace] = {}
         self.loop: asyncio.AbstractEventLoop | None = None
-        self.conversations: set[Conversation | Reactor] = set()
+        self.conversations: set[Cuttable] = set()
         self.direct: set[DirectConversation] = set()
         self.leaving: dict[asyncio.Future[None], str] = {}
         self.waiting: set[object] = set()
@@ -114,12 +119,12 @@ class Driver:
         now = time.monotonic()
         return any(pace.slow_until > now for pace in self._paces.values())
 
-    def entered(self, conversation: Conversation | Reactor) -> None:
+    def entered(self, conversation: Cuttable) -> None:
         """A conversation begins."""
         self.conversations.add(conversation)
         self._quiet.clear()
 
-    def exited(self, conversation: Conversation | Reactor) -> None:
+    def exited(self, conversation: Cuttable) -> None:
         """A conversation is over."""
         self.conversations.discard(conversation)
         self._look_quiet()

@@ -70,6 +70,7 @@ async def pump(
     *,
     deadline: float | None = None,
     is_counted: bool = True,
+    is_early: bool = False,
 ) -> InvocationError | None:
     """Run one conversation to its end.
 
@@ -79,6 +80,7 @@ async def pump(
         driver: Runs bodies.
         deadline: On the clock of ``time.monotonic``, or None.
         is_counted: Whether the driver counts what invocations hold; else the channel does.
+        is_early: It began before the drain, which therefore does not refuse what it opens (G-104).
 
     Returns:
         The error to tell the peer as the conversation's status; None for OK.
@@ -86,13 +88,16 @@ async def pump(
     Raises:
         asyncio.CancelledError: The awaiting task was cancelled (the peer is gone); every invocation was cancelled too.
     """
-    return await Conversation(session, channel, driver, deadline=deadline, is_counted=is_counted).run()
+    conversation = Conversation(session, channel, driver, deadline=deadline, is_counted=is_counted)
+    conversation.is_early = is_early
+    return await conversation.run()
 
 
 class Conversation:
     """One session on one channel, with the invocations that it opened."""
 
     hears_waits = False
+    is_early = False
 
     def __init__(
         self,
@@ -256,7 +261,9 @@ class Conversation:
 
     async def _open(self, step: Open) -> None:
         try:
-            invocation = self.driver.engine.open(step, deadline=self.deadline, is_counted=self.is_counted)
+            invocation = self.driver.engine.open(
+                step, deadline=self.deadline, is_counted=self.is_counted, is_early=self.is_early
+            )
         except InvocationError as error:
             log.info(
                 "invocation refused",

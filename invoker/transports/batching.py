@@ -15,7 +15,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeVar
 
-from invoker.errors import DeadlineExceeded
+from invoker.drive.driver import Driver
+from invoker.errors import DeadlineExceeded, InvocationError
 from invoker.protocols.graphpipe.answer import Answer, Response
 from invoker.protocols.graphpipe.batch import parted
 from invoker.protocols.graphpipe.model import Model
@@ -48,6 +49,11 @@ class _Place:
     done: asyncio.Future[Response]
     task: asyncio.Task[None] | None = None  # where it runs alone
 
+    async def fail_all(self, error: InvocationError) -> None:
+        """The drain is over, and it has waited for all of it."""
+        if not self.done.done():
+            self.done.set_exception(error)
+
 
 @dataclass(eq=False, slots=True)
 class _Batch:
@@ -68,10 +74,21 @@ class Batching:
         timely: Joins what is asked and parts what is answered.
         limit_bytes: Of the inputs of a batch.
         timeout_s: For each request, its wait for others and a failed batch included (G-079); 0 means no limit.
+        driver: Its drain waits for the requests, from when they are asked (G-104).
     """
 
-    def __init__(self, model: Model, converse: Converse, *, timely: Timely, limit_bytes: int, timeout_s: float) -> None:
+    def __init__(
+        self,
+        model: Model,
+        converse: Converse,
+        *,
+        timely: Timely,
+        limit_bytes: int,
+        timeout_s: float,
+        driver: Driver,
+    ) -> None:
         self._model = model
+        self._driver = driver
         self._converse = converse
         self._timely = timely
         self._limit_bytes = limit_bytes
@@ -103,12 +120,14 @@ class Batching:
         batch.rows += prepared.count
         if batch.rows >= spec.batch_max:
             self._run(prepared.kind, batch)
+        self._driver.entered(place)
         try:
             async with asyncio.timeout(self._timeout_s):
                 return await place.done
         except TimeoutError:
             raise DeadlineExceeded("the deadline has passed") from None
         finally:
+            self._driver.exited(place)
             if not place.done.done() or place.done.cancelled():
                 self._leave(batch, place)
             place.prepared = _NOTHING  # the task of the batch may be kept until the garbage is collected (G-103)

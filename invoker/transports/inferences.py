@@ -6,6 +6,7 @@ buffers is done in a thread, so that nobody else on the loop waits for it (G-102
 
 from __future__ import annotations
 
+import functools
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -190,7 +191,8 @@ class Inferences:
             self._note(log.name, f"{door} answered", extra)
 
     async def _answered(self, model: Model, prepared: Prepared) -> Response:
-        if prepared.kind is not None and prepared.count < model.spec.batch_max:
+        may_wait = prepared.kind is not None and not self._driver.engine.is_draining
+        if may_wait and prepared.count < model.spec.batch_max:
             return await self._batching(model).ask(prepared)
         answer = await self._converse(model, prepared)
         return await self._timely(answer.size, answer.response) if isinstance(answer, Answer) else answer
@@ -200,18 +202,23 @@ class Inferences:
         if found is None:
             timeout_s = self.settings.timeout_s
             found = Batching(
-                model, self._converse, timely=self._timely, limit_bytes=self.limit_bytes, timeout_s=timeout_s
+                model,
+                functools.partial(self._converse, is_early=True),
+                timely=self._timely,
+                limit_bytes=self.limit_bytes,
+                timeout_s=timeout_s,
+                driver=self._driver,
             )
             self._batchings[model.spec.name] = found
             self._driver.drains.add(found.hurry)
         return found
 
-    async def _converse(self, model: Model, prepared: Prepared) -> Answer | Response:
+    async def _converse(self, model: Model, prepared: Prepared, *, is_early: bool = False) -> Answer | Response:
         session = GraphPipeSession(model)
         channel = _Channel(prepared)
         deadline = time.monotonic() + self.settings.timeout_s if self.settings.timeout_s else None
         try:
-            error = await pump(session, channel, self._driver, deadline=deadline, is_counted=False)
+            error = await pump(session, channel, self._driver, deadline=deadline, is_counted=False, is_early=is_early)
             answer = channel.answer
         finally:  # conversations hold on to these until the garbage is collected, which takes many small requests
             session.release()

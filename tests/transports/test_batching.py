@@ -274,16 +274,39 @@ async def test_G013_who_leaves_after_a_batch_failed_is_cancelled_alone() -> None
         assert values(await second) == [[2.0]]
 
 
-async def test_G104_who_waits_for_a_batch_is_answered_when_the_drain_begins() -> None:
-    """Nobody else is coming."""
+async def test_G104_who_waits_for_a_batch_runs_when_the_drain_begins() -> None:
+    """At once, since nobody else is coming; the drain waits for it, and refuses who asks later."""
     calls: list[int] = []
     async with inferring(noted(calls)) as one:
+        waiting = [asyncio.ensure_future(infer(one, [number])) for number in (1, 2)]
+        await asyncio.sleep(0)
+        one._driver.engine.is_draining = True  # as the server does, which tells its health before it drains
+        draining = asyncio.ensure_future(one._driver.drain(2 * SLOW))
+        await asyncio.sleep(0)
+        assert code_of(await infer(one, [3])) is Code.NOT_READY
+        assert await draining
+        assert [values(await request) for request in waiting] == [[[2]], [[4]]]
+    assert calls == [2]
+
+
+async def test_G104_who_waits_for_a_batch_is_cut_with_the_others() -> None:
+    """At the end of the drain; the function is told."""
+    left = asyncio.Event()
+
+    @function(batch_max=8, batch_wait_ms=60_000)
+    async def endless(x: NDArray[np.float64]) -> NDArray[np.float64]:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            left.set()
+        return x
+
+    async with inferring(endless) as one:
         waiting = asyncio.ensure_future(infer(one, [1]))
         await asyncio.sleep(0)
-        assert await one._driver.drain(1)
-        async with asyncio.timeout(2 * SLOW):
-            assert code_of(await waiting) is Code.NOT_READY
-    assert calls == []
+        assert not await one._driver.drain(0.05)
+        assert code_of(await waiting) is Code.NOT_READY
+        await left.wait()
 
 
 class Body(bytearray):
