@@ -12,12 +12,15 @@ from invoker.conformance.scenario import Failure, breaking, scenario
 _UNACCEPTABLE = "application/x-unacceptable"
 _BURST = 1000
 _RESETS_MS = (0, 1, 2, 4)
+# Where the two frames left further apart, because this machine was busy, the target may believe the half-close.
+_GAP_S = 0.006
 
 
 @scenario("R-109", "R-110", function=("total", "marks"))
 async def reset_behind_the_half_close_is_a_cancel(probe: Probe) -> None:
     """A cancel of grpc-js, END_STREAM and RST_STREAM up to 4 ms later, is none of an aggregator's normal ends."""
-    watch = await probe.watch("total.calls", "total.failed", "total.completed")
+    watch = await probe.watch("total.calls", "total.failed", "total.completed", "total.closed")
+    late = 0
     for number in range(40):
         async with probe.raw() as call:
             call.send(frames.start(), frames.data(b"1"), frames.data(b"2"))
@@ -25,13 +28,16 @@ async def reset_behind_the_half_close_is_a_cancel(probe: Probe) -> None:
             await watch.reaches("total.calls", number + 1)
             call.send(end=True)
             call.flush()
+            began = probe.clock()
             await asyncio.sleep(_RESETS_MS[number % 4] / 1000)
             call.reset()
-            if completed := await watch.grown("total.completed"):
+            late += probe.clock() - began > _GAP_S
+            await watch.reaches("total.closed", number + 1)
+            if (completed := await watch.grown("total.completed")) > late:
                 met = f"{completed} of {number + 1} cancelled calls completed"
                 raise Failure(met, "that their inputs raise", call.sent, breaks=("R-109",))
     with breaking("R-110"):
-        await watch.reaches("total.failed", "total.calls")
+        await watch.reaches("total.failed", 40 - late)
 
 
 @scenario("R-031", function="square")
