@@ -182,7 +182,7 @@ async def test_what_an_input_raises_is_raised_to_the_reader(peer: Peer) -> None:
 async def test_nobody_there_is_a_failed_connection() -> None:
     """At once, and told from a call that was refused."""
     async with RiffClient("127.0.0.1:1") as client:
-        with pytest.raises(ConnectFailed, match="UNAVAILABLE: failed to connect") as caught:
+        with pytest.raises(ConnectFailed, match="UNAVAILABLE: nothing listens at 127.0.0.1:1") as caught:
             await client.invoke([["a"]]).collect()
     assert caught.value.status is Status.UNAVAILABLE
 
