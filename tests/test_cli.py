@@ -72,6 +72,18 @@ def test_a_variable_that_means_nothing_is_told_at_start(caplog, monkeypatch):
     assert record.getMessage().endswith("did you mean INVOKER_THREADS?")
 
 
+def test_a_variable_that_means_nothing_is_told_once(caplog, monkeypatch):
+    """Who reloads leaves it to its child, a worker to its supervisor."""
+    monkeypatch.setenv("INVOKER_THREDS", "3")
+    monkeypatch.setattr("invoker.reload.serve_with_reload", lambda entrypoint, argv: 0)
+    assert cli.main(["functions.square:square", "--reload"]) == 0
+    monkeypatch.setenv("INVOKER_WORKER", "{}")
+    monkeypatch.setattr("invoker.worker.Place.taken", lambda: None)
+    monkeypatch.setattr("invoker.worker.work", lambda *_: 0)
+    assert cli.main(["functions.square:square"]) == 0
+    assert not [one for one in caplog.records if "INVOKER_THREDS" in one.getMessage()]
+
+
 def test_reload_is_for_one_process(capsys):
     """Several workers take SIGHUP instead; the sentence says so."""
     assert cli.main(["functions.square:square", "--reload", "--workers", "2"]) == 2

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Iterator
 
+import grpc.aio
 import pytest
 
-from invoker.client import CallFailed, RiffClient
+from invoker.client import CallFailed, ConnectFailed, RiffClient
+from invoker.client.exchange import connected
 from invoker.errors import Status
 from tests.client.peer import Peer
 
@@ -75,3 +78,16 @@ async def test_input_that_hangs_is_stopped_when_the_peer_ends(peer: Peer) -> Non
     async with RiffClient(peer.target) as client:
         assert await client.invoke([hangs()], function="first").value() == "a"
         assert stopped.is_set()
+
+
+async def test_a_connection_is_there_or_will_never_be(peer: Peer) -> None:
+    """A dead port is no connection, at once; who does not answer at all is one after the time for it."""
+    async with grpc.aio.insecure_channel(peer.target) as channel:
+        assert await connected(channel, peer.target, 20)
+    async with grpc.aio.insecure_channel("127.0.0.1:1") as channel:
+        assert not await connected(channel, "127.0.0.1:1", 20)
+    with socket.create_server(("127.0.0.1", 0)) as mute:  # it accepts, and says nothing of HTTP/2
+        target = f"127.0.0.1:{mute.getsockname()[1]}"
+        async with grpc.aio.insecure_channel(target) as channel:
+            with pytest.raises(ConnectFailed, match=f"no connection to {target} within 0.1 s"):
+                await connected(channel, target, 0.1)

@@ -10,7 +10,9 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from invoker.client import CallFailed, ConnectFailed, RiffClient
+from invoker.client.known import NOTHING, Known
 from invoker.client.quiet import quieten
+from invoker.client.request import Request
 from invoker.errors import Status
 from invoker.message import Message
 from tests.client.peer import Peer
@@ -182,7 +184,7 @@ async def test_what_an_input_raises_is_raised_to_the_reader(peer: Peer) -> None:
 async def test_nobody_there_is_a_failed_connection() -> None:
     """At once, and told from a call that was refused."""
     async with RiffClient("127.0.0.1:1") as client:
-        with pytest.raises(ConnectFailed, match="UNAVAILABLE: nothing listens at 127.0.0.1:1") as caught:
+        with pytest.raises(ConnectFailed, match=r"UNAVAILABLE: nothing listens at 127\.0\.0\.1:1") as caught:
             await client.invoke([["a"]]).collect()
     assert caught.value.status is Status.UNAVAILABLE
 
@@ -247,3 +249,33 @@ async def test_inputs_and_pairs_exclude_each_other(peer: Peer) -> None:
     async with RiffClient(peer.target) as client:
         with pytest.raises(TypeError, match="either inputs or pairs"):
             client.invoke([["a"]], pairs=[(0, "a")])
+
+
+async def test_R166_values_that_are_sent_first_come_before_the_others(peer: Peer) -> None:
+    """All of them, though the other input had its values at hand before."""
+    request = Request(sent_first=[1], input_names=("words", "size"))
+    async with RiffClient(peer.target) as client:
+        await client.call([["a", "b"], ["1"]], request).collect()
+    assert [frame.argIndex for frame in peer.frames] == [1, 0, 0]
+
+
+async def test_a_server_is_asked_once_for_each_function(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the first call that leaves its names to us; a foreign one is then sent in and out."""
+    asked: list[str] = []
+
+    async def ask(channel: object, function: str, metadata: object) -> Known:
+        asked.append(function)
+        return NOTHING
+
+    monkeypatch.setattr("invoker.client.riff.ask", ask)
+    async with RiffClient(peer.target) as client:
+        for function in ("echo", "echo", "first"):
+            await client.invoke([["a"]], function=function).collect()
+        await client.invoke([["a"]], function="source", input_names=("a",), output_names=("b",)).collect()
+    assert asked == ["echo", "first"]
+    assert [(list(one.inputNames), list(one.outputNames)) for one in peer.starts] == [
+        (["in"], ["out"]),
+        (["in"], ["out"]),
+        (["in"], ["out"]),
+        (["a"], ["b"]),
+    ]

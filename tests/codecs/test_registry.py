@@ -245,3 +245,13 @@ def test_the_import_is_cheap() -> None:
     code = f"import sys, invoker.codecs; print(sorted({heavy!r} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30)
     assert done.stdout.strip() == "[]"
+
+
+def test_an_input_is_told_by_its_number_and_name() -> None:
+    """Also where another input of the same number and type came before."""
+    registry = builtin(entry_points=False)
+    for name, where in (("a", "input #0 'a'"), ("b", "input #0 'b'"), ("", "input #0")):
+        decode = registry.decoder("text/plain", int, name=name)
+        with pytest.raises(DecodeError) as caught:
+            decode(Message(b"x"))
+        assert caught.value.detail.startswith(f"{where}: text/plain cannot become int")
