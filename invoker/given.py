@@ -49,9 +49,9 @@ async def given_async(
             found[one.name] = stream
         elif (first := await anext(stream, _END)) is not _END:
             values[one.name] = first
-            found[one.name] = _chained(first, None if one.single else stream)
+            found[one.name] = _Chained(first, None if one.single else stream)
     if _is_mapped(spec, tuple(found)):
-        found.update((one.name, _repeated(values[one.name])) for one in _constants(spec, found))
+        found.update((one.name, _Repeated(values[one.name])) for one in _constants(spec, found))
     return tuple(found), list(found.values())
 
 
@@ -65,13 +65,37 @@ def _constants(spec: FunctionSpec, found: dict[str, Any]) -> list[StreamSpec]:
     return [one for one in spec.inputs if one.is_option and one.single and one.name in found]
 
 
-async def _chained(first: Any, rest: AsyncIterator[Any] | None) -> AsyncIterator[Any]:
-    yield first
-    if rest is not None:
-        async for value in rest:
-            yield value
+class _Chained:
+    """A value, then what follows it; no generator, since the loop makes a task for each that is not exhausted."""
+
+    __slots__ = ("_first", "_rest")
+
+    def __init__(self, first: Any, rest: AsyncIterator[Any] | None) -> None:
+        self._first = first
+        self._rest = rest
+
+    def __aiter__(self) -> _Chained:
+        return self
+
+    async def __anext__(self) -> Any:
+        first, self._first = self._first, _END
+        if first is not _END:
+            return first
+        if self._rest is None:
+            raise StopAsyncIteration
+        return await anext(self._rest)
 
 
-async def _repeated(value: Any) -> AsyncIterator[Any]:
-    while True:
-        yield value
+class _Repeated:
+    """A value without end."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def __aiter__(self) -> _Repeated:
+        return self
+
+    async def __anext__(self) -> Any:
+        return self._value

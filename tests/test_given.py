@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Any
 
@@ -161,3 +162,24 @@ def test_E075_binding_a_function_of_any_number_passes_its_options_by_keyword():
     function = prepare_function(cat).function.binding(("b", "sep", "a"))
     (values,) = function.open([iter(one) for one in (["1"], ["+"], ["2"])], Context())
     assert list(values) == ["1+2"]
+
+
+async def test_R011_options_leave_no_async_generator_behind():
+    """The loop would make a task to close each one that is dropped before its end."""
+
+    async def ascale(x: int, factor: int = 2) -> int:
+        return x * factor
+
+    async def agreet(name: str = "world", mark: str = "!") -> str:
+        return f"hello {name}{mark}"
+
+    met: list[Any] = []
+    hooks = sys.get_asyncgen_hooks()
+    assert hooks.firstiter is not None
+    sys.set_asyncgen_hooks(lambda one: met.append(one.__qualname__))
+    try:
+        assert await arun(ascale, [1, 2], [10]) == [10, 20]
+        assert await arun(agreet, ["Bob"], ["?"]) == ["hello Bob?"]
+    finally:
+        sys.set_asyncgen_hooks(*hooks)
+    assert [name for name in met if "_each_async" not in name and "_zip_async" not in name and "arun" not in name] == []
