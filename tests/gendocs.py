@@ -17,6 +17,7 @@ from typing import Any
 
 from tests import trace
 from tests.apidoc import api_page
+from tests.opsdoc import logs_page, metrics_page
 
 MADE = "<!-- Made by `make docs`; change the code, not this page. -->"
 
@@ -188,6 +189,8 @@ PAGES: dict[str, Callable[[], Iterator[str]]] = {
     "docs/reference/config.md": config_page,
     "docs/reference/errors.md": errors_page,
     "docs/reference/cli.md": cli_page,
+    "docs/reference/logs.md": lambda: logs_page(MADE, table),
+    "docs/reference/metrics.md": lambda: metrics_page(MADE, table),
     "docs/reference/requirements.md": requirements_page,
     "GRPC_PORT.env.example": env_example,
 }

@@ -16,6 +16,7 @@ from invoker.errors import CallError, EncodeError, FunctionError, InternalError,
 from invoker.signature import layers
 
 __all__ = [
+    "BELOW",
     "ENDED",
     "LABELS",
     "JsonFormatter",
@@ -33,6 +34,9 @@ __all__ = [
 log = logging.getLogger("invoker")
 
 ENDED = "invocation ended"
+
+BELOW = "invoker_below"
+"""Of a record: what stands below its message in text, and in fields in JSON."""
 
 LABELS: dict[str, Any] = {}
 """What stands in every line of this process."""
@@ -110,7 +114,7 @@ class TextFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Render one line, or a block."""
         extra = _extra(record)
-        below = extra.pop("below", {})
+        below = extra.pop(BELOW, {})
         pairs = " ".join(f"{name}={value}" for name, value in extra.items())
         line = printable(f"{record.getMessage()}  {pairs}" if pairs else record.getMessage())
         line = (
@@ -138,7 +142,7 @@ class JsonFormatter(logging.Formatter):
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
-            **extra.pop("below", {}),
+            **extra.pop(BELOW, {}),
             **extra,
         }
         if record.exc_info:

@@ -15,13 +15,17 @@ if TYPE_CHECKING:
     from invoker.core.engine import Engine
     from invoker.drive.driver import Driver
 
-__all__ = ["RELOADS", "RESTARTS", "WANTED", "WORKERS", "Metrics", "numbers_of"]
+__all__ = ["BY_STATUS", "COUNTERS", "GAUGES", "RELOADS", "RESTARTS", "WANTED", "WORKERS", "Metrics", "numbers_of"]
 
 _ENDED, _SESSIONS = "invoker_invocations", "invoker_sessions"
 RESTARTS, RELOADS = "invoker_worker_restarts", "invoker_worker_reloads"
 WORKERS, WANTED = "invoker_workers", "invoker_wanted_workers"
 
-_COUNTERS = {
+BY_STATUS = {
+    _ENDED: "Invocations that ended, by status.",
+    _SESSIONS: "Sessions that ended, by status.",
+}
+COUNTERS = {
     "invoker_refused_invocations": "Invocations that were refused when they opened.",
     "invoker_frames_in": "Messages given to inputs.",
     "invoker_frames_out": "Messages sent by outputs.",
@@ -31,7 +35,7 @@ _COUNTERS = {
     RESTARTS: "Workers that were started because another had died or was killed.",
     RELOADS: "Workers that were started to take another's place on SIGHUP.",
 }
-_GAUGES = {
+GAUGES = {
     "invoker_running_invocations": "Invocations that run.",
     "invoker_running_sessions": "Sessions of many invocations that are open.",
     "invoker_busy_threads": "Threads that run sync functions.",
@@ -91,16 +95,16 @@ class Metrics:
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
         numbers = self._numbers()
-        for family, text in ((_ENDED, "Invocations that ended"), (_SESSIONS, "Sessions that ended")):
-            ended = CounterMetricFamily(family, f"{text}, by status.", labels=["status"])
+        for family, text in BY_STATUS.items():
+            ended = CounterMetricFamily(family, text, labels=["status"])
             for name, number in sorted(numbers.counters.items()):
                 kind, _, status = name.partition(" ")
                 if kind == family:
                     ended.add_metric([status], number)
             yield ended
-        for name, text in _COUNTERS.items():
+        for name, text in COUNTERS.items():
             if name in numbers.counters:
                 yield CounterMetricFamily(name, text, value=numbers.counters[name])
-        for name, text in _GAUGES.items():
+        for name, text in GAUGES.items():
             if name in numbers.gauges:
                 yield GaugeMetricFamily(name, text, value=numbers.gauges[name])

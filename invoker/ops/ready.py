@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
+from invoker.ops.logs import BELOW
+
 __all__ = ["announce", "ready_block"]
 
 log = logging.getLogger(__name__)
@@ -20,7 +22,7 @@ def announce(block: str) -> None:
     """
     line, *below = block.split("\n")
     fields = dict(one.split(": ", 1) for one in below)
-    log.handle(log.makeRecord(log.name, logging.INFO, __file__, 0, "%s", (line,), None, extra={"below": fields}))
+    log.handle(log.makeRecord(log.name, logging.INFO, __file__, 0, "%s", (line,), None, extra={BELOW: fields}))
 
 
 def ready_block(names: Sequence[str], addresses: str, serves: str, command: str) -> str:

@@ -1,5 +1,6 @@
 """Log lines."""
 
+import ast
 import io
 import json
 import logging
@@ -16,7 +17,10 @@ from invoker.errors import Cancelled, EncodeError, FunctionError
 from invoker.ops import logs
 from invoker.ops.endings import Endings
 from invoker.ops.logs import JsonFormatter, TextFormatter, log_ending, set_up
+from invoker.ops.ready import ready_block
 from invoker.prepare import prepare_function
+from tests import opsdoc
+from tests.serving import ROOT
 
 
 def record(**extra):
@@ -156,3 +160,37 @@ def test_workers_write_pieces_that_a_pipe_takes_whole(monkeypatch):
 
 def identity(x: int) -> int:
     return x
+
+
+MAKERS = ("ending", "log_ending", "invoked", "traced", "_logged", "_told")
+"""Functions that make the fields of a line."""
+
+
+def logged_fields() -> set[str]:
+    """The names of all fields that the code gives to its log lines."""
+    found = {"worker", "traceback"}
+    for path in (ROOT / "invoker").rglob("*.py"):
+        tree = ast.parse(path.read_text())
+        dicts = [one.value for one in ast.walk(tree) if isinstance(one, ast.keyword) and one.arg == "extra"]
+        for one in ast.walk(tree):
+            if isinstance(one, ast.FunctionDef) and one.name in (
+                "ending",
+                "log_ending",
+                "invoked",
+                "traced",
+                "_logged",
+                "_told",
+            ):
+                dicts += [part for part in ast.walk(one) if isinstance(part, ast.Dict)]
+                dicts += [part for part in ast.walk(one) if isinstance(part, ast.Subscript)]
+        for one in dicts:
+            keys = one.keys if isinstance(one, ast.Dict) else [one.slice] if isinstance(one, ast.Subscript) else []
+            found |= {key.value for key in keys if isinstance(key, ast.Constant) and isinstance(key.value, str)}
+    return found | {line.partition(": ")[0] for line in ready_block(["f"], "a", "b", "c").split("\n")[1:]}
+
+
+def test_the_reference_has_every_field():
+    """And none that no line has."""
+    assert logged_fields() == set(opsdoc.FIELDS)
+    line = json.loads(JsonFormatter().format(record()))
+    assert set(line) == set(opsdoc.ALWAYS)

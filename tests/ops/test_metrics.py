@@ -1,5 +1,7 @@
 """`Metrics`: what the engine counted, as Prometheus reads it."""
 
+import re
+
 from invoker.codecs import builtin
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
@@ -10,6 +12,8 @@ from invoker.message import Message
 from invoker.ops.board import Board, Numbers, Row
 from invoker.ops.metrics import RELOADS, RESTARTS, WANTED, WORKERS, Metrics, numbers_of
 from invoker.prepare import prepare_function
+from tests.gendocs import table
+from tests.opsdoc import metrics_page
 
 
 def double(x: int) -> int:
@@ -90,3 +94,16 @@ async def test_sessions_are_counted_by_their_status() -> None:
     assert "invoker_running_sessions 2.0" in lines
     assert 'invoker_sessions_total{status="OK"} 5.0' in lines
     assert 'invoker_sessions_total{status="NOT_FOUND"} 1.0' in lines
+
+
+async def test_the_reference_has_every_metric() -> None:
+    """And none that is not given."""
+    engine = Engine(Catalog([prepare_function(double).function]), builtin(entry_points=False))
+    driver = Driver(engine)
+    workers = Numbers(
+        {RESTARTS: 1, RELOADS: 1, "invoker_invocations OK": 1, "invoker_sessions OK": 1}, {WORKERS: 2, WANTED: 2}
+    )
+    _, text = Metrics(lambda: numbers_of(engine, driver).plus(workers)).render()
+    given = {line.partition(" ")[0] for line in text.decode().splitlines() if not line.startswith("#")}
+    page = "\n".join(metrics_page("", table))
+    assert given == set(re.findall(r"^\| `(\S+)` \|", page, re.MULTILINE))

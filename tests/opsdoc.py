@@ -1,0 +1,80 @@
+"""The reference pages of metrics and of log fields: `tests.gendocs` writes them, tests compare them with the code."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+
+Table = Callable[[Sequence[str], Sequence[Sequence[str]]], list[str]]
+
+ALWAYS = {
+    "time": "When, in UTC (RFC 3339), with milliseconds. In text: the clock on the wall.",
+    "level": "`debug`, `info`, `warning` or `error`.",
+    "logger": "Who says so: a module of the invoker, a logger of the function's, or `print`. Not in text.",
+    "message": "What happened.",
+}
+FIELDS = {
+    "invocation": "Id of the invocation, such as `i7`; it counts from the start of the process.",
+    "function": "Name of the function.",
+    "trace": "Id of the caller's trace, where the caller sends the header `traceparent` (W3C Trace Context).",
+    "status": "How it ended: a status of gRPC by its name. In lines of HTTP requests: the number of the response.",
+    "detail": "The text that the caller was told, of an ending or a refusal.",
+    "seconds": "How long it took.",
+    "frames_in": "Messages that the inputs were given.",
+    "frames_out": "Messages that the outputs gave.",
+    "bytes_in": "Payload that the inputs were given, in bytes.",
+    "bytes_out": "Payload that the outputs gave, in bytes.",
+    "where": "`file:line` of the function that gave what cannot be sent.",
+    "hint": "What is likely wrong with the function that raised.",
+    "actions": "Of a session that ended: how many actions it had.",
+    "request": "Of a GraphPipe request: names, types and shapes of its tensors, never their values.",
+    "code": "Of a GraphPipe request: the number of its error; 0 for none.",
+    "bytes": "Of a GraphPipe request: the size of the response.",
+    "worker": "The number of the worker that writes the line, with several.",
+    "pid": "The process of a worker that is ready.",
+    "serves": "Of the ready message: protocols, why these addresses, and how many workers.",
+    "try": "Of the ready message: a call to copy, where one is known.",
+    "traceback": "Of an exception that a function or the invoker raised. In text: on the lines that follow, indented.",
+}
+
+
+ABOUT_METRICS = """\
+`GET /metrics` of the HTTP port gives them in the text format of Prometheus. With several workers any of them
+answers for all: counters outlive the workers that counted, and gauges are sums over those that live. The metrics
+of workers are there with `--workers` only, and a row by status from the first ending with that status on."""
+
+ABOUT_LOGS = """\
+Logs go to standard error: as text on a terminal, as one JSON object a line otherwise (`--log-format`). In text the
+fields stand behind the message as `name=value`, and control characters are escaped. Every line has these fields:"""
+
+ABOUT_FUNCTIONS = """\
+The invoker never logs a payload. What a function logs has its own `extra` besides, and the fields `invocation`,
+`function` and `trace` of the invocation in whose code it was logged; `--log-level` holds for it, too. What a
+function prints goes to standard output. With text logs, or where a terminal reads it, it passes unchanged;
+otherwise each line becomes an object with the logger `print`. `sys.stdout` stays the object that it is, and only
+its `write` is replaced: what goes around that, such as the output of another program, passes unchanged. Standard
+error is not touched."""
+
+
+def metrics_page(made: str, table: Table) -> Iterator[str]:
+    """Every metric of `invoker.ops.metrics`."""
+    from invoker.ops.metrics import BY_STATUS, COUNTERS, GAUGES
+
+    yield from ("# Metrics", "", made, "", *_wrapped(ABOUT_METRICS), "")
+    rows = [(f'`{name}_total{{status="OK"}}`', "counter", text) for name, text in BY_STATUS.items()]
+    rows += [(f"`{name}_total`", "counter", text) for name, text in COUNTERS.items()]
+    rows += [(f"`{name}`", "gauge", text) for name, text in GAUGES.items()]
+    yield from table(("metric", "type", "what it tells"), rows)
+
+
+def logs_page(made: str, table: Table) -> Iterator[str]:
+    """Every field of a log line."""
+    yield from ("# Log fields", "", made, "", *_wrapped(ABOUT_LOGS), "")
+    yield from table(("field", "what it says"), [(f"`{name}`", text) for name, text in ALWAYS.items()])
+    yield from ("", "Some lines have more:", "")
+    yield from table(("field", "what it says"), [(f"`{name}`", text) for name, text in FIELDS.items()])
+    yield from ("", "## Lines of functions", "", *_wrapped(ABOUT_FUNCTIONS))
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(" ".join(text.split()), 115)
