@@ -250,13 +250,13 @@ class Server:
         config = self.config
         host, why = config.bind_host()
         spoken = ", ".join(one for one in PROTOCOLS if config.serves(one))
-        serves = "; ".join([spoken, why, *([f"{config.workers} workers"] if self.share_ports else [])])
+        why += f"; {config.workers} workers" if self.share_ports else ""
         command = ""
         if config.serves("riff") and not config.tls_cert:  # with TLS the caller knows better whom to trust
             first, many = self._functions[0].spec, len(self._functions) > 1
             sessions = config.serves("evergreen")
             command = sample_command(first, host, self.grpc_address, is_one=not many, has_sessions=sessions)
-        return ready_block([function.spec.name for function in self._functions], self._served(), serves, command)
+        return ready_block([one.spec.name for one in self._functions], f"{self._served()} ({why})", spoken, command)
 
     def _served(self) -> str:
         """The addresses of the open doors."""

@@ -235,7 +235,7 @@ class TestServer:
     def _addresses(self) -> tuple[str, str]:
         until = time.monotonic() + 30
         while time.monotonic() < until and self._process.poll() is None:
-            found = re.search(r"grpc=(\S+)(?: http=(\S+))?", self.log())
+            found = re.search(r"grpc=([^\s\"]+)(?: http=([^\s\"]+))?", self.log())
             if found:
                 return found[1], found[2] or ""
             time.sleep(0.02)

@@ -32,7 +32,7 @@ FIELDS = {
     "bytes": "Of a GraphPipe request: the size of the response.",
     "worker": "The number of the worker that writes the line, with several.",
     "pid": "The process of a worker that is ready.",
-    "serves": "Of the ready message: protocols, why these addresses, and how many workers.",
+    "serves": "Of the ready message: the protocols.",
     "try": "Of the ready message: a call to copy, where one is known.",
     "traceback": "Of an exception that a function or the invoker raised. In text: on the lines that follow, indented.",
 }

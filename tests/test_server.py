@@ -26,8 +26,8 @@ async def test_a_server_starts_both_doors_and_stops_cleanly():
     server = build(config(), "functions.square:square")
     await server.start()
     line, serves, command = server.ready_block().split("\n")
-    assert line == f"ready: square on grpc={server.grpc_address} http={server.http_address}"
-    assert serves == "serves: riff, evergreen, http, graphpipe; as INVOKER_HOST says"
+    assert line == f"ready: square on grpc={server.grpc_address} http={server.http_address} (as INVOKER_HOST says)"
+    assert serves == "serves: riff, evergreen, http, graphpipe"
     assert command.endswith(f"python -m invoker call localhost:{server.grpc_address.rpartition(':')[2]} --data 7")
     assert await server.is_ready()
     assert await server.stop(drain_s=1)
@@ -53,7 +53,7 @@ async def test_only_what_is_asked_for_is_served(protocols, doors):
     await server.start()
     line = server.ready_block()
     assert [one for one in ("grpc", "http") if f"{one}=" in line] == doors.split()
-    assert f"serves: {', '.join(protocols)}; " in line
+    assert f"\nserves: {', '.join(protocols)}" in line
     assert ("try: python -m invoker call" in line) == ("riff" in protocols)
     assert await server.is_ready()
     assert await server.stop(drain_s=1)

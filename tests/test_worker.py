@@ -97,8 +97,7 @@ def test_the_limit_of_an_end_is_above_all_of_its_parts():
 async def test_it_serves_on_the_ports_of_its_place(serving, ports):
     """Which others may serve, too."""
     _, _, line = serving
-    assert f"grpc=127.0.0.1:{ports[0]} http=127.0.0.1:{ports[1]}\n" in line
-    assert "; as INVOKER_HOST says; 2 workers\n" in line
+    assert f"grpc=127.0.0.1:{ports[0]} http=127.0.0.1:{ports[1]} (as INVOKER_HOST says; 2 workers)\n" in line
     assert await squared(ports[0], 7) == [49]
 
 

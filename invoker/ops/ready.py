@@ -30,8 +30,8 @@ def ready_block(names: Sequence[str], addresses: str, serves: str, command: str)
 
     Args:
         names: Of the functions.
-        addresses: Of the open doors.
-        serves: Protocols, and why these addresses.
+        addresses: Of the open doors, and why they are these.
+        serves: Protocols.
         command: Of a call to copy; may be empty.
     """
     shown = ", ".join(names[:_MOST_NAMES])

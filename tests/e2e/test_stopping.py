@@ -1,8 +1,9 @@
-"""A process that is told to end does end, whatever its functions do; and a lame duck serves on for a while."""
+"""A process that is told to end does so, whatever its functions do; then, and when it is full, it is not ready."""
 
 from __future__ import annotations
 
 import signal
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from invoker.client import CallFailed, SyncRiffClient
 from invoker.errors import Status
+from tests.conftest import SLOW
 from tests.e2e.process import Process, started
 
 pytestmark = pytest.mark.timeout(20)
@@ -265,3 +267,28 @@ def test_R026_a_second_ctrl_c_under_reload_leaves_at_once(module: Path) -> None:
         assert process.exit_code() == 128 + signal.SIGINT
         with pytest.raises(CallFailed):
             list(running)
+
+
+def test_R132_a_process_that_refuses_because_it_is_full_is_not_ready(module: Path) -> None:
+    """Once calls have been refused for long enough; when a slot is free again it is ready again."""
+    opened = threading.Event()
+
+    def values() -> Iterator[int]:
+        yield 1
+        opened.wait(5 * SLOW)
+
+    env = {"INVOKER_THREADS": "1", "INVOKER_FULL_S": "0.001"}
+    with started("stopping", cwd=module, env=env) as process, SyncRiffClient(process.ready()[0]) as client:
+        try:
+            running = invoke(client, "echo", values())
+            assert next(running) == 1
+            assert readiness(process) == (200, health_pb2.HealthCheckResponse.SERVING)
+            with pytest.raises(CallFailed) as refused:
+                list(invoke(client, "echo", [2]))
+            assert refused.value.status is Status.RESOURCE_EXHAUSTED
+            assert readiness(process) == (503, health_pb2.HealthCheckResponse.NOT_SERVING)
+        finally:
+            opened.set()
+        assert list(running) == []
+        assert list(invoke(client, "echo", [3])) == [3]
+        assert readiness(process) == (200, health_pb2.HealthCheckResponse.SERVING)
