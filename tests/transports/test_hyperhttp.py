@@ -258,6 +258,26 @@ async def test_a_flood_ends_with_a_goaway_and_others_are_served_meanwhile(
     assert [record.levelname for record in caplog.records] == ["INFO"]
 
 
+async def test_others_have_a_turn_between_a_few_frames() -> None:
+    """All nine hundred come in one read; the loop turns dozens of times before the last of them was taken."""
+    turns, is_over = 0, False
+
+    async def count() -> None:
+        nonlocal turns
+        while not is_over:
+            turns += 1
+            await asyncio.sleep(0)
+
+    last = b"the last"
+    async with Served.at(echo) as served, served.wire() as wire:
+        await wire.send(PREFACE, frame(PING, 0, 0, bytes(8)) * 900, frame(PING, 0, 0, last))
+        counting = asyncio.create_task(count())
+        await wire.reader.readuntil(last)
+        is_over = True
+        await counting
+    assert turns >= 900 // 16
+
+
 async def test_a_client_of_http_2_that_pings_now_and_then_is_served() -> None:
     """Hundreds of frames that ask for nothing are no flood."""
     async with Served.at(echo) as served, h2_wire(served) as wire:
