@@ -34,7 +34,7 @@ _LATE_S: Final = 0.5
 
 
 class FramedDoor:
-    """Serves the first model of some inferences on one address.
+    """Serves the models of some inferences on one address: the first one, and others to clients that name them.
 
     Args:
         inferences: Runs them.

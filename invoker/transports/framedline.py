@@ -3,6 +3,9 @@
 Two more messages are read while one is answered, and no more (G-019). A client that has sent its last one may say so
 and wait. One that is gone loses the inference under way: a reset says so at once, as does the end of a Unix socket; by
 TCP, closing looks like having sent the last one.
+
+Before its first message a client may name the model that it asks (ADR 16): a length whose highest bit is set, and so
+many bytes of UTF-8. Without a name it is the first model of the catalogue.
 """
 
 from __future__ import annotations
@@ -29,6 +32,8 @@ _READ_BYTES: Final = 1 << 18
 _PIECE_BYTES: Final = 1 << 20
 _SMALL_BYTES: Final = 1 << 16
 _PREFIX_BYTES: Final = 4
+_NAMED: Final = 1 << 31
+_NAME_BYTES: Final = 1024
 _CLOSE_S: Final = 5.0
 _LINGER_S: Final = 1.0
 _LOOK_S: Final = 0.25
@@ -38,7 +43,7 @@ class FramedLine:
     """One connection: a task that reads ahead, and whoever runs this, which answers.
 
     Args:
-        inferences: Answers with its first model.
+        inferences: Answers with the model that is named, or its first one.
         reader: What the client sends.
         writer: What it is sent.
         door: For the log.
@@ -55,6 +60,8 @@ class FramedLine:
         self._reading: asyncio.Task[None] | None = None
         self._begun = 0  # messages of which a byte is here, and which have not been answered
         self._is_ending = False
+        self._model = inferences.first
+        self._may_name = True
         self._share = inferences.share()
         self._held = 0  # bytes of messages that were read, and not yet handed to an inference
 
@@ -109,8 +116,7 @@ class FramedLine:
         self._writer.transport.abort()
 
     async def _answer(self, message: bytearray) -> Response:
-        inferences = self._inferences
-        return await inferences.infer(inferences.first, message, door=self._door)
+        return await self._inferences.infer(self._model, message, door=self._door)
 
     async def _watched(self, answering: Coroutine[Any, Any, Response]) -> Response:
         """Give up an inference when the client has gone meanwhile (G-013, G-075)."""
@@ -171,6 +177,14 @@ class FramedLine:
         until_s = asyncio.get_running_loop().time() + self._inferences.settings.body_s
         prefix = begin + await self._exactly(_PREFIX_BYTES - len(begin), until_s)
         (size,) = struct.unpack("<I", prefix)
+        may_name, self._may_name = self._may_name, False
+        if may_name and 0 < size - _NAMED <= _NAME_BYTES:
+            name = bytes(await self._exactly(size - _NAMED, until_s)).decode(errors="replace")
+            if (model := self._inferences.models.get(name)) is None:
+                there = ", ".join(self._inferences.models)
+                return GraphPipeError(Code.MALFORMED, f"there is no model {name[:100]!a}; there are {there}")
+            self._model = model
+            return await self._message(b"")
         limit_bytes = self._inferences.limit_bytes
         if 0 < size <= limit_bytes:
             try:

@@ -73,7 +73,7 @@ class Doors:
     urls: dict[str, str]
 
     def model(self, door: str, name: str = "double", **more: Any) -> GraphPipe:
-        """A client; bare sockets have the first model only."""
+        """A client; on bare sockets of the first model."""
         path = "" if door in ("tcp", "unix") else f"/graphpipe/{name}"
         return GraphPipe(f"{self.urls[door]}{path}", **more)
 
@@ -146,6 +146,23 @@ def test_G108_headers_reach_the_context_by_every_http_door(doors: Doors, door: s
     """A request's id is what the function is told."""
     with doors.model(door, "whose", headers={"X-Request-Id": "r7"}) as model:
         assert model.infer(X).tolist() == b"r7"
+
+
+@pytest.mark.parametrize("door", ["tcp", "unix"])
+def test_G016_every_model_is_reached_by_its_name_on_bare_sockets(doors: Doors, door: str) -> None:
+    """By several requests of a connection; without a name it is the first one, and unknown names are told."""
+    url = doors.urls[door]
+    base = url if door == "tcp" else f"unix://{url.removeprefix('unix://').replace('/', '%2F')}"
+    for name, config, answer in (("double", "", [[2, 4]]), ("scaled", '{"by": 3}', [[3, 6]])):
+        with GraphPipe(f"{base}/{name}") as model:
+            assert model.metadata().name == name
+            assert [model.infer(X, config=config).tolist() for _ in range(3)] == [answer] * 3
+    with GraphPipe(base) as model:
+        assert model.metadata().name == "double"
+    with GraphPipe(f"{base}/absent") as model, pytest.raises(GraphPipeError) as refused:
+        model.infer(X)
+    assert refused.value.code == Code.MALFORMED
+    assert "there is no model 'absent'; there are double, " in str(refused.value)
 
 
 @pytest.mark.parametrize("door", ["http", "unix+http", "tcp", "unix"])

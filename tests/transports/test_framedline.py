@@ -347,3 +347,28 @@ async def test_G105_G106_each_request_leaves_a_line(path: Path | None, caplog: p
     assert all(line.request.startswith("infer ") and "Int64[1]" in line.request for line in lines[:2])  # type: ignore[attr-defined]
     assert all(line.seconds >= 0 and line.bytes > 0 for line in lines)  # type: ignore[attr-defined]
     assert not any("secret" in str(vars(record)) for record in caplog.records)
+
+
+async def test_G016_a_connection_may_begin_with_a_name(path: Path | None) -> None:
+    """Once: later it is a message that is too large, as is a name of no or too many bytes (G-017)."""
+    async with opened(path) as place:
+        for prefix, sent in ((name_of("double"), name_of("double")), (b"", struct.pack("<I", 1 << 31)), (b"", LONG)):
+            reader, writer = await place.connect()
+            writer.write(prefix)
+            if prefix:
+                assert values(await exchanged(reader, writer, REQUEST)) == [[[2.0, 4.0]]]
+            writer.write(sent)
+            assert code_of(await read_one(reader)) == Code.TOO_LARGE
+        for name in (b"absent", b"\xff"):
+            reader, writer = await place.connect()
+            writer.write(struct.pack("<I", (1 << 31) | len(name)) + name)
+            assert code_of(await read_one(reader)) == Code.MALFORMED
+            assert await reader.read() == b""
+
+
+LONG = struct.pack("<I", (1 << 31) | 1025)
+
+
+def name_of(model: str) -> bytes:
+    """How a connection names its model."""
+    return struct.pack("<I", (1 << 31) | len(model)) + model.encode()

@@ -6,7 +6,9 @@
 ``unix+http:///run/m.sock``         HTTP over a Unix socket, path ``/``
 ``unix+http://%2Frun%2Fm.sock/p``   the same with a path, the socket's own is percent-encoded
 ``tcp://host:port``                 raw: each buffer behind its length (D4)
+``tcp://host:port/name``            the same, asking a model by its name
 ``unix:///run/m.sock``              raw over a Unix socket; ``unix:m.sock`` is relative
+``unix://%2Frun%2Fm.sock/name``     the same with a name, the socket's path is percent-encoded
 ==================================  ==============================================================
 """
 
@@ -30,6 +32,7 @@ class Address:
         port: 0 for a Unix socket.
         socket: Path of a Unix socket, or empty.
         target: Path and query of the HTTP request; empty for raw sockets.
+        model: Name of the model that a raw socket is asked for; empty: its first one.
         is_tls: Whether it is secured.
     """
 
@@ -38,6 +41,7 @@ class Address:
     socket: str = ""
     target: str = ""
     is_tls: bool = False
+    model: str = ""
 
     @property
     def is_http(self) -> bool:
@@ -74,12 +78,14 @@ def parse(url: str) -> Address:
         case "unix+http":
             return _unix_http(url, parts)
         case "tcp":
-            if not host or port is None or parts.path not in ("", "/") or parts.query:
-                raise _bad(url, "write tcp://host:port")
-            return Address(host, port)
+            if not host or port is None or parts.path.count("/") > 1 or parts.query:
+                raise _bad(url, "write tcp://host:port, or tcp://host:port/name")
+            return Address(host, port, model=_model(parts.path))
         case "unix":
+            if "%2f" in parts.netloc.lower() and parts.path.count("/") <= 1 and not parts.query:
+                return Address(socket=unquote(parts.netloc), model=_model(parts.path))
             if not parts.path or parts.netloc or parts.query:
-                raise _bad(url, "write unix:///path")
+                raise _bad(url, "write unix:///path, or unix://%2Fpath/name")
             return Address(socket=unquote(parts.path))
         case other:
             raise _bad(url, f"the scheme is {other!r}, not {_SCHEMES}" if other else f"begin with {_SCHEMES}")
@@ -91,6 +97,10 @@ def _unix_http(url: str, parts: SplitResult) -> Address:
     if not parts.path:
         raise _bad(url, "write unix+http:///path")
     return Address(socket=unquote(parts.path), target=f"/?{parts.query}" if parts.query else "/")
+
+
+def _model(path: str) -> str:
+    return unquote(path.removeprefix("/"))
 
 
 def _target(url: str, parts: SplitResult) -> str:

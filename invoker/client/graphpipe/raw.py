@@ -15,6 +15,8 @@ from invoker.tensors import LIMIT_BYTES, Code, Written
 __all__ = ["RawLink"]
 
 _LENGTH = struct.Struct("<I")
+_NAMED = 1 << 31
+"""The bit of a length which says that a name follows it, which a connection may begin with."""
 
 
 class RawLink:
@@ -93,9 +95,12 @@ class RawLink:
 
     def _connect(self) -> socket.socket:
         try:
-            return connected(self._address, self._timeout_s, self._tls, begun=self._begin)
+            sock = connected(self._address, self._timeout_s, self._tls, begun=self._begin)
+            if name := self._address.model.encode():
+                sock.sendall(_LENGTH.pack(_NAMED | len(name)) + name)
+            return sock
         except OSError as error:
-            self._sock = None
+            self.close()
             raise NotReached(f"{self._address} cannot be reached: {error}") from error
 
     def _begin(self, sock: socket.socket) -> None:
