@@ -7,8 +7,12 @@ from typing import Any
 
 import pytest
 
+from invoker.codecs import builtin
 from invoker.core.budget import STEP_BYTES, Budget, Limits, ProcessBudget, Share
+from invoker.core.streams import InputStream
 from invoker.errors import InvocationError, LimitExceeded, Overloaded, Status
+from invoker.message import EMPTY, Message
+from invoker.spec import StreamSpec
 
 STEP = STEP_BYTES
 
@@ -176,3 +180,16 @@ def test_R130_the_hard_cap_of_an_invocation_stands_with_a_share_and_without() ->
         assert process.held == held
         budget.close()
     assert process.held == 0
+
+
+def test_what_an_input_gives_away_is_given_back() -> None:
+    """As messages are taken, and at the end of the invocation for those that never were."""
+    process = ProcessBudget(100 * STEP)
+    budget = Budget(Limits(), process.share())
+    stream = InputStream(0, StreamSpec("xs", int), builtin(entry_points=False), budget)
+    for _ in range(10):
+        stream.feed(Message(bytes(STEP), EMPTY, "application/json"))
+    assert process.held >= 10 * STEP
+    for _ in range(6):
+        assert stream.take() is not None
+    assert process.held < 6 * STEP
