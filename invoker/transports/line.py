@@ -133,7 +133,11 @@ class Line(Operations):
                 if self._held is not None or self._headers_due:
                     with self.lock:
                         self.flush()
-                self._take()
+                event = self._wait(None if self._until is None else self._settled_at)
+                if event.completion_type == DONE:
+                    self._handle(event)
+                else:
+                    self._believe()
                 slept = True
             self._slept = slept
             self._polling = False
@@ -312,7 +316,7 @@ class Line(Operations):
                 if self._has_room():
                     with self.lock:
                         self.ask()
-                self._take()
+                self._act(self._wait(None if self._until is None else self._settled_at))
             else:
                 self._handle(event)
         self._polling = False
@@ -320,9 +324,6 @@ class Line(Operations):
     def _has_room(self) -> bool:
         frames = self._frames
         return len(frames) < self._high_frames and sum(map(len, frames)) < self._high_bytes
-
-    def _take(self) -> None:
-        self._act(self._wait(None if self._until is None else self._settled_at))
 
     def _act(self, event: Any) -> None:
         if event.completion_type == DONE:

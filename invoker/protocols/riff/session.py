@@ -103,17 +103,19 @@ class RiffSession:
         Raises:
             ProtocolViolation: Not a protobuf message (R-120), or a signal the grammar forbids here.
         """
-        if self.state is State.REFUSED:
-            return self._refused()
         try:
             signal = self._parse(frame)
         except WireError:
             if self.state is State.CLOSED:
                 return ()
+            if self.state is State.REFUSED:
+                return self._refused()
             raise ProtocolViolation(f"{len(frame)} bytes were received that are not an InputSignal") from None
         case = signal.WhichOneof("frame")
         if case == "data" and self.state is State.STREAMING:
             return self._feed(signal.data)
+        if self.state is State.REFUSED:
+            return self._refused()
         if self.state is State.CLOSED:
             return ()  # R-114: the function ended first; the rest of the input is discarded
         if case == "start":
