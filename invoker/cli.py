@@ -68,6 +68,7 @@ def _serve(options: argparse.Namespace) -> int:
     config = knobs.Config.read(os.environ, {name: value for name, value in given.items() if value is not None})
     from invoker.errors import ConfigError
     from invoker.ops.logs import set_up
+    from invoker.stopping import limit_exit
     from invoker.variables import strays
 
     is_text = set_up(config.log_level, config.log_format)
@@ -83,7 +84,11 @@ def _serve(options: argparse.Namespace) -> int:
         from invoker.worker import Place, work
 
         build_own = functools.partial(build, entrypoint=options.entrypoint)
-        return work(Place.taken(), config, build_own, _loop_factory)
+        try:
+            return work(Place.taken(), config, build_own, _loop_factory)
+        finally:
+            if options.is_process:  # else somebody's program goes on
+                limit_exit(config.hook_timeout_s)
     if config.workers > 1:
         from invoker.supervisor import supervise
 
@@ -99,14 +104,13 @@ def _serve(options: argparse.Namespace) -> int:
         return serve_with_reload(options.entrypoint, sys.argv[1:])
     from invoker import life
     from invoker.reload import taken_drain_s
-    from invoker.stopping import limit_exit
 
     server = build(config, options.entrypoint)
     try:
         main = functools.partial(life.run, server, hangup_drain_s=taken_drain_s(config))
         return life.run_to_end(server, main, _loop_factory(server))
     finally:
-        if options.is_process:  # else somebody's program goes on
+        if options.is_process:
             limit_exit(config.hook_timeout_s)
         logging.shutdown()
 

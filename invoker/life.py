@@ -11,7 +11,7 @@ from typing import Any
 
 from invoker.ops.ready import announce
 from invoker.server import Server
-from invoker.stopping import Signals, leave_at_once, leave_now
+from invoker.stopping import LEAST_S, Signals, leave_at_once, leave_now
 
 __all__ = ["begin", "end", "lame_duck", "limit_end", "run", "run_to_end"]
 
@@ -99,9 +99,8 @@ def run_to_end(server: Server, main: Callable[[], Coroutine[Any, Any, int]], loo
             code = _run_past_exits(runner.get_loop(), main())
             if server.driver.left_behind:
                 leave_now(code)
-            server.guard.arm(
-                server.config.hook_timeout_s, "the end of the tasks and executors that a function has started"
-            )
+            limit_s = max(server.config.hook_timeout_s, LEAST_S)
+            server.guard.arm(limit_s, "the end of the tasks and executors that a function has started")
     except SystemExit:
         log.warning("a task that a function has started raised SystemExit while it was cancelled")
     finally:

@@ -27,11 +27,14 @@ from typing import Any
 
 from invoker.ops.ready import announce
 
-__all__ = ["HOW_TO_LEAVE", "Guard", "Signals", "dump", "leave_at_once", "leave_now", "limit_exit", "listed"]
+__all__ = ["HOW_TO_LEAVE", "LEAST_S", "Guard", "Signals", "dump", "leave_at_once", "leave_now", "limit_exit", "listed"]
 
 log = logging.getLogger(__name__)
 
 HOW_TO_LEAVE = "press Ctrl-C once more to leave at once"
+
+LEAST_S = 1.0
+"""What the invoker itself may need to end, where hooks get no time at all."""
 
 _FLUSH_S = 1.0
 _MOST_NAMES = 20
@@ -150,7 +153,7 @@ class Signals:
 
 def limit_exit(limit_s: float) -> None:
     """Limit what is left until the interpreter has ended: threads and exit handlers of the author's code."""
-    Guard().arm(limit_s, "the end of the threads and exit handlers that a function has started")
+    Guard().arm(max(limit_s, LEAST_S), "the end of the threads and exit handlers that a function has started")
 
 
 def leave_at_once(number: int) -> None:

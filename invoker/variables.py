@@ -11,7 +11,7 @@ __all__ = ["strays"]
 
 _OURS = "INVOKER_"
 # Our own processes pass the first one on, and our tests read the others.
-_NOT_KNOBS = ("INVOKER_WORKER", "INVOKER_TEST_")
+_NOT_KNOBS = ("INVOKER_WORKER", "INVOKER_RELOADED", "INVOKER_TEST_")
 # Kubernetes gives these to every pod beside a Service that is named "invoker".
 _OF_A_SERVICE = ("INVOKER_SERVICE_", "INVOKER_PORT_")
 

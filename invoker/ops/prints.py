@@ -7,6 +7,7 @@ another program, passes unchanged, as everything does with text logs.
 
 from __future__ import annotations
 
+import atexit
 import json
 import sys
 import threading
@@ -26,7 +27,9 @@ def print_objects() -> None:
     """Make objects of what is printed from now on."""
     stdout: Any = sys.stdout
     if stdout is not None and not stdout.isatty():
-        stdout.write = Prints(stdout.write).write
+        made = Prints(stdout.write)
+        stdout.write = made.write
+        atexit.register(made.finish)
 
 
 class Prints:
@@ -57,6 +60,13 @@ class Prints:
             for line in lines:
                 self._tell(line, context)
         return len(text)
+
+    def finish(self) -> None:
+        """Tell the lines that have not ended."""
+        with self._lock:
+            begun, self._begun = self._begun, {}
+            for context, text in begun.values():
+                self._tell(text, context)
 
     def _tell(self, line: str, context: Context | None) -> None:
         made = {"time": logs.utc(time.time()), "level": "info", "logger": "print", "message": line}

@@ -168,10 +168,16 @@ def test_R026_a_second_signal_is_heard_while_the_loop_is_blocked(module: Path) -
             running.result()
 
 
+@pytest.mark.parametrize("workers", ["1", "2"])
 @pytest.mark.parametrize(("name", "what"), [("careless", "tasks and executors"), ("threaded", "threads and exit")])
-def test_what_a_function_has_started_does_not_keep_the_process(module: Path, name: str, what: str) -> None:
+def test_what_a_function_has_started_does_not_keep_the_process(
+    module: Path, name: str, what: str, workers: str
+) -> None:
     """A task that swallows its cancel, and a thread that never ends: after the hooks they get a limit, then it ends."""
-    with started("stopping", cwd=module, env=SOON) as process, SyncRiffClient(process.ready()[0]) as client:
+    with (
+        started("stopping", "--workers", workers, cwd=module, env=SOON) as process,
+        SyncRiffClient(process.ready()[0]) as client,
+    ):
         assert list(invoke(client, name)) == [0]
         process.send(signal.SIGTERM)
         assert process.exit_code() == 1

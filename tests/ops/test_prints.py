@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import io
 import json
 import sys
@@ -59,6 +60,10 @@ def test_threads_do_not_mix_their_lines_and_long_ones_are_cut(told, monkeypatch)
     monkeypatch.setattr(prints, "_LONGEST", 3)
     made.write("long")
     assert json.loads(lines[-1])["message"] == "long"
+    made.write("no")
+    made.finish()
+    made.finish()
+    assert [json.loads(line)["message"] for line in lines[2:]] == ["long", "no"]
 
 
 def test_standard_output_stays_the_object_that_it_is(monkeypatch):
@@ -67,6 +72,7 @@ def test_standard_output_stays_the_object_that_it_is(monkeypatch):
         stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
         stream.isatty = lambda is_terminal=is_terminal: is_terminal
         monkeypatch.setattr(sys, "stdout", stream)
+        monkeypatch.setattr(atexit, "register", lambda work: None)
         print_objects()
         print("hello", 7)
         assert sys.stdout is stream
