@@ -25,8 +25,8 @@ MUCH_BYTES = 64 * 1024 * 1024
 """What the callers must have given up at least; less is soon used again."""
 
 _LOOK_S = 2.0
-_TIMES = 2
-"""How often it is asked for after a flood: buffers of the transport follow those of the functions."""
+_TIMES = 4
+"""How often it is asked for after a flood: what is read and thrown away of refused bodies is freed seconds later."""
 
 
 def malloc_trim() -> bool:

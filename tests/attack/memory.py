@@ -19,6 +19,7 @@ import grpc
 from invoker._pb.evergreen import evergreen_pb2
 from invoker._pb.riff import riff_rpc_pb2 as pb
 from tests.attack.runner import MIB, Figures, Victim, main
+from tests.conftest import SLOW
 from tests.protocols.graphpipe.asking import ask
 from tests.transports.evergreen import PATH, leaf
 
@@ -28,7 +29,7 @@ FUNCTIONS = "tests.attack.functions"
 
 _FRAME = (1 << 20) - 1024
 _PATIENCE_S = 60.0
-_SETTLE_S = 10.0
+_SETTLE_S = 10.0 * SLOW
 
 
 class Peak:

@@ -12,15 +12,15 @@ from invoker.ops.memory import MUCH_BYTES, Trimmer, malloc_trim
 
 
 async def test_memory_is_trimmed_after_a_flood_off_the_loop() -> None:
-    """Twice, since buffers of the transport follow, and never while the callers still hold it."""
+    """Four times, since what the transport holds is freed later, and never while the callers still hold it."""
     process, threads, asked = ProcessBudget(), Threads(4), list[int]()
-    twice = asyncio.Event()
+    enough = asyncio.Event()
     loop = asyncio.get_running_loop()
 
     def trim() -> bool:
         asked.append(threading.get_ident())
-        if len(asked) == 2:
-            loop.call_soon_threadsafe(twice.set)
+        if len(asked) == 4:
+            loop.call_soon_threadsafe(enough.set)
         return True
 
     trimmer = Trimmer(process, threads, trim=trim, look_s=0.01)
@@ -30,9 +30,9 @@ async def test_memory_is_trimmed_after_a_flood_off_the_loop() -> None:
     await asyncio.sleep(0.05)
     assert not asked
     share.close()
-    await asyncio.wait_for(twice.wait(), 5)
+    await asyncio.wait_for(enough.wait(), 5)
     await asyncio.sleep(0.05)
-    assert len(asked) == 2
+    assert len(asked) == 4
     assert threading.get_ident() not in asked
     trimmer.stop()
     threads.close()

@@ -105,7 +105,8 @@ def _field(one: StreamSpec, spec: FunctionSpec, registry: Registry, *, is_option
     kinds = members(one.type)
     is_mapped = spec.style is Style.REQUEST_REPLY
     streams = {each.stream.name for each in spec.call.parameters if each.stream is not None and each.streams}
-    items = [item for kind in kinds if typing.get_origin(kind) in _LISTS for item in members(typing.get_args(kind)[0])]
+    parts = [typing.get_args(kind)[:1] for kind in kinds if typing.get_origin(kind) in _LISTS]
+    items = [item for found in parts for item in members(found[0] if found else Any)]  # typing.List says nothing
     is_list = bool(items) or any(kind in _LISTS for kind in kinds)
     has_parts = Part in kinds or Part in items
     is_text_list = is_list and all(item is str or is_any(item) for item in items)

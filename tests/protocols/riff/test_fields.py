@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 import pytest
 
 from invoker import Message
-from invoker.codecs import Part, TextCodec, builtin
+from invoker.codecs import Part, Registry, TextCodec
+from invoker.codecs.registry import builtin_codecs
 from invoker.prepare import prepare_function
 from invoker.protocols.riff.fields import Field, Signature, signature_of
 
@@ -19,8 +21,13 @@ class Row:
     x: int
 
 
+def registry() -> Registry:
+    """Codecs of our own alone, whatever a test before this one has registered."""
+    return Registry(builtin_codecs())
+
+
 def signature(function: Any) -> Signature:
-    return signature_of(prepare_function(function).spec, builtin(entry_points=False))
+    return signature_of(prepare_function(function).spec, registry())
 
 
 def of(type_: Any) -> Field:
@@ -118,14 +125,20 @@ def test_R169_a_function_of_any_number_of_inputs_keeps_its_options_apart():
     assert [(one.name, one.is_option, one.is_value) for one in found.options] == [("sep", True, True)]
 
 
+@pytest.mark.parametrize("type_", [typing.List, typing.Tuple[()], typing.Set, typing.FrozenSet, list])  # noqa: UP006
+def test_a_list_that_does_not_say_of_what_is_one_of_anything(type_):
+    """It has no arguments to look into."""
+    assert of(type_).is_list
+
+
 def test_R093_text_that_has_a_codec_is_left_to_it():
     """Other types are text to a parameter that is text or bytes."""
     assert "text/csv" in of(str).texts
     assert "text/csv" in of(bytes).texts
     assert of(int).texts == frozenset()
-    registry = builtin(entry_points=False)
-    registry.register(TextCodec(("text/csv",)))
+    with_csv = registry()
+    with_csv.register(TextCodec(("text/csv",)))
 
     def fn(x: str) -> str: ...
 
-    assert "text/csv" not in signature_of(prepare_function(fn).spec, registry).fields[0].texts
+    assert "text/csv" not in signature_of(prepare_function(fn).spec, with_csv).fields[0].texts
