@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from invoker import Context, Message, function
 
@@ -85,3 +86,16 @@ def length(text: str) -> int:
 def cat(*parts: Iterator[str], sep: str = ",") -> Iterator[str]:
     """Any number of inputs, and an option."""
     yield sep.join("".join(part) for part in parts)
+
+
+@dataclass
+class Point:
+    """An object with one field."""
+
+    x: int
+
+
+@function
+def conf(p: Point, n: int = 1) -> str:
+    """An object and an option."""
+    return f"{p.x} {n}"

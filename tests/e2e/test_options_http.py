@@ -117,6 +117,16 @@ def test_R169_an_object_spreads_only_if_the_first_parameter_takes_none(server):
     assert (status, "'factr' is no parameter; there are x, factor, shift" in text) == (400, True)
 
 
+def test_R164_R169_an_option_beside_a_class_is_used_or_refused(server):
+    """By its name beside the parameter's, or in the query; among the fields of the class it would be lost."""
+    assert ask(server, "conf", b'{"p": {"x": 3}, "n": 2}', JSON) == (200, "3 2")
+    assert ask(server, "conf", b'{"x": 3, "other": 4}', JSON, "n=2") == (200, "3 2")
+    assert ask(server, "conf", *form(p='{"x": 3}', n="2")) == (200, "3 2")
+    for body, type_ in ((b'{"x": 3, "n": 2}', JSON), (b"x=3&n=2", FORM), form(x="3", n="2")):
+        status, text = ask(server, "conf", body, type_)
+        assert (status, "'n' is no field of parameter 'p'" in text) == (400, True), text
+
+
 def test_R169_several_inputs_come_by_form_by_object_or_by_query(server):
     """With their options; one that is missing is named."""
     assert ask(server, "add", *form(a="1", b="2", c="3")) == (200, "6")

@@ -12,7 +12,7 @@ import msgspec
 
 from invoker.codecs import Part, Registry, wants_arrays
 from invoker.codecs.form import is_object
-from invoker.codecs.typed import bytes_like, is_any, members
+from invoker.codecs.typed import bytes_like, fields, is_any, members
 from invoker.errors import InvocationError, UnsupportedMediaType
 from invoker.spec import FunctionSpec, StreamSpec, Style
 
@@ -47,6 +47,7 @@ class Field(msgspec.Struct, frozen=True):
         takes_object: A whole JSON object may be its value.
         takes_form: So may a whole form.
         takes_parts: So may all parts of a multipart body.
+        keys: Names of the fields of its objects; None where objects have other keys, too, or it takes none.
         texts: Media types that are no codec's and are plain text to it.
     """
 
@@ -60,6 +61,7 @@ class Field(msgspec.Struct, frozen=True):
     takes_object: bool = True
     takes_form: bool = True
     takes_parts: bool = True
+    keys: frozenset[str] | None = None
     texts: frozenset[str] = frozenset()
 
 
@@ -97,8 +99,8 @@ def signature_of(spec: FunctionSpec, registry: Registry) -> Signature:
     options = tuple(_field(one, spec, registry, is_option=True) for one in spec.options)
     if spec.open_inputs or not (own or options):
         return Signature(inputs, spec.open_inputs, options=options)
-    fields = (_field(one, spec, registry, is_option=False) for one in own)
-    return Signature(tuple(one.name for one in own), fields=(*fields, *options))
+    required = (_field(one, spec, registry, is_option=False) for one in own)
+    return Signature(tuple(one.name for one in own), fields=(*required, *options))
 
 
 def _field(one: StreamSpec, spec: FunctionSpec, registry: Registry, *, is_option: bool) -> Field:
@@ -122,8 +124,26 @@ def _field(one: StreamSpec, spec: FunctionSpec, registry: Registry, *, is_option
         takes_object=is_object(one.type) or bytes_like(one.type) is not None,
         takes_form=is_object(one.type),
         takes_parts=is_object(one.type) or has_parts,
+        keys=_keys(one.type),
         texts=_texts(one.type, registry) if kinds in ((str,), (bytes,)) else frozenset(),
     )
+
+
+def _keys(type_: Any) -> frozenset[str] | None:
+    """Names of fields, as Python and as JSON have them."""
+    found: set[str] = set()
+    for one in members(type_):
+        if fields(one) is None:
+            if is_object(one) or bytes_like(one) is not None:
+                return None
+            continue
+        more = getattr(one, "__pydantic_fields__", {}).values()
+        aliases = [each for field in more for each in (field.alias, field.validation_alias) if each is not None]
+        allows = getattr(one, "model_config", {}).get("extra") == "allow"
+        if allows or not all(isinstance(each, str) for each in aliases):
+            return None
+        found.update(fields(one) or (), aliases, getattr(one, "__struct_encode_fields__", ()))
+    return frozenset(found) or None
 
 
 def _texts(type_: Any, registry: Registry) -> frozenset[str]:

@@ -2,12 +2,13 @@
 
 A query parameter, a field of a form or a member of a JSON object fills the parameter of its name. An object or a form
 is spread over the parameters only if each of its keys is one; else the body is a single value, which the first takes.
+A key that this value would lose, because it is another parameter and no field of the first, is refused.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 from urllib.parse import parse_qsl
 
@@ -107,39 +108,59 @@ def _from_query(fields: Iterable[Field], query: str, headers: Headers) -> _Given
 
 def _spread(signature: Signature, content_type: str, body: bytes, headers: Headers) -> _Given | None:
     """The body in pieces for several parameters; None if it is one value."""
-    fields, needs_several = signature.fields, len(signature.inputs) > 1
+    fields = signature.fields
     essence, first = content_type.partition(";")[0].strip().lower(), fields[0]
-    if essence == _JSON and (needs_several or not first.takes_object):
+    if essence == _JSON and not _is_whole(signature, takes=first.takes_object):
         members = _members(body, content_type)
-        if members is None or not _fits(first, fields, members, "member"):
+        if members is None or not _fits(signature, members, "member", takes=first.takes_object):
             return None
         return [(name, Message(bytes(value), headers, _JSON)) for name, value in members.items()]
     if essence == _FORM:
         if b"=" not in body:  # what `curl -d Bob` means
             charset = content_type.partition(";")
             return [(first.name, Message(body, headers, _TEXT + charset[1] + charset[2]))]
-        pairs = None if first.takes_form and not needs_several else _pairs(body, content_type)
-        if pairs is None or not {name for name, _ in pairs} <= {one.name for one in fields}:
+        pairs = None if _is_whole(signature, takes=first.takes_form) else _pairs(body, content_type)
+        if pairs is None or not _fits(signature, [name for name, _ in pairs], "field", takes=first.takes_form):
             return None
         return _from_texts(fields, pairs, headers)
-    if essence == _PARTS and not first.takes_parts:
+    if essence == _PARTS and not _is_whole(signature, takes=first.takes_parts):
         reader = PartReader(content_type)
         parts = reader.feed(body)
         reader.close()
-        if not _fits(first, fields, [part.name for part in parts], "part"):
+        if not _fits(signature, [part.name for part in parts], "part", takes=first.takes_parts):
             return None
         return _from_parts(fields, parts, headers)
     return None
 
 
-def _fits(first: Field, fields: Iterable[Field], keys: Iterable[str], what: str) -> bool:
-    known = [one.name for one in fields]
-    for key in keys:
-        if key not in known:
-            if first.is_scalar:  # the whole cannot be its value either
-                raise DecodeError(f"the {what} {key!a} is no parameter; there are {', '.join(known)}")
-            return False
-    return True
+def _is_whole(signature: Signature, *, takes: bool) -> bool:
+    """Whether a body is the value of the first parameter, which takes all of it, whatever its keys are."""
+    has_names = len(signature.fields) > 1 and signature.fields[0].keys is not None
+    return takes and len(signature.inputs) < 2 and not has_names
+
+
+def _fits(signature: Signature, keys: Collection[str], what: str, *, takes: bool) -> bool:
+    """Whether a body is spread: each key is a parameter, and it cannot be an object for the first one.
+
+    Raises:
+        DecodeError: It is not, and the first parameter has no use for one of its keys, which is a parameter.
+    """
+    first, known = signature.fields[0], [one.name for one in signature.fields]
+    own = first.keys or frozenset()
+    stranger = next((key for key in keys if key not in known), None)
+    is_named = first.name in keys and first.name not in own
+    if stranger is None and (is_named or not takes or len(signature.inputs) > 1):
+        return True
+    is_lost = (first.is_scalar and what != "field") or (first.keys is not None and is_named)
+    if stranger is not None and is_lost:  # the whole cannot be its value either
+        raise DecodeError(f"the {what} {stranger!a} is no parameter; there are {', '.join(known)}")
+    lost = next((key for key in keys if key in known and key not in own), None)
+    if first.keys is not None and lost is not None:
+        raise DecodeError(
+            f"the {what} {lost!a} is no field of parameter '{first.name}', which takes the body, but another "
+            f"parameter; give it in the query (?{lost}=...), or give every parameter by its name ({', '.join(known)})"
+        )
+    return False
 
 
 def _members(body: bytes, content_type: str) -> Mapping[str, Any] | None:

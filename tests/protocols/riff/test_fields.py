@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+import pydantic
 import pytest
 
 from invoker import Message
@@ -142,3 +144,34 @@ def test_R093_text_that_has_a_codec_is_left_to_it():
     def fn(x: str) -> str: ...
 
     assert "text/csv" not in signature_of(prepare_function(fn).spec, with_csv).fields[0].texts
+
+
+class Renamed(msgspec.Struct, rename="camel"):
+    """Has other names in JSON."""
+
+    first_name: str
+
+
+class Lax(pydantic.BaseModel, extra="allow"):
+    """Keeps whatever it is given."""
+
+    x: int
+
+
+@pytest.mark.parametrize(
+    ("type_", "keys"),
+    [
+        (Row, {"x"}),
+        (Row | None, {"x"}),
+        (Renamed, {"first_name", "firstName"}),
+        (Lax, None),
+        (dict[str, int], None),
+        (Row | dict[str, int], None),
+        (Any, None),
+        (bytes, None),
+        (str, None),
+    ],
+)
+def test_R169_the_fields_of_a_class_are_known(type_, keys):
+    """None where objects may have any key, or are not taken."""
+    assert of(type_).keys == keys

@@ -121,3 +121,18 @@ def test_R164_every_value_of_a_query_or_form_is_fed_or_the_request_refused(value
     called = ("x", *names[1:])
     assert sorted(called[index] for index, *_ in messages) == sorted(values)
     assert all(payload == values[called[index]].encode() for index, kind, payload in messages if kind == "text/plain")
+
+
+def test_R169_an_object_by_name_spreads_and_a_lost_option_is_refused():
+    """A parameter ``p`` with the field ``x`` beside the option ``n``; both in a form and in JSON."""
+    whole = Field("p", is_value=True, needs_value=True, is_json=True, keys=frozenset({"x"}))
+    conf = Signature(("p",), fields=(whole, Field("n", is_option=True, is_value=True, **PLAIN)))
+    by_name = (("in", "n"), [(0, JSON, b'{"x": 3}'), (1, JSON, b"2")])
+    assert filled(conf, b'{"p": {"x": 3}, "n": 2}', JSON) == by_name
+    assert filled(conf, b'p={"x": 3}&n=2', FORM)[1] == [(0, JSON, b'{"x": 3}'), (1, "text/plain", b"2")]
+    assert filled(conf, b'{"x": 3, "other": 2}', JSON) == (("in",), [(0, JSON, b'{"x": 3, "other": 2}')])
+    for body, type_ in ((b'{"x": 3, "n": 2}', JSON), (b"x=3&n=2", FORM), (b'{"n": 2}', JSON)):
+        with pytest.raises(DecodeError, match=r"'n' is no field of parameter 'p'.*\?n=.*by its name \(p, n\)"):
+            filled(conf, body, type_)
+    with pytest.raises(DecodeError, match="the member 'other' is no parameter; there are p, n"):
+        filled(conf, b'{"p": {"x": 3}, "other": 2}', JSON)
