@@ -49,6 +49,9 @@ class Function:
         self._bind = _binder(spec)
         self._maps = spec.style is Style.REQUEST_REPLY
         self._drops = self._maps and spec.call.result is Result.NOTHING
+        # Of several outputs that are declared without types, None is what a function returns that sends by name.
+        is_untyped = len(spec.outputs) > 1 and not spec.call.parts and spec.outputs[0].type is Any
+        self._skips_none = self._maps and is_untyped
         self.awaits_values = any(one.is_option or one.single for one in spec.inputs)
         self._takes_options = bool(spec.options)
         self._has_options = any(one.is_option for one in spec.inputs)
@@ -151,6 +154,8 @@ class Function:
         if self._maps:
             inputs = inputs or (iter((None,)),)  # nothing decides how often it is called, so once
             mapped = map_sync(call, inputs, wait, ignores=self._ignores)
+            if self._skips_none:
+                mapped = _but_none(mapped)
             return (_only_effects(mapped) if self._drops else mapped,)
         return sync_results(self.spec, call(*self._first_values(inputs)), wait)
 
@@ -171,6 +176,8 @@ class Function:
                 mapped = gather_map(call, inputs, self.spec.concurrency, ignores=self._ignores)
             else:
                 mapped = map_async(call, inputs, ignores=self._ignores)
+            if self._skips_none:
+                mapped = _async_but_none(mapped)
             return (_only_async_effects(mapped) if self._drops else mapped,)
         values = [await self._first_async(inputs, index) for index in range(len(inputs))]
         return await async_results(self.spec, call(*values))
@@ -215,6 +222,18 @@ def _only_effects(mapped: Iterator[Any]) -> Iterator[Any]:
     for _ in mapped:
         pass
     yield from ()
+
+
+def _but_none(mapped: Iterator[Any]) -> Iterator[Any]:
+    for value in mapped:
+        if value is not None:
+            yield value
+
+
+async def _async_but_none(mapped: AsyncIterator[Any]) -> AsyncIterator[Any]:
+    async for value in mapped:
+        if value is not None:
+            yield value
 
 
 async def _only_async_effects(mapped: AsyncIterator[Any]) -> AsyncIterator[Any]:

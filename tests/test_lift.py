@@ -305,3 +305,20 @@ async def test_G066_a_function_in_parts_is_made_once() -> None:
     assert [len(one) for one in await run(whole, [1])] == [1]
     ((one, two),) = await run(whole.in_parts, [1])
     assert (one.target, two.target, two.value) == (0, 1, 1)
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_none_is_no_value_of_several_outputs_without_types(is_async: bool) -> None:
+    """A function that sends by name returns it; where there is one output, None stays a value (R-042)."""
+
+    def sends(x, ctx: Context):  # type: ignore[no-untyped-def]
+        if x < 0:  # never here, but its code says that it may
+            ctx.outputs["left"].send(x)
+
+    async def async_sends(x, ctx: Context):  # type: ignore[no-untyped-def]
+        if x < 0:
+            await ctx.outputs["left"].send(x)
+
+    fn = async_sends if is_async else sends
+    assert await run(function(outputs=("left", "right"))(fn), [1, 2]) == [[]]
+    assert await run(function(outputs=("left",))(fn), [1, 2]) == [[None, None]]

@@ -37,13 +37,21 @@ async def sends_async(x: str, ctx: Context) -> None:
         await ctx.outputs["log"].send({"was": one})
 
 
+@function(outputs=("answer", "log"))
+def says_nothing_of_what_it_returns(x, ctx: Context):
+    """As an author writes it who leaves annotations out."""
+    for one in "abc":
+        ctx.outputs["answer"].send(one)
+        ctx.outputs["log"].send({"was": one})
+
+
 @pytest.fixture(scope="module")
 def served() -> Iterator[Served]:
     with serving("tests.e2e.test_sent_values") as one:
         yield one
 
 
-@pytest.mark.parametrize("name", ["only_sends", "sends_and_returns", "sends_async"])
+@pytest.mark.parametrize("name", ["only_sends", "sends_and_returns", "sends_async", "says_nothing_of_what_it_returns"])
 async def test_ET94_riff_and_evergreen_get_the_same_values(served: Served, name: str) -> None:
     """All three on each output (E-126), where Evergreen had the first one only."""
     log = [{"was": one} for one in "abc"]
