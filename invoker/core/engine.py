@@ -228,9 +228,13 @@ def _input_specs(spec: FunctionSpec, command: Open) -> tuple[StreamSpec, ...]:
         extra = (replace(last, name=f"{last.name}{index}") for index in range(len(spec.inputs), wanted))
         return (*spec.inputs, *extra)
     if named and named != len(spec.inputs):
+        hint = (
+            "; riff cannot give its further keyword arguments, but HTTP can by their names" if spec.open_names else ""
+        )
         raise ProtocolViolation(
             f"Invalid input count {named}: function has only {len(spec.inputs)} input(s)"
             f" ({', '.join(one.name for one in spec.inputs) or 'none'}); inputNames were {list(command.input_names)}"
+            f"{hint}"
         )
     return spec.inputs
 

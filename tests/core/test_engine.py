@@ -84,6 +84,16 @@ def test_R055_the_count_of_input_names_is_the_count_of_inputs():
         engine_of(add).open(Open("a", accepts=("*/*",), input_names=("a", "b", "c")))
 
 
+def test_R164_names_for_keyword_arguments_are_refused_with_the_way_that_works():
+    """The labels of inputs are no names."""
+
+    def total(**numbers: int) -> int:
+        return sum(numbers.values())
+
+    with pytest.raises(ProtocolViolation, match="cannot give its further keyword arguments, but HTTP can"):
+        engine_of(total).open(Open("1", input_names=("a", "b")))
+
+
 def test_R054_no_names_mean_the_functions_own_arity():
     """A client that sends no names is served."""
     assert len(engine_of(add).open(Open("a", accepts=("*/*",))).inputs) == 2

@@ -99,3 +99,21 @@ class Point:
 def conf(p: Point, n: int = 1) -> str:
     """An object and an option."""
     return f"{p.x} {n}"
+
+
+@function
+def total(**numbers: int) -> str:
+    """Takes any names."""
+    return " ".join(f"{name}={number}" for name, number in numbers.items())
+
+
+@function
+def tagged(text: str, mark: str = "!", **tags: list[str]) -> str:
+    """An input, an option and any other names."""
+    return f"{text}{mark} {tags}"
+
+
+@function
+def source() -> Iterator[str]:
+    """Takes nothing."""
+    yield "one"

@@ -127,6 +127,46 @@ def test_R164_R169_an_option_beside_a_class_is_used_or_refused(server):
         assert (status, "'n' is no field of parameter 'p'" in text) == (400, True), text
 
 
+@pytest.mark.parametrize(
+    ("body", "type", "query"),
+    [
+        (b'{"a": 1, "b": 2}', JSON, ""),
+        (b"a=1&b=2", FORM, ""),
+        (*form(a="1", b="2"), ""),
+        (None, "", "a=1&b=2"),
+        (b'{"b": 2}', JSON, "a=1"),
+    ],
+)
+def test_R164_R169_keyword_arguments_come_by_any_name(server, body, type, query):  # noqa: A002
+    """``**numbers``; by the query, a form or an object."""
+    assert ask(server, "total", body, type, query) == (200, "a=1 b=2")
+
+
+def test_R164_R169_keyword_arguments_come_beside_parameters(server):
+    """What has no name is the first parameter's, or refused where there is none."""
+    assert ask(server, "total") == (200, "")
+    assert ask(server, "total", b"{}", JSON) == (200, "")
+    assert ask(server, "tagged", b"t", "text/plain", "mark=.&x=1&x=2") == (200, "t. {'x': ['1', '2']}")
+    assert ask(server, "tagged", b'{"text": "t", "x": ["1"]}', JSON) == (200, "t! {'x': ['1']}")
+    assert ask(server, "tagged", b"t", FORM) == (200, "t! {}")
+    for body, type_ in ((b"3", FORM), (b"3", JSON), (b"3", ""), (b"3", "text/plain")):
+        status, text = ask(server, "total", body, type_)
+        assert (status, "takes each value by a name, and the body gives none" in text) == (400, True), text
+    status, text = ask(server, "total", b'{"a": "x"}', JSON)
+    assert (status, "parameter 'a': application/json cannot become int" in text) == (400, True)
+    status, text = ask(server, "total", None, "", "&".join(f"a{index}=1" for index in range(101)))
+    assert (status, "at most 100 are taken" in text) == (400, True)
+
+
+def test_R164_R169_a_source_takes_an_empty_body_only(server):
+    """Whatever its type is said to be; a value is the caller's fault."""
+    for type_ in ("", FORM, JSON):
+        assert ask(server, "source", b"", type_) == (200, "one")
+    for body, type_ in ((b"3", FORM), (b"{}", FORM), (b"{}", JSON), form(x="1")):
+        status, text = ask(server, "source", body, type_)
+        assert (status, f"the function takes no input, but the body has {len(body)} bytes" in text) == (400, True), text
+
+
 def test_R169_several_inputs_come_by_form_by_object_or_by_query(server):
     """With their options; one that is missing is named."""
     assert ask(server, "add", *form(a="1", b="2", c="3")) == (200, "6")

@@ -73,15 +73,19 @@ class Signature(msgspec.Struct, frozen=True):
         is_open: Whether it takes any number of further inputs.
         fields: All parameters, with options; none where a request is one message whatever the function is.
         options: Of a function that takes any number of inputs; those of others are among ``fields``.
+        more: What ``**kwargs`` takes by any other name; None: the function has none, or takes any number of inputs.
     """
 
     inputs: tuple[str, ...]
     is_open: bool = False
     fields: tuple[Field, ...] = ()
     options: tuple[Field, ...] = ()
+    more: Field | None = None
 
     def named(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """The parameters' own names instead of the labels that stand for those which every caller gives."""
+        if self.more is not None:
+            return names
         known = tuple(one.name for one in self.fields) or self.inputs
         free = max(len(self.inputs), 1)
         return (*known[:free], *names[free:])
@@ -97,10 +101,11 @@ def signature_of(spec: FunctionSpec, registry: Registry) -> Signature:
     inputs = tuple(one.name for one in spec.inputs)
     own = [one for one in spec.inputs if not one.is_ignored]
     options = tuple(_field(one, spec, registry, is_option=True) for one in spec.options)
-    if spec.open_inputs or not (own or options):
+    more = None if spec.open_inputs else _more(spec, registry)
+    if spec.open_inputs or not (own or options or more):
         return Signature(inputs, spec.open_inputs, options=options)
     required = (_field(one, spec, registry, is_option=False) for one in own)
-    return Signature(tuple(one.name for one in own), fields=(*required, *options))
+    return Signature(tuple(one.name for one in own), fields=(*required, *options), more=more)
 
 
 def _field(one: StreamSpec, spec: FunctionSpec, registry: Registry, *, is_option: bool) -> Field:
@@ -127,6 +132,15 @@ def _field(one: StreamSpec, spec: FunctionSpec, registry: Registry, *, is_option
         keys=_keys(one.type),
         texts=_texts(one.type, registry) if kinds in ((str,), (bytes,)) else frozenset(),
     )
+
+
+def _more(spec: FunctionSpec, registry: Registry) -> Field | None:
+    """What ``**kwargs`` takes; a whole body is never one of its values."""
+    if not spec.open_names:
+        return None
+    last = spec.call.parameters[-1]
+    one = _field(last.stream or StreamSpec(last.name), spec, registry, is_option=True)
+    return msgspec.structs.replace(one, is_scalar=True, takes_object=False, takes_form=False, takes_parts=False)
 
 
 def _keys(type_: Any) -> frozenset[str] | None:

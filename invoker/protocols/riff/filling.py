@@ -28,6 +28,9 @@ Filled: TypeAlias = tuple[tuple[str, ...], list[tuple[int, Message[bytes]]]]
 
 _Given: TypeAlias = list[tuple[str, Message[bytes]]]
 
+_MOST_NAMES = 100
+"""Names that ``**kwargs`` takes of one request; what is bound by names is remembered."""
+
 _LABEL = "in"
 _OCTETS = "application/octet-stream"
 _TEXT = "text/plain"
@@ -51,14 +54,18 @@ def fill(signature: Signature, query: str, content_type: str, body: bytes, heade
     Raises:
         DecodeError: A value is missing, is given twice, or cannot be read.
     """
+    if signature.more is not None:
+        signature = _with_names(signature, query, content_type, body)
     fields = signature.fields
-    if not fields:
-        if not signature.inputs and not body and not content_type:
+    if not fields and signature.more is None:
+        if not (signature.inputs or signature.is_open):
+            if body:
+                raise DecodeError(f"the function takes no input, but the body has {len(body)} bytes; send no body")
             return (), []
         filled = (_LABEL,), [(0, Message(body, headers, content_type or _OCTETS))]  # R-143
         return _with_options(signature, query, headers, filled)
     given = _from_query(fields, query, headers) if query else []
-    if body or content_type:
+    if fields and (body or content_type):
         spread = _spread(signature, content_type, body, headers)
         if spread is None:
             first = fields[0]
@@ -79,11 +86,55 @@ def fill_parts(signature: Signature, query: str, parts: Sequence[Part], headers:
             names = tuple(dict.fromkeys((*names, *(part.name for part in parts))))
         messages = [(_index(part, names), _message(part, headers)) for part in parts]
         return _with_options(signature, query, headers, (names, messages))
+    if signature.more is not None:
+        signature = _opened(signature, [*_query_keys(query), *(part.name for part in parts)])
     given = _from_query(signature.fields, query, headers) if query else []
     names = tuple(one.name for one in signature.fields)
     for part in parts:
         _index(part, names)
     return _arranged(signature, given + _from_parts(signature.fields, parts, headers))
+
+
+def _with_names(signature: Signature, query: str, content_type: str, body: bytes) -> Signature:
+    """With a field for each name in the query and the body that ``**kwargs`` takes.
+
+    Raises:
+        DecodeError: All is taken by names, and the body has none.
+    """
+    keys: Collection[str] | None = ()
+    if body or content_type:
+        essence = content_type.partition(";")[0].strip().lower()
+        if essence == _PARTS:
+            reader = PartReader(content_type)
+            keys = [part.name for part in reader.feed(body)]
+        elif essence == _FORM:
+            pairs = _pairs(body, content_type) if b"=" in body or not body else None
+            keys = None if pairs is None else [name for name, _ in pairs]
+        else:
+            keys = _members(body, content_type) if essence == _JSON else None if body else ()
+    if keys is None and not signature.fields:
+        raise DecodeError(
+            "the function takes each value by a name, and the body gives none; "
+            "give a form, a JSON object, or a query such as ?name=value"
+        )
+    return _opened(signature, [*_query_keys(query), *(keys or ())])
+
+
+def _opened(signature: Signature, keys: Iterable[str]) -> Signature:
+    more, known = signature.more, {one.name for one in signature.fields}
+    names = [key for key in dict.fromkeys(keys) if key and key not in known]
+    if len(names) > _MOST_NAMES:
+        raise DecodeError(f"{len(names)} names are given that are no parameter's, and at most {_MOST_NAMES} are taken")
+    assert more is not None
+    extra = (msgspec.structs.replace(more, name=name) for name in names)
+    return msgspec.structs.replace(signature, fields=(*signature.fields, *extra))
+
+
+def _query_keys(query: str) -> list[str]:
+    try:
+        return [name for name, _ in parse_qsl(query, keep_blank_values=True, errors="strict")]
+    except ValueError as error:
+        raise DecodeError(f"the query is not UTF-8: {error}") from None
 
 
 def _with_options(signature: Signature, query: str, headers: Headers, filled: Filled) -> Filled:
@@ -239,6 +290,9 @@ def _arranged(signature: Signature, given: _Given) -> Filled:
                 f"parameter '{one.name}' is not given, and it has no default; give it as the body, a query parameter, "
                 "a field of a form or a member of a JSON object"
             )
+    if signature.more is not None:  # all of its inputs are bound by their names
+        names = [one.name for one in fields if one.name in counts or not one.is_option]
+        return tuple(names), [(names.index(name), message) for name, message in given]
     own = signature.inputs
     labels = own if len(own) > 1 else (_LABEL,)
     options = [one.name for one in fields[len(labels) :] if one.name in counts]

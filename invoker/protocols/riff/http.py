@@ -153,7 +153,9 @@ class HttpSession:
             return self._refuse(error)
         feeds = [Feed(_ID, index, message) for index, message in messages]
         self._names = self._inputs.named(names)
-        return (Open(_ID, self.function, (self._accept,), names, _NAMES_OUT, headers), *feeds, EndInput(_ID))
+        bound = names if self._inputs.more is not None else None
+        opening = Open(_ID, self.function, (self._accept,), names, _NAMES_OUT, headers, bound)
+        return (opening, *feeds, EndInput(_ID))
 
     def deliver(self, event: Event) -> Sequence[Step]:
         """Translate an event of the invocation; the response comes with its end."""
