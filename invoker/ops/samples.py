@@ -44,7 +44,7 @@ def sample_command(spec: FunctionSpec, host: str, address: str, *, is_one: bool,
     if arguments is None:
         return ""
     which = [] if is_one else ["--function", spec.name]
-    return f"{shlex.join(['call', address, *which])} {arguments}"
+    return f"{shlex.join(['call', address, *which])} {arguments}".rstrip()
 
 
 def sample_arguments(spec: FunctionSpec) -> str | None:
@@ -56,7 +56,7 @@ def sample_arguments(spec: FunctionSpec) -> str | None:
     except LookupError:
         return None
     is_json = not all(_is_plain(one.type, value) for one, value in zip(streams, values, strict=True))
-    words = ["--json"] if is_json else [] if values else ["--no-input"]
+    words = ["--json"] if is_json else [] if spec.inputs or values else ["--no-input"]  # `call` sends a trigger itself
     for index, value in enumerate(values):
         text = json.dumps(value) if is_json or not isinstance(value, str) else value
         words += ["--data", text] if index == 0 else ["--arg", f"{index}={text}"]

@@ -167,6 +167,17 @@ def test_R005_every_input_and_output_is_asked_for(entrypoint: str, arguments: st
     assert sample_arguments(prepare(entrypoint)[0].function.spec) == arguments
 
 
+def test_R005_a_function_that_needs_a_trigger_is_sent_one() -> None:
+    """``--no-input`` would call it not once; without it, ``call`` sends an empty value."""
+
+    def one() -> str:
+        return "one"
+
+    spec = prepare_function(one).function.spec
+    assert sample_arguments(spec) == ""
+    assert sample_command(spec, "::1", "[::1]:1", is_one=True, has_sessions=False) == "call localhost:1"
+
+
 def test_R005_a_string_beside_a_list_is_json() -> None:
     """One media type serves all inputs."""
 
