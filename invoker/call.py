@@ -7,9 +7,12 @@ not do, or what was read cannot be sent, or shown on a terminal, 3 no connection
 from __future__ import annotations
 
 import argparse
+import ast
 import asyncio
 import contextlib
+import json
 import os
+import re
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -240,13 +243,25 @@ def _hint(error: CallFailed, args: argparse.Namespace) -> str:
         )
     if error.status is Status.RESOURCE_EXHAUSTED and "max_output_bytes" in error.detail:
         return "--max-output-bytes N takes larger ones"
-    if "text/plain cannot become" in error.detail:
+    if _is_json_sent_as_text(error.detail):
         return "the value was sent as text; --json sends it as JSON"
     if "'invoker-function'" in error.detail:
         return "--function NAME says which one is meant"
     if error.status is Status.RESOURCE_EXHAUSTED and "larger than max" in error.detail:
         return "a value is larger than the invoker takes; --chunk BYTES sends a file in smaller ones"
     return next(iter(getattr(error, "__notes__", ())), "")
+
+
+def _is_json_sent_as_text(detail: str) -> bool:
+    """Whether a text was refused where an object or array is wanted that it spells, so far as the error shows it."""
+    found = re.search(r"got ('.*'|\".*\")(\.\.\.)?; send JSON as application/json", detail)
+    if found is None or found[2]:
+        return found is not None
+    try:
+        json.loads(ast.literal_eval(found[1]))
+    except (ValueError, SyntaxError):
+        return False
+    return True
 
 
 def _discard_stdout() -> None:

@@ -320,7 +320,13 @@ class Config:
             )
         self._check_graphpipe()
         if not any(self.serves(one) for one in PROTOCOLS):
-            raise ConfigError("INVOKER_PROTOCOLS is http and INVOKER_HTTP is off, so nothing would be served")
+            given = f"INVOKER_PROTOCOLS is {','.join(self.protocols)}"
+            if "http" in self.protocols:
+                raise ConfigError(f"{given} and INVOKER_HTTP is off, so nothing would be served")
+            raise ConfigError(
+                f"{given}, which needs a door of its own (INVOKER_GRAPHPIPE_TCP or INVOKER_GRAPHPIPE_UNIX) or http "
+                "beside it; else nothing would be served"
+            )
         for low, high in (("high_frames", "hard_frames"), ("high_bytes", "hard_bytes")):
             if getattr(self, low) > getattr(self, high):
                 raise ConfigError(f"{low} is {getattr(self, low)}, above {high} {getattr(self, high)}; it must not be")

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import trustme
 
+from invoker.call import _is_json_sent_as_text
 from tests.client.peer import Peer, serve_in_thread
 from tests.client.test_tls import credentials
 
@@ -240,3 +241,17 @@ def test_secured_connection(tmp_path: Path) -> None:
         options = ("--ca", str(ca), "--server-name", "functions.example")
         assert call(peer, *options, "-d", "a") == (0, b"a\n", "")
         assert call(peer, "--tls", "-d", "a")[0] == 3
+
+
+@pytest.mark.parametrize(
+    ("detail", "helps"),
+    [
+        ("""expected object, got '{"x": 3}'; send JSON as application/json (with curl)""", True),
+        ("""expected object, got '{"x": 3'...; send JSON as application/json (with curl)""", True),
+        ("""expected object, got '{x}'; send JSON as application/json (with curl)""", False),
+        ("text/plain cannot become float: expected float, got 'five'", False),
+    ],
+)
+def test_json_is_hinted_at_where_it_helps(detail: str, helps: bool) -> None:
+    """Where the text that the error shows is JSON, or is cut off."""
+    assert _is_json_sent_as_text(detail) is helps

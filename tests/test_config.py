@@ -75,6 +75,8 @@ def test_values_that_a_knob_cannot_have_are_refused(env, text):
         ),
         ({}, {"tls_cert": "c.pem"}, "--tls-cert is set without INVOKER_TLS_KEY; TLS needs both"),
         ({"INVOKER_HTTP_UNIX": "z"}, {"http": False}, "INVOKER_HTTP_UNIX is set, but http is not served"),
+        ({}, {"protocols": ["http"], "http": False}, "--protocols is http and --no-http is"),
+        ({}, {"protocols": ["graphpipe"]}, "--protocols is graphpipe, which needs a door of its own"),
     ],
 )
 def test_what_does_not_go_together_is_named_as_it_was_given(env, flags, text):

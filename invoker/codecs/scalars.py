@@ -7,7 +7,7 @@ import decimal
 import enum
 import re
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -18,6 +18,11 @@ __all__ = ["reader", "same", "writer"]
 
 _SHOWN = 60
 """Signs of a text that an error shows."""
+
+_LISTED = 8
+"""Members of an Enum that an error lists."""
+
+_AS_JSON = "-H 'Content-Type: application/json'"
 
 _STAMPS = (dt.datetime, dt.date, dt.time)
 
@@ -49,7 +54,7 @@ def reader(type_: Any) -> Callable[[str], Any]:
         try:
             return convert(text if is_text else text.strip())
         except msgspec.ValidationError as error:
-            raise ValueError(_refused(str(error), text)) from None
+            raise ValueError(_refused(str(error), text) + _choices(wanted)) from None
 
     return read
 
@@ -88,12 +93,24 @@ def _integer(text: str) -> int:
         raise ValueError(_refused("expected an integer", text)) from None
 
 
+def _choices(wanted: Sequence[Any]) -> str:
+    """What a text may be where there are only a few: of an Enum its values, since those are sent, and not its names."""
+    enums = [one for one in wanted if isinstance(one, type) and issubclass(one, enum.Enum)]
+    texts = [repr(one.value) for kind in enums for one in kind]
+    more = f" and {len(texts) - _LISTED} more" if len(texts) > _LISTED else ""
+    return f"; expected one of {', '.join(texts[:_LISTED])}{more}" if texts else ""
+
+
 def _refused(why: str, text: str) -> str:
     """Why a text is refused, with the text; everything that is sent as text is a str, so that need not be said."""
     why = re.sub("^Expected `([^`]+)`, got `str`$", r"expected \1", why)
     if f"'{text}'" in why:
         return why
-    return f"{why}, got {text[:_SHOWN]!r}" + ("..." if len(text) > _SHOWN else "")
+    met = f"{why}, got {text[:_SHOWN]!r}" + ("..." if len(text) > _SHOWN else "")
+    kind = {"{": "object", "[": "array"}.get(text.lstrip()[:1])
+    if kind is not None and kind in why.split():  # the text is as it should be, only not announced as what it is
+        return f"{met}; send JSON as application/json (with curl: {_AS_JSON})"
+    return met
 
 
 def _spelt(value: Any, came_from: type | None = None) -> str:

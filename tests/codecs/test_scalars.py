@@ -22,6 +22,10 @@ class Level(enum.IntEnum):
     LOW = 1
 
 
+Many = enum.IntEnum("Many", [f"M{one}" for one in range(9)], start=0)
+AS_JSON = "send JSON as application/json (with curl: -H 'Content-Type: application/json')"
+
+
 class Name(str):
     """A str of its own."""
 
@@ -68,7 +72,13 @@ def test_R094_what_does_not_fit_is_an_ordinary_error(type_: Any, text: str) -> N
         (int, "9" * 5000, f"expected an integer, got '{'9' * 60}'..."),
         (float, "y" * 61, f"expected float, got '{'y' * 60}'..."),
         (float, "y" * 60, f"expected float, got '{'y' * 60}'"),
-        (Colour, "green", "Invalid enum value 'green'"),
+        (Colour, "green", "Invalid enum value 'green'; expected one of 'red', 'blue'"),
+        (Many, "9", "Invalid enum value 9, got '9'; expected one of 0, 1, 2, 3, 4, 5, 6, 7 and 1 more"),
+        (list[int], "x", "expected array, got 'x'"),
+        (list[int], '{"x": 1}', """expected array, got '{"x": 1}'"""),
+        (dict[str, int], '{"x": "y"}', f"""expected object, got '{{"x": "y"}}'; {AS_JSON}"""),
+        (list[int], " [1", f"expected array, got ' [1'; {AS_JSON}"),
+        (int, "[1]", "expected an integer, got '[1]'"),
         (dt.date, "today", "Invalid RFC3339 encoded date, got 'today'"),
         (Annotated[int, msgspec.Meta(ge=0)], "-1", "Expected `int` >= 0, got '-1'"),
     ],

@@ -145,7 +145,6 @@ def test_a_value_that_does_not_fit_is_told_with_the_parameter(call: Callable[...
     refused = "text/plain cannot become float: expected float, got 'five'"
     assert error.splitlines() == [
         f"error: UNKNOWN: Invoker: Bad Input Signal: input #0 'amount': {refused}",
-        "hint: the value was sent as text; --json sends it as JSON",
     ]
     _, _, error = call("bare", "-d", "5")
     hint = "annotate it in the function (x: float), or send JSON by --json"
