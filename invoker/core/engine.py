@@ -223,6 +223,8 @@ def _input_specs(spec: FunctionSpec, command: Open) -> tuple[StreamSpec, ...]:
     """R-054, R-055, R-056: names are optional; if there, they are one an input."""
     named = len(command.input_names)
     if spec.open_inputs:
+        if named and named == len(spec.inputs) - 1:
+            return spec.inputs[:-1]  # nothing is given to ``*args``
         wanted = max(named or 1, len(spec.inputs))
         last = spec.inputs[-1]
         extra = (replace(last, name=f"{last.name}{index}") for index in range(len(spec.inputs), wanted))

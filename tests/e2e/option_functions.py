@@ -117,3 +117,9 @@ def tagged(text: str, mark: str = "!", **tags: list[str]) -> str:
 def source() -> Iterator[str]:
     """Takes nothing."""
     yield "one"
+
+
+@function
+def many(a: int, *rest: int) -> int:
+    """One input and any number of others."""
+    return a + sum(rest)

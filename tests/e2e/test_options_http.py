@@ -167,6 +167,20 @@ def test_R164_R169_a_source_takes_an_empty_body_only(server):
         assert (status, f"the function takes no input, but the body has {len(body)} bytes" in text) == (400, True), text
 
 
+def test_R164_further_inputs_may_be_none_or_are_the_parts_of_a_form(server):
+    """``many(a, *rest)``; what comes in another way is refused with the way that works."""
+    assert ask(server, "many", b"3", "text/plain") == (200, "3")
+    assert ask(server, "many", b"3", JSON) == (200, "3")
+    assert ask(server, "many", *form(a="3")) == (200, "3")
+    assert ask(server, "many", *form(a="3", rest="4")) == (200, "7")
+    assert ask(server, "many", *form(a="3", x="4", y="5")) == (200, "12")
+    for body, type_, query in ((None, "", "a=1&rest=3"), (b"1", JSON, "rest=3"), (None, "", ""), (*form(x="4"), "")):
+        status, text = ask(server, "many", body, type_, query)
+        assert (status, "part of a multipart form" in text) == (400, True), text
+    status, text = ask(server, "many", b'{"a": 1}', JSON)
+    assert (status, "parameter 'a': application/json cannot become int" in text) == (400, True), text
+
+
 def test_R169_several_inputs_come_by_form_by_object_or_by_query(server):
     """With their options; one that is missing is named."""
     assert ask(server, "add", *form(a="1", b="2", c="3")) == (200, "6")
@@ -183,6 +197,7 @@ def test_R169_any_number_of_inputs_has_options_too(server):
     assert ask(server, "cat", b"a", "text/plain", "sep=+") == (200, "a")
     assert ask(server, "cat", *form(parts="a", more="b"), "sep=%2B") == (200, "a+b")
     assert ask(server, "cat", *form(parts="a", more="b", sep="-")) == (200, "a-b")
+    assert ask(server, "cat", *form(x="a", sep="-", y="b")) == (200, "a-b")
 
 
 def test_R169_a_file_of_a_form_fills_one_input(server):

@@ -62,6 +62,8 @@ def fill(signature: Signature, query: str, content_type: str, body: bytes, heade
             if body:
                 raise DecodeError(f"the function takes no input, but the body has {len(body)} bytes; send no body")
             return (), []
+        if signature.is_open:
+            _check_open(signature, query, () if body or content_type or len(signature.inputs) == 1 else None)
         filled = (_LABEL,), [(0, Message(body, headers, content_type or _OCTETS))]  # R-143
         return _with_options(signature, query, headers, filled)
     given = _from_query(fields, query, headers) if query else []
@@ -83,7 +85,11 @@ def fill_parts(signature: Signature, query: str, parts: Sequence[Part], headers:
     if not signature.fields:
         names = signature.inputs
         if signature.is_open:
-            names = tuple(dict.fromkeys((*names, *(part.name for part in parts))))
+            _check_open(signature, query, [part.name for part in parts])
+            options = {one.name for one in signature.options}
+            there = [*names[:-1], *(part.name for part in parts if part.name not in options)]
+            named = (part.name for part in parts if part.name in options)
+            names = tuple(dict.fromkeys((*(there or names), *named)))  # ``*args`` gets just the parts that are there
         messages = [(_index(part, names), _message(part, headers)) for part in parts]
         return _with_options(signature, query, headers, (names, messages))
     if signature.more is not None:
@@ -135,6 +141,23 @@ def _query_keys(query: str) -> list[str]:
         return [name for name, _ in parse_qsl(query, keep_blank_values=True, errors="strict")]
     except ValueError as error:
         raise DecodeError(f"the query is not UTF-8: {error}") from None
+
+
+def _check_open(signature: Signature, query: str, names: Collection[str] | None) -> None:
+    """Refuse what a function of any number of inputs would lose, or waits for in vain.
+
+    Args:
+        signature: Of the function.
+        query: Of the request.
+        names: Of the parts; empty: the body is the first input; None: there is none.
+    """
+    fixed = signature.inputs[:-1]
+    missing = [one for one in (fixed if names is None or names else fixed[1:]) if one not in (names or ())]
+    if missing:
+        raise DecodeError(f"parameter '{missing[0]}' is not given; give each input as a part of a multipart form")
+    queried = next((key for key in _query_keys(query) if key in signature.inputs), None)
+    if queried is not None:
+        raise DecodeError(f"parameter '{queried}' is not taken from a query; give it as a part of a multipart form")
 
 
 def _with_options(signature: Signature, query: str, headers: Headers, filled: Filled) -> Filled:
