@@ -62,6 +62,9 @@ def fill(args: argparse.Namespace, known: Known) -> Filled:
         inputs = (*own[:count], *(name for name in own[count:] if name in given))
         if not (args.no_input or data or arg) and any(one.is_trigger for one in known.inputs):
             data = [""]  # whatever is sent, the function is called once
+    elif inputs is None and known.function is not None and known.function.open_inputs and not arg:
+        own = [one.name for one in known.function.inputs if not one.is_option]
+        inputs = tuple(own[:-1]) or None  # nothing is given to ``*args``
     return Filled(
         data=data,
         arg=arg,

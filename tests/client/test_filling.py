@@ -58,6 +58,15 @@ def test_names_of_required_inputs_and_of_the_options_that_are_given(
     assert (made.inputs, list(made.sent_first)) == (names, first)
 
 
+def test_further_inputs_that_are_not_given_are_not_announced() -> None:
+    """Of a function with ``*args`` behind other inputs; with ``--arg`` the caller says by index what is given."""
+    many = Known(pb.Function(open_inputs=True, inputs=[pb.Input(name="a"), pb.Input(name="rest")]))
+    assert filled("-d 3", many).inputs == ("a",)
+    assert filled("-d 3 --arg 1=4", many).inputs is None
+    alone = Known(pb.Function(open_inputs=True, inputs=[pb.Input(name="rest"), pb.Input(name="k", is_option=True)]))
+    assert filled("-d 3", alone).inputs is None
+
+
 def test_text_is_asked_for_first_where_an_output_is_a_str() -> None:
     """Elsewhere the server chooses; what the caller asks for wins."""
     both = taking("a", outputs=(pb.Output(name="s", media_types=TEXT), pb.Output(name="n")))
