@@ -86,7 +86,8 @@ async def lame_duck(server: Server, signals: Signals) -> None:
 async def end(server: Server, drain_s: float) -> int:
     """Stop; the process's exit code."""
     server.engine.is_draining = True  # before the line: who reads it may count on calls being refused
-    log.info("stopping: %s invocations are running", len(server.engine.running))
+    count = len(server.engine.running)
+    log.info("stopping: %s %s running", count, "invocation is" if count == 1 else "invocations are")
     clean = await server.stop(drain_s=drain_s)
     log.info("stopped")
     return 0 if clean else 1

@@ -46,6 +46,7 @@ def explain_missing_module(name: str, missing: str) -> str:
         return f"{text}; did you mean '{f'{parent}.' if parent else ''}{near[0]}{name[len(missing) :]}'?"
     if parent:
         return f"{text}; '{parent}' has {', '.join(sorted(_modules_in(parent))[:10]) or 'no modules'}"
+    text = f"there is no module '{missing}'" + (f" for '{name}'" if missing != name else "")
     return f"{text} in {Path.cwd()} or among the installed packages; run from the directory that holds {child}.py"
 
 
@@ -65,10 +66,14 @@ def explain_missing_attribute(path: str, parent: Any, name: str) -> str:
     """The module, class or object has no such attribute."""
     public = [one for one in dir(parent) if not one.startswith("_")]
     functions = [one for one in public if _is_function(parent, one)]
+    home = getattr(parent, "__name__", None) if inspect.ismodule(parent) else None
+    if home is not None:  # what it imports is seldom meant
+        functions = [one for one in functions if getattr(getattr(parent, one), "__module__", home) == home]
     near = get_close_matches(name, functions, n=1) or get_close_matches(name, public, n=1)
     if near:
         return f"'{path}' has no '{name}'; did you mean '{near[0]}'?"
-    return f"'{path}' has no '{name}'; its functions are {', '.join(functions[:10]) or 'none'}"
+    more = f" and {len(functions) - 10} more" if len(functions) > 10 else ""
+    return f"'{path}' has no '{name}'; its functions are {', '.join(functions[:10]) or 'none'}{more}"
 
 
 def explain_import(name: str, error: BaseException) -> str | None:

@@ -22,6 +22,7 @@ from invoker.core.streams import Limits
 from invoker.drive.driver import Driver, DriverSettings
 from invoker.errors import ConfigError, DecodeError, FunctionError, StartupError, Status
 from invoker.lift import Function
+from invoker.ops import prints
 from invoker.ops.board import Numbers
 from invoker.ops.endings import Endings
 from invoker.ops.memory import Trimmer
@@ -92,7 +93,7 @@ class Server:
             memory_bytes=config.memory_bytes,
         )
         self._endings = Endings()
-        self.engine.on_close.append(self._endings)
+        self.engine.on_close += [self._endings, prints.ended]
         settings = DriverSettings(config.threads, config.grace_s, config.lingering_s, config.debug)
         self.driver = Driver(self.engine, settings)
         self._trimmer = Trimmer(self.engine.memory, self.driver.threads)

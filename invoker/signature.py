@@ -201,7 +201,8 @@ def _returned(annotation: Any, name: str) -> Returned:
 def _doc(function: Any, inner: Any) -> str:
     own = function if not isinstance(function, functools.partial) else inner
     doc = inspect.getdoc(own) if isinstance(getattr(own, "__doc__", None), str) else None
-    return doc or (inspect.getdoc(inner) or "" if inspect.isroutine(inner) else "")
+    doc = doc or (inspect.getdoc(inner) or "" if inspect.isroutine(inner) else "")
+    return "" if doc == type.__call__.__doc__ else doc  # what Python says of every class that says nothing itself
 
 
 class _Resolver:

@@ -79,6 +79,7 @@ def test_R008_a_missing_module_names_the_nearest(write: Write) -> None:
     load("pack.inner:fn")
     assert "did you mean 'pack.inner:fn'?" in reason("pack.inner.fn")
     assert "run from the directory that holds zzzzqqq.py" in reason("zzzzqqq:fn")
+    assert reason("zzzzqqq.sub:fn").startswith("there is no module 'zzzzqqq' for 'zzzzqqq.sub' in /")
 
 
 def test_R008_a_missing_attribute_names_the_nearest(write: Write) -> None:
@@ -86,6 +87,10 @@ def test_R008_a_missing_attribute_names_the_nearest(write: Write) -> None:
     write("mine_d.py", "def square(x): ...\ndef cube(x): ...\nTABLE = {}")
     assert reason("mine_d:sqaure") == "'mine_d' has no 'sqaure'; did you mean 'square'?"
     assert reason("mine_d:zzz") == "'mine_d' has no 'zzz'; its functions are cube, square"
+    imports = "from dataclasses import dataclass\nfrom typing import Literal, Optional\n"
+    write("mine_e.py", imports + "".join(f"def f{one:02}(x): ...\n" for one in range(12)))
+    listed = ", ".join(f"f{one:02}" for one in range(10))
+    assert reason("mine_e:zzz") == f"'mine_e' has no 'zzz'; its functions are {listed} and 2 more"
 
 
 @pytest.mark.parametrize(

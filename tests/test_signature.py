@@ -118,3 +118,18 @@ def test_builtin_functions_are_no_types(annotation: Any, text: str) -> None:
         with pytest.raises(SpecError, match=text) as caught:
             examine(body)
         assert caught.value.detail.startswith(f"the annotation of {where} of 'body' has")
+
+
+def test_what_python_says_of_every_class_is_no_doc() -> None:
+    """The class's own words are, and those of its ``__call__``."""
+
+    class Bare:
+        def __call__(self, x: int) -> int:
+            return x
+
+    class Told(Bare):
+        def __call__(self, x: int) -> int:
+            """Say it."""
+            return x
+
+    assert [examine(one).doc for one in (Bare, Bare(), Told())] == ["", "", "Say it."]

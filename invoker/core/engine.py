@@ -155,7 +155,9 @@ class Engine:
             raise ShuttingDown("this invoker is draining and takes no new invocations")
         if self.max_invocations and len(self.running) >= self.max_invocations:
             self.full_since = self.full_since or time.monotonic()
-            raise Overloaded(f"{len(self.running)} invocations are running, and no more are allowed at once")
+            count = len(self.running)
+            many = "invocation is" if count == 1 else "invocations are"
+            raise Overloaded(f"{count} {many} running, and no more are allowed at once")
 
     def _negotiate(self, function: Function, command: Open, deadline: float | None, budget: Budget) -> Invocation:
         registry = self.registry_for(function)

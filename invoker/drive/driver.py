@@ -177,7 +177,9 @@ class Driver:
                 await self._quiet.wait()
         except TimeoutError:
             cut, direct = list(self.conversations), list(self.direct)
-            log.warning("the drain took longer than %s s; %s conversations are cut", timeout_s, len(cut) + len(direct))
+            count = len(cut) + len(direct)
+            many = "conversation is" if count == 1 else "conversations are"
+            log.warning("the drain took longer than %s s; %s %s cut", timeout_s, count, many)
             error = ShuttingDown(f"the invocation was cut, it did not end within {timeout_s:g} s")
             for conversation in cut:
                 await conversation.fail_all(error)

@@ -15,10 +15,12 @@ import time
 from typing import Any
 
 from invoker.context import RUNNING, Context
+from invoker.core.invocation import Invocation
 from invoker.ops import logs
 
-__all__ = ["Prints", "print_objects"]
+__all__ = ["Prints", "ended", "print_objects"]
 
+_MADE: list[Prints] = []
 _LONGEST = 64 * 1024
 """A line that goes on longer is told in parts."""
 
@@ -27,9 +29,16 @@ def print_objects() -> None:
     """Make objects of what is printed from now on."""
     stdout: Any = sys.stdout
     if stdout is not None and not stdout.isatty():
-        made = Prints(stdout.write)
-        stdout.write = made.write
+        made = Prints(stdout.write, stdout.flush)
+        stdout.write, stdout.flush = made.write, made.flush
+        _MADE.append(made)
         atexit.register(made.finish)
+
+
+def ended(invocation: Invocation) -> None:
+    """Tell what an invocation printed last, though its line has no end."""
+    for made in _MADE:
+        made.end(invocation.context)
 
 
 class Prints:
@@ -37,10 +46,12 @@ class Prints:
 
     Args:
         write: Takes the objects, as text.
+        flush: Passes them on.
     """
 
-    def __init__(self, write: Any) -> None:
+    def __init__(self, write: Any, flush: Any) -> None:
         self._write = write
+        self._flush = flush
         self._lock = threading.RLock()
         self._begun: dict[int, tuple[Context | None, str]] = {}  # by thread: parts of lines, and of which invocation
 
@@ -60,6 +71,23 @@ class Prints:
             for line in lines:
                 self._tell(line, context)
         return len(text)
+
+    def flush(self) -> None:
+        """Tell what this thread has begun, as ``print(..., flush=True)`` asks; what follows is an object of its own."""
+        with self._lock:
+            whose, begun = self._begun.pop(threading.get_ident(), (None, ""))
+            if begun:
+                self._tell(begun, whose)
+        self._flush()
+
+    def end(self, context: Context) -> None:
+        """Tell the lines that an invocation has begun, in whichever thread."""
+        if not self._begun:
+            return
+        with self._lock:
+            for thread in [one for one, (whose, _) in self._begun.items() if whose is context]:
+                self._tell(self._begun.pop(thread)[1], context)
+        self._flush()
 
     def finish(self) -> None:
         """Tell the lines that have not ended."""

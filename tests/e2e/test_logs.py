@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import urllib.request
 from pathlib import Path
@@ -141,3 +142,18 @@ def test_bad_input_tells_nothing_false_of_the_function(module: Path, function: s
     assert "after its invocation had ended" not in process.log
     (ended,) = objects(process.lines, message="invocation ended")
     assert ended["detail"].startswith("Invoker: Bad Input Signal")
+
+
+def test_what_is_printed_without_an_end_is_told_when_it_is_flushed_or_the_invocation_ends(module: Path) -> None:
+    """While the process goes on, and in the thread that printed."""
+    text = "def half(x: int) -> int:\n    print('begun', end='', flush=True)\n    print('left', end='')\n    return x\n"
+    (module / "halves.py").write_text(text)
+    ours, its = os.pipe()
+    with (
+        os.fdopen(ours) as printed,
+        os.fdopen(its, "w") as stdout,
+        started("halves:half", cwd=module, stdout=stdout) as process,
+    ):
+        call(process.ready()[0], "half")
+        told = [json.loads(printed.readline())["message"] for _ in range(2)]
+    assert told == ["begun", "left"]

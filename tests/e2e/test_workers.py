@@ -206,7 +206,7 @@ def test_a_signal_drains_all_workers(module: Path, number: signal.Signals) -> No
         running = streams(stack, grpc)
         process.send(number)
         for worker in (1, 2):
-            wait_until(lambda: f'invocations are running", "worker": {worker}' in process.log)  # noqa: B023
+            wait_until(lambda: f' running", "worker": {worker}' in process.log)  # noqa: B023
         assert {tuple(one.finish()) for one in running} == {(7,)}
         assert process.exit_code() == 0
         assert process.lines.count("destroyed\n") == 2
@@ -218,7 +218,7 @@ def test_a_drain_that_has_to_cut_is_exit_code_1(module: Path) -> None:
         running = streams(stack, process.ready()[0])
         process.send(signal.SIGTERM)
         for worker in (1, 2):
-            wait_until(lambda: f'conversations are cut", "worker": {worker}' in process.log)  # noqa: B023
+            wait_until(lambda: f' cut", "worker": {worker}' in process.log)  # noqa: B023
         for one in running:
             with pytest.raises(CallFailed):
                 one.finish()
@@ -230,7 +230,7 @@ def test_a_second_signal_ends_all_at_once(module: Path) -> None:
     with serving(module) as process, ExitStack() as stack:
         running = streams(stack, process.ready()[0])
         process.send(signal.SIGTERM)
-        process.wait_for("invocations are running")
+        process.wait_for("stopping: ")
         process.send(signal.SIGTERM)
         assert process.exit_code() == 128 + signal.SIGTERM
         wait_until(lambda: not any(is_alive(one.pid) for one in running))

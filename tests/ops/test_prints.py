@@ -19,7 +19,7 @@ from invoker.ops.prints import Prints, print_objects
 def told():
     """What was written on, line by line, and the writer."""
     lines: list[str] = []
-    return lines, Prints(lines.append)
+    return lines, Prints(lines.append, lambda: lines.append("flushed"))
 
 
 def test_each_line_is_an_object(told, monkeypatch):
@@ -66,6 +66,35 @@ def test_threads_do_not_mix_their_lines_and_long_ones_are_cut(told, monkeypatch)
     assert [json.loads(line)["message"] for line in lines[2:]] == ["long", "no"]
 
 
+def test_flush_tells_what_was_begun(told):
+    """Of the thread that asks; nothing is told where nothing was begun."""
+    lines, made = told
+    made.write("working")
+    thread = threading.Thread(target=made.flush)
+    thread.start()
+    thread.join()
+    assert lines == ["flushed"]
+    made.flush()
+    assert json.loads(lines[1])["message"] == "working"
+    made.flush()
+    assert lines[2:] == ["flushed", "flushed"]
+
+
+def test_the_end_of_an_invocation_tells_what_it_began(told):
+    """And nobody else's."""
+    lines, made = told
+    one, other = (Context(invocation_id=name, function="f") for name in ("i1", "i2"))
+    token = RUNNING.set(one)
+    made.write("working")
+    RUNNING.reset(token)
+    made.end(other)
+    assert lines == ["flushed"]
+    made.end(one)
+    made.end(one)
+    assert lines[2:] == ["flushed"]
+    assert [json.loads(lines[1])[key] for key in ("message", "invocation")] == ["working", "i1"]
+
+
 def test_standard_output_stays_the_object_that_it_is(monkeypatch):
     """Only its write is another, and only where no terminal reads it."""
     for is_terminal in (False, True):
@@ -73,8 +102,9 @@ def test_standard_output_stays_the_object_that_it_is(monkeypatch):
         stream.isatty = lambda is_terminal=is_terminal: is_terminal
         monkeypatch.setattr(sys, "stdout", stream)
         monkeypatch.setattr(atexit, "register", lambda work: None)
+        monkeypatch.setattr(prints, "_MADE", [])
         print_objects()
-        print("hello", 7)
+        print("hello", 7, flush=True)
         assert sys.stdout is stream
         text = stream.buffer.getvalue().decode()
         assert text == "hello 7\n" if is_terminal else json.loads(text)["message"] == "hello 7"
