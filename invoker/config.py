@@ -56,7 +56,9 @@ class Config:
         "Which protocols are served: riff and evergreen on the gRPC port; http, graphpipe and action-engine on "
         "the HTTP port.",
     )  # fmt: skip
-    http: bool = knob(True, "INVOKER_HTTP", parse.switch, "Whether the HTTP port opens.", flag="--no-http")
+    http: bool = knob(
+        True, "INVOKER_HTTP", parse.switch, "Opens the HTTP port; `--no-http` leaves it closed.", flag="--no-http"
+    )
     reflection: bool = knob(
         True, "INVOKER_REFLECTION", parse.switch,
         "Whether callers may ask what is served: gRPC server reflection, and what `invoker call` asks.",
@@ -104,7 +106,8 @@ class Config:
     )  # fmt: skip
     check_outputs: bool = knob(
         True, "INVOKER_CHECK_OUTPUTS", parse.switch,
-        "Whether a value is refused if its type is not the one that the function's annotation promises.",
+        "Refuses a value whose type is not the one that the function's annotation promises, whatever its members are; "
+        "`--no-check-outputs` lets it pass.",
         flag="--no-check-outputs",
     )  # fmt: skip
     threads: int = knob(
@@ -327,6 +330,9 @@ class Config:
                 f"{given}, which needs a door of its own (INVOKER_GRAPHPIPE_TCP or INVOKER_GRAPHPIPE_UNIX) or http "
                 "beside it; else nothing would be served"
             )
+        speaks_grpc = self.serves("riff") or self.serves("evergreen")
+        if self.port and self.port == self.grpc_port and speaks_grpc and self.serves("http"):
+            raise ConfigError(f"PORT and GRPC_PORT are both {self.port}; HTTP and gRPC need a port each")
         for low, high in (("high_frames", "hard_frames"), ("high_bytes", "hard_bytes")):
             if getattr(self, low) > getattr(self, high):
                 raise ConfigError(f"{low} is {getattr(self, low)}, above {high} {getattr(self, high)}; it must not be")

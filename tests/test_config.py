@@ -76,6 +76,7 @@ def test_values_that_a_knob_cannot_have_are_refused(env, text):
         ({}, {"tls_cert": "c.pem"}, "--tls-cert is set without INVOKER_TLS_KEY; TLS needs both"),
         ({"INVOKER_HTTP_UNIX": "z"}, {"http": False}, "INVOKER_HTTP_UNIX is set, but http is not served"),
         ({}, {"protocols": ["http"], "http": False}, "--protocols is http and --no-http is"),
+        ({}, {"port": "8080", "grpc_port": "8080"}, "--port and --grpc-port are both 8080; HTTP and gRPC need a port"),
         ({}, {"protocols": ["graphpipe"]}, "--protocols is graphpipe, which needs a door of its own"),
     ],
 )

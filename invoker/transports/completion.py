@@ -30,7 +30,7 @@ import grpc
 from invoker.drive.direct import DirectConversation
 from invoker.drive.driver import Driver
 from invoker.drive.reactor import Reactor
-from invoker.errors import InternalError, InvocationError, StartupError
+from invoker.errors import InternalError, InvocationError
 from invoker.transports.cygrpc import cygrpc
 from invoker.transports.grpcsettings import GrpcSettings
 from invoker.transports.lending import Lender
@@ -39,6 +39,7 @@ from invoker.transports.loopline import JoiningLine, LoopLine
 from invoker.transports.methods import CallMethod, Method, OnClose, SessionMethod, metadata_of, riff_method
 from invoker.transports.servicer import Handlers, ServicerCall
 from invoker.transports.settling import settle_time
+from invoker.transports.sockets import no_grpc
 
 __all__ = ["CompletionDoor"]
 
@@ -111,10 +112,7 @@ class CompletionDoor:
         private = None if self._credentials is None else getattr(self._credentials, "_credentials")  # noqa: B009 - the stubs do not know it
         port = int(self._server.add_http2_port(address.encode(), private))
         if port == 0:
-            raise StartupError(
-                f"cannot listen on {address} for gRPC: the port is in use, or the address is not this machine's; "
-                "set GRPC_PORT"
-            )
+            raise no_grpc(address)
         return port
 
     async def start(self) -> None:

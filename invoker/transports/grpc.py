@@ -20,12 +20,13 @@ import grpc.aio
 
 from invoker.drive.driver import Driver
 from invoker.drive.pump import pump
-from invoker.errors import Cancelled, InternalError, InvocationError, StartupError
+from invoker.errors import Cancelled, InternalError, InvocationError
 from invoker.transports.aioline import AioLine
 from invoker.transports.details import clip
 from invoker.transports.grpcsettings import GrpcSettings
 from invoker.transports.methods import CallMethod, Method, SessionMethod, metadata_of, riff_method
 from invoker.transports.settling import settle
+from invoker.transports.sockets import no_grpc
 
 __all__ = ["GrpcDoor"]
 
@@ -82,10 +83,7 @@ class GrpcDoor:
         except RuntimeError:
             port = 0
         if port == 0:
-            raise StartupError(
-                f"cannot listen on {address} for gRPC: the port is in use, or the address is not this machine's; "
-                "set GRPC_PORT"
-            )
+            raise no_grpc(address)
         return port
 
     async def start(self) -> None:

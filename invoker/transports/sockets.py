@@ -19,7 +19,7 @@ from typing import Final
 
 from invoker.errors import StartupError
 
-__all__ = ["Purpose", "UnixSocket", "address_of", "ask_whether_alive", "bind_tcp", "open_files"]
+__all__ = ["Purpose", "UnixSocket", "address_of", "ask_whether_alive", "bind_tcp", "no_grpc", "open_files"]
 
 _BACKLOG: Final = 1024
 """Connections that wait to be accepted."""
@@ -47,7 +47,24 @@ class Purpose:
     def refusal(self, place: str, error: OSError, knob: str = "") -> StartupError:
         """The error that nobody can listen there."""
         why = error.strerror or str(error)
+        if error.errno == errno.EADDRNOTAVAIL:
+            knob = self.host_knob
         return StartupError(f"cannot listen on {place} for {self.door}: {why}; set {knob or self.knob}")
+
+
+_GRPC = Purpose("gRPC", "GRPC_PORT", "INVOKER_HOST")
+
+
+def no_grpc(address: str) -> StartupError:
+    """Why gRPC cannot listen at ``host:port``, which it does not say itself: the address is at fault, or the port."""
+    host = address.rpartition(":")[0].strip("[]")
+    try:
+        family, kind, protocol, _, free = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.bind(free)
+    except OSError as error:
+        return _GRPC.refusal(address, error, _GRPC.host_knob)
+    return StartupError(f"cannot listen on {address} for {_GRPC.door}: the port is in use; set {_GRPC.knob}")
 
 
 def open_files() -> int:

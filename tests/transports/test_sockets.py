@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from invoker.errors import StartupError
-from invoker.transports.sockets import Purpose, UnixSocket, address_of, bind_tcp
+from invoker.transports.sockets import Purpose, UnixSocket, address_of, bind_tcp, no_grpc
 
 TESTS = Purpose("tests", "--test", "INVOKER_HOST")
 
@@ -139,3 +139,12 @@ def test_G101_a_process_may_have_as_many_connections_as_the_system_lets_it() -> 
     """The soft limit is raised to the hard one; asking twice changes nothing."""
     done = subprocess.run([sys.executable, "-c", LIMITED], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["800"] * 4
+
+
+@pytest.mark.parametrize("host", ["nosuchhost.invalid", "192.0.2.1"])
+def test_an_address_that_is_not_ours_is_named_and_not_the_port(host: str) -> None:
+    """By HTTP and by gRPC."""
+    with pytest.raises(StartupError, match=r"for HTTP: .*; set INVOKER_HOST$"):
+        bind_tcp(host, 0, Purpose("HTTP", "PORT", "INVOKER_HOST"))
+    assert str(no_grpc(f"{host}:8081")).endswith("; set INVOKER_HOST")
+    assert str(no_grpc("127.0.0.1:8081")).endswith("for gRPC: the port is in use; set GRPC_PORT")
