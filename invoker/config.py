@@ -8,18 +8,16 @@ knob cannot have stops the process before anything else happens (R-004). `docs/r
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import Field, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from invoker import knobs as parse
 from invoker.errors import ConfigError
-from invoker.knobs import Knob, flag_of, knob, knob_of, parsed
+from invoker.knobs import Knob, as_given, flag_of, knob, knob_of, parsed
 
 __all__ = ["PROTOCOLS", "Config", "Knob", "flag_of", "knob_of", "knobs"]
-
 
 PROTOCOLS = ("riff", "evergreen", "http", "graphpipe", "action-engine")
 
@@ -305,9 +303,8 @@ class Config:
 
     def __post_init__(self) -> None:
         if bool(self.tls_cert) != bool(self.tls_key):
-            given, missing = (
-                ("INVOKER_TLS_CERT", "INVOKER_TLS_KEY") if self.tls_cert else ("INVOKER_TLS_KEY", "INVOKER_TLS_CERT")
-            )
+            names = ("INVOKER_TLS_CERT", "INVOKER_TLS_KEY")
+            given, missing = names if self.tls_cert else names[::-1]
             raise ConfigError(f"{given} is set without {missing}; TLS needs both")
         if self.tls_client_ca and not self.tls_cert:
             raise ConfigError(
@@ -383,7 +380,7 @@ class Config:
         try:
             return cls(**values)
         except ConfigError as error:  # of knobs that do not go together
-            raise ConfigError(_as_given(error.detail, flags or {})) from None
+            raise ConfigError(as_given(error.detail, knobs(), flags or {})) from None
 
     def bind_host(self) -> tuple[str, str]:
         """The address to bind, and why it is that one."""
@@ -399,9 +396,3 @@ class Config:
 def knobs() -> tuple[Field[Any], ...]:
     """The fields of `Config`, in order."""
     return fields(Config)
-
-
-def _as_given(detail: str, flags: Container[str]) -> str:
-    """A text that names variables, with the flags that were given instead of them."""
-    names = {knob_of(one).env: flag_of(one) for one in knobs() if one.name in flags}
-    return re.sub(r"\b[A-Z_]+\b", lambda found: names.get(found[0], found[0]), detail)

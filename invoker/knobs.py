@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import Field, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from invoker.errors import ConfigError
 
 __all__ = [
     "Knob",
+    "as_given",
     "directories",
     "endpoint",
     "flag_of",
@@ -235,3 +236,9 @@ def hosts(text: str) -> str:
     if not found or (special and len(found) > 1) or any(sign.isspace() for one in found for sign in one):
         raise ValueError("off, public, or host names separated by commas")
     return text.lower() if special else ",".join(found)
+
+
+def as_given(detail: str, fields: Iterable[Field[Any]], flags: Container[str]) -> str:
+    """A text that names variables, with the flags that were given instead of them."""
+    given = {knob_of(one).env: flag_of(one) for one in fields if one.name in flags}
+    return re.sub(r"\b[A-Z_]+\b", lambda found: given.get(found[0], found[0]), detail)
