@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from invoker.binding import bind, bind_options
 from invoker.context import Context, Inputs
-from invoker.errors import DecodeError
+from invoker.errors import DecodeError, ProtocolViolation
 from invoker.given import given_async, given_sync
 from invoker.hooks import Hooks
 from invoker.mapping import gather_map, map_async, map_sync
@@ -96,10 +96,15 @@ class Function:
             return self
         if not self.spec.open_inputs and (names and len(names) == _count(self.spec)):
             return self
-        names = _without_labels(self.spec, names)
+        sent, names = names, _without_labels(self.spec, names)
         found = self._with_options.get(names)
         if found is None:
-            found = Function(self.hooks, bind_options(self.spec, names))
+            try:
+                spec = bind_options(self.spec, names)
+            except ProtocolViolation:
+                bind_options(self.spec, sent)  # raises the same, in the words of the caller
+                raise
+            found = Function(self.hooks, spec)
             found._whole = self  # what it runs in the end depends on the options that come
             if len(self._with_options) >= _MOST_BINDINGS:
                 self._with_options.clear()

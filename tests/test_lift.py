@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from invoker.context import Context
-from invoker.errors import DecodeError, Status, StatusError
+from invoker.errors import DecodeError, ProtocolViolation, Status, StatusError
 from invoker.function import function
 from tests.bodies import async_generator, async_value, generator, lifted, run, value
 
@@ -322,3 +322,15 @@ async def test_none_is_no_value_of_several_outputs_without_types(is_async: bool)
     fn = async_sends if is_async else sends
     assert await run(function(outputs=("left", "right"))(fn), [1, 2]) == [[]]
     assert await run(function(outputs=("left",))(fn), [1, 2]) == [[None, None]]
+
+
+def test_R165_a_refusal_quotes_the_names_that_were_sent() -> None:
+    """Not the labels under which a function is remembered."""
+
+    def scale(x: int, by: int = 2) -> int:
+        return x * by
+
+    for names in (("amount", "bye"), ("amount", "by", "more")):
+        with pytest.raises(ProtocolViolation) as refused:
+            lifted(scale).with_options(names)
+        assert repr(list(names)) in refused.value.detail
