@@ -12,8 +12,7 @@ import pydantic
 import pytest
 
 from invoker import Message
-from invoker.codecs import Part, Registry, TextCodec
-from invoker.codecs.registry import builtin_codecs
+from invoker.codecs import Part, TextCodec, builtin, custom
 from invoker.prepare import prepare_function
 from invoker.protocols.riff.fields import Field, Signature, signature_of
 
@@ -23,13 +22,14 @@ class Row:
     x: int
 
 
-def registry() -> Registry:
-    """Codecs of our own alone, whatever a test before this one has registered."""
-    return Registry(builtin_codecs())
+@pytest.fixture(autouse=True)
+def _ours_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Codecs of our own alone, whatever a test before this one has registered for the process."""
+    monkeypatch.setattr(custom, "_registered", ())
 
 
 def signature(function: Any) -> Signature:
-    return signature_of(prepare_function(function).spec, registry())
+    return signature_of(prepare_function(function).spec, builtin(entry_points=False))
 
 
 def of(type_: Any) -> Field:
@@ -138,7 +138,7 @@ def test_R093_text_that_has_a_codec_is_left_to_it():
     assert "text/csv" in of(str).texts
     assert "text/csv" in of(bytes).texts
     assert of(int).texts == frozenset()
-    with_csv = registry()
+    with_csv = builtin(entry_points=False)
     with_csv.register(TextCodec(("text/csv",)))
 
     def fn(x: str) -> str: ...
