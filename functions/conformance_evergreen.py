@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from functions import conformance
 from functions.conformance import _mark, _marked
 from invoker import Context, Message, function
-from invoker.function import options_of
+from invoker.author.decorator import options_of
 
 globals().update({name: value for name, value in vars(conformance).items() if options_of(value) is not None})
 

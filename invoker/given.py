@@ -11,7 +11,7 @@ import itertools
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any, Final
 
-from invoker.shape import FunctionSpec, StreamSpec, Style
+from invoker.author.spec import FunctionSpec, StreamSpec, Style
 
 __all__ = ["given_async", "given_sync"]
 
@@ -22,7 +22,7 @@ def given_sync(spec: FunctionSpec, inputs: Sequence[Iterator[Any]]) -> tuple[tup
     """The names and the streams of the inputs that were given.
 
     Args:
-        spec: Of `invoker.binding.bind_options`.
+        spec: Of `invoker.author.binding.bind_options`.
         inputs: One iterator for each of its inputs.
     """
     found: dict[str, Iterator[Any]] = {}

@@ -19,8 +19,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from invoker.author.spec import HOOK_TIMEOUT_S, FunctionSpec
 from invoker.errors import HookError, StartupError, describe
-from invoker.shape import HOOK_TIMEOUT_S, FunctionSpec
 
 __all__ = ["Hooks", "run_hook"]
 

@@ -14,13 +14,13 @@ import sys
 import traceback
 from typing import Any
 
+from invoker.author.signature import name_of
+from invoker.author.spec import HOOK_TIMEOUT_S, WANTED, FunctionSpec, StreamSpec, Style, Take
+from invoker.author.spelling import render
 from invoker.codecs import wants_arrays
 from invoker.errors import StartupError
 from invoker.prepare import Prepared, prepare
 from invoker.protocols.evergreen.listing import describe as describe_action
-from invoker.shape import HOOK_TIMEOUT_S, WANTED, FunctionSpec, StreamSpec, Style, Take
-from invoker.signature import name_of
-from invoker.spelling import render
 
 __all__ = ["add_arguments", "describe_function", "run"]
 

@@ -13,14 +13,14 @@ import functools
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Any, Final
 
-from invoker.binding import bind, bind_options
+from invoker.author.binding import bind, bind_options
+from invoker.author.spec import CONTEXT, HOOK_TIMEOUT_S, WANTED, FunctionSpec, Result, Slot, Style
 from invoker.context import Context, Inputs
 from invoker.errors import DecodeError, ProtocolViolation
 from invoker.given import given_async, given_sync
 from invoker.hooks import Hooks
 from invoker.mapping import gather_map, map_async, map_sync
 from invoker.results import async_results, parted, parted_async, sync_results, wanted
-from invoker.shape import CONTEXT, HOOK_TIMEOUT_S, WANTED, FunctionSpec, Result, Slot, Style
 
 __all__ = ["Function", "lift"]
 
@@ -68,7 +68,7 @@ class Function:
         return self._in_parts
 
     def binding(self, names: tuple[str, ...]) -> Function:
-        """The same function with just these inputs, in this order; see `invoker.binding`.
+        """The same function with just these inputs, in this order; see `invoker.author.binding`.
 
         Raises:
             ProtocolViolation: A name is unknown, given twice or missing.
@@ -84,7 +84,7 @@ class Function:
         return found
 
     def with_options(self, names: tuple[str, ...]) -> Function:
-        """The same function with those options among its inputs that a caller may give; see `invoker.binding`.
+        """The same function with those options among its inputs that a caller may give; see `invoker.author.binding`.
 
         Args:
             names: Of the inputs, as the caller sent them.
@@ -258,7 +258,7 @@ def lift(function: Any, spec: FunctionSpec, *, hook_timeout_s: float = HOOK_TIME
 
     Args:
         function: As it was loaded.
-        spec: What `invoker.spec.read` made of it.
+        spec: What `invoker.author.reader.read` made of it.
         hook_timeout_s: For each hook, where the author says nothing else.
     """
     return Function(Hooks(function, spec, timeout_s=hook_timeout_s), spec)

@@ -10,12 +10,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from invoker.checks import Finding, check
+from invoker.author.checks import Finding, check
+from invoker.author.loader import Catalogue, load
+from invoker.author.reader import read
+from invoker.author.spec import HOOK_TIMEOUT_S, IGNORED, FunctionSpec
 from invoker.errors import ConfigError, SpecError
 from invoker.lift import Function, lift
-from invoker.loader import Catalogue, load
-from invoker.shape import HOOK_TIMEOUT_S, IGNORED, FunctionSpec
-from invoker.spec import read
 
 __all__ = ["Prepared", "prepare", "prepare_function", "with_actions"]
 
@@ -44,7 +44,7 @@ def prepare(
     """Make what an entrypoint names ready to run: one function, or all of a catalogue.
 
     Args:
-        entrypoint: See `invoker.loader.load`.
+        entrypoint: See `invoker.author.loader.load`.
         allow_pickle: Whether a pickle may be loaded, which runs its code.
         fresh: Execute the module anew.
         hook_timeout_s: For each hook, where the author says nothing else.

@@ -12,10 +12,10 @@ import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from invoker.author.spec import WANTED, FunctionSpec, Result
 from invoker.context import Context
 from invoker.errors import EncodeError
 from invoker.message import Output
-from invoker.shape import WANTED, FunctionSpec, Result
 
 __all__ = ["async_results", "parted", "parted_async", "sync_results", "wanted"]
 

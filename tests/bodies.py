@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Any
 
+from invoker.author.reader import read
 from invoker.context import Context
 from invoker.lift import Function, lift
-from invoker.spec import read
 
 __all__ = ["async_generator", "async_value", "generator", "lifted", "run", "stream", "value"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from functions import conformance
 from invoker import Context, function
-from invoker.function import options_of
+from invoker.author.decorator import options_of
 
 globals().update({name: value for name, value in vars(conformance).items() if options_of(value) is not None})
 

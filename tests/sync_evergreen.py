@@ -9,7 +9,7 @@ from typing import Any
 from functions import conformance_evergreen
 from functions.conformance import _mark, _marked
 from invoker import Context, function
-from invoker.function import options_of
+from invoker.author.decorator import options_of
 from tests import sync_catalogue
 
 for module in (conformance_evergreen, sync_catalogue):

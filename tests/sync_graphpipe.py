@@ -10,7 +10,7 @@ from functions import conformance_graphpipe
 from functions.conformance import _mark, _marked
 from functions.conformance_graphpipe import Pairs, Vector
 from invoker import Context, Tensor, function
-from invoker.function import options_of
+from invoker.author.decorator import options_of
 from tests import sync_catalogue
 
 globals().update({name: value for name, value in vars(conformance_graphpipe).items() if options_of(value) is not None})

@@ -9,10 +9,10 @@ from typing import Any, Self
 
 import pytest
 
+from invoker.author.decorator import function
+from invoker.author.reader import read
 from invoker.errors import HookError
-from invoker.function import function
 from invoker.hooks import Hooks, run_hook
-from invoker.spec import read
 
 
 def hooks_of(fn: Any, **kwargs: Any) -> Hooks:

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from invoker.author.decorator import function
 from invoker.context import Context
 from invoker.errors import DecodeError, ProtocolViolation, Status, StatusError
-from invoker.function import function
 from tests.bodies import async_generator, async_value, generator, lifted, run, value
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from invoker.author.decorator import function
 from invoker.context import Context
 from invoker.errors import FunctionError
-from invoker.function import function
 from invoker.mapping import _MOST_PLAIN, _PLAIN, gather_map, is_plain, map_async, map_sync
 from tests.bodies import async_value, generator, lifted, run, stream, value
 

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from invoker.author.spec import WANTED, CallPlan, FunctionSpec, Result, Slot, StreamSpec
 from invoker.context import Context
 from invoker.errors import EncodeError
 from invoker.message import Message, Output
 from invoker.results import async_results, parted, parted_async, sync_results, wanted
-from invoker.spec import WANTED, CallPlan, FunctionSpec, Result, Slot, StreamSpec
 from invoker.tee import tee
 from tests.bodies import async_generator, run
 

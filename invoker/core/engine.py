@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from invoker.author.spec import FunctionSpec, StreamSpec
 from invoker.codecs import Registry
 from invoker.context import Context
 from invoker.core.budget import ProcessBudget
@@ -25,7 +26,6 @@ from invoker.core.streams import Budget, InputStream, Limits, OutputStream, Sing
 from invoker.errors import InvocationError, NotReady, Overloaded, ProtocolViolation, ShuttingDown, Status, let_go
 from invoker.lift import Function
 from invoker.message import as_headers
-from invoker.spec import FunctionSpec, StreamSpec
 
 __all__ = ["Counters", "Engine"]
 

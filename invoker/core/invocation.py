@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, MutableSequence, Sequence
 from typing import Any, Final
 
+from invoker.author.spec import Style
 from invoker.context import Context
 from invoker.core.outputs import ClosedOutput, EndedOutput, MutedOutput, UnwantedOutput
 from invoker.core.steps import ALL, EndInput, FailInputs, Feed
@@ -24,7 +25,6 @@ from invoker.core.streams import Budget, InputStream, OutputStream
 from invoker.errors import Discarded, EncodeError, InvocationError, LimitExceeded, ProtocolViolation, StopInvocation
 from invoker.lift import Function
 from invoker.message import Message, Output
-from invoker.shape import Style
 
 __all__ = ["Awaits", "Invocation"]
 

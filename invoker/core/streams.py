@@ -27,6 +27,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from invoker.author.spec import IGNORED, StreamSpec, Take
 from invoker.codecs import Offer, Registry
 from invoker.codecs.open import open_decoder
 from invoker.codecs.promised import check_promise
@@ -42,7 +43,6 @@ from invoker.errors import (
 )
 from invoker.mediatypes import MediaType, parse, rank
 from invoker.message import EMPTY, REFERENCE, Message, Ref
-from invoker.spec import IGNORED, StreamSpec, Take
 
 __all__ = ["Budget", "InputStream", "Limits", "OutputStream", "SingleInput", "StreamStatistics"]
 

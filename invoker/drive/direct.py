@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from invoker.author.spec import Style
 from invoker.context import RUNNING
 from invoker.core.invocation import Invocation
 from invoker.core.session import Session
@@ -39,7 +40,6 @@ from invoker.errors import (
     InvocationError,
     StopInvocation,
 )
-from invoker.spec import Style
 
 __all__ = ["DirectConversation"]
 

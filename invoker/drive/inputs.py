@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from invoker.author.spec import Take
 from invoker.core.streams import InputStream
 from invoker.drive.runner import shape
 from invoker.errors import DecodeError
-from invoker.spec import Take
 
 __all__ = ["DirectInput"]
 

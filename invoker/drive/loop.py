@@ -13,6 +13,7 @@ import logging
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
+from invoker.author.spec import Take
 from invoker.codecs.interface import payload_of
 from invoker.context import RUNNING
 from invoker.core.invocation import Invocation
@@ -21,7 +22,6 @@ from invoker.core.streams import InputStream
 from invoker.drive.runner import Host, call_failed, comes_of, production_failed, shape
 from invoker.drive.threads import Threads, off_loop
 from invoker.errors import DecodeError, Discarded, InputCancelled, InvocationError, StopInvocation
-from invoker.spec import Take
 
 __all__ = ["LoopRunner"]
 

@@ -14,6 +14,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from invoker.author.spec import StreamSpec, Take
 from invoker.core.invocation import Invocation
 from invoker.core.steps import CloseOutput
 from invoker.errors import (
@@ -26,7 +27,6 @@ from invoker.errors import (
     told,
 )
 from invoker.message import Message, as_headers
-from invoker.spec import StreamSpec, Take
 
 __all__ = ["Host", "Runner", "call_failed", "check_thread", "comes_of", "later", "production_failed", "shape"]
 

@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from invoker.author.spec import Take
 from invoker.context import RUNNING
 from invoker.core.invocation import Invocation
 from invoker.core.steps import CloseOutput, EndInput, FailInputs, Feed
@@ -25,7 +26,6 @@ from invoker.drive.runner import Host, call_failed, check_thread, production_fai
 from invoker.drive.threads import Threads
 from invoker.errors import DecodeError, Discarded, InputCancelled, InvocationError, StopInvocation
 from invoker.message import Message
-from invoker.spec import Take
 
 __all__ = ["OUTPUT_QUEUE", "ThreadRunner"]
 

@@ -11,12 +11,12 @@ from typing import Any
 import grpc
 
 from invoker._pb.invoker import describe_pb2 as pb
+from invoker.author.spec import FunctionSpec, StreamSpec
+from invoker.author.spelling import is_array, render
 from invoker.codecs.custom import Adapted, registered
 from invoker.codecs.typed import BYTES_LIKE, is_any, is_structured, members
 from invoker.core.catalog import Catalog
 from invoker.errors import ProtocolViolation
-from invoker.shape import FunctionSpec, StreamSpec
-from invoker.spelling import is_array, render
 
 __all__ = ["SERVICE", "add_describe", "describe"]
 

@@ -10,10 +10,10 @@ import sys
 import time
 from typing import Any, TextIO
 
+from invoker.author.signature import layers
 from invoker.context import RUNNING, Context
 from invoker.core.invocation import Invocation
 from invoker.errors import CallError, EncodeError, FunctionError, InternalError, Status
-from invoker.signature import layers
 
 __all__ = [
     "BELOW",

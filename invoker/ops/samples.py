@@ -13,9 +13,9 @@ from typing import Any
 
 import msgspec
 
+from invoker.author.spec import IGNORED, FunctionSpec, Take
+from invoker.author.spelling import is_array
 from invoker.codecs.typed import BYTES_LIKE, adapter, converter, fields, holds_pydantic, is_any, leaves, members
-from invoker.shape import IGNORED, FunctionSpec, Take
-from invoker.spelling import is_array
 
 __all__ = ["sample_arguments", "sample_command"]
 

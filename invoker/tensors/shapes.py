@@ -12,7 +12,7 @@ import typing
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
-from invoker.declared import ANY_SIZE, Size, declared_size
+from invoker.author.declared import ANY_SIZE, Size, declared_size
 from invoker.errors import SpecError
 
 __all__ = ["ANY_SIZE", "Declared", "Size", "described", "misfit", "numeric", "shape_of", "written"]

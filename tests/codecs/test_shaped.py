@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from invoker.author.declared import Tensor
 from invoker.codecs import Registry, builtin
 from invoker.codecs.shaped import fitted_output, shaped
 from invoker.codecs.tensor import TENSOR
-from invoker.declared import Tensor
 from invoker.errors import DecodeError, EncodeError
 from invoker.tensors import Casting, Code, GraphPipeError
 from invoker.tensors.arrays import annotation_of

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from invoker.author.spec import StreamSpec
 from invoker.codecs import builtin
 from invoker.core.budget import STEP_BYTES, Budget, Limits, ProcessBudget, Share
 from invoker.core.streams import InputStream
 from invoker.errors import InvocationError, LimitExceeded, Overloaded, Status
 from invoker.message import EMPTY, Message
-from invoker.spec import StreamSpec
 
 STEP = STEP_BYTES
 

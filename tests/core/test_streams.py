@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from invoker.author.spec import IGNORED, StreamSpec, Take
 from invoker.codecs import builtin
 from invoker.core.streams import Budget, InputStream, Limits, OutputStream, wire_headers
 from invoker.errors import (
@@ -18,7 +19,6 @@ from invoker.errors import (
     UnsupportedMediaType,
 )
 from invoker.message import Message, Ref
-from invoker.spec import IGNORED, StreamSpec, Take
 
 REGISTRY = builtin(entry_points=False)
 

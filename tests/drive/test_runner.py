@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from invoker.author.spec import StreamSpec, Take
 from invoker.drive.runner import call_failed, production_failed, shape
 from invoker.errors import CallError, Cancelled, FunctionError, InputCancelled, Status, StatusError, StopInvocation
 from invoker.message import Message
-from invoker.spec import StreamSpec, Take
 
 
 def test_R119_the_kind_of_failure_is_that_of_the_moment():

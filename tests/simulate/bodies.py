@@ -11,10 +11,10 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from invoker.author.reader import read
 from invoker.errors import CallError, EncodeError, FunctionError, InputCancelled, InvocationError
 from invoker.lift import lift
 from invoker.message import Message, Output
-from invoker.spec import read
 from tests.simulate.tasks import Sleep
 
 __all__ = ["CASES", "FUNCTIONS", "Case"]

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, NamedTuple
 
+from invoker.author.reader import read
 from invoker.lift import lift
 from invoker.message import Message
-from invoker.spec import read
 
 __all__ = ["ACTIONS", "FUNCTIONS", "Action", "Leaves", "pause", "seeded"]
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from numpy.typing import NDArray
 
-from invoker.declared import Tensor as Declaration
+from invoker.author.declared import Tensor as Declaration
 from invoker.tensors import ArrayType, Code, GraphPipeError, Tensor, TensorType, read_tensor, write_tensor
 from invoker.tensors import arrays as module
 from invoker.tensors.arrays import (

@@ -23,6 +23,7 @@ from wsproto.events import (
 )
 from wsproto.extensions import PerMessageDeflate
 
+from invoker.author.reader import read
 from invoker.codecs import builtin
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
@@ -30,7 +31,6 @@ from invoker.drive.driver import Driver, DriverSettings
 from invoker.lift import lift
 from invoker.protocols.action_engine.settings import ActionEngineSettings
 from invoker.protocols.action_engine.wire import Action, Chunk, Fragment, Metadata, WireMessage, decode, encode
-from invoker.spec import read
 from invoker.transports.action_engine import action_engine_app
 from invoker.transports.exchange import HttpSettings
 from invoker.transports.http import HttpDoor

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from invoker.author.reader import read
 from invoker.codecs import builtin
 from invoker.config import Config
 from invoker.core.catalog import Catalog
@@ -19,7 +20,6 @@ from invoker.core.engine import Engine
 from invoker.drive.driver import Driver
 from invoker.errors import ConfigError, SpecError
 from invoker.lift import lift
-from invoker.spec import read
 from invoker.tensors import Code
 from invoker.transports.exchange import HttpSettings
 from invoker.transports.modeldoors import ModelDoors

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
+from invoker.author.spec import FunctionSpec, StreamSpec
 from invoker.errors import Status, StatusError
 from invoker.protocols.action_engine.settings import ActionEngineSettings
 from invoker.protocols.action_engine.wire import BYTES, Action
-from invoker.spec import FunctionSpec, StreamSpec
 
 __all__ = ["LIST_ACTIONS", "Binding", "Table", "node_id"]
 

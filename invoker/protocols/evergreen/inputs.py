@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from invoker.author.spec import StreamSpec, Take
 from invoker.core.steps import EndInput, Feed, Step
 from invoker.message import Message
 from invoker.protocols.evergreen.cursor import END, Cursor
 from invoker.protocols.evergreen.errors import bad_input, name_of
 from invoker.protocols.evergreen.nodes import Node
 from invoker.protocols.evergreen.settings import EvergreenSettings
-from invoker.spec import StreamSpec, Take
 
 if TYPE_CHECKING:
     from invoker.protocols.evergreen.running import RunningAction

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from invoker.spec import FunctionSpec, StreamSpec, Take
-from invoker.spelling import is_array, render
+from invoker.author.spec import FunctionSpec, StreamSpec, Take
+from invoker.author.spelling import is_array, render
 
 __all__ = ["describe", "type_name"]
 

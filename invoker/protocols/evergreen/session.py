@@ -18,6 +18,7 @@ from collections.abc import Iterable, Sequence
 from google.protobuf.message import DecodeError as WireError
 
 from invoker._pb.evergreen import evergreen_pb2 as pb
+from invoker.author.spec import FunctionSpec
 from invoker.core.steps import Cancel, Close, Elapsed, Emitted, Event, Fetched, Finished, OutputEnded, Step, Wants
 from invoker.errors import Cancelled, InvocationError, Status
 from invoker.message import EMPTY, Headers
@@ -40,7 +41,6 @@ from invoker.protocols.evergreen.running import RunningAction, open_step
 from invoker.protocols.evergreen.settings import EvergreenSettings
 from invoker.protocols.evergreen.table import Binding, Table
 from invoker.protocols.evergreen.writers import Writer, form_of
-from invoker.spec import FunctionSpec
 
 __all__ = ["METHOD", "SERVICE", "EvergreenSession"]
 

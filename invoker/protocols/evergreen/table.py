@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from invoker._pb.evergreen import evergreen_pb2 as pb
+from invoker.author.spec import FunctionSpec, StreamSpec, Style
 from invoker.protocols.evergreen.errors import bad_action, limit, name_of, not_found, target_not_found
 from invoker.protocols.evergreen.settings import EvergreenSettings
-from invoker.spec import FunctionSpec, StreamSpec, Style
 
 __all__ = ["Binding", "Table"]
 

@@ -22,6 +22,7 @@ import enum
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from invoker.author.spec import FunctionSpec, Result, StreamSpec, Style, Take
 from invoker.core.steps import Send, Step
 from invoker.errors import EncodeError
 from invoker.message import REFERENCE, Message
@@ -36,7 +37,6 @@ from invoker.protocols.evergreen.wire import (
     metadata_of,
     prefix_of,
 )
-from invoker.spec import FunctionSpec, Result, StreamSpec, Style, Take
 
 if TYPE_CHECKING:
     from invoker.protocols.evergreen.running import RunningAction

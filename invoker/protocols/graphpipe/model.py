@@ -15,11 +15,11 @@ from typing import Any
 
 import msgspec
 
+from invoker.author.spec import FunctionSpec, StreamSpec
 from invoker.codecs.several import SEVERAL
 from invoker.codecs.tensor import TENSOR, array_wanted
 from invoker.codecs.typed import bytes_like, leaves, members
 from invoker.protocols.graphpipe.plain import JSON, MSGPACK, OCTETS, TEXT
-from invoker.spec import FunctionSpec, StreamSpec
 from invoker.tensors import (
     ANY_SIZE,
     Declared,

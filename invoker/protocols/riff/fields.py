@@ -10,11 +10,11 @@ from typing import Any
 
 import msgspec
 
+from invoker.author.spec import FunctionSpec, StreamSpec, Style
 from invoker.codecs import Part, Registry, wants_arrays
 from invoker.codecs.form import is_object
 from invoker.codecs.typed import bytes_like, fields, is_any, members
 from invoker.errors import InvocationError, UnsupportedMediaType
-from invoker.spec import FunctionSpec, StreamSpec, Style
 
 __all__ = ["Field", "Signature", "signature_of"]
 

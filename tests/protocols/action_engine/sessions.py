@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from invoker.author.reader import read
 from invoker.core.steps import (
     Feed,
     Send,
@@ -25,7 +26,6 @@ from invoker.protocols.action_engine.wire import (
     decode,
     encode,
 )
-from invoker.spec import read
 from tests.protocols.action_engine.functions import concat, echo, split
 
 __all__ = ["ECHO", "TEXT", "fed", "item", "made", "say", "status", "text", "told"]

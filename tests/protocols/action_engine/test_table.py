@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from invoker.author.reader import read
 from invoker.errors import Status, StatusError
 from invoker.protocols.action_engine.settings import ActionEngineSettings
 from invoker.protocols.action_engine.table import LIST_ACTIONS, Binding, Table
 from invoker.protocols.action_engine.wire import Action
-from invoker.spec import read
 from tests.protocols.action_engine.functions import concat, echo, gather, greet, now, split, tag, total
 
 

@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 
 from invoker._pb.evergreen import evergreen_pb2 as pb
+from invoker.author.reader import read
+from invoker.author.spec import FunctionSpec
 from invoker.core.steps import (
     Cancel,
     Close,
@@ -38,7 +40,6 @@ from invoker.message import Message
 from invoker.protocols.evergreen.extensions import Extensions
 from invoker.protocols.evergreen.session import EvergreenSession
 from invoker.protocols.evergreen.settings import EvergreenSettings
-from invoker.spec import FunctionSpec, read
 from tests.protocols.evergreen.models import Give, Take, mapped, message_of
 from tests.protocols.evergreen.notation import PREFIXES, M, Sent
 

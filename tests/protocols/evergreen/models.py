@@ -7,10 +7,10 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from invoker.author.spec import FunctionSpec, StreamSpec, Style
+from invoker.author.spec import Take as Takes
 from invoker.errors import DecodeError, FunctionError, InvocationError
 from invoker.message import Message
-from invoker.spec import FunctionSpec, StreamSpec, Style
-from invoker.spec import Take as Takes
 
 if TYPE_CHECKING:
     from tests.protocols.evergreen.conversation import Invocation

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from google.protobuf import any_pb2, timestamp_pb2
 
+from invoker.author.spec import StreamSpec, Take
 from invoker.core.steps import EndInput, Feed
 from invoker.errors import UnsupportedMediaType
 from invoker.message import Message
 from invoker.protocols.evergreen.inputs import pieces_of
-from invoker.spec import StreamSpec, Take
 from tests.protocols.evergreen.conversation import Conversation
 from tests.protocols.evergreen.functions import (
     add,

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from invoker.function import function
+from invoker.author.decorator import function
+from invoker.author.reader import read
+from invoker.author.spec import StreamSpec, Take
 from invoker.message import Message
 from invoker.protocols.evergreen.listing import describe, type_name
-from invoker.spec import StreamSpec, Take, read
 from tests.protocols.evergreen.conversation import Conversation
 from tests.protocols.evergreen.functions import constant, pick, relay, rows, scale, sink, split, upper
 from tests.protocols.evergreen.notation import A, F

@@ -8,6 +8,7 @@ from itertools import permutations
 import pytest
 
 from invoker._pb.evergreen import evergreen_service_pb2
+from invoker.author.reader import read
 from invoker.core.steps import Cancel, Close, Emitted, Finished, Send
 from invoker.errors import (
     Cancelled,
@@ -28,7 +29,6 @@ from invoker.protocols.evergreen.errors import bad_input
 from invoker.protocols.evergreen.session import METHOD, SERVICE, EvergreenSession
 from invoker.protocols.evergreen.settings import EvergreenSettings
 from invoker.protocols.evergreen.table import Table
-from invoker.spec import read
 from tests.protocols.evergreen.conversation import Conversation
 from tests.protocols.evergreen.functions import join, raw, relay, rows, sink, split, ticks, upper
 from tests.protocols.evergreen.models import each, message_of, source

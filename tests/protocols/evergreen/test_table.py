@@ -8,11 +8,11 @@ from itertools import permutations
 import pytest
 from google.protobuf import any_pb2, struct_pb2
 
+from invoker.author.reader import read
 from invoker.context import Context
 from invoker.core.steps import Open
 from invoker.protocols.evergreen.settings import EvergreenSettings
 from invoker.protocols.evergreen.table import Table
-from invoker.spec import read
 from invoker.testing import Harness
 from tests.protocols.evergreen.conversation import Conversation
 from tests.protocols.evergreen.functions import (

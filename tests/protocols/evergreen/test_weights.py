@@ -8,11 +8,11 @@ from typing import Any
 from google.protobuf import any_pb2, duration_pb2
 
 from invoker._pb.evergreen import evergreen_pb2 as pb
+from invoker.author.reader import read
 from invoker.core.steps import Close, Finished
 from invoker.message import Headers
 from invoker.protocols.evergreen.session import EvergreenSession
 from invoker.protocols.evergreen.settings import EvergreenSettings
-from invoker.spec import read
 
 
 def upper(x: str) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from invoker import Context, Message, function
+from invoker.author.reader import read
+from invoker.author.spec import StreamSpec
 from invoker.protocols.evergreen.writers import Form, form_of
-from invoker.spec import StreamSpec, read
 from tests.protocols.evergreen.conversation import Conversation, spec_of
 from tests.protocols.evergreen.functions import (
     blobs,

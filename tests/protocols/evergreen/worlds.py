@@ -17,12 +17,13 @@ from typing import Any
 from hypothesis import strategies as st
 
 from invoker._pb.evergreen import evergreen_pb2 as pb
+from invoker.author.reader import read
+from invoker.author.spec import FunctionSpec
 from invoker.core.steps import Cancel, Close, Emitted, EndInput, Event, Feed, Finished, Open, Send, Step, Wants
 from invoker.errors import InvocationError
 from invoker.message import Message
 from invoker.protocols.evergreen.session import EvergreenSession
 from invoker.protocols.evergreen.settings import EvergreenSettings
-from invoker.spec import FunctionSpec, read
 from tests.protocols.evergreen.notation import JSON, OCTETS, TEXT, A, Sent
 
 Content = list[tuple[str, bytes]]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from invoker.author.reader import read
 from invoker.codecs.tensor import TENSOR
 from invoker.core.steps import Cancel, Close, Emitted, Finished, Open, Send, Step
 from invoker.message import EMPTY, Message
 from invoker.protocols.graphpipe.answer import Answer, Response
 from invoker.protocols.graphpipe.model import Model
 from invoker.protocols.graphpipe.session import GraphPipeSession
-from invoker.spec import read
 from invoker.tensors import (
     METADATA_REQUEST,
     Code,

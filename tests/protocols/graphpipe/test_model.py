@@ -12,10 +12,10 @@ import pytest
 from numpy.typing import NDArray
 
 from invoker import Context, function
+from invoker.author.reader import read
 from invoker.codecs.tensor import TENSOR
 from invoker.errors import SpecError
 from invoker.protocols.graphpipe.model import Model
-from invoker.spec import read
 from invoker.tensors import IOMetadata, TensorType, listing, read_metadata_response
 from tests.protocols.graphpipe.asking import model_of
 

@@ -13,10 +13,10 @@ from dataclasses import replace
 from types import NoneType
 from typing import Any, NamedTuple
 
-from invoker.arguments import wrong_names
+from invoker.author.parameters import wrong_names
+from invoker.author.signature import Facts
+from invoker.author.spec import Result, StreamSpec, Style
 from invoker.errors import SpecError
-from invoker.shape import Result, StreamSpec, Style
-from invoker.signature import Facts
 
 __all__ = ["Given", "check_names", "outputs_of"]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import cloudpickle
 import pytest
 
+from invoker.author.loader import Catalogue, load
 from invoker.errors import HookError, LoadError, SpecError
-from invoker.loader import Catalogue, load
 
 Write = Callable[[str, str], Path]
 

@@ -21,9 +21,8 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any, Final
 
-from invoker.errors import LoadError, StartupError, describe
-from invoker.function import options_of
-from invoker.loadfail import (
+from invoker.author.decorator import options_of
+from invoker.author.loadfail import (
     explain_import,
     explain_missing_attribute,
     explain_missing_file,
@@ -31,6 +30,7 @@ from invoker.loadfail import (
     explain_slow,
     where_of,
 )
+from invoker.errors import LoadError, StartupError, describe
 
 __all__ = ["Catalogue", "load"]
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from invoker.author.spec import IGNORED
+from invoker.author.spelling import is_array, render
 from invoker.message import Message
-from invoker.spec import IGNORED
-from invoker.spelling import is_array, render
 
 
 class Pair(NamedTuple):

@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from invoker.arguments import read_arguments
+from invoker.author.decorator import function
+from invoker.author.parameters import read_arguments
+from invoker.author.reader import read
+from invoker.author.signature import examine
+from invoker.author.spec import IGNORED, Style, Take
 from invoker.context import Context
 from invoker.errors import SpecError
-from invoker.function import function
 from invoker.message import Headers, Message
-from invoker.signature import examine
-from invoker.spec import IGNORED, Style, Take, read
 
 
 def types_of(spec: Any) -> list[Any]:

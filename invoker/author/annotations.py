@@ -1,6 +1,6 @@
 """Reads one annotation: a stream, a value, a whole message, headers, the context, or nothing said.
 
-Nothing here looks at functions; `invoker.signature` resolves annotations to objects first.
+Nothing here looks at functions; `invoker.author.signature` resolves annotations to objects first.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from invoker.author.spec import CONTEXT, IGNORED, WANTED, Result, Slot, StreamSpec, Take
+from invoker.author.spelling import UNIONS, is_array, render
 from invoker.context import Context
 from invoker.message import Headers, Message, Output
-from invoker.shape import CONTEXT, IGNORED, WANTED, Result, Slot, StreamSpec, Take
-from invoker.spelling import UNIONS, is_array, render
 
 __all__ = ["Reading", "Returned", "read_annotation", "read_parameter", "read_return"]
 

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from invoker.author.decorator import function
+from invoker.author.reader import read
+from invoker.author.spec import Result
 from invoker.context import Context
 from invoker.errors import SpecError
-from invoker.function import function
 from invoker.message import Output
-from invoker.spec import Result, read
 from tests.bodies import run
 
 

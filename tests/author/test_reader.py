@@ -1,4 +1,4 @@
-"""What `invoker.spec.read` makes of signatures."""
+"""What `invoker.author.reader.read` makes of signatures."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Optional
 
 import pytest
 
+from invoker.author.decorator import function
+from invoker.author.reader import read
+from invoker.author.spec import IGNORED, Result, Style, Take
 from invoker.errors import HookError, SpecError
-from invoker.function import function
 from invoker.message import Headers, Message, Output
-from invoker.spec import IGNORED, Result, Style, Take, read
 from invoker.testing import Harness
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What `invoker.spec.read` makes of what stands beside a signature: media types, name, version."""
+"""What `invoker.author.reader.read` makes of what stands beside a signature: media types, name, version."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from invoker.function import function
-from invoker.spec import read
+from invoker.author.decorator import function
+from invoker.author.reader import read
 
 
 def square(x: int) -> int:

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from invoker import context, message
-from invoker.annotations import Returned, read_return
+from invoker.author.annotations import Returned, read_return
+from invoker.author.decorator import Options, options_of
+from invoker.author.spelling import render
 from invoker.errors import SpecError
-from invoker.function import Options, options_of
-from invoker.spelling import render
 
 __all__ = ["Facts", "examine", "layers", "name_of"]
 

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from invoker.signature import layers
-from invoker.spec import FunctionSpec, Result, StreamSpec, Style
+from invoker.author.signature import layers
+from invoker.author.spec import FunctionSpec, Result, StreamSpec, Style
 
 __all__ = ["Finding", "check"]
 

@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from invoker import Output, Tensor, function
+from invoker.author.reader import read
 from invoker.errors import SpecError
-from invoker.spec import read
 
 Array = NDArray[np.float32]
 

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 
-from invoker.annotations import Reading, read_parameter
-from invoker.arguments import Argument, input_spec
+from invoker.author.annotations import Reading, read_parameter
+from invoker.author.parameters import Argument, input_spec
+from invoker.author.signature import Facts
+from invoker.author.spec import FunctionSpec, Parameter, Result, Slot, StreamSpec, Style
 from invoker.errors import ProtocolViolation
-from invoker.shape import FunctionSpec, Parameter, Result, Slot, StreamSpec, Style
-from invoker.signature import Facts
 
 __all__ = ["bind", "bind_options", "parameters"]
 

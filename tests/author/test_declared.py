@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from invoker.declared import ANY_SIZE, Tensor
+from invoker.author.declared import ANY_SIZE, Tensor
 from invoker.errors import SpecError
 
 

@@ -6,10 +6,11 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from invoker import Context, function
-from invoker.binding import bind, bind_options
+from invoker.author.binding import bind, bind_options
+from invoker.author.reader import read
+from invoker.author.spec import Style
 from invoker.errors import ProtocolViolation
 from invoker.lift import lift
-from invoker.spec import Style, read
 from tests.bodies import run
 
 

@@ -1,8 +1,4 @@
-"""What is known about a function once it was read: the types of `invoker.spec`.
-
-They live in a module of their own so that the readers (`invoker.annotations`, `invoker.signature`) and the assembly
-(`invoker.spec`) may all use them. Import them from `invoker.spec`.
-"""
+"""The types that say what is known about a function once it was read: `FunctionSpec` and its parts."""
 
 from __future__ import annotations
 
@@ -167,7 +163,7 @@ class CallPlan:
         result: What a streaming function hands back.
         make: The function is a class to be instantiated at start.
         parts: Names of what each of its values consists of, one an output; empty: a value is for one output.
-        parameters: All of them, in the order of the signature; for `invoker.binding`.
+        parameters: All of them, in the order of the signature; for `invoker.author.binding`.
     """
 
     slots: tuple[Slot, ...] = ()

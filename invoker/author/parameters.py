@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
-from invoker.annotations import Reading, read_parameter
+from invoker.author.annotations import Reading, read_parameter
+from invoker.author.decorator import Options
+from invoker.author.signature import Facts
+from invoker.author.spec import IGNORED, StreamSpec, Style, Take
 from invoker.errors import SpecError
-from invoker.function import Options
-from invoker.shape import IGNORED, StreamSpec, Style, Take
-from invoker.signature import Facts
 
 __all__ = ["Argument", "fixes_inputs", "input_order", "input_spec", "input_specs", "read_arguments", "wrong_names"]
 

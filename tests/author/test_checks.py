@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from invoker import tee
-from invoker.checks import check
-from invoker.spec import read
+from invoker.author.checks import check
+from invoker.author.reader import read
 
 
 async def fetch(x: int) -> int:

@@ -1,8 +1,8 @@
-"""`FunctionSpec`: a function as its signature was understood, and `read`, which understands it.
+"""`read`: understands the signature of a function and says so in a `FunctionSpec`.
 
 Annotations decide; where there are none, a generator function streams and a plain function is request/reply. The
-decorator `invoker.function.function` overrides both. What cannot be understood is refused with one sentence that says
-what was met and how to mend it: at start, never at the first invocation.
+decorator `@function` overrides both. What cannot be understood is refused with one sentence that says what was met and
+how to mend it: at start, never at the first invocation.
 """
 
 from __future__ import annotations
@@ -12,47 +12,25 @@ import sys
 from dataclasses import replace
 from typing import Any
 
-from invoker.arguments import Argument, fixes_inputs, input_order, input_specs, read_arguments
-from invoker.binding import parameters as every_parameter
-from invoker.decorated import marked, with_casting, with_media_types, with_tensors
-from invoker.errors import HookError, SpecError
-from invoker.function import Options
-from invoker.outputs import check_names, outputs_of
-from invoker.shape import (
-    CONTEXT,
-    HOOK_TIMEOUT_S,
-    IGNORED,
+from invoker.author.binding import parameters as every_parameter
+from invoker.author.decorator import Options
+from invoker.author.options import marked, with_casting, with_media_types, with_tensors
+from invoker.author.parameters import Argument, fixes_inputs, input_order, input_specs, read_arguments
+from invoker.author.returns import check_names, outputs_of
+from invoker.author.signature import Facts, examine, layers
+from invoker.author.spec import (
     WANTED,
     CallPlan,
     FunctionSpec,
     HookSpec,
-    Ignored,
-    Parameter,
     Result,
     Slot,
     StreamSpec,
     Style,
-    Take,
 )
-from invoker.signature import Facts, examine, layers
+from invoker.errors import HookError, SpecError
 
-__all__ = [
-    "CONTEXT",
-    "HOOK_TIMEOUT_S",
-    "IGNORED",
-    "WANTED",
-    "CallPlan",
-    "FunctionSpec",
-    "HookSpec",
-    "Ignored",
-    "Parameter",
-    "Result",
-    "Slot",
-    "StreamSpec",
-    "Style",
-    "Take",
-    "read",
-]
+__all__ = ["read"]
 
 
 def read(function: Any, *, entrypoint: str = "", name: str = "") -> FunctionSpec:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from invoker import loader, loadfail
+from invoker.author import loader, loadfail
 from invoker.errors import LoadError
 
 
@@ -102,12 +102,12 @@ def test_an_import_that_does_not_end_is_told(here: Path, entrypoint: str, monkey
     monkeypatch.setattr(loader, "_SLOW_S", 0.05)
     said = Said()
     monkeypatch.setattr("builtins.said", said.told.wait, raising=False)
-    logging.getLogger("invoker.loader").addHandler(said)
+    logging.getLogger("invoker.author.loader").addHandler(said)
     try:
         (here / "waits.py").write_text("import time\ndef f(x): return x\nsaid(20)\n")
         loader.load(entrypoint)
     finally:
-        logging.getLogger("invoker.loader").removeHandler(said)
+        logging.getLogger("invoker.author.loader").removeHandler(said)
     (record,) = said.records
     assert record.levelname == "WARNING"
     assert record.getMessage().startswith(

@@ -12,8 +12,8 @@ import pytest
 from numpy.typing import NDArray
 
 from invoker import Tensor, function
+from invoker.author.reader import read
 from invoker.errors import SpecError
-from invoker.spec import read
 from invoker.tensors import Casting, array_type
 
 FLOAT = Tensor("float32", ["n", 3], "words")

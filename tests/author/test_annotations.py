@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from invoker.annotations import read_annotation, read_parameter, read_return
+from invoker.author.annotations import read_annotation, read_parameter, read_return
+from invoker.author.spec import IGNORED, WANTED, Result, Take
 from invoker.context import Context
 from invoker.message import Headers, Message, Output
-from invoker.spec import IGNORED, WANTED, Result, Take
 
 T = TypeVar("T")
 N = TypeVar("N", bound=int)

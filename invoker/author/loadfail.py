@@ -1,6 +1,6 @@
 """Says in one sentence why an entrypoint could not be loaded, and what to do about it.
 
-Only words are made here; `invoker.loader` decides what happened and raises.
+Only words are made here; `invoker.author.loader` decides what happened and raises.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ import types
 import typing
 from typing import Any, Final
 
-from invoker.shape import IGNORED
+from invoker.author.spec import IGNORED
 
 __all__ = ["UNIONS", "is_array", "render"]
 

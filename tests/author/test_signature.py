@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from invoker.author.signature import examine, layers, name_of
 from invoker.errors import SpecError
-from invoker.signature import examine, layers, name_of
 
 
 def plain(a: int, b: str = "x") -> bool:

@@ -1,0 +1,1 @@
+"""What an author wrote, read: the decorator, annotations, parameters, and where functions are loaded from."""
