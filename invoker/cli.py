@@ -123,9 +123,9 @@ def build(config: knobs.Config, entrypoint: str) -> Server:
     """
     from importlib.util import find_spec
 
+    from invoker.body.prepare import prepare, with_actions
     from invoker.codecs import builtin, wants_arrays
     from invoker.core.catalog import Catalog
-    from invoker.prepare import prepare, with_actions
     from invoker.server import Server
 
     found = prepare(entrypoint, allow_pickle=config.allow_pickle, hook_timeout_s=config.hook_timeout_s)
@@ -146,8 +146,8 @@ def build(config: knobs.Config, entrypoint: str) -> Server:
 
 def _renewer(entrypoint: str, config: knobs.Config) -> Callable[[Any], Any]:
     """R-010: makes a function anew for one invocation; hooks would run never or always, so they are refused."""
+    from invoker.body.prepare import prepare
     from invoker.errors import ConfigError
-    from invoker.prepare import prepare
 
     def renew(function: Any) -> Any:
         for prepared in prepare(entrypoint, allow_pickle=config.allow_pickle, fresh=True):

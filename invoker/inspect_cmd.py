@@ -17,9 +17,9 @@ from typing import Any
 from invoker.author.signature import name_of
 from invoker.author.spec import HOOK_TIMEOUT_S, WANTED, FunctionSpec, StreamSpec, Style, Take
 from invoker.author.spelling import render
+from invoker.body.prepare import Prepared, prepare
 from invoker.codecs import wants_arrays
 from invoker.errors import StartupError
-from invoker.prepare import Prepared, prepare
 from invoker.protocols.evergreen.listing import describe as describe_action
 
 __all__ = ["add_arguments", "describe_function", "run"]

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from invoker.body.lift import Function
 from invoker.codecs import Registry
 from invoker.config import PROTOCOLS, Config
 from invoker.core.catalog import Catalog
@@ -21,7 +22,6 @@ from invoker.core.engine import Engine
 from invoker.core.streams import Limits
 from invoker.drive.driver import Driver, DriverSettings
 from invoker.errors import ConfigError, DecodeError, FunctionError, StartupError, Status
-from invoker.lift import Function
 from invoker.ops import prints
 from invoker.ops.board import Numbers
 from invoker.ops.endings import Endings

@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from typing import IO, Any
 
 from invoker._pb.riff import riff_rpc_pb2 as pb
+from invoker.body.prepare import prepare, prepare_function
 from invoker.codecs import Registry, builtin, wants_arrays
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
@@ -33,7 +34,6 @@ from invoker.drive.driver import Driver
 from invoker.drive.pump import pump
 from invoker.errors import InvocationError
 from invoker.message import EMPTY, Message, as_headers
-from invoker.prepare import prepare, prepare_function
 from invoker.protocols.riff.session import RiffSession
 
 __all__ = ["Harness", "Result", "TestServer"]

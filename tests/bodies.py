@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Any
 
 from invoker.author.reader import read
+from invoker.body.lift import Function, lift
 from invoker.context import Context
-from invoker.lift import Function, lift
 
 __all__ = ["async_generator", "async_value", "generator", "lifted", "run", "stream", "value"]
 

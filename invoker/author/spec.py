@@ -155,7 +155,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class CallPlan:
-    """How `invoker.lift` calls the function.
+    """How `invoker.body.lift` calls the function.
 
     Attributes:
         slots: The arguments in the order of the parameters, without the variadic ones.
@@ -200,7 +200,7 @@ class FunctionSpec:
         hooks: Start, stop and ready hooks.
         optional: Parameters with a default that may be inputs if a caller names them; some may be among ``inputs``.
         open_names: Any name may be an input; those that are no parameter's go to ``**kwargs``.
-        call: For `invoker.lift` only.
+        call: For `invoker.body.lift` only.
     """
 
     name: str

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from invoker.body.lift import Function
 from invoker.errors import ProtocolViolation
-from invoker.lift import Function
 
 __all__ = ["Catalog"]
 

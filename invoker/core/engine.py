@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from invoker.author.spec import FunctionSpec, StreamSpec
+from invoker.body.lift import Function
 from invoker.codecs import Registry
 from invoker.context import Context
 from invoker.core.budget import ProcessBudget
@@ -24,7 +25,6 @@ from invoker.core.outputs import UnwantedOutput
 from invoker.core.steps import Open
 from invoker.core.streams import Budget, InputStream, Limits, OutputStream, SingleInput
 from invoker.errors import InvocationError, NotReady, Overloaded, ProtocolViolation, ShuttingDown, Status, let_go
-from invoker.lift import Function
 from invoker.message import as_headers
 
 __all__ = ["Counters", "Engine"]

@@ -18,12 +18,12 @@ from collections.abc import Callable, MutableSequence, Sequence
 from typing import Any, Final
 
 from invoker.author.spec import Style
+from invoker.body.lift import Function
 from invoker.context import Context
 from invoker.core.outputs import ClosedOutput, EndedOutput, MutedOutput, UnwantedOutput
 from invoker.core.steps import ALL, EndInput, FailInputs, Feed
 from invoker.core.streams import Budget, InputStream, OutputStream
 from invoker.errors import Discarded, EncodeError, InvocationError, LimitExceeded, ProtocolViolation, StopInvocation
-from invoker.lift import Function
 from invoker.message import Message, Output
 
 __all__ = ["Awaits", "Invocation"]

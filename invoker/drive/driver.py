@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from invoker.body.lift import Function
 from invoker.core.engine import Engine
 from invoker.core.invocation import Invocation
 from invoker.drive.gate import Pace
@@ -20,7 +21,6 @@ from invoker.drive.sweeper import Sweeper
 from invoker.drive.thread import ThreadRunner
 from invoker.drive.threads import Threads
 from invoker.errors import InvocationError, ShuttingDown, Status
-from invoker.lift import Function
 
 if TYPE_CHECKING:
     from invoker.drive.direct import DirectConversation

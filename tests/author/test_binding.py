@@ -9,8 +9,8 @@ from invoker import Context, function
 from invoker.author.binding import bind, bind_options
 from invoker.author.reader import read
 from invoker.author.spec import Style
+from invoker.body.lift import lift
 from invoker.errors import ProtocolViolation
-from invoker.lift import lift
 from tests.bodies import run
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from invoker.body.prepare import prepare_function
 from invoker.core.catalog import Catalog
 from invoker.errors import ProtocolViolation
-from invoker.prepare import prepare_function
 
 
 def one(x: int) -> int:

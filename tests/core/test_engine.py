@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from invoker import function
+from invoker.body.prepare import prepare_function
 from invoker.codecs import builtin
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
@@ -24,7 +25,6 @@ from invoker.errors import (
     UnsupportedMediaType,
 )
 from invoker.message import Message, Output
-from invoker.prepare import prepare_function
 
 
 def square(x: int) -> int:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from invoker.body.prepare import prepare_function
 from invoker.codecs import builtin
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
@@ -22,7 +23,6 @@ from invoker.errors import (
     UnsupportedMediaType,
 )
 from invoker.message import Message, Output
-from invoker.prepare import prepare_function
 
 
 def repeat(words: Iterator[str], counts: Iterator[int]) -> Iterator[Output]:

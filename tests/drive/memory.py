@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 from invoker._pb.riff import riff_rpc_pb2 as pb
+from invoker.body.prepare import prepare_function
 from invoker.codecs import builtin
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
@@ -14,7 +15,6 @@ from invoker.core.streams import Limits
 from invoker.drive.driver import Driver, DriverSettings
 from invoker.drive.pump import pump
 from invoker.errors import InvocationError
-from invoker.prepare import prepare_function
 from invoker.protocols.riff.session import RiffSession
 
 __all__ = ["Peer", "driver_of", "drivers"]

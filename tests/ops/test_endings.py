@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from invoker.body.prepare import prepare_function
 from invoker.codecs import builtin
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
@@ -18,7 +19,6 @@ from invoker.core.steps import Open
 from invoker.errors import Cancelled, FunctionError, InvocationError
 from invoker.ops import logs
 from invoker.ops.endings import Endings
-from invoker.prepare import prepare_function
 
 
 def square(x: int) -> int:

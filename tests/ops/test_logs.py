@@ -9,6 +9,7 @@ from select import PIPE_BUF
 
 import pytest
 
+from invoker.body.prepare import prepare_function
 from invoker.codecs import builtin
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
@@ -18,7 +19,6 @@ from invoker.ops import logs
 from invoker.ops.endings import Endings
 from invoker.ops.logs import JsonFormatter, TextFormatter, log_ending, set_up
 from invoker.ops.ready import ready_block
-from invoker.prepare import prepare_function
 from tests import opsdoc
 from tests.serving import ROOT
 

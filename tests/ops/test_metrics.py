@@ -2,6 +2,7 @@
 
 import re
 
+from invoker.body.prepare import prepare_function
 from invoker.codecs import builtin
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
@@ -11,7 +12,6 @@ from invoker.errors import Cancelled, Status
 from invoker.message import Message
 from invoker.ops.board import Board, Numbers, Row
 from invoker.ops.metrics import RELOADS, RESTARTS, WANTED, WORKERS, Metrics, numbers_of
-from invoker.prepare import prepare_function
 from tests.gendocs import table
 from tests.opsdoc import metrics_page
 

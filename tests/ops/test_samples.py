@@ -18,9 +18,9 @@ import pydantic
 import pytest
 from numpy.typing import NDArray
 
+from invoker.body.prepare import prepare, prepare_function
 from invoker.codecs.typed import converter
 from invoker.ops.samples import sample_arguments, sample_command
-from invoker.prepare import prepare, prepare_function
 
 
 class Person(TypedDict):

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from invoker.author.reader import read
+from invoker.body.lift import lift
 from invoker.errors import CallError, EncodeError, FunctionError, InputCancelled, InvocationError
-from invoker.lift import lift
 from invoker.message import Message, Output
 from tests.simulate.tasks import Sleep
 

@@ -14,7 +14,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from invoker.author.reader import read
-from invoker.lift import lift
+from invoker.body.lift import lift
 from invoker.message import Message
 
 __all__ = ["ACTIONS", "FUNCTIONS", "Action", "Leaves", "pause", "seeded"]

@@ -12,11 +12,11 @@ from unittest.mock import patch
 import httpx
 
 from invoker.author.reader import read
+from invoker.body.lift import lift
 from invoker.codecs import builtin
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
 from invoker.drive.driver import Driver, DriverSettings
-from invoker.lift import lift
 from invoker.transports.http import HttpDoor
 
 __all__ = ["Served", "Wire", "until"]

@@ -9,12 +9,12 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from invoker.author.reader import read
+from invoker.body.lift import lift
 from invoker.codecs import builtin
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
 from invoker.core.streams import Limits
 from invoker.drive.driver import Driver, DriverSettings
-from invoker.lift import lift
 from invoker.transports.exchange import HttpSettings
 from invoker.transports.graphpipe import GraphPipeFront
 from invoker.transports.inferences import GraphPipeSettings, Inferences

@@ -24,11 +24,11 @@ from wsproto.events import (
 from wsproto.extensions import PerMessageDeflate
 
 from invoker.author.reader import read
+from invoker.body.lift import lift
 from invoker.codecs import builtin
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
 from invoker.drive.driver import Driver, DriverSettings
-from invoker.lift import lift
 from invoker.protocols.action_engine.settings import ActionEngineSettings
 from invoker.protocols.action_engine.wire import Action, Chunk, Fragment, Metadata, WireMessage, decode, encode
 from invoker.transports.action_engine import action_engine_app

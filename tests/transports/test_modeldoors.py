@@ -13,13 +13,13 @@ import pytest
 from numpy.typing import NDArray
 
 from invoker.author.reader import read
+from invoker.body.lift import lift
 from invoker.codecs import builtin
 from invoker.config import Config
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
 from invoker.drive.driver import Driver
 from invoker.errors import ConfigError, SpecError
-from invoker.lift import lift
 from invoker.tensors import Code
 from invoker.transports.exchange import HttpSettings
 from invoker.transports.modeldoors import ModelDoors

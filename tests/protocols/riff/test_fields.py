@@ -12,8 +12,8 @@ import pydantic
 import pytest
 
 from invoker import Message
+from invoker.body.prepare import prepare_function
 from invoker.codecs import Part, TextCodec, builtin, custom
-from invoker.prepare import prepare_function
 from invoker.protocols.riff.fields import Field, Signature, signature_of
 
 

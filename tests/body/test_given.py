@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from invoker.body.lift import Function
+from invoker.body.prepare import prepare_function
 from invoker.context import Context
 from invoker.errors import ProtocolViolation
-from invoker.lift import Function
-from invoker.prepare import prepare_function
 
 
 def scale(x: int, factor: int = 2, *, shift: int = 0) -> int:

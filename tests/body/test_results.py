@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import pytest
 
 from invoker.author.spec import WANTED, CallPlan, FunctionSpec, Result, Slot, StreamSpec
+from invoker.body.results import async_results, parted, parted_async, sync_results, wanted
+from invoker.body.tee import tee
 from invoker.context import Context
 from invoker.errors import EncodeError
 from invoker.message import Message, Output
-from invoker.results import async_results, parted, parted_async, sync_results, wanted
-from invoker.tee import tee
 from tests.bodies import async_generator, run
 
 

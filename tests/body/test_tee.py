@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from invoker import tee as exported
+from invoker.body.tee import tee
 from invoker.errors import Cancelled, InputCancelled
-from invoker.tee import tee
 
 
 async def numbers(count: int) -> AsyncIterator[int]:

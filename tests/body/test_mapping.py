@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from invoker.author.decorator import function
+from invoker.body.mapping import _MOST_PLAIN, _PLAIN, gather_map, is_plain, map_async, map_sync
 from invoker.context import Context
 from invoker.errors import FunctionError
-from invoker.mapping import _MOST_PLAIN, _PLAIN, gather_map, is_plain, map_async, map_sync
 from tests.bodies import async_value, generator, lifted, run, stream, value
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from invoker.body.prepare import prepare, prepare_function, with_actions
 from invoker.context import Context
 from invoker.errors import ConfigError, LoadError, SpecError
-from invoker.prepare import prepare, prepare_function, with_actions
 
 Write = Callable[[str, str], Path]
 

@@ -14,8 +14,8 @@ from invoker.author.checks import Finding, check
 from invoker.author.loader import Catalogue, load
 from invoker.author.reader import read
 from invoker.author.spec import HOOK_TIMEOUT_S, IGNORED, FunctionSpec
+from invoker.body.lift import Function, lift
 from invoker.errors import ConfigError, SpecError
-from invoker.lift import Function, lift
 
 __all__ = ["Prepared", "prepare", "prepare_function", "with_actions"]
 

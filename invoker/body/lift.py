@@ -15,12 +15,12 @@ from typing import Any, Final
 
 from invoker.author.binding import bind, bind_options
 from invoker.author.spec import CONTEXT, HOOK_TIMEOUT_S, WANTED, FunctionSpec, Result, Slot, Style
+from invoker.body.given import given_async, given_sync
+from invoker.body.hooks import Hooks
+from invoker.body.mapping import gather_map, map_async, map_sync
+from invoker.body.results import async_results, parted, parted_async, sync_results, wanted
 from invoker.context import Context, Inputs
 from invoker.errors import DecodeError, ProtocolViolation
-from invoker.given import given_async, given_sync
-from invoker.hooks import Hooks
-from invoker.mapping import gather_map, map_async, map_sync
-from invoker.results import async_results, parted, parted_async, sync_results, wanted
 
 __all__ = ["Function", "lift"]
 

@@ -11,8 +11,8 @@ import pytest
 
 from invoker.author.decorator import function
 from invoker.author.reader import read
+from invoker.body.hooks import Hooks, run_hook
 from invoker.errors import HookError
-from invoker.hooks import Hooks, run_hook
 
 
 def hooks_of(fn: Any, **kwargs: Any) -> Hooks:

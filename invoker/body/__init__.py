@@ -1,0 +1,1 @@
+"""What is made of a function: one body that takes iterators and gives iterators, started and stopped once a process."""
