@@ -70,7 +70,7 @@ def env_example() -> Iterator[str]:
     from invoker.config import knob_of, knobs
 
     yield "# Every variable of `python -m invoker`, with its default. An empty one counts as unset; flags win."
-    yield "# Made by `make docs` from invoker/config.py."
+    yield "# Made by `make docs` from invoker/config/process.py."
     for one in knobs():
         knob = knob_of(one)
         yield from ("", *textwrap.wrap(knob.help, 110, initial_indent="# ", subsequent_indent="# "))

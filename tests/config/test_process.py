@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from invoker import config
-from invoker import knobs as parsers
 from invoker.config import Config, flag_of, knob_of, knobs
+from invoker.config import knob as parsers
 from invoker.errors import ConfigError
 
 

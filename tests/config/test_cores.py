@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from invoker.cores import usable_cores
+from invoker.config.cores import usable_cores
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ from dataclasses import Field, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from invoker import knobs as parse
+from invoker.config import knob as parse
+from invoker.config.knob import Knob, as_given, flag_of, knob, knob_of, parsed
 from invoker.errors import ConfigError
-from invoker.knobs import Knob, as_given, flag_of, knob, knob_of, parsed
 
 __all__ = ["PROTOCOLS", "Config", "Knob", "flag_of", "knob_of", "knobs"]
 

@@ -8,7 +8,7 @@ from dataclasses import Field, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from invoker.cores import usable_cores
+from invoker.config.cores import usable_cores
 from invoker.errors import ConfigError
 
 __all__ = [

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from invoker.config import Config
+from invoker.config.knob import directories, endpoint, hosts, mode, names, pairs, some_of
 from invoker.errors import ConfigError
-from invoker.knobs import directories, endpoint, hosts, mode, names, pairs, some_of
 
 
 def test_names_stand_between_commas():
