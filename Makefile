@@ -13,7 +13,7 @@ ENGINE ?= docker podman buildah
 PB6_TESTS := $(foreach t,attack conformance tensors protocols/graphpipe client/graphpipe codecs test_pages.py,--ignore tests/$(t))
 
 # The part of the tests that shows that the source distribution is whole: the package, its samples, its pages.
-DIST_TESTS := tests/core tests/codecs tests/test_cli.py tests/test_packaging.py tests/test_gendocs.py tests/test_pages.py tests/functions
+DIST_TESTS := tests/core tests/codecs tests/cli/test_main.py tests/test_packaging.py tests/test_gendocs.py tests/test_pages.py tests/functions
 
 # A few seconds of what `make fuzz` and `make simulate` do at length.
 EXTRAS := $(if $(wildcard tests/fuzz*),fuzz-short) $(if $(wildcard tests/simulate*),simulate)

@@ -2,7 +2,7 @@
 
 import sys
 
-from invoker.cli import main
+from invoker.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

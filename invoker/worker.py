@@ -46,7 +46,7 @@ log = logging.getLogger(__name__)
 BEAT_S = 0.5
 """How often a worker writes its numbers, unless the heartbeat asks for more."""
 
-_VARIABLE = "INVOKER_WORKER"  # `invoker.cli` looks for it, too
+_VARIABLE = "INVOKER_WORKER"  # `invoker.cli.main` looks for it, too
 _LOOK_S = 0.1
 _SLACK_S = 10.0
 

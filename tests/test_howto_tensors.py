@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from invoker import Message
-from invoker.cli import main
+from invoker.cli.main import main
 from invoker.tensors import write_tensor
 from invoker.tensors.arrays import to_tensor
 from invoker.testing import Harness

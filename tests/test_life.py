@@ -8,7 +8,7 @@ import signal
 import pytest
 
 from invoker import life
-from invoker.cli import build
+from invoker.cli.main import build
 from invoker.config import Config
 from invoker.errors import StartupError
 from invoker.stopping import Signals

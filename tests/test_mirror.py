@@ -12,7 +12,7 @@ PACKAGE = ROOT / "invoker"
 # Names that are never tested by a file of their own.
 ANYWHERE = {
     "__init__.py": "only gathers names: tests/test_exports.py",
-    "__main__.py": "only calls cli.main: tests/test_cli.py and tests/e2e",
+    "__main__.py": "only calls cli.main: tests/cli/test_main.py and tests/e2e",
 }
 # Modules that are tested together, by pattern, and where.
 TOGETHER = {

@@ -77,7 +77,7 @@ def test_a_lock_file_is_installed_with_its_hashes() -> None:
 def test_the_distribution_has_a_name_of_its_own() -> None:
     """The index has another project named `invoker`; what is imported and typed keeps that name."""
     assert PROJECT["name"] == "stream-invoker"
-    assert PROJECT["scripts"] == {"invoker": "invoker.cli:main"}
+    assert PROJECT["scripts"] == {"invoker": "invoker.cli.main:main"}
     assert invoker.__name__ == "invoker"
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from invoker._pb.evergreen import evergreen_pb2 as pb
 from invoker.body.prepare import prepare_function
-from invoker.cli import build
+from invoker.cli.main import build
 from invoker.config import PROTOCOLS, Config
 from invoker.errors import DecodeError, HookError, StartupError, Status
 from invoker.server import Server

@@ -13,7 +13,7 @@ from dataclasses import replace
 import pytest
 
 from invoker import worker as module
-from invoker.cli import build
+from invoker.cli.main import build
 from invoker.client import RiffClient
 from invoker.config import Config
 from invoker.ops import logs

@@ -7,7 +7,7 @@ import argparse
 import pytest
 
 from invoker._pb.invoker import describe_pb2 as pb
-from invoker.call import add_arguments
+from invoker.cli.call import add_arguments
 from invoker.client.failure import UnknownName, UsageError
 from invoker.client.filling import TEXT_FIRST, Filled, fill
 from invoker.client.known import NOTHING, Known

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from invoker.call import add_arguments
+from invoker.cli.call import add_arguments
 from invoker.client.failure import UsageError
 from invoker.client.plan import Plan, make_plan
 from invoker.client.sources import Part

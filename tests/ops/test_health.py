@@ -8,7 +8,7 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from invoker.cli import build
+from invoker.cli.main import build
 from invoker.config import Config
 from invoker.ops.health import Health, add_reflection
 from invoker.protocols.riff.session import SERVICE

@@ -142,7 +142,7 @@ def test_nothing_is_imported_before_it_is_asked_for() -> None:
     """A server of other functions starts as fast as before."""
     code = (
         "import asyncio, sys\n"
-        "from invoker.cli import build; from invoker.config import Config\n"
+        "from invoker.cli.main import build; from invoker.config import Config\n"
         "async def run():\n"
         "    server = build(Config(host='127.0.0.1', grpc_port=0, port=0), 'functions.square:square')\n"
         "    await server.start()\n"

@@ -20,7 +20,7 @@ def square(x: int) -> int:
 def test_a_process_without_a_protocol_does_not_load_it():
     """Neither its modules nor what it is translated with."""
     code = (
-        "import asyncio, sys; from invoker.cli import build; from invoker.config import Config\n"
+        "import asyncio, sys; from invoker.cli.main import build; from invoker.config import Config\n"
         "async def main():\n"
         "    config = Config(host='127.0.0.1', grpc_port=0, http=False, protocols=(sys.argv[1],))\n"
         "    server = build(config, 'functions.add')\n"

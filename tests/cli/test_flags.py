@@ -6,8 +6,8 @@ import re
 
 import pytest
 
+from invoker.cli.flags import COMMANDS, command_meant, parser
 from invoker.config import flag_of, knob_of, knobs
-from invoker.flags import COMMANDS, command_meant, parser
 
 
 def test_every_knob_is_a_flag() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from invoker.cli.variables import strays
 from invoker.config import knob_of, knobs
-from invoker.variables import strays
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from invoker import config as knobs
+from invoker.cli.flags import COMMANDS, command_meant, parser
+from invoker.cli.usage import Parser
 from invoker.errors import LoadError, StartupError
-from invoker.flags import COMMANDS, command_meant, parser
-from invoker.usage import Parser
 
 if TYPE_CHECKING:
     from invoker.server import Server
@@ -66,10 +66,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _serve(options: argparse.Namespace) -> int:
     given = {one.name: getattr(options, one.name) for one in knobs.knobs()}
     config = knobs.Config.read(os.environ, {name: value for name, value in given.items() if value is not None})
+    from invoker.cli.variables import strays
     from invoker.errors import ConfigError
     from invoker.ops.logs import set_up
     from invoker.stopping import limit_exit
-    from invoker.variables import strays
 
     is_text = set_up(config.log_level, config.log_format)
     if options.is_process and not is_text:
@@ -166,19 +166,19 @@ def _renewer(entrypoint: str, config: knobs.Config) -> Callable[[Any], Any]:
 
 def _client_command(command: str) -> tuple[argparse.ArgumentParser, Callable[[argparse.Namespace], int]]:
     if command == "call":
-        from invoker import call as module
+        from invoker.cli.main import call as module
 
         about = "Stream values to a riff invoker, and print what comes back as it comes."
     elif command == "chat":
-        from invoker import chat as module  # type: ignore[no-redef]
+        from invoker.cli.main import chat as module  # type: ignore[no-redef]
 
         about = "Hold a conversation in the terminal with an action of any Evergreen server."
     elif command == "completion":
-        from invoker import completion as module  # type: ignore[no-redef]
+        from invoker.cli.main import completion as module  # type: ignore[no-redef]
 
         about = "Print what makes a shell complete the commands and flags of this command line."
     else:
-        from invoker import inspect_cmd as module  # type: ignore[no-redef]
+        from invoker.cli.main import inspect as module  # type: ignore[no-redef]
 
         about = "Say how a function's signature is understood, or precisely what is wrong with it."
     made = Parser(prog=f"invoker {command}", description=about)

@@ -9,7 +9,8 @@ import sys
 import pytest
 
 import invoker
-from invoker import cli, life
+from invoker import life
+from invoker.cli.main import main as cli
 
 
 @pytest.fixture(autouse=True)

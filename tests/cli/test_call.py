@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import trustme
 
-from invoker.call import _is_json_sent_as_text
+from invoker.cli.call import _is_json_sent_as_text
 from tests.client.peer import Peer, serve_in_thread
 from tests.client.test_tls import credentials
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from invoker.inspect_cmd import add_arguments, run
+from invoker.cli.inspect import add_arguments, run
 
 SAMPLE = '''
 import time

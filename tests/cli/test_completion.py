@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from invoker import cli
-from invoker.completion import _SCRIPTS
+from invoker.cli.completion import _SCRIPTS
+from invoker.cli.flags import COMMANDS
+from invoker.cli.main import main as cli
 from invoker.config import flag_of, knobs
-from invoker.flags import COMMANDS
 
 COMPLETED = [
     (["ca"], ["call"]),

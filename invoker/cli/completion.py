@@ -9,7 +9,7 @@ import argparse
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from invoker.flags import COMMANDS, parser
+from invoker.cli.flags import COMMANDS, parser
 
 __all__ = ["add_arguments", "run"]
 
@@ -48,7 +48,8 @@ class _Flag:
 
 
 def _flags(command: str) -> list[_Flag]:
-    from invoker import call, chat, inspect_cmd
+    from invoker.cli.main import call, chat
+    from invoker.cli.main import inspect as inspect_cmd
     from invoker.conformance import cli as conformance
 
     modules = {"call": call, "chat": chat, "inspect": inspect_cmd, "conformance": conformance}
