@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from invoker.config import Config, knob_of, knobs
-from invoker.server import _CLOSE_LIMIT_S
+from invoker.process.server import _CLOSE_LIMIT_S
 from tests.image import containerfile
 
 DEPLOY = Path(__file__).resolve().parent.parent / "deploy"

@@ -19,7 +19,7 @@ from invoker.cli.usage import Parser
 from invoker.errors import LoadError, StartupError
 
 if TYPE_CHECKING:
-    from invoker.server import Server
+    from invoker.process.server import Server
 
 __all__ = ["build", "main"]
 
@@ -69,7 +69,7 @@ def _serve(options: argparse.Namespace) -> int:
     from invoker.cli.variables import strays
     from invoker.errors import ConfigError
     from invoker.ops.logs import set_up
-    from invoker.stopping import limit_exit
+    from invoker.process.stopping import limit_exit
 
     is_text = set_up(config.log_level, config.log_format)
     if options.is_process and not is_text:
@@ -81,7 +81,7 @@ def _serve(options: argparse.Namespace) -> int:
         for stray in strays(os.environ):
             log.warning("%s", stray)
     if is_worker:
-        from invoker.worker import Place, work
+        from invoker.process.worker import Place, work
 
         build_own = functools.partial(build, entrypoint=options.entrypoint)
         try:
@@ -90,7 +90,7 @@ def _serve(options: argparse.Namespace) -> int:
             if options.is_process:  # else somebody's program goes on
                 limit_exit(config.hook_timeout_s)
     if config.workers > 1:
-        from invoker.supervisor import supervise
+        from invoker.process.supervisor import supervise
 
         if options.reload:
             raise ConfigError(
@@ -99,11 +99,11 @@ def _serve(options: argparse.Namespace) -> int:
             )
         return supervise(config, sys.argv[1:])
     if options.reload:
-        from invoker.reload import serve_with_reload
+        from invoker.process.reload import serve_with_reload
 
         return serve_with_reload(options.entrypoint, sys.argv[1:])
-    from invoker import life
-    from invoker.reload import taken_drain_s
+    from invoker.process import life
+    from invoker.process.reload import taken_drain_s
 
     server = build(config, options.entrypoint)
     try:
@@ -126,7 +126,7 @@ def build(config: knobs.Config, entrypoint: str) -> Server:
     from invoker.body.prepare import prepare, with_actions
     from invoker.codecs import builtin, wants_arrays
     from invoker.core.catalog import Catalog
-    from invoker.server import Server
+    from invoker.process.server import Server
 
     found = prepare(entrypoint, allow_pickle=config.allow_pickle, hook_timeout_s=config.hook_timeout_s)
     found, actions = with_actions(

@@ -9,8 +9,8 @@ import sys
 import pytest
 
 import invoker
-from invoker import life
 from invoker.cli.main import main as cli
+from invoker.process import life
 
 
 @pytest.fixture(autouse=True)
@@ -76,11 +76,11 @@ def test_a_variable_that_means_nothing_is_told_at_start(caplog, monkeypatch):
 def test_a_variable_that_means_nothing_is_told_once(caplog, monkeypatch):
     """Who reloads leaves it to its child, a worker to its supervisor."""
     monkeypatch.setenv("INVOKER_THREDS", "3")
-    monkeypatch.setattr("invoker.reload.serve_with_reload", lambda entrypoint, argv: 0)
+    monkeypatch.setattr("invoker.process.reload.serve_with_reload", lambda entrypoint, argv: 0)
     assert cli.main(["functions.square:square", "--reload"]) == 0
     monkeypatch.setenv("INVOKER_WORKER", "{}")
-    monkeypatch.setattr("invoker.worker.Place.taken", lambda: None)
-    monkeypatch.setattr("invoker.worker.work", lambda *_: 0)
+    monkeypatch.setattr("invoker.process.worker.Place.taken", lambda: None)
+    monkeypatch.setattr("invoker.process.worker.work", lambda *_: 0)
     assert cli.main(["functions.square:square"]) == 0
     assert not [one for one in caplog.records if "INVOKER_THREDS" in one.getMessage()]
 
@@ -95,8 +95,8 @@ def test_reload_is_for_one_process(capsys):
 
 def test_one_worker_is_the_process_itself(monkeypatch):
     """Without a supervisor, whose module is not even imported."""
-    monkeypatch.setitem(sys.modules, "invoker.supervisor", None)
-    monkeypatch.setitem(sys.modules, "invoker.worker", None)
+    monkeypatch.setitem(sys.modules, "invoker.process.supervisor", None)
+    monkeypatch.setitem(sys.modules, "invoker.process.worker", None)
     monkeypatch.setattr(life, "run", served_at_once)
     assert cli.main(["functions.square:square", "--workers", "1"]) == 0
     with pytest.raises(ImportError):

@@ -9,7 +9,7 @@ import pytest
 
 from invoker.config import Config
 from invoker.errors import ConfigError
-from invoker.server import Server
+from invoker.process.server import Server
 from invoker.transports import cygrpc as fence
 from tests.transports.riff import Riff
 

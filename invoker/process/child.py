@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from invoker.ops.board import Row
-from invoker.worker import Place
+from invoker.process.worker import Place
 
 __all__ = ["Child"]
 

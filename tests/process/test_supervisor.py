@@ -7,12 +7,12 @@ import itertools
 
 import pytest
 
-from invoker import supervisor as module
 from invoker.config import Config
 from invoker.errors import ConfigError, StartupError
 from invoker.ops.board import Board, Numbers, Row
 from invoker.ops.metrics import RELOADS, RESTARTS, WANTED, WORKERS
-from invoker.supervisor import Backoff, Supervisor
+from invoker.process import supervisor as module
+from invoker.process.supervisor import Backoff, Supervisor
 
 
 def test_the_pause_doubles_up_to_its_limit():

@@ -10,8 +10,8 @@ from contextlib import ExitStack, closing
 import pytest
 
 from invoker.errors import ConfigError, StartupError
-from invoker.transports import listeners as module
-from invoker.transports.listeners import connections, leave, listeners, reserve
+from invoker.process import ports as module
+from invoker.process.ports import connections, leave, listeners, reserve
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets us")
 

@@ -5,7 +5,7 @@ The worker says ``ready`` or ``failed``; the supervisor says ``duck`` and ``drai
 process) or ``retire``:
 
     serving  --retire--> retiring --its clients have left, or a limit--> draining --> over
-    serving, retiring --duck, SIGTERM--> lame duck (`invoker.stopping`)--> draining
+    serving, retiring --duck, SIGTERM--> lame duck (`invoker.process.stopping`)--> draining
     serving, retiring, lame duck --drain, or the supervisor is gone------> draining
 
 A retiring worker takes no more connections and refuses nothing. Its clients are told to connect anew by the age of
@@ -30,14 +30,14 @@ from typing import TYPE_CHECKING, Any
 
 from invoker.config import Config
 from invoker.errors import StartupError
-from invoker.life import begin, end, lame_duck, limit_end, run_to_end
 from invoker.ops import logs
 from invoker.ops.board import Board, Numbers, Row
-from invoker.stopping import Signals
-from invoker.transports.listeners import connections, leave
+from invoker.process.life import begin, end, lame_duck, limit_end, run_to_end
+from invoker.process.ports import connections, leave
+from invoker.process.stopping import Signals
 
 if TYPE_CHECKING:
-    from invoker.server import Server
+    from invoker.process.server import Server
 
 __all__ = ["BEAT_S", "Place", "Worker", "end_limit_s", "work"]
 

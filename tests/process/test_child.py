@@ -7,10 +7,10 @@ import signal
 
 import pytest
 
-from invoker.child import Child, _ending
 from invoker.ops.board import Board, Row
-from invoker.transports.listeners import reserve
-from invoker.worker import Place
+from invoker.process.child import Child, _ending
+from invoker.process.ports import reserve
+from invoker.process.worker import Place
 
 pytestmark = pytest.mark.timeout(10)
 

@@ -14,7 +14,7 @@ from invoker.body.prepare import prepare_function
 from invoker.cli.main import build
 from invoker.config import PROTOCOLS, Config
 from invoker.errors import DecodeError, HookError, StartupError, Status
-from invoker.server import Server
+from invoker.process.server import Server
 
 
 def config(**more):

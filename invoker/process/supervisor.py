@@ -1,6 +1,6 @@
 """``--workers N``: starts processes that serve side by side on the same ports, and keeps as many alive.
 
-Each worker is this very command line anew (`invoker.worker`): nothing is pickled and nothing forked, so a worker has no
+Each worker is this very command line anew (`invoker.process.worker`): nothing is pickled and nothing forked, so a worker has no
 threads, locks or modules of another's, and new workers run the newest code. The kernel spreads connections over them
 (SO_REUSEPORT). This process only holds the ports, and never imports the author's code, so it cannot crash with it.
 
@@ -19,15 +19,15 @@ import socket
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from invoker.child import Child
 from invoker.config import Config
 from invoker.errors import ConfigError, StartupError
 from invoker.ops.board import Board, Numbers, Row
 from invoker.ops.metrics import RELOADS, RESTARTS, WANTED, WORKERS
 from invoker.ops.ready import announce
-from invoker.stopping import Signals, leave_at_once
-from invoker.transports.listeners import reserve
-from invoker.worker import Place, end_limit_s
+from invoker.process.child import Child
+from invoker.process.ports import reserve
+from invoker.process.stopping import Signals, leave_at_once
+from invoker.process.worker import Place, end_limit_s
 
 __all__ = ["Backoff", "Supervisor", "supervise"]
 

@@ -7,11 +7,11 @@ import signal
 
 import pytest
 
-from invoker import life
 from invoker.cli.main import build
 from invoker.config import Config
 from invoker.errors import StartupError
-from invoker.stopping import Signals
+from invoker.process import life
+from invoker.process.stopping import Signals
 
 CONFIG = Config(host="127.0.0.1", grpc_port=0, port=0, lame_duck_s=3600.0)
 

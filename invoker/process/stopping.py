@@ -80,7 +80,7 @@ class Signals:
         heard: Called once, at the first signal; in the main thread, even while a function blocks the loop.
         leave: What a signal during the drain does (R-026); None leaves that to a supervisor.
         hangup: Called on SIGHUP, which drains. SIGINT is ignored then: a terminal sends it to the process that
-            started this one, too, and that one passes it on (`invoker.reload`).
+            started this one, too, and that one passes it on (`invoker.process.reload`).
 
     Attributes:
         told: Set at the first signal.

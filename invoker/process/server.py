@@ -30,7 +30,7 @@ from invoker.ops.metrics import Metrics, numbers_of
 from invoker.ops.ready import ready_block
 from invoker.ops.samples import sample_command
 from invoker.ops.watchdog import Watchdog
-from invoker.stopping import Guard, dump, listed
+from invoker.process.stopping import Guard, dump, listed
 from invoker.transports.grpcsettings import GrpcSettings
 from invoker.transports.offers import Offers
 from invoker.transports.sockets import open_files

@@ -8,8 +8,8 @@ import threading
 
 import pytest
 
-from invoker import stopping
-from invoker.stopping import Guard, Signals
+from invoker.process import stopping
+from invoker.process.stopping import Guard, Signals
 
 
 async def seen(signals):

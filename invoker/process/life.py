@@ -1,4 +1,4 @@
-"""The life of a serving process: start, ready, lame duck, drain, exit code. `invoker.stopping` says when it ends."""
+"""The life of a serving process: start, ready, lame duck, drain, exit code. `invoker.process.stopping` says when it ends."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from invoker.ops.ready import announce
-from invoker.server import Server
-from invoker.stopping import LEAST_S, Signals, leave_at_once, leave_now
+from invoker.process.server import Server
+from invoker.process.stopping import LEAST_S, Signals, leave_at_once, leave_now
 
 __all__ = ["begin", "end", "lame_duck", "limit_end", "run", "run_to_end"]
 

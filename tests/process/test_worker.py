@@ -12,14 +12,14 @@ from dataclasses import replace
 
 import pytest
 
-from invoker import worker as module
 from invoker.cli.main import build
 from invoker.client import RiffClient
 from invoker.config import Config
 from invoker.ops import logs
 from invoker.ops.board import Board, Row
-from invoker.transports.listeners import reserve
-from invoker.worker import Place, Worker, end_limit_s, work
+from invoker.process import worker as module
+from invoker.process.ports import reserve
+from invoker.process.worker import Place, Worker, end_limit_s, work
 
 CONFIG = Config(host="127.0.0.1", workers=2, connection_age_s=5.0, drain_s=1.0)
 

@@ -23,7 +23,7 @@ from types import FrameType
 from invoker.config import Config
 from invoker.errors import StartupError
 from invoker.ops.ready import announce
-from invoker.stopping import HOW_TO_LEAVE, leave_at_once
+from invoker.process.stopping import HOW_TO_LEAVE, leave_at_once
 
 __all__ = ["serve_with_reload", "taken_drain_s", "watched_folder"]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from invoker.reload import watched_folder
+from invoker.process.reload import watched_folder
 
 
 def test_the_folder_of_a_named_file_is_watched(tmp_path):

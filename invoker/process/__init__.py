@@ -1,0 +1,1 @@
+"""The serving process: its server, its workers and their supervisor, and how it ends."""
