@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Protocol
 from invoker.body.lift import Function
 from invoker.core.engine import Engine
 from invoker.core.invocation import Invocation
-from invoker.drive.gate import Pace
-from invoker.drive.loop import LoopRunner
-from invoker.drive.runner import Host, Runner
-from invoker.drive.sweeper import Sweeper
-from invoker.drive.thread import ThreadRunner
-from invoker.drive.threads import Threads
+from invoker.drive.bodies.loop import LoopRunner
+from invoker.drive.bodies.pool import Threads
+from invoker.drive.bodies.runner import Host, Runner
+from invoker.drive.bodies.thread import ThreadRunner
+from invoker.drive.thread.gate import Pace
+from invoker.drive.thread.sweeper import Sweeper
 from invoker.errors import InvocationError, ShuttingDown, Status
 
 if TYPE_CHECKING:
-    from invoker.drive.direct import DirectConversation
+    from invoker.drive.thread.direct import DirectConversation
 
 __all__ = ["Driver", "DriverSettings", "SessionCounts"]
 

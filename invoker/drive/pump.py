@@ -33,8 +33,8 @@ from invoker.core.steps import (
     Step,
     Timer,
 )
+from invoker.drive.bodies.runner import Runner, later
 from invoker.drive.driver import Driver
-from invoker.drive.runner import Runner, later
 from invoker.errors import Cancelled, DeadlineExceeded, InternalError, InvocationError, StopInvocation
 from invoker.message import Message
 

@@ -14,7 +14,7 @@ import logging
 from collections.abc import Callable
 
 from invoker.core.budget import ProcessBudget
-from invoker.drive.threads import Threads, off_loop
+from invoker.drive.bodies.pool import Threads, off_loop
 from invoker.errors import Overloaded
 
 __all__ = ["MUCH_BYTES", "Trimmer", "malloc_trim"]

@@ -27,9 +27,9 @@ from typing import Any
 
 import grpc
 
-from invoker.drive.direct import DirectConversation
 from invoker.drive.driver import Driver
-from invoker.drive.reactor import Reactor
+from invoker.drive.loop.reactor import Reactor
+from invoker.drive.thread.direct import DirectConversation
 from invoker.errors import InternalError, InvocationError
 from invoker.transports.cygrpc import cygrpc
 from invoker.transports.grpcsettings import GrpcSettings

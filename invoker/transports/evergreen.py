@@ -6,7 +6,7 @@ import logging
 
 from invoker._pb.evergreen import evergreen_service_pb2
 from invoker.drive.driver import Driver
-from invoker.drive.sessions import Fetching, SessionReactor
+from invoker.drive.loop.sessions import Fetching, SessionReactor
 from invoker.errors import InvocationError
 from invoker.message import Headers
 from invoker.protocols.evergreen.errors import limit, shutting_down, translated

@@ -18,9 +18,9 @@ from invoker import __version__
 from invoker.codecs.tensor import TENSOR
 from invoker.core.budget import Share
 from invoker.core.steps import Close
+from invoker.drive.bodies.pool import off_loop
 from invoker.drive.driver import Driver
 from invoker.drive.pump import pump
-from invoker.drive.threads import off_loop
 from invoker.errors import InternalError, InvocationError, NotAcceptable
 from invoker.message import EMPTY, Headers
 from invoker.protocols.graphpipe.answer import Answer, Response, refusal

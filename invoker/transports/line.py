@@ -30,7 +30,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from invoker.drive.gate import UNGATED, Pace, Ticket
+from invoker.drive.thread.gate import UNGATED, Pace, Ticket
 from invoker.errors import Cancelled
 from invoker.transports.cygrpc import BUFFER_HINT, NO_FLAGS, cygrpc
 from invoker.transports.operations import CLOSE, DONE, READ, Operations

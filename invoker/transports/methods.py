@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from invoker.core.session import Session
-from invoker.drive.sessions import SessionWire
+from invoker.drive.loop.sessions import SessionWire
 from invoker.errors import InvocationError
 from invoker.message import EMPTY, Headers
 from invoker.transports.loopline import Listener

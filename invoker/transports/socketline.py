@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from invoker.drive.driver import Driver
-from invoker.drive.sessions import SessionReactor, StoringSession
+from invoker.drive.loop.sessions import SessionReactor, StoringSession
 from invoker.errors import InternalError, InvocationError, LimitExceeded, ProtocolViolation, ShuttingDown
 from invoker.transports.asgi import Receive, Scope, Send
 from invoker.transports.hypersocket import bound_messages, keep_pinging

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 from invoker._pb.riff import riff_rpc_pb2 as pb
-from invoker.drive.reactor import Reactor
+from invoker.drive.loop.reactor import Reactor
 from invoker.errors import InvocationError
 from invoker.protocols.riff.session import RiffSession
 

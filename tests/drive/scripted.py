@@ -11,7 +11,7 @@ from invoker.core.steps import (
     Feed,
     Step,
 )
-from invoker.drive.sessions import SessionReactor
+from invoker.drive.loop.sessions import SessionReactor
 from invoker.errors import InvocationError
 from invoker.message import Message
 

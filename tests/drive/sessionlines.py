@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from invoker.drive.driver import Driver
-from invoker.drive.sessions import SessionReactor
+from invoker.drive.loop.sessions import SessionReactor
 from invoker.errors import InvocationError
 from invoker.protocols.evergreen.session import EvergreenSession
 from invoker.protocols.evergreen.settings import EvergreenSettings

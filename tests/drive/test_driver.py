@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 
-from invoker.drive.loop import LoopRunner
-from invoker.drive.thread import ThreadRunner
+from invoker.drive.bodies.loop import LoopRunner
+from invoker.drive.bodies.thread import ThreadRunner
 from invoker.errors import ShuttingDown, Status
 from tests.drive.memory import Peer, driver_of
 

@@ -11,7 +11,7 @@ import pytest
 
 from invoker import Context, Output, function
 from invoker.core.steps import CloseOutput, Emitted, Finished, Open, OutputEnded
-from invoker.drive.thread import ThreadInput, ThreadRunner
+from invoker.drive.bodies.thread import ThreadInput, ThreadRunner
 from invoker.protocols.riff.session import RiffSession
 from tests.drive.looplines import Line
 from tests.drive.memory import Peer, driver_of

@@ -10,8 +10,8 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from invoker._pb.riff import riff_rpc_pb2 as pb
-from invoker.drive.direct import DirectConversation
 from invoker.drive.driver import Driver
+from invoker.drive.thread.direct import DirectConversation
 from invoker.errors import Cancelled, InvocationError
 from invoker.protocols.riff.session import RiffSession
 from tests.drive.memory import driver_of

@@ -7,7 +7,7 @@ import ctypes
 import threading
 
 from invoker.core.budget import ProcessBudget
-from invoker.drive.threads import Threads
+from invoker.drive.bodies.pool import Threads
 from invoker.ops.memory import MUCH_BYTES, Trimmer, malloc_trim
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from invoker.core.invocation import Invocation
 from invoker.core.steps import Close, Elapsed, Emitted, EndInput, Feed, Finished, Open, Send, Step, Timer
 from invoker.core.streams import InputStream
-from invoker.drive.runner import call_failed, production_failed
+from invoker.drive.bodies.runner import call_failed, production_failed
 from invoker.errors import Cancelled, DecodeError, InputCancelled, InvocationError, StopInvocation
 from invoker.message import Message
 from invoker.protocols.riff.session import RiffSession

@@ -15,7 +15,7 @@ from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
 from invoker.core.invocation import Invocation
 from invoker.drive.driver import Driver, DriverSettings
-from invoker.drive.sessions import SessionReactor
+from invoker.drive.loop.sessions import SessionReactor
 from invoker.errors import InternalError, InvocationError
 from invoker.message import Headers
 from invoker.protocols.evergreen.session import EvergreenSession

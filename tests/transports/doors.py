@@ -46,7 +46,7 @@ class Served:
         door = HttpDoor(driver, port=0, **settings)
         for one in lifted:
             await one.start()
-        with patch("invoker.drive.threads._IDLE_S", 0.05):  # so that no thread outlives its test
+        with patch("invoker.drive.bodies.pool._IDLE_S", 0.05):  # so that no thread outlives its test
             try:
                 yield cls(await door.start(), door, driver)
             finally:

@@ -88,7 +88,7 @@ class Riff:
         self._thread = threading.Thread(target=self._serve, name="riff-server", daemon=True)
 
     def __enter__(self) -> Self:
-        self._idle = patch("invoker.drive.threads._IDLE_S", 0.05)  # so that no thread outlives its test
+        self._idle = patch("invoker.drive.bodies.pool._IDLE_S", 0.05)  # so that no thread outlives its test
         self._idle.start()
         self._thread.start()
         self._opened.wait()

@@ -68,7 +68,7 @@ async def serving(
     door = HttpDoor(driver, port=0, sockets=app, settings=HttpSettings(origins=origins))
     for one in lifted:
         await one.start()
-    with patch("invoker.drive.threads._IDLE_S", 0.05):  # so that no thread outlives its test
+    with patch("invoker.drive.bodies.pool._IDLE_S", 0.05):  # so that no thread outlives its test
         try:
             yield Served(await door.start(), door, driver, app)
         finally:

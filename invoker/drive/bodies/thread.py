@@ -21,9 +21,9 @@ from invoker.context import RUNNING
 from invoker.core.invocation import Invocation
 from invoker.core.steps import CloseOutput, EndInput, FailInputs, Feed
 from invoker.core.streams import InputStream
-from invoker.drive.awaiting import Awaiting
-from invoker.drive.runner import Host, call_failed, check_thread, production_failed, shape
-from invoker.drive.threads import Threads
+from invoker.drive.bodies.awaiting import Awaiting
+from invoker.drive.bodies.pool import Threads
+from invoker.drive.bodies.runner import Host, call_failed, check_thread, production_failed, shape
 from invoker.errors import DecodeError, Discarded, InputCancelled, InvocationError, StopInvocation
 from invoker.message import Message
 

@@ -39,9 +39,9 @@ from invoker.core.steps import (
     Wants,
 )
 from invoker.core.streams import Limits
+from invoker.drive.bodies.runner import Runner, later
 from invoker.drive.driver import Driver
-from invoker.drive.reactor import Reactor, Wire
-from invoker.drive.runner import Runner, later
+from invoker.drive.loop.reactor import Reactor, Wire
 from invoker.errors import InternalError, InvocationError, ShuttingDown, Status, StopInvocation
 from invoker.message import Message
 

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from invoker.drive.threads import Threads, off_loop
+from invoker.drive.bodies.pool import Threads, off_loop
 from invoker.errors import LimitExceeded, Overloaded
 
 

@@ -13,10 +13,10 @@ from invoker.core.steps import Close, Emitted, EndInput, Event, Finished, Open, 
 from invoker.errors import LimitExceeded, ShuttingDown, Status
 from invoker.protocols.evergreen.settings import EvergreenSettings
 from tests.conftest import SLOW
+from tests.drive.loop.test_sessions import Line, Script, echo, feed, sync_echo
 from tests.drive.looplines import until
 from tests.drive.memory import driver_of
 from tests.drive.sessionlines import EvergreenLine
-from tests.drive.test_sessions import Line, Script, echo, feed, sync_echo
 from tests.transports.evergreen import act, leaf
 
 

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from invoker.author.spec import Take
 from invoker.core.streams import InputStream
-from invoker.drive.runner import shape
+from invoker.drive.bodies.runner import shape
 from invoker.errors import DecodeError
 
 __all__ = ["DirectInput"]

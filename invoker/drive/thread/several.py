@@ -16,12 +16,12 @@ from invoker.context import RUNNING
 from invoker.core.invocation import Invocation
 from invoker.core.steps import Emitted, Feed, OutputEnded
 from invoker.core.streams import InputStream
-from invoker.drive.runner import check_thread, production_failed
+from invoker.drive.bodies.runner import check_thread, production_failed
 from invoker.errors import Cancelled, DecodeError, Discarded, InputCancelled, InvocationError, StopInvocation
 
 if TYPE_CHECKING:
-    from invoker.drive.direct import DirectConversation
-    from invoker.drive.inputs import DirectInput
+    from invoker.drive.thread.direct import DirectConversation
+    from invoker.drive.thread.inputs import DirectInput
 
 __all__ = ["Several"]
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from invoker.author.spec import StreamSpec, Take
-from invoker.drive.runner import call_failed, production_failed, shape
+from invoker.drive.bodies.runner import call_failed, production_failed, shape
 from invoker.errors import CallError, Cancelled, FunctionError, InputCancelled, Status, StatusError, StopInvocation
 from invoker.message import Message
 

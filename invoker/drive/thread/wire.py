@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from invoker.drive.gate import Pace
+from invoker.drive.thread.gate import Pace
 
 __all__ = ["Wire"]
 

@@ -6,7 +6,7 @@ import asyncio
 import threading
 from collections.abc import Iterator
 
-from invoker.drive.thread import OUTPUT_QUEUE
+from invoker.drive.bodies.thread import OUTPUT_QUEUE
 from invoker.errors import Cancelled
 from tests.drive.memory import Peer, driver_of
 

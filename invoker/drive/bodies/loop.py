@@ -19,8 +19,8 @@ from invoker.context import RUNNING
 from invoker.core.invocation import Invocation
 from invoker.core.steps import CloseOutput, EndInput, FailInputs, Feed
 from invoker.core.streams import InputStream
-from invoker.drive.runner import Host, call_failed, comes_of, production_failed, shape
-from invoker.drive.threads import Threads, off_loop
+from invoker.drive.bodies.pool import Threads, off_loop
+from invoker.drive.bodies.runner import Host, call_failed, comes_of, production_failed, shape
 from invoker.errors import DecodeError, Discarded, InputCancelled, InvocationError, StopInvocation
 
 __all__ = ["LoopRunner"]

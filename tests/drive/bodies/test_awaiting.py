@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from invoker import InputCancelled
-from invoker.drive.awaiting import Awaiting
+from invoker.drive.bodies.awaiting import Awaiting
 
 
 async def five() -> int:

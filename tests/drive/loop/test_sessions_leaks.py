@@ -14,10 +14,10 @@ import pytest
 
 from invoker._pb.evergreen import evergreen_pb2 as pb
 from invoker.core.invocation import Invocation
+from invoker.drive.bodies.loop import LoopRunner
+from invoker.drive.bodies.thread import ThreadRunner
 from invoker.drive.driver import Driver
-from invoker.drive.loop import LoopRunner
-from invoker.drive.sessions import SessionReactor
-from invoker.drive.thread import ThreadRunner
+from invoker.drive.loop.sessions import SessionReactor
 from invoker.errors import ShuttingDown
 from invoker.protocols.evergreen.graph import Graph
 from invoker.protocols.evergreen.nodes import Node

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from invoker.drive.foresight import Foresight
+from invoker.drive.thread.foresight import Foresight
 from invoker.errors import ProtocolViolation
 from invoker.protocols.riff.session import RiffSession, State
 from tests.drive.memory import driver_of

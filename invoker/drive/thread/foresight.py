@@ -8,7 +8,7 @@ from typing import Any
 from invoker.core.invocation import Invocation
 from invoker.core.session import Session
 from invoker.core.steps import Feed
-from invoker.drive.wire import Wire
+from invoker.drive.thread.wire import Wire
 from invoker.errors import InvocationError
 
 __all__ = ["Foresight"]

@@ -22,14 +22,14 @@ from invoker.core.invocation import Invocation
 from invoker.core.session import Session
 from invoker.core.steps import Close, Elapsed, Emitted, EndInput, Feed, Finished, Open, Send, Step, Timer
 from invoker.core.streams import InputStream
-from invoker.drive.awaiting import Awaiting, too_late
+from invoker.drive.bodies.awaiting import Awaiting, too_late
+from invoker.drive.bodies.runner import call_failed, comes_of, production_failed
 from invoker.drive.driver import Driver
-from invoker.drive.foresight import Foresight
-from invoker.drive.inputs import DirectInput
-from invoker.drive.outlet import DirectOutlet
-from invoker.drive.runner import call_failed, comes_of, production_failed
-from invoker.drive.several import Several
-from invoker.drive.wire import Wire
+from invoker.drive.thread.foresight import Foresight
+from invoker.drive.thread.inputs import DirectInput
+from invoker.drive.thread.outlet import DirectOutlet
+from invoker.drive.thread.several import Several
+from invoker.drive.thread.wire import Wire
 from invoker.errors import (
     Cancelled,
     DeadlineExceeded,

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from invoker.core.invocation import Invocation
 from invoker.core.steps import Emitted, OutputEnded
-from invoker.drive.runner import production_failed
+from invoker.drive.bodies.runner import production_failed
 from invoker.errors import EncodeError, InvocationError, StopInvocation
 
 if TYPE_CHECKING:
-    from invoker.drive.direct import DirectConversation
+    from invoker.drive.thread.direct import DirectConversation
 
 __all__ = ["DirectOutlet"]
 

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from invoker.drive.gate import Gate
+from invoker.drive.thread.gate import Gate
 
 __all__ = ["Sweeper", "Swept"]
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from invoker.drive.gate import Ticket
-from invoker.drive.sweeper import LOOK_S, Sweeper
+from invoker.drive.thread.gate import Ticket
+from invoker.drive.thread.sweeper import LOOK_S, Sweeper
 
 LIMIT_S = 5.0
 

@@ -1,0 +1,1 @@
+"""Runs bodies: on the loop, or in a thread of a pool."""

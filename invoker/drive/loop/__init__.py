@@ -1,0 +1,1 @@
+"""Drives conversations on an asyncio loop, whose callbacks bring their frames."""
