@@ -190,7 +190,7 @@ def _loop_factory(server: Server) -> Any:
     """What makes the loop: async functions on the fast door want one that drains grpcio's queue itself."""
     wanted = server.config.loop
     if server.lends and wanted != "uvloop":
-        from invoker.transports.lending import LendingLoop
+        from invoker.doors.grpc.lending import LendingLoop
 
         return LendingLoop
     if wanted == "asyncio":

@@ -20,6 +20,9 @@ from invoker.config import PROTOCOLS, Config
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
 from invoker.core.streams import Limits
+from invoker.doors.grpc.settings import GrpcSettings
+from invoker.doors.sockets import open_files
+from invoker.doors.tls import TlsFiles
 from invoker.drive.driver import Driver, DriverSettings
 from invoker.errors import ConfigError, DecodeError, FunctionError, StartupError, Status
 from invoker.ops import prints
@@ -31,19 +34,16 @@ from invoker.ops.ready import ready_block
 from invoker.ops.samples import sample_command
 from invoker.ops.watchdog import Watchdog
 from invoker.process.stopping import Guard, dump, listed
-from invoker.transports.grpcsettings import GrpcSettings
 from invoker.transports.offers import Offers
-from invoker.transports.sockets import open_files
-from invoker.transports.tls import TlsFiles
 
 if TYPE_CHECKING:
+    from invoker.doors.grpc.aio import GrpcDoor
+    from invoker.doors.grpc.fast import CompletionDoor
+    from invoker.doors.grpc.methods import Method
+    from invoker.doors.http.door import HttpDoor
+    from invoker.doors.http.websocket import SocketApp
     from invoker.ops.health import Health
-    from invoker.transports.completion import CompletionDoor
-    from invoker.transports.grpc import GrpcDoor
-    from invoker.transports.http import HttpDoor
-    from invoker.transports.methods import Method
     from invoker.transports.modeldoors import ModelDoors
-    from invoker.transports.websocket import SocketApp
 
 __all__ = ["Server"]
 
@@ -302,7 +302,7 @@ class Server:
         if self._fast is None:
             self._fast = False
             if self.config.grpc_driver != "aio":
-                from invoker.transports.cygrpc import unusable
+                from invoker.doors.grpc.cygrpc import unusable
 
                 why = unusable()
                 self._fast = not why
@@ -329,16 +329,16 @@ class Server:
             connection_age_s=config.connection_age_s if self.share_ports else 0.0,
         )
         if self._is_fast():
-            from invoker.transports.completion import CompletionDoor
+            from invoker.doors.grpc.fast import CompletionDoor
 
             return CompletionDoor(self.driver, methods=methods, credentials=credentials, settings=settings)
-        from invoker.transports.grpc import GrpcDoor
+        from invoker.doors.grpc.aio import GrpcDoor
 
         return GrpcDoor(self.driver, methods=methods, credentials=credentials, settings=settings)
 
     async def _open_http(self, tls: TlsFiles | None) -> None:
-        from invoker.transports.exchange import HttpSettings
-        from invoker.transports.http import HttpDoor
+        from invoker.doors.http.door import HttpDoor
+        from invoker.doors.http.exchange import HttpSettings
 
         config = self.config
         host, _ = config.bind_host()

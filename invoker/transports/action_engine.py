@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from invoker.config import Config
+from invoker.doors.http.socketline import SocketSettings
+from invoker.doors.http.websocket import SocketApp
 from invoker.drive.driver import Driver
 from invoker.protocols.action_engine.session import ActionEngineSession
 from invoker.protocols.action_engine.settings import ActionEngineSettings
 from invoker.protocols.action_engine.table import Table
-from invoker.transports.socketline import SocketSettings
-from invoker.transports.websocket import SocketApp
 
 __all__ = ["action_engine_app", "configured_app"]
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 
 from invoker._pb.evergreen import evergreen_service_pb2
+from invoker.doors.grpc.loopline import Listener
+from invoker.doors.grpc.methods import CallWire, OnClose, SessionMethod
 from invoker.drive.driver import Driver
 from invoker.drive.loop.sessions import Fetching, SessionReactor
 from invoker.errors import InvocationError
@@ -13,8 +15,6 @@ from invoker.protocols.evergreen.errors import limit, shutting_down, translated
 from invoker.protocols.evergreen.session import EvergreenSession
 from invoker.protocols.evergreen.settings import EvergreenSettings
 from invoker.protocols.evergreen.table import Table
-from invoker.transports.loopline import Listener
-from invoker.transports.methods import CallWire, OnClose, SessionMethod
 
 __all__ = ["Evergreen", "evergreen_method"]
 

@@ -16,11 +16,11 @@ import logging
 import ssl
 from typing import Any, Final
 
+from invoker.doors.accepting import Acceptor
+from invoker.doors.sockets import Purpose, UnixSocket, address_of, ask_whether_alive, bind_tcp
 from invoker.tensors import Code, GraphPipeError
-from invoker.transports.accepting import Acceptor
 from invoker.transports.framedline import FramedLine
 from invoker.transports.inferences import Inferences
-from invoker.transports.sockets import Purpose, UnixSocket, address_of, ask_whether_alive, bind_tcp
 
 __all__ = ["FramedDoor"]
 

@@ -12,6 +12,7 @@ import json
 import logging
 from typing import Final
 
+from invoker.doors.http.app import Exchange, Front, IsReady, Reply
 from invoker.errors import Cancelled, DeadlineExceeded, Overloaded
 from invoker.mediatypes import rank
 from invoker.message import Headers
@@ -21,7 +22,6 @@ from invoker.protocols.graphpipe.model import Model
 from invoker.protocols.graphpipe.page import page
 from invoker.protocols.riff.http import RequestHead, Response
 from invoker.tensors import Code, GraphPipeError, http_status, listing
-from invoker.transports.asgi import Exchange, Front, IsReady, Reply
 from invoker.transports.inferences import Inferences
 
 __all__ = ["GraphPipeFront"]

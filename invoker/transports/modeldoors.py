@@ -10,9 +10,9 @@ import ssl
 from typing import TYPE_CHECKING, Final
 
 from invoker.config import Config
+from invoker.doors.http.app import Front, IsReady
+from invoker.doors.sockets import open_files
 from invoker.drive.driver import Driver
-from invoker.transports.asgi import Front, IsReady
-from invoker.transports.sockets import open_files
 
 if TYPE_CHECKING:
     from invoker.transports.framed import FramedDoor

@@ -12,8 +12,8 @@ from invoker.drive.driver import Driver
 from invoker.errors import ConfigError
 
 if TYPE_CHECKING:
+    from invoker.doors.grpc.methods import Method
     from invoker.transports.fetch import Fetcher
-    from invoker.transports.methods import Method
 
 __all__ = ["Offers"]
 
@@ -41,7 +41,7 @@ class Offers:
         """
         methods: list[Method] = []
         if self._config.serves("riff"):
-            from invoker.transports.methods import riff_method
+            from invoker.doors.grpc.methods import riff_method
 
             methods.append(riff_method())
         if self._config.serves("evergreen"):

@@ -10,7 +10,7 @@ from invoker.drive.loop.sessions import SessionReactor
 from invoker.errors import InvocationError
 from invoker.protocols.evergreen.session import EvergreenSession
 from invoker.protocols.evergreen.settings import EvergreenSettings
-from tests.transports.evergreen import frame
+from tests.doors.evergreen import frame
 
 __all__ = ["EvergreenLine"]
 

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from invoker.core.invocation import Invocation
 from invoker.drive.pump import Conversation
 from invoker.errors import Cancelled
+from tests.doors.doors import until
+from tests.doors.models import inferring
 from tests.drive.memory import Peer, driver_of
 from tests.protocols.graphpipe.asking import ask
-from tests.transports.doors import until
-from tests.transports.models import inferring
 
 
 def sync_body(xs: Iterator[int]) -> Iterator[int]:

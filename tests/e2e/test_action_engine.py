@@ -7,9 +7,9 @@ import signal
 import pytest
 
 from invoker.protocols.action_engine.wire import ABORT, Action
+from tests.doors.sockets import item, open_peer, texts
 from tests.e2e.process import started
 from tests.serving import serving
-from tests.transports.sockets import item, open_peer, texts
 
 pytestmark = pytest.mark.timeout(15)
 

@@ -12,8 +12,8 @@ import pytest
 
 from invoker.client import CallFailed, EvergreenSession, GraphPipe, GraphPipeError, SyncRiffClient
 from invoker.protocols.action_engine.wire import Action
+from tests.doors.sockets import item, open_peer
 from tests.e2e.process import Process, started
-from tests.transports.sockets import item, open_peer
 
 pytestmark = pytest.mark.timeout(15)
 

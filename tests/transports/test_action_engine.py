@@ -12,10 +12,10 @@ from invoker import Context
 from invoker.protocols.action_engine.settings import ActionEngineSettings
 from invoker.protocols.action_engine.statuses import status_chunk
 from invoker.protocols.action_engine.wire import END, Action, Chunk, Fragment, Metadata
+from tests.doors.doors import until
+from tests.doors.socketed import echo, upper
+from tests.doors.sockets import item, serving, texts
 from tests.protocols.action_engine.functions import concat, gather, greet, now, split, tag, total
-from tests.transports.doors import until
-from tests.transports.socketed import echo, upper
-from tests.transports.sockets import item, serving, texts
 
 
 def told(x: str, context: Context) -> str:

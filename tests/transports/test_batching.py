@@ -18,9 +18,9 @@ from invoker.tensors import Code
 from invoker.transports import batching as module
 from invoker.transports.inferences import Inferences
 from tests.conftest import SLOW
+from tests.doors.doors import until
+from tests.doors.models import inferring
 from tests.protocols.graphpipe.asking import ask, code_of, values
-from tests.transports.doors import until
-from tests.transports.models import inferring
 
 
 def noted(calls: list[int], **said: Any) -> Any:

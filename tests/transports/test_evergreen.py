@@ -16,8 +16,8 @@ from invoker import Context
 from invoker._pb.evergreen import evergreen_pb2 as pb
 from invoker.protocols.evergreen.session import EvergreenSession
 from tests.conftest import SLOW
-from tests.transports.evergreen import DOORS, Endless, Served, act, leaf, upper_of
-from tests.transports.riff import eventually, form
+from tests.doors.evergreen import DOORS, Endless, Served, act, leaf, upper_of
+from tests.doors.riff import eventually, form
 
 pytestmark = pytest.mark.parametrize("kind", DOORS)
 

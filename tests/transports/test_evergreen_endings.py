@@ -11,8 +11,8 @@ import grpc
 import pytest
 
 from tests.conftest import SLOW
-from tests.transports.evergreen import DOORS, Endless, Served, act, leaf, upper_of
-from tests.transports.riff import eventually, form
+from tests.doors.evergreen import DOORS, Endless, Served, act, leaf, upper_of
+from tests.doors.riff import eventually, form
 
 pytestmark = pytest.mark.parametrize("kind", DOORS)
 

@@ -17,7 +17,7 @@ from invoker.errors import ConfigError, Status
 from invoker.protocols.evergreen.errors import EvergreenError
 from invoker.transports.addresses import Address
 from invoker.transports.fetch import Fetcher, FetchPolicy
-from tests.transports.webpeer import LOOPBACK, MOST, fetcher, get, ok, peer, redirect, reply
+from tests.doors.webpeer import LOOPBACK, MOST, fetcher, get, ok, peer, redirect, reply
 
 
 async def refused(policy: FetchPolicy, uri: str) -> str:

@@ -19,10 +19,10 @@ from invoker.tensors import Code, read_metadata_response
 from invoker.transports import framed as module
 from invoker.transports.framed import FramedDoor
 from tests.conftest import SLOW
+from tests.doors.doors import until
+from tests.doors.models import exchanged, inferring
 from tests.protocols.graphpipe.asking import METADATA_REQUEST, ask, code_of, values
 from tests.tensors.samples import fixture
-from tests.transports.doors import until
-from tests.transports.models import exchanged, inferring
 
 REQUEST = fixture("infer_request")
 

@@ -24,10 +24,10 @@ from invoker.tensors import Code
 from invoker.transports import framedline as module
 from invoker.transports.framed import FramedDoor
 from invoker.transports.inferences import Inferences
+from tests.doors.doors import until
+from tests.doors.models import exchanged, inferring
 from tests.protocols.graphpipe.asking import METADATA_REQUEST, ask, code_of, values
 from tests.tensors.samples import fixture
-from tests.transports.doors import until
-from tests.transports.models import exchanged, inferring
 from tests.transports.test_framed import Held, framed, read_one
 
 REQUEST = fixture("infer_request")

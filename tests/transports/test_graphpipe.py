@@ -13,12 +13,12 @@ import pytest
 from numpy.typing import NDArray
 
 from invoker import Context
+from invoker.doors.http.exchange import HttpSettings
 from invoker.tensors import Code, http_status, read_metadata_response
-from invoker.transports.exchange import HttpSettings
+from tests.doors.doors import until
+from tests.doors.models import serving_models
 from tests.protocols.graphpipe.asking import METADATA_REQUEST, ask, code_of, values
 from tests.tensors.samples import fixture
-from tests.transports.doors import until
-from tests.transports.models import serving_models
 
 OCTETS = "application/octet-stream"
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"

@@ -29,12 +29,12 @@ from invoker.tensors.arrays import to_array
 from invoker.transports.framed import FramedDoor
 from invoker.transports.inferences import Inferences
 from tests.conftest import SLOW
+from tests.doors.doors import Wire, until
+from tests.doors.models import exchanged, inferring, serving_models
 from tests.fuzz.tensors_answers import said
 from tests.fuzz.tensors_attacks import REQUESTS, changed
 from tests.protocols.graphpipe.asking import METADATA_REQUEST, ask, code_of, received, values
 from tests.tensors.samples import fixture
-from tests.transports.doors import Wire, until
-from tests.transports.models import exchanged, inferring, serving_models
 
 
 class Scores(NamedTuple):

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from invoker.tensors import Code
 from invoker.transports.framed import FramedDoor
 from invoker.transports.inferences import GraphPipeSettings, Inferences
+from tests.doors.doors import Served, until
+from tests.doors.models import exchanged, serving_models
 from tests.protocols.graphpipe.asking import ask, code_of, values
 from tests.tensors.samples import fixture
 from tests.tensors.test_flat import shared
-from tests.transports.doors import Served, until
-from tests.transports.models import exchanged, serving_models
 
 LIMIT = 64 << 10
 

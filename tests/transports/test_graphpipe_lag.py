@@ -16,8 +16,8 @@ from invoker import function
 from invoker.protocols.graphpipe.answer import Answer, Response
 from invoker.transports.framed import FramedDoor
 from tests.conftest import SLOW
+from tests.doors.models import exchanged, inferring
 from tests.protocols.graphpipe.asking import ask, values
-from tests.transports.models import exchanged, inferring
 
 MIB = 1 << 20
 TRIES = 3

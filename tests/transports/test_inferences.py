@@ -18,9 +18,9 @@ from invoker.message import Headers
 from invoker.tensors import Code
 from invoker.transports import inferences as module
 from invoker.transports.inferences import GraphPipeSettings, Inferences
+from tests.doors.doors import until
+from tests.doors.models import inferring
 from tests.protocols.graphpipe.asking import ask, code_of, received, values
-from tests.transports.doors import until
-from tests.transports.models import inferring
 
 
 def echo(x: NDArray[Any]) -> NDArray[Any]:

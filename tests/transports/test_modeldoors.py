@@ -18,10 +18,10 @@ from invoker.codecs import builtin
 from invoker.config import Config
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
+from invoker.doors.http.exchange import HttpSettings
 from invoker.drive.driver import Driver
 from invoker.errors import ConfigError, SpecError
 from invoker.tensors import Code
-from invoker.transports.exchange import HttpSettings
 from invoker.transports.modeldoors import ModelDoors
 from tests.protocols.graphpipe.asking import code_of
 

@@ -13,7 +13,7 @@ from invoker.protocols.evergreen.errors import EvergreenError
 from invoker.transports.addresses import Address
 from invoker.transports.fetch import Fetcher, FetchPolicy
 from invoker.transports.webrefs import target_of
-from tests.transports.webpeer import LOOPBACK, MOST, Answer, error, fetcher, get, ok, peer, redirect, reply
+from tests.doors.webpeer import LOOPBACK, MOST, Answer, error, fetcher, get, ok, peer, redirect, reply
 
 
 async def answered(answer: Answer, most: int = MOST) -> bytes:

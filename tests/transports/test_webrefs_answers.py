@@ -16,7 +16,7 @@ from invoker.errors import Status
 from invoker.protocols.evergreen.errors import EvergreenError
 from invoker.transports.addresses import Address
 from invoker.transports.fetch import Fetcher, FetchPolicy
-from tests.transports.webpeer import MOST, Answer, Peer, error, fetcher, get, ok, peer, redirect, reply
+from tests.doors.webpeer import MOST, Answer, Peer, error, fetcher, get, ok, peer, redirect, reply
 
 
 async def answered(answer: Answer, most: int = MOST) -> bytes:

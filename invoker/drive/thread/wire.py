@@ -11,7 +11,7 @@ __all__ = ["Wire"]
 
 
 class Wire(Protocol):
-    """What a transport offers to the thread of one conversation; see `invoker.transports.line.Line`."""
+    """What a transport offers to the thread of one conversation; see `invoker.doors.grpc.line.Line`."""
 
     lock: Any
     is_gone: bool

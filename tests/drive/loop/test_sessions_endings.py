@@ -13,11 +13,11 @@ from invoker.core.steps import Close, Emitted, EndInput, Event, Finished, Open, 
 from invoker.errors import LimitExceeded, ShuttingDown, Status
 from invoker.protocols.evergreen.settings import EvergreenSettings
 from tests.conftest import SLOW
+from tests.doors.evergreen import act, leaf
 from tests.drive.loop.test_sessions import Line, Script, echo, feed, sync_echo
 from tests.drive.looplines import until
 from tests.drive.memory import driver_of
 from tests.drive.sessionlines import EvergreenLine
-from tests.transports.evergreen import act, leaf
 
 
 def half_closed_and_gone(line: EvergreenLine) -> None:

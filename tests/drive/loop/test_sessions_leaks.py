@@ -23,10 +23,10 @@ from invoker.protocols.evergreen.graph import Graph
 from invoker.protocols.evergreen.nodes import Node
 from invoker.protocols.evergreen.running import RunningAction
 from invoker.protocols.evergreen.session import EvergreenSession
+from tests.doors.evergreen import act, leaf
 from tests.drive.looplines import until
 from tests.drive.memory import driver_of
 from tests.drive.sessionlines import EvergreenLine
-from tests.transports.evergreen import act, leaf
 
 KINDS = (EvergreenSession, Graph, Node, RunningAction, SessionReactor, LoopRunner, ThreadRunner, Invocation)
 

@@ -9,8 +9,8 @@ import pytest
 from invoker.drive.thread.foresight import Foresight
 from invoker.errors import ProtocolViolation
 from invoker.protocols.riff.session import RiffSession, State
+from tests.doors.riff import data, start
 from tests.drive.memory import driver_of
-from tests.transports.riff import data, start
 
 
 class Waiting:

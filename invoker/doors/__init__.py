@@ -1,0 +1,1 @@
+"""Doors are transports: sockets, TLS, HTTP/2. They know no protocol."""

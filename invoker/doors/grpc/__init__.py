@@ -1,0 +1,1 @@
+"""The gRPC doors: on grpcio's own completion queues, and on the public grpc.aio."""

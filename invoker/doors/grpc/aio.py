@@ -1,0 +1,150 @@
+"""The public grpc.aio door: calls over HTTP/2.
+
+Frames go through as serialised bytes, so a message that is not protobuf fails its own call with our words (R-120).
+Two facts of grpc.aio shape this file: a cancel, a lost connection, a passed deadline and an oversize frame first
+look like a normal end of the request stream, and the handler is cancelled up to 7 ms later (R-109, R-121); and a
+status text beyond 8 KiB reaches clients as RESOURCE_EXHAUSTED (R-118).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Any, TypeAlias
+
+import grpc
+import grpc.aio
+
+from invoker.doors.grpc.aioline import AioLine
+from invoker.doors.grpc.details import clip
+from invoker.doors.grpc.methods import CallMethod, Method, SessionMethod, metadata_of, riff_method
+from invoker.doors.grpc.settings import GrpcSettings
+from invoker.doors.grpc.settling import settle
+from invoker.doors.sockets import no_grpc
+from invoker.drive.driver import Driver
+from invoker.drive.pump import pump
+from invoker.errors import Cancelled, InternalError, InvocationError
+
+__all__ = ["GrpcDoor"]
+
+log = logging.getLogger(__name__)
+
+_CODES = {code.value[0]: code for code in grpc.StatusCode}
+
+_Context: TypeAlias = grpc.aio.ServicerContext[Any, Any]
+_Run: TypeAlias = Callable[[Any, _Context, float | None], Awaitable[InvocationError | None]]
+
+
+class GrpcDoor:
+    """A grpc.aio server.
+
+    Args:
+        driver: Runs the conversations.
+        methods: What is served; None: the riff method.
+        credentials: For TLS; None serves plain text.
+        settings: Limits and times.
+    """
+
+    def __init__(
+        self,
+        driver: Driver,
+        *,
+        methods: Sequence[Method] | None = None,
+        credentials: grpc.ServerCredentials | None = None,
+        settings: GrpcSettings | None = None,
+    ) -> None:
+        self.driver = driver
+        self.settings = settings or GrpcSettings()
+        self.credentials = credentials
+        self.server = grpc.aio.server(options=self.settings.options())
+        for method in (riff_method(),) if methods is None else methods:
+            serve = partial(self._serve, self._call if isinstance(method, CallMethod) else self._session, method)
+            handler: Any = grpc.stream_stream_rpc_method_handler(serve)
+            handlers = grpc.method_handlers_generic_handler(method.service, {method.name: handler})
+            self.server.add_generic_rpc_handlers((handlers,))
+
+    def bind(self, address: str) -> int:
+        """Bind ``host:port``; port 0 takes a free one.
+
+        Returns:
+            The port.
+
+        Raises:
+            StartupError: The address cannot be bound (R-006).
+        """
+        try:
+            if self.credentials is not None:
+                port = self.server.add_secure_port(address, self.credentials)
+            else:
+                port = self.server.add_insecure_port(address)
+        except RuntimeError:
+            port = 0
+        if port == 0:
+            raise no_grpc(address)
+        return port
+
+    async def start(self) -> None:
+        """Begin to answer."""
+        await self.server.start()
+
+    async def stop(self, grace_s: float) -> None:
+        """Take no more calls; those that run have ``grace_s`` before they are cut."""
+        await self.server.stop(grace_s)
+
+    async def _serve(self, run: _Run, method: Any, _: object, context: _Context) -> None:
+        remaining = context.time_remaining()
+        deadline = None if remaining is None else time.monotonic() + remaining  # type: ignore[redundant-expr]  # the stubs forget that there may be none
+        try:
+            error = await run(method, context, deadline)
+        except Exception:  # a session or driver of ours is at fault; nothing of it may reach the peer (R-117)
+            log.exception("a call failed inside the invoker")
+            error = InternalError()
+        if error is not None:
+            context.set_code(_CODES[error.status])
+            context.set_details(clip(str(error)))
+
+    async def _call(self, method: CallMethod, context: _Context, deadline: float | None) -> InvocationError | None:
+        session = method.session(metadata_of(context.invocation_metadata()))
+        return await pump(session, _GrpcChannel(context, self.settings.settle_s), self.driver, deadline=deadline)
+
+    async def _session(
+        self, method: SessionMethod, context: _Context, deadline: float | None
+    ) -> InvocationError | None:
+        line = AioLine(context, self.settings.settle_s)
+        return await line.run(method.begin(line, metadata_of(context.invocation_metadata()), line.close, deadline))
+
+
+class _GrpcChannel:
+    """One grpc.aio call as a channel of serialised messages."""
+
+    __slots__ = ("_call", "_context", "_settle_s")
+
+    def __init__(self, context: Any, settle_s: float) -> None:
+        self._context = context
+        self._settle_s = settle_s
+        self._call = asyncio.current_task()
+
+    async def read(self) -> bytes | None:
+        frame = await self._context.read()
+        if frame is grpc.aio.EOF:
+            return None
+        assert isinstance(frame, bytes)
+        return frame
+
+    async def settle(self) -> None:
+        await settle(self._context, self._call, self._settle_s)
+
+    async def accepted(self) -> None:
+        try:
+            await self._context.send_initial_metadata(())
+        except grpc.aio.InternalError:  # the call was cancelled meanwhile, which the handler hears of only later
+            raise Cancelled("the peer cancelled, or is gone") from None
+
+    async def write(self, frame: bytes) -> None:
+        try:
+            await self._context.write(frame)
+        except grpc.aio.InternalError:  # as above
+            raise Cancelled("the peer cancelled, or is gone") from None

@@ -1,0 +1,379 @@
+"""The fast door: calls on grpcio's own completion queues, without a hop for each message.
+
+**Direct.** When every function is sync, a call of one invocation (riff) gets a completion queue and a thread of its own
+(`Line`, `DirectConversation`). A few threads of the pool *lead*: they wait on the server's queue, hand events of all
+other methods (sessions, health, reflection) to the loop, and serve a riff call themselves. When the last of them has
+taken a call, another one takes its place as soon as it is about to wait, or has been in user code for a beat of the
+sweeper: while calls are short, a hand-over would cost more than they do. Sessions of many invocations share one more
+queue, at its *side*; nothing waits there before the first of them.
+
+**On the loop.** When any function is async, all calls share the server's queue, which the loop drains itself (`Lender`,
+`LoopLine`, `Reactor`); a sync function beside async ones runs in a thread of the pool, a hop away from its call.
+
+ADR 0006 says which private parts of grpcio this stands on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import grpc
+
+from invoker.doors.grpc.cygrpc import cygrpc
+from invoker.doors.grpc.lending import Lender
+from invoker.doors.grpc.line import Line
+from invoker.doors.grpc.loopline import JoiningLine, LoopLine
+from invoker.doors.grpc.methods import CallMethod, Method, OnClose, SessionMethod, metadata_of, riff_method
+from invoker.doors.grpc.servicers import Handlers, ServicerCall
+from invoker.doors.grpc.settings import GrpcSettings
+from invoker.doors.grpc.settling import settle_time
+from invoker.doors.sockets import no_grpc
+from invoker.drive.driver import Driver
+from invoker.drive.loop.reactor import Reactor
+from invoker.drive.thread.direct import DirectConversation
+from invoker.errors import InternalError, InvocationError
+
+__all__ = ["CompletionDoor"]
+
+log = logging.getLogger(__name__)
+
+_AHEAD = 16
+"""Calls of a method that may arrive before the acceptor has looked."""
+
+_LEADERS = 2
+"""Threads that wait for calls when there are none."""
+
+_CUT_S = 1.0
+"""Calls that were cut have so long at least until they are gone."""
+
+_OTHER, _SHUTDOWN = object(), object()
+_NEVER_S = 1e12  # a deadline beyond this many seconds is none
+
+
+class CompletionDoor:
+    """A gRPC server on completion queues.
+
+    Args:
+        driver: Runs the conversations.
+        methods: What is served; None: the riff method.
+        credentials: For TLS; None serves plain text.
+        settings: Limits and times.
+
+    Attributes:
+        server: Where servicers are added.
+    """
+
+    def __init__(
+        self,
+        driver: Driver,
+        *,
+        methods: Sequence[Method] | None = None,
+        credentials: grpc.ServerCredentials | None = None,
+        settings: GrpcSettings | None = None,
+    ) -> None:
+        self.driver = driver
+        self.settings = settings or GrpcSettings()
+        self.server = Handlers()
+        self._credentials = credentials
+        self._server = cygrpc.Server(self.settings.options(), False)
+        self._queue = cygrpc.CompletionQueue()
+        self._server.register_completion_queue(self._queue)
+        self._methods = (riff_method(),) if methods is None else tuple(methods)
+        for method in self._methods:
+            self._server.register_method(method.path)
+        self._side: Any = None
+        self._free: deque[Any] = deque()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._is_direct = all(not function.spec.is_async for function in driver.engine.catalog)
+        self._lender: Lender | None = None
+        self._baton = threading.Lock()
+        self._leaders = 0  # threads that wait for calls
+        self._is_started = False
+        self._is_stopping = False
+        self._stopped = asyncio.Event()
+
+    def bind(self, address: str) -> int:
+        """Bind ``host:port``; port 0 takes a free one.
+
+        Returns:
+            The port.
+
+        Raises:
+            StartupError: The address cannot be bound (R-006).
+        """
+        private = None if self._credentials is None else getattr(self._credentials, "_credentials")  # noqa: B009 - the stubs do not know it
+        port = int(self._server.add_http2_port(address.encode(), private))
+        if port == 0:
+            raise no_grpc(address)
+        return port
+
+    async def start(self) -> None:
+        """Begin to answer."""
+        self._loop = self.driver.loop = asyncio.get_running_loop()
+        self._server.start()
+        self._is_started = True
+        if self._is_direct:
+            self._side = cygrpc.CompletionQueue()
+            for method in self._methods * _AHEAD:
+                if isinstance(method, CallMethod):
+                    self._request(method)
+                else:
+                    self._request_on_loop(method)
+            self._request_other()
+            self._see_to_leaders()
+        else:
+            self._side = self._queue
+            self._lend()
+            for method in self._methods * _AHEAD:
+                self._request_on_loop(method)
+            self._request_other_on_loop()
+
+    async def stop(self, grace_s: float) -> None:
+        """Take no more calls; those that run have ``grace_s`` before they are cut."""
+        if not self._is_started or self._is_stopping:
+            return
+        self._is_stopping = True
+        self._server.shutdown(self._queue, _SHUTDOWN if self._is_direct else lambda _: self._stopped.set())
+        try:
+            async with asyncio.timeout(grace_s):
+                await self._calls_ended()
+        except TimeoutError:
+            self._server.cancel_all_calls()
+            try:
+                async with asyncio.timeout(max(grace_s, _CUT_S)):
+                    await self._calls_ended()
+            except TimeoutError:
+                log.warning("calls are left whose functions do not return; they end with the process")
+                return
+        self._queue.shutdown()
+        if self._lender is not None:
+            if self._is_direct:
+                self._side.shutdown()
+            self._lender.close()
+        self._server.destroy()
+
+    async def _calls_ended(self) -> None:
+        await self._stopped.wait()
+        if self._lender is not None:
+            await self._lender.quiet()
+
+    # In the pool's threads.
+
+    def _lead(self) -> None:
+        """Wait for calls and serve them, until enough others do."""
+        queue = self._queue
+        while True:
+            event = queue.poll()
+            tag = event.tag
+            if type(tag) is _Accept:
+                if event.success:
+                    self._request(tag.method)
+                    if not self._accept(event, tag):
+                        return
+            elif tag is _SHUTDOWN:
+                self._call_loop(self._stopped.set)
+            elif tag is _OTHER:
+                if event.success:
+                    self._request_other()
+                    self._call_loop(self._serve_other, event)
+            elif tag is not None:
+                self._call_loop(tag, event)
+            else:  # the queue has been shut down
+                return
+            del event, tag  # a call that lives on in a variable keeps the server from its shutdown
+
+    def _call_loop(self, callback: Any, *args: Any) -> None:
+        assert self._loop is not None
+        with contextlib.suppress(RuntimeError):  # the loop has closed, so nobody waits for it
+            self._loop.call_soon_threadsafe(callback, *args)
+
+    def _see_to_leaders(self) -> None:
+        """Let another thread wait for calls if nobody does: this one may not come back for a while."""
+        with self._baton:
+            if self._leaders or self._is_stopping:
+                return
+            self._leaders = 1
+        try:
+            self.driver.threads.spawn(self._lead)
+        except InvocationError as error:
+            log.error("no other thread can wait for calls: %s", error)
+            with self._baton:
+                self._leaders -= 1  # then this one does, when it is back
+
+    def _request(self, method: CallMethod) -> None:
+        """Ask for one more call, with a queue of its own."""
+        if self._is_stopping:
+            return
+        queue = self._free.pop() if self._free else cygrpc.CompletionQueue()
+        try:
+            self._server.request_registered_call(queue, self._queue, method.path, _Accept(method, queue))
+        except ValueError:  # it began to stop meanwhile
+            return
+
+    def _request_other(self) -> None:
+        if self._is_stopping:
+            return
+        try:
+            self._server.request_call(self._queue, self._queue, _OTHER)
+        except ValueError:
+            return
+
+    def _accept(self, event: Any, accept: _Accept) -> bool:
+        """Serve one call; whether the thread shall wait for more."""
+        limits, threads = self.driver.engine.limits, self.driver.threads
+        line = Line(
+            event.call, accept.queue, self.driver.sweeper, high_frames=limits.high_frames, high_bytes=limits.high_bytes
+        )
+        try:
+            threads.enter()
+        except InvocationError as error:
+            log.info("a call was refused", extra={"detail": str(error)})
+            self._finish(line, error)
+            return True
+        see_to = functools.partial(self._see_to_leaders)  # an object of its own, for the sweeper to know it by
+        with self._baton:
+            self._leaders -= 1
+            is_last = self._leaders == 0
+        try:
+            if is_last and self.driver.is_slow:
+                see_to()
+            elif is_last:
+                self.driver.sweeper.lead(see_to)
+            line.before_wait = see_to
+            self._converse(line, event, accept.method)
+        except BaseException:
+            # Nothing that we know of gets here. A queue dropped with operations under way would freeze the process.
+            log.exception("a call failed inside the invoker")
+            line.cut(int(InternalError.status), str(InternalError()))
+            self._finish(line, InternalError())
+        finally:
+            if is_last:
+                self.driver.sweeper.led(see_to)
+        with self._baton:
+            if self._leaders >= _LEADERS:
+                return False
+            self._leaders += 1
+        return True
+
+    def _converse(self, line: Line, event: Any, method: CallMethod) -> None:
+        """Run one call in a slot that was taken for it."""
+        try:
+            metadata = metadata_of(event.invocation_metadata)
+            line.settle_s = settle_time(metadata, self.settings.settle_s)
+            session = method.session(metadata)
+            conversation = DirectConversation(session, line, self.driver, deadline=_deadline(event))
+            self.driver.entered_direct(conversation)
+            try:
+                line.open()
+                error = conversation.run()
+            finally:
+                self.driver.exited_direct(conversation)
+        finally:
+            self.driver.threads.leave()  # before the peer hears of the end: it may call again at once
+        self._finish(line, error)
+
+    def _finish(self, line: Line, error: InvocationError | None) -> None:
+        is_done = line.finish(0, "") if error is None else line.finish(int(error.status), str(error))
+        if is_done:
+            self._free.append(line.queue)
+        else:
+            self.driver.sweeper.add(_Lingering(line, self._free))
+
+    # On the loop.
+
+    def _serve_other(self, event: Any) -> None:
+        method = event.call_details.method
+        path = method.decode() if isinstance(method, bytes) else method
+        handler = self.server.find(path, event.invocation_metadata)
+        ServicerCall(event).start(handler)
+
+    def _lend(self) -> Lender:
+        """What brings the events of calls to the loop; at the side of direct calls it begins with the first session."""
+        if self._lender is None:
+            assert self._loop is not None
+            self._lender = Lender(self._side, self._loop)
+            self._lender.start()
+        return self._lender
+
+    def _request_on_loop(self, method: Method) -> None:
+        """Ask for one more call whose events the loop gets."""
+        if self._is_stopping:
+            return
+        accept = functools.partial(self._accept_on_loop, method)
+        self._server.request_registered_call(self._side, self._queue, method.path, accept)
+
+    def _request_other_on_loop(self) -> None:
+        if not self._is_stopping:
+            self._server.request_call(self._queue, self._queue, self._other_on_loop)
+
+    def _other_on_loop(self, event: Any) -> None:
+        if event.success:
+            self._request_other_on_loop()
+            self._serve_other(event)
+
+    def _accept_on_loop(self, method: Method, event: Any) -> None:
+        if not event.success:
+            return
+        self._request_on_loop(method)
+        lender, metadata = self._lend(), metadata_of(event.invocation_metadata)
+        settle_s = settle_time(metadata, self.settings.settle_s)
+        line: LoopLine
+        if isinstance(method, SessionMethod):
+            line = joining = JoiningLine(event.call, lender, settle_s)
+            line.open(method.begin(joining, metadata, _closing(line), _deadline(event)))
+        else:
+            line = LoopLine(event.call, lender, settle_s)
+            session = method.session(metadata)
+            line.open(Reactor(session, line, self.driver, _closing(line), deadline=_deadline(event)))
+
+
+class _Accept:
+    """The tag of a call that was asked for."""
+
+    __slots__ = ("method", "queue")
+
+    def __init__(self, method: CallMethod, queue: Any) -> None:
+        self.method = method
+        self.queue = queue
+
+
+class _Lingering:
+    """A line whose last operations wait for a slow peer; its queue is free once they are done."""
+
+    __slots__ = ("_free", "_line")
+
+    def __init__(self, line: Line, free: deque[Any]) -> None:
+        self._line = line
+        self._free = free
+
+    def sweep(self, now: float) -> bool:  # noqa: ARG002 - the sweeper's interface
+        line = self._line
+        with line.lock:
+            line.glance()
+            if not line.is_done:
+                return True
+        self._free.append(line.queue)
+        return False
+
+
+def _deadline(event: Any) -> float | None:
+    left_s = event.call_details.deadline - time.time()
+    return time.monotonic() + left_s if left_s < _NEVER_S else None
+
+
+def _closing(line: LoopLine) -> OnClose:
+    def close(error: InvocationError | None) -> None:
+        if error is None:
+            line.finish(0, "")
+        else:
+            line.finish(int(error.status), str(error))
+
+    return close

@@ -1,0 +1,245 @@
+"""`Lender` and `LendingLoop`: an asyncio loop that drains a completion queue itself.
+
+A loop cannot sleep on sockets and on grpcio's queue at once. So it looks at the queue in each of its turns, which
+costs a microsecond, and only while it sleeps it *lends* the queue to a thread that does nothing but wait there: that
+thread takes one event, rings the loop awake through an eventfd, and parks until the queue is lent again. Under load
+the loop never sleeps, and no thread is woken for a message.
+
+On a loop of another kind (uvloop, or one that a program brought along) the thread keeps the queue for good and tells
+the loop of what it took; that is slower and otherwise the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import selectors
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from invoker.doors.grpc.cygrpc import cygrpc
+
+__all__ = ["Lender", "LendingLoop"]
+
+log = logging.getLogger(__name__)
+
+_DONE = cygrpc.CompletionType.operation_complete if cygrpc is not None else None
+_SHUTDOWN = cygrpc.CompletionType.queue_shutdown if cygrpc is not None else None
+
+_SKIPS = 8
+"""Turns for which an empty queue is left alone while there is other work."""
+
+_MOST = 512
+"""Events of one turn, so that tasks and sockets get theirs."""
+
+
+class LendingLoop(asyncio.SelectorEventLoop):
+    """An asyncio loop whose selector can look after a completion queue."""
+
+    def __init__(self) -> None:
+        self.lending = _LendingSelector()
+        super().__init__(self.lending)
+
+
+class _LendingSelector(selectors.DefaultSelector):
+    """Looks at a lender's queue whenever the loop looks at its sockets."""
+
+    lender: Lender | None = None
+
+    def select(self, timeout: float | None = None) -> Any:
+        """What is ready; sleeps only when the queue has nothing either."""
+        lender = self.lender
+        if lender is None:
+            return super().select(timeout)
+        if lender.has_news(is_idle=timeout is None or timeout > 0):
+            return [*lender.ready, *super().select(0)]
+        if timeout is not None and timeout <= 0:
+            return super().select(0)
+        lender.lend()
+        try:
+            return super().select(timeout)
+        finally:
+            lender.is_asleep = False
+
+
+class Lender:
+    """Brings the events of a completion queue to one loop.
+
+    Args:
+        queue: Whose events have callables as tags, which take the event.
+        loop: Where they are called.
+
+    Attributes:
+        is_asleep: Whether the loop waits in its selector.
+        ready: What the selector reports when there are events.
+        is_shut_down: Whether the queue has told that nothing will come any more.
+    """
+
+    def __init__(self, queue: Any, loop: asyncio.AbstractEventLoop) -> None:
+        self.is_asleep = False
+        self.is_shut_down = False
+        self.ready: list[Any] = []
+        self._poll = queue.poll
+        self._loop = loop
+        self._events: deque[Any] = deque()
+        self._flushes: list[Callable[[], None]] = []
+        self._is_dispatching = self._is_closed = False
+        self._is_lent = self._is_recalled = False
+        self._calls = 0
+        self._quiet: asyncio.Event | None = None
+        self._skips = 0
+        self._parked = threading.Semaphore(0)
+        self._bell = -1
+        self._thread = threading.Thread(target=self._wait, name="invoker-poller", daemon=True)
+
+    def start(self) -> None:
+        """Begin; on the loop."""
+        if isinstance(self._loop, LendingLoop):
+            self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+            self._loop.add_reader(self._bell, self._rung)
+            selector = self._loop.lending
+            self.ready = [(selector.get_key(self._bell), selectors.EVENT_READ)]
+            selector.lender = self
+        self._thread.start()
+
+    def opened(self) -> None:
+        """A call begins whose events come by this queue."""
+        self._calls += 1
+
+    def closed(self) -> None:
+        """A call has heard of its end, and posts nothing new."""
+        self._calls -= 1
+        if self._quiet is not None and not self._calls:
+            self._quiet.set()
+
+    async def quiet(self) -> None:
+        """Wait until every call has heard of its end: whoever posts on a queue that is shut down ends the process."""
+        if self._calls:
+            self._quiet = asyncio.Event()
+            await self._quiet.wait()
+
+    def close(self) -> None:
+        """Stop looking; the queue has been shut down, which ends the thread."""
+        self._is_closed = True
+        while self._thread.is_alive() and not self.is_shut_down:
+            self._parked.release()  # once for each event that was left
+            self._thread.join(0.01)
+        if self._bell >= 0 and isinstance(self._loop, LendingLoop):
+            self._loop.lending.lender = None
+            self._loop.remove_reader(self._bell)
+            os.close(self._bell)
+            self._bell = -1
+
+    # On the loop.
+
+    def later(self, flush: Callable[[], None]) -> None:
+        """Call ``flush`` when everybody has had their turn."""
+        if not self._flushes and self._bell < 0:
+            self._loop.call_soon(self._flush)
+        self._flushes.append(flush)
+
+    def has_news(self, *, is_idle: bool) -> bool:
+        """Whether there are events to dispatch; everybody has had their turn now.
+
+        Args:
+            is_idle: There is nothing else to do. Else the queue is left alone for some turns after it was found empty:
+                a look at an empty queue gives the processor away, and a reply may be under way.
+        """
+        if self._flushes:
+            self._flush()
+        if self._events:
+            return True
+        if self._is_recalled and self._is_lent:
+            return False
+        if self._skips and not is_idle:
+            self._skips -= 1
+            return False
+        event = self._poll(0)
+        if event.completion_type == _DONE:
+            self._events.append(event)
+            self._skips = 0
+            return True
+        self._skips = _SKIPS
+        return False
+
+    def lend(self) -> None:
+        """The loop is about to sleep: let the thread wait for events."""
+        self.is_asleep = True  # said first, looked at second; the thread does it the other way round
+        if self._events:
+            os.eventfd_write(self._bell, 1)
+        if not self._is_lent:
+            self._is_lent, self._is_recalled = True, False
+            self._parked.release()
+
+    def recall(self) -> None:
+        """Leave the queue to the thread, if it was lent, until that has handed over one more event.
+
+        Else it may be about to hand over one while the loop takes a later one. The caller sees to it that one comes.
+        """
+        self._is_recalled = True
+
+    def dispatch(self, *, looks: bool = True) -> None:
+        """Call the tags of what has come; they change state and wake tasks, and never run user code.
+
+        Args:
+            looks: Whether to look at the queue too.
+        """
+        if self._is_dispatching or self._is_closed:
+            return
+        self._is_dispatching = True
+        events, left = self._events, _MOST
+        try:
+            while left:
+                left -= 1
+                if events:
+                    event = events.popleft()
+                elif not looks or self._bell < 0 or (self._is_recalled and self._is_lent):
+                    break
+                else:
+                    event = self._poll(0)
+                    if event.completion_type != _DONE:
+                        self._skips = _SKIPS
+                        break
+                try:
+                    event.tag(event)
+                except Exception:
+                    log.exception("an event of a gRPC call could not be handled")
+        finally:
+            self._is_dispatching = False
+        if events and self._bell < 0:
+            self._loop.call_soon(self.dispatch)
+
+    def _rung(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            os.eventfd_read(self._bell)
+        self.dispatch(looks=self._skips == 0)
+
+    def _flush(self) -> None:
+        flushes, self._flushes = self._flushes, []
+        for flush in flushes if not self._is_closed else ():
+            flush()
+
+    # In the thread.
+
+    def _wait(self) -> None:
+        is_lending = self._bell >= 0
+        while True:
+            if is_lending:
+                self._parked.acquire()
+            event = self._poll()
+            if event.completion_type == _SHUTDOWN:
+                self.is_shut_down = True
+                return
+            self._events.append(event)
+            del event  # an ended session must not live on in a variable of a thread that waits (E-003)
+            if is_lending:
+                self._is_lent = False
+                if self.is_asleep:
+                    os.eventfd_write(self._bell, 1)
+            elif len(self._events) == 1:
+                with contextlib.suppress(RuntimeError):  # the loop has closed
+                    self._loop.call_soon_threadsafe(self.dispatch)

@@ -1,0 +1,317 @@
+"""`LoopLine`: one gRPC call on the loop's completion queue; nothing here waits.
+
+A call allows one receive and one send at a time. Frames are received as long as the conversation wants any. A frame
+that is written waits for the end of the loop's turn: if another one follows it by then, it leaves with the hint that
+more is coming, and the transport sends both at once; the last one of a turn leaves without the hint, so none is left
+behind.
+Send and receive are never one batch here: the function may give up its wait for input (a time-out) and write, which it
+could not before the receive is done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from invoker.doors.grpc.cygrpc import BUFFER_HINT, NO_FLAGS, cygrpc
+from invoker.doors.grpc.details import clip
+from invoker.doors.grpc.lending import Lender
+from invoker.doors.grpc.outbox import Outbox
+
+__all__ = ["JoiningLine", "Listener", "LoopLine", "nothing"]
+
+_ROOM = 2
+"""Frames that may wait to be sent: one for its turn, and one behind it."""
+
+
+_LITTLE_BYTES = 64 * 1024
+"""What may leave in one operation with the status, after which nobody waits for the peer to take it."""
+
+
+def nothing() -> None:
+    """For whom nobody waits."""
+
+
+class Listener(Protocol):
+    """The conversation at this end."""
+
+    @property
+    def settles(self) -> bool:
+        """Whether an end of the input must be told from a cancel with care."""
+
+    def arrived(self, frame: bytes | None) -> bool:
+        """A frame, or the half-close; whether more is wanted now."""
+
+    def gone(self) -> None:
+        """The peer cancelled, its deadline passed, or the connection broke."""
+
+
+class LoopLine:
+    """One call.
+
+    Args:
+        call: As grpcio's private layer gives it.
+        lender: Brings the call's events.
+        settle_s: How long the peer may take to turn a half-close into a cancel (R-109); 0 for one that never does.
+
+    Attributes:
+        headers: Of the response.
+        is_ended: The peer has half-closed.
+        is_gone: The peer will get nothing any more.
+    """
+
+    __slots__ = (
+        "_call", "_closed", "_headers_due", "_is_accepted", "_is_due", "_is_empty", "_is_finished", "_is_listed",
+        "_lender", "_listener", "_out", "_post", "_read", "_reading", "_receive", "_room", "_sending", "_sent",
+        "_settle_s", "_settling", "_status",
+        "headers", "is_ended", "is_gone",
+    )  # fmt: skip
+
+    def __init__(self, call: Any, lender: Lender, settle_s: float = 0.0) -> None:
+        self.is_ended = False
+        self.is_gone = False
+        self.headers: tuple[tuple[str, str], ...] = ()
+        self._call = call
+        self._lender = lender
+        self._settle_s = settle_s
+        self._settling: asyncio.TimerHandle | None = None
+        self._post = call.start_server_batch
+        self._receive = cygrpc.ReceiveMessageOperation(NO_FLAGS)
+        self._listener: Listener | None = None
+        self._out: deque[bytes] = deque()
+        self._room: asyncio.Future[None] | None = None
+        self._status: tuple[int, str] | None = None
+        self._reading = self._sending = self._headers_due = False
+        self._is_accepted = self._is_due = self._is_empty = self._is_finished = self._is_listed = False
+        self._read, self._sent, self._closed = self._on_read, self._on_sent, self._on_close  # made once
+
+    def open(self, listener: Listener) -> None:
+        """Watch for the end of the call and ask for the first frame."""
+        self._listener = listener
+        self._reading = True
+        self._lender.opened()
+        self._post((cygrpc.ReceiveCloseOnServerOperation(NO_FLAGS),), self._closed)
+        self._post((self._receive,), self._read)
+
+    def accepted(self) -> None:
+        """Send the response headers at the end of this turn, or with a frame before (R-133)."""
+        if self._is_accepted or self.is_gone:
+            return
+        self._is_accepted = self._headers_due = True
+        self._list()
+
+    def ask(self) -> None:
+        """Receive the next frame, unless that is under way."""
+        if self._reading or self.is_ended or self.is_gone or self._is_finished:
+            return
+        self._reading = True
+        self._post((self._receive,), self._read)
+
+    def write(self, frame: bytes) -> bool:
+        """Send one frame; False when the next one should wait for `room`."""
+        if self.is_gone:
+            return False
+        out = self._out
+        out.append(frame)
+        if len(out) == 1:
+            self._list()
+            return True
+        if self._sending:
+            self._lender.dispatch()
+        if not self._sending and out and not self.is_gone:
+            self._send(out.popleft(), BUFFER_HINT)
+        return len(out) < _ROOM
+
+    async def room(self) -> None:
+        """Wait until a frame may be written; of a peer that is gone, let the loop take the close event."""
+        if self.is_gone:
+            await asyncio.sleep(0)
+        while not self._has_room() and not self.is_gone:
+            if self._room is None or self._room.done():
+                self._room = asyncio.get_running_loop().create_future()
+            await asyncio.shield(self._room)  # several outputs may wait for it
+
+    def finish(self, code: int, detail: str) -> None:
+        """Send what was written, then the status; the first one counts."""
+        if self._is_finished:
+            return
+        self._is_finished = True
+        self._status = (code, detail)
+        self._advance()
+
+    # Inside.
+
+    def _has_room(self) -> bool:
+        return len(self._out) < _ROOM
+
+    def _drop(self) -> None:
+        self._out.clear()
+
+    def _list(self) -> None:
+        if not self._is_listed:
+            self._is_listed = True
+            self._lender.later(self._flush)
+
+    def _flush(self) -> None:
+        self._is_listed = False
+        self._advance()
+        if self._headers_due:
+            self._headers_due = False
+            self._post((cygrpc.SendInitialMetadataOperation(self.headers, NO_FLAGS),), self._on_other)
+
+    def _advance(self) -> None:
+        """Send what waits, as far as it may leave now."""
+        if self._sending:
+            self._is_due = True
+            return
+        out = self._out
+        if self.is_gone:
+            out.clear()
+        last = out.popleft() if len(out) == 1 else None
+        if out:
+            self._is_due = True
+            self._send(out.popleft(), BUFFER_HINT)
+        elif self._status is not None:
+            self._end(last)
+        elif last is not None:
+            self._is_due = False
+            self._send(last, NO_FLAGS)
+
+    def _end(self, last: bytes | None) -> None:
+        assert self._status is not None
+        code, detail = self._status
+        self._status = None
+        operations: list[Any] = []
+        if self._headers_due or not self._is_accepted:
+            self._is_accepted, self._headers_due = True, False
+            operations.append(cygrpc.SendInitialMetadataOperation(self.headers, NO_FLAGS))
+        if last is not None:
+            operations.append(cygrpc.SendMessageOperation(last, NO_FLAGS))
+        detail_bytes = clip(detail) if detail else b""
+        operations.append(cygrpc.SendStatusFromServerOperation((), code, detail_bytes, NO_FLAGS))
+        self._post(operations, self._on_other)
+
+    def _send(self, frame: bytes, flags: int) -> None:
+        self._sending = True
+        if self._headers_due:
+            self._headers_due = False
+            # Headers must not go with a hint; see `Operations`.
+            headers = cygrpc.SendInitialMetadataOperation(self.headers, NO_FLAGS)
+            self._post((headers, cygrpc.SendMessageOperation(frame, NO_FLAGS)), self._sent)
+        else:
+            self._post((cygrpc.SendMessageOperation(frame, flags),), self._sent)
+
+    def _on_sent(self, event: Any) -> None:
+        self._sending = False
+        if not event.success:
+            self.is_gone = True
+        if self._is_due or self.is_gone:
+            self._advance()
+        if self._room is not None and self._has_room() and not self._room.done():
+            self._room.set_result(None)
+
+    def _on_read(self, event: Any) -> None:
+        self._reading = False
+        listener = self._listener
+        assert listener is not None
+        frame = event.batch_operations[0].message()
+        if frame is None:
+            if not event.success:
+                self.is_ended = True  # a cancel; its close event tells
+            elif listener.settles and not self._is_empty:
+                self._is_empty = True
+                if self._settle_s:
+                    self._reading = True  # so that nobody asks for another frame meanwhile
+                    self._settling = asyncio.get_running_loop().call_later(self._settle_s, self._believe)
+                else:
+                    self._believe()
+            else:
+                self.is_ended = True
+                if not self.is_gone:
+                    listener.arrived(None)
+        elif not self._is_finished and listener.arrived(frame):
+            self.ask()
+
+    def _believe(self) -> None:
+        """The half-close has settled: it is an end unless the peer has cancelled by now.
+
+        R-109: of a cancel that grpcio knows of, the close event comes before the event of what is asked for now.
+        """
+        self._settling = None
+        self._reading = False
+        if not self._is_finished and not self.is_gone:
+            self._lender.recall()
+            self.ask()
+
+    def _on_close(self, event: Any) -> None:
+        self._lender.closed()
+        if self._settling is not None:
+            self._settling.cancel()
+        if event.batch_operations[0].cancelled():
+            self.is_gone = True
+            self._drop()
+            if self._room is not None and not self._room.done():
+                self._room.set_result(None)
+            assert self._listener is not None
+            self._listener.gone()
+
+    def _on_other(self, _: Any) -> None:
+        """Nothing waits for these."""
+
+
+class JoiningLine(LoopLine):
+    """A call whose frames may be joined (see `Outbox`): all that a turn of the loop wrote leaves at its end, at once.
+
+    Args:
+        call: As grpcio's private layer gives it.
+        lender: Brings the call's events.
+        settle_s: As `LoopLine`.
+
+    Attributes:
+        over: Called once when next to nothing is left to be sent before the status, or nobody is left to take it.
+    """
+
+    __slots__ = ("_outbox", "over")
+
+    def __init__(self, call: Any, lender: Lender, settle_s: float = 0.0) -> None:
+        super().__init__(call, lender, settle_s)
+        self.over: Callable[[], None] = nothing
+        self._outbox = Outbox()
+
+    def write(self, frame: bytes) -> bool:
+        """Send one frame; False when the next one should wait for `room`."""
+        if self.is_gone:
+            return False
+        self._outbox.put(frame)
+        self._list()
+        return self._outbox.has_room
+
+    def _has_room(self) -> bool:
+        return self._outbox.has_room
+
+    def _drop(self) -> None:
+        self._outbox.clear()
+        if self._status is not None:  # what is on its way may never tell, if the door stops
+            self._is_over()
+
+    def _is_over(self) -> None:
+        over, self.over = self.over, nothing
+        over()
+
+    def _advance(self) -> None:
+        """Send what waits, as far as it may leave now."""
+        if self.is_gone:
+            self._drop()
+        if self._sending:
+            self._is_due = True
+            return
+        last = self._outbox.take() if self._outbox else None
+        is_little = last is None or len(last) <= _LITTLE_BYTES
+        if self._status is not None and not self._outbox and is_little:
+            self._end(last)
+            self._is_over()
+        elif last is not None:
+            self._is_due = bool(self._outbox) or self._status is not None
+            self._send(last, NO_FLAGS)

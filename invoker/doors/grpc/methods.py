@@ -1,0 +1,96 @@
+"""What a gRPC door serves: a table of bidirectional methods of serialised messages, and how each begins a conversation.
+
+A door knows nothing else of the protocols. `CallMethod` is for protocols of one invocation a call, which every door
+runs in the way that suits it best; `SessionMethod` is for those of many, which always run on the loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+from invoker.core.session import Session
+from invoker.doors.grpc.loopline import Listener
+from invoker.drive.loop.sessions import SessionWire
+from invoker.errors import InvocationError
+from invoker.message import EMPTY, Headers
+
+__all__ = ["Begin", "CallMethod", "CallWire", "Method", "OnClose", "SessionMethod", "metadata_of", "riff_method"]
+
+OnClose: TypeAlias = Callable[[InvocationError | None], None]
+"""Told once how a conversation ended; None for OK."""
+
+
+class CallWire(SessionWire, Protocol):
+    """A call as the wire of a session."""
+
+    over: Callable[[], None]
+    """Called once when the session is over and next to nothing of what it wrote waits for the peer."""
+
+
+Begin: TypeAlias = Callable[[CallWire, Headers, OnClose, float | None], Listener]
+"""Begin a conversation: its wire, the call's metadata, who hears of its end, its deadline (monotonic) or None."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallMethod:
+    """A call is one invocation.
+
+    Attributes:
+        service: Full name.
+        name: Of the method.
+        session: Makes what translates one call, from its metadata.
+    """
+
+    service: str
+    name: str
+    session: Callable[[Headers], Session]
+
+    @property
+    def path(self) -> str:
+        """As HTTP/2 names the method."""
+        return f"/{self.service}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionMethod:
+    """A call is a session of many invocations, whose frames may be joined (see `invoker.doors.grpc.outbox`).
+
+    Attributes:
+        service: Full name.
+        name: Of the method.
+        begin: Begins one.
+    """
+
+    service: str
+    name: str
+    begin: Begin
+
+    @property
+    def path(self) -> str:
+        """As HTTP/2 names the method."""
+        return f"/{self.service}/{self.name}"
+
+
+Method: TypeAlias = CallMethod | SessionMethod
+
+
+def riff_method() -> CallMethod:
+    """The riff method."""
+    from invoker.protocols.riff.session import METHOD, SERVICE, RiffSession  # a process without riff need not load it
+
+    def session(metadata: Headers) -> Session:
+        # Names of metadata are in lower case, so a dict's own lookup will do, which costs less.
+        return RiffSession(metadata, function=dict.get(metadata, "invoker-function", ""))
+
+    return CallMethod(SERVICE, METHOD, session)
+
+
+def metadata_of(pairs: Iterable[tuple[str, Any]] | None) -> Headers:
+    """The metadata of a call that are text; the values of a name that came several times are joined by commas."""
+    texts: dict[str, str] = {}
+    for name, value in pairs or ():
+        if isinstance(value, str):
+            texts[name] = f"{texts[name]}, {value}" if name in texts else value
+    return Headers(texts) if texts else EMPTY

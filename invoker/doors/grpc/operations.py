@@ -1,0 +1,192 @@
+"""`Operations`: what may be posted on one call, and what its events tell; the base of `Line`.
+
+Flags say what is under way, since a call allows one receive and one send at a time. Posting is done with the lock held,
+because the thread of the call is not the only one that posts; who takes an event off the queue hands it to `handle`.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from typing import Any
+
+from invoker.doors.grpc.cygrpc import NO_FLAGS, cygrpc
+from invoker.doors.grpc.details import clip
+
+__all__ = ["CLOSE", "DONE", "READ", "Operations"]
+
+log = logging.getLogger(__name__)
+
+# Tags of events; compared by identity.
+CLOSE, READ, _SENT, _OTHER = object(), object(), object(), object()
+
+_HEADERS = b"headers"  # what is seen as held while only the response headers wait
+
+DONE = cygrpc.CompletionType.operation_complete if cygrpc is not None else None
+
+
+class Operations:
+    """The operations of one call.
+
+    Args:
+        call: As grpcio's private layer gives it.
+        queue: Of this call alone.
+
+    Attributes:
+        is_ended: The peer has half-closed.
+        is_gone: The peer cancelled, its deadline passed, or the connection broke.
+        settles: Whether the function would see a difference between an end of its input and a cancel.
+        settle_s: How long the peer may take to turn a half-close into a cancel (R-109); 0 for one that never does.
+    """
+
+    __slots__ = (
+        "_call", "_frames", "_headers_due", "_held", "_is_accepted", "_is_empty", "_is_finished", "_pending", "_poll",
+        "_polling", "_post", "_reading", "_receive", "_sending", "_until", "is_ended", "is_gone", "lock", "queue",
+        "settle_s", "settles",
+    )  # fmt: skip
+
+    def __init__(self, call: Any, queue: Any) -> None:
+        self.queue = queue
+        self.lock = threading.Lock()
+        self.is_ended = False
+        self.is_gone = False
+        self.settles = True
+        self.settle_s = 0.0
+        self._until: float | None = None  # when the half-close will have settled, on the clock of time.monotonic
+        self._call = call
+        self._poll = queue.poll
+        self._post = call.start_server_batch
+        self._receive = cygrpc.ReceiveMessageOperation(NO_FLAGS)
+        self._frames: deque[bytes] = deque()
+        self._held: bytes | None = None
+        self._polling = self._reading = self._sending = False
+        self._headers_due = self._is_accepted = self._is_empty = self._is_finished = False
+        self._pending = 0
+
+    # With the lock held.
+
+    def send_status(self, code: int, detail: str) -> None:
+        """Post the status, behind what is held."""
+        if self._is_finished:
+            return
+        self._is_finished = True
+        status = cygrpc.SendStatusFromServerOperation((), code, clip(detail) if detail else b"", NO_FLAGS)
+        held, self._held = self._held, None
+        operations: tuple[Any, ...] = (status,)
+        if held is not None and not self.is_gone:
+            operations = (cygrpc.SendMessageOperation(held, NO_FLAGS), status)
+        if self._headers_due or not self._is_accepted:
+            self._headers_due = False
+            operations = (cygrpc.SendInitialMetadataOperation((), NO_FLAGS), *operations)
+        self._pending += 1
+        if self._post(operations, _OTHER):
+            self._refused()
+
+    def ask(self) -> None:
+        """Ask for the next frame, unless that is under way."""
+        if not self._reading and not self.is_ended and not self.is_gone and not self._is_finished:
+            self._reading = True
+            self._pending += 1
+            if self._post((self._receive,), READ):
+                self._refused()
+
+    def flush(self) -> None:
+        """Send what is held, and the headers."""
+        if self._sending:
+            self.glance()  # the one before it may be done, and nobody has looked
+        if self._held is not None:
+            if not self._sending and not self.is_gone:
+                self._send(self._held, NO_FLAGS)
+        elif self._headers_due:
+            self._headers_due = False
+            self._pending += 1
+            self._post((cygrpc.SendInitialMetadataOperation((), NO_FLAGS),), _OTHER)
+
+    def glance(self) -> None:
+        """Take what is on the queue without waiting, unless somebody waits there already."""
+        while not self._polling and self._pending:
+            event = self._poll(0)
+            if event.completion_type != DONE:
+                return
+            self._handle(event)
+
+    # For others.
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether its thread waits for the peer."""
+        return self._polling
+
+    @property
+    def held(self) -> bytes | None:
+        """What waits for the next read or write."""
+        return self._held or (_HEADERS if self._headers_due else None)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every operation has ended."""
+        return self._pending == 0
+
+    def cut(self, code: int, detail: str) -> None:
+        """End the call with a status, whatever its thread does."""
+        self._call.cancel(code, clip(detail))
+
+    # Inside.
+
+    def _send(self, frame: bytes, flags: int) -> None:
+        self._held = None
+        self._sending = True
+        self._pending += 1
+        if self._headers_due:
+            self._headers_due = False
+            headers = cygrpc.SendInitialMetadataOperation((), NO_FLAGS)
+            # No hint: headers beside a hinted message wait for the next one, and the batch is done when they have left.
+            code = self._post((headers, cygrpc.SendMessageOperation(frame, NO_FLAGS)), _SENT)
+        else:
+            code = self._post((cygrpc.SendMessageOperation(frame, flags),), _SENT)
+        if code:
+            self._refused()
+
+    def _believe(self) -> None:
+        """The half-close has settled: it is an end unless the peer has cancelled by now.
+
+        R-109: of a cancel that grpcio knows of, the close event comes before the event of what is asked for now.
+        """
+        self._until = None
+        self._reading = False
+        self.ask()
+
+    def _refused(self) -> None:
+        """An operation was not taken, so no event will tell of it: the call is broken."""
+        log.error("grpcio refused an operation on a call")
+        self._pending -= 1
+        self._reading = self._sending = False
+        self.is_gone = True
+
+    def _handle(self, event: Any) -> None:
+        tag = event.tag
+        self._pending -= 1
+        if tag is READ:
+            self._reading = False
+            frame = event.batch_operations[-1].message()
+            if frame is not None:
+                self._frames.append(frame)
+            elif not event.success:
+                self.is_gone = True
+            elif self._is_empty or not self.settles:
+                self.is_ended = True
+            else:
+                self._is_empty = True
+                if self.settle_s:
+                    self._reading = True  # so that nobody asks for another frame meanwhile
+                    self._until = time.monotonic() + self.settle_s
+                else:
+                    self._believe()
+        elif tag is _SENT:
+            self._sending = False
+            if not event.success:
+                self.is_gone = True
+        elif tag is CLOSE and event.batch_operations[0].cancelled():
+            self.is_gone = True

@@ -1,0 +1,1 @@
+"""The HTTP door: HTTP/1.1, HTTP/2 and WebSocket."""

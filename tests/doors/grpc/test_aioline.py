@@ -1,0 +1,157 @@
+"""A grpc.aio call as the wire of a session, with a call in memory."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import grpc.aio
+import pytest
+
+from invoker.doors.grpc.aioline import AioLine
+from invoker.doors.grpc.outbox import ROOM_BYTES
+from invoker.errors import Cancelled
+
+
+class Call:
+    """A call in memory: what the peer sends is put, what it gets is kept."""
+
+    def __init__(self) -> None:
+        self.sent: asyncio.Queue[Any] = asyncio.Queue()
+        self.got: list[Any] = []
+        self.takes = asyncio.Event()
+        self.takes.set()
+        self.is_broken = False
+
+    async def read(self) -> Any:
+        frame = await self.sent.get()
+        if frame is grpc.aio.EOF:
+            self.sent.put_nowait(frame)  # grpc.aio says it again
+        return frame
+
+    async def send_initial_metadata(self, headers: Any) -> None:
+        self.got.append(headers)
+
+    async def write(self, message: bytes) -> None:
+        await self.takes.wait()
+        if self.is_broken:
+            raise grpc.aio.InternalError("gone")
+        self.got.append(message)
+
+
+class Listener:
+    """What the session's end of the line hears."""
+
+    settles = True
+
+    def __init__(self) -> None:
+        self.heard: list[Any] = []
+        self.is_gone = False
+        self.ended = asyncio.Event()
+
+    def arrived(self, frame: bytes | None) -> bool:
+        self.heard.append(frame)
+        if frame is None:
+            self.ended.set()
+        return True
+
+    def gone(self) -> None:
+        self.is_gone = True
+
+
+@pytest.fixture
+async def ends():
+    """A call, its line, who listens, and the running line."""
+    call, listener = Call(), Listener()
+    line = AioLine(call, 0.001)
+    return call, line, listener, asyncio.ensure_future(line.run(listener))
+
+
+async def test_E014_headers_leave_before_the_first_frame_and_once(ends):
+    """Without any frame, too."""
+    call, line, _, run = ends
+    line.headers = (("a", "b"),)
+    line.accepted()
+    line.accepted()
+    await asyncio.sleep(0.01)
+    assert call.got == [(("a", "b"),)]
+    line.write(b"x")
+    line.close(None)
+    assert await run is None
+    assert call.got == [(("a", "b"),), b"x"]
+
+
+async def test_what_a_turn_wrote_leaves_in_one_message_before_the_status(ends):
+    """Nothing may be written after the end."""
+    call, line, _, run = ends
+    error = Cancelled("enough")
+    assert line.write(b"a")
+    assert line.write(b"b")
+    line.close(error)
+    line.close(None)
+    assert not line.write(b"c")
+    assert await run is error
+    assert call.got == [b"ab"]
+
+
+async def test_frames_and_the_half_close_reach_the_session(ends):
+    """The half-close a little later, for it may be a cancel (E-010)."""
+    call, line, listener, run = ends
+    for one in (b"a", b"b", grpc.aio.EOF):
+        call.sent.put_nowait(one)
+    await listener.ended.wait()
+    assert listener.heard == [b"a", b"b", None]
+    line.close(None)
+    assert await run is None
+
+
+async def test_E010_a_cancel_that_looked_like_an_end_is_none():
+    """The session hears that the peer is gone, and nothing of a half-close."""
+    call, listener = Call(), Listener()
+    run = asyncio.ensure_future(AioLine(call, 0.05).run(listener))
+    call.sent.put_nowait(grpc.aio.EOF)
+    await asyncio.sleep(0.01)
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    await asyncio.sleep(0.06)
+    assert listener.is_gone
+    assert listener.heard == []
+
+
+async def test_E110_a_slow_peer_makes_writers_wait(ends):
+    """Until what waits has left."""
+    call, line, _, run = ends
+    call.takes.clear()
+    line.write(b"x")
+    await asyncio.sleep(0.001)
+    assert not line.write(b"y" * ROOM_BYTES)
+    waiting = asyncio.ensure_future(line.room())
+    await asyncio.sleep(0.001)
+    assert not waiting.done()
+    call.takes.set()
+    await waiting
+    line.close(None)
+    await run
+    assert call.got == [b"x", b"y" * ROOM_BYTES]
+
+
+async def test_a_peer_that_is_gone_makes_nobody_wait(ends):
+    """The call's own cancel comes in a moment."""
+    call, line, listener, run = ends
+    call.takes.clear()
+    line.write(b"x")
+    await asyncio.sleep(0.001)
+    line.write(b"y" * ROOM_BYTES)
+    waiting = asyncio.ensure_future(line.room())
+    await asyncio.sleep(0)
+    call.is_broken = True
+    call.takes.set()
+    await waiting
+    await line.room()
+    assert line.is_gone
+    assert not line.write(b"z")
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    assert listener.is_gone

@@ -1,0 +1,199 @@
+"""Loops that drain grpcio's queue: calls beside timers, sockets and threads, on its own loop and on another kind."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from invoker.doors.grpc.lending import Lender, LendingLoop
+from tests.conftest import SLOW
+from tests.doors.riff import Riff, eventually
+
+
+@pytest.fixture(params=["lending", "uvloop"])
+def kind(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+async def agen(xs: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    async for x in xs:
+        yield x
+
+
+def gen(xs: Iterator[bytes]) -> Iterator[bytes]:
+    yield from xs
+
+
+def named(name: str) -> tuple[tuple[str, str]]:
+    return (("invoker-function", name),)
+
+
+def test_a_lending_loop_without_a_lender_is_an_asyncio_loop():
+    """Timers, threads and sockets."""
+
+    async def main() -> bytes:
+        async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(await reader.readexactly(3))
+            writer.close()
+
+        async with await asyncio.start_server(echo, "127.0.0.1", 0) as server:
+            reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+            writer.write(await asyncio.to_thread(lambda: b"abc"))
+            await asyncio.sleep(0.01)
+            data = await reader.read()
+            writer.close()
+            return data
+
+    with asyncio.Runner(loop_factory=LendingLoop) as runner:
+        assert runner.run(main()) == b"abc"
+
+
+def test_functions_with_io_of_their_own_are_served(kind):
+    """A socket, a timer and a thread within one function, many at once."""
+
+    async def busy(x: bytes) -> bytes:
+        async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(await reader.readexactly(len(x)))
+            writer.close()
+
+        async with await asyncio.start_server(echo, "127.0.0.1", 0) as server:
+            reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+            writer.write(await asyncio.to_thread(lambda: x))
+            await asyncio.sleep(0.002)
+            data = await reader.read()
+            writer.close()
+            return data
+
+    with Riff(kind, busy, agen) as riff:
+        calls = [riff.call(*[b"%d" % number] * 5, metadata=named("busy")) for number in range(10)]
+        assert riff.call(b"x", metadata=named("agen")).rest() == [b"x"]
+        assert [call.rest() for call in calls] == [[b"%d" % number] * 5 for number in range(10)]
+
+
+def test_sleeping_loops_are_woken_by_each_event(kind):
+    """Ping-pong: each frame finds the loop asleep, and none waits for a timer."""
+    with Riff(kind, agen) as riff:
+        call = riff.call()
+        waits = []
+        for number in range(200):
+            if number % 20 == 0:
+                time.sleep(0.01)
+            began = time.monotonic()
+            call.data(b"x")
+            assert call.read() == b"x"
+            waits.append(time.monotonic() - began)
+        assert sorted(waits)[len(waits) // 2] < 0.01 * SLOW
+        assert max(waits) < 0.05 * SLOW
+        assert call.rest() == []
+
+
+def test_a_loop_that_never_sleeps_takes_events_too(kind):
+    """A task that yields without end keeps the loop awake; calls are served all the same."""
+    with Riff(kind, agen) as riff:
+        stop = threading.Event()
+
+        async def spin() -> None:
+            while not stop.is_set():  # noqa: ASYNC110 - it is set by another thread
+                await asyncio.sleep(0)
+
+        spinning = asyncio.run_coroutine_threadsafe(spin(), riff.loop)
+        for _ in range(20):
+            assert riff.call(b"x", timeout=5).rest() == [b"x"]
+        stop.set()
+        spinning.result(5)
+
+
+@pytest.mark.timeout(15)
+def test_R109_holds_on_a_loop_that_never_sleeps(kind):
+    """The loop and its thread take events at the same time then; a cancel still never looks like an end."""
+    committed, left = [], threading.Semaphore(0)
+
+    async def total(xs: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        try:
+            committed.append(len([x async for x in xs]))
+            yield b""
+        finally:
+            left.release()
+
+    with Riff(kind, total) as riff:
+        stop = threading.Event()
+
+        async def spin() -> None:
+            while not stop.is_set():  # noqa: ASYNC110 - it is set by another thread
+                await asyncio.sleep(0.0001)
+
+        spinning = asyncio.run_coroutine_threadsafe(spin(), riff.loop)
+        for _ in range(150):
+            call = riff.call(b"x", b"y")
+            call.rpc.initial_metadata()
+            call.cancel()
+            call.half_close()
+            assert left.acquire(timeout=5)
+        stop.set()
+        spinning.result(5)
+        assert committed == []
+
+
+def test_a_sync_function_beside_async_ones_is_served_in_a_thread(kind):
+    """It blocks; the async one does not wait for it."""
+    go, blocked = threading.Event(), threading.Event()
+
+    def block(xs: Iterator[bytes]) -> Iterator[bytes]:
+        blocked.set()
+        go.wait(10)
+        yield from xs
+
+    with Riff(kind, agen, block) as riff:
+        slow = riff.call(b"s", metadata=named("block"))
+        assert blocked.wait(2)
+        for _ in range(10):
+            assert riff.call(b"x", timeout=5, metadata=named("agen")).rest() == [b"x"]
+        go.set()
+        assert slow.rest() == [b"s"]
+        assert eventually(lambda: riff.driver.threads.busy == 0)
+
+
+def test_no_poller_outlives_its_door(kind):
+    """Opened and closed several times, with calls still running."""
+    for _ in range(5):
+        with Riff(kind, agen) as riff:
+            call = riff.call(b"x")
+            assert call.read() == b"x"
+        assert not [one for one in threading.enumerate() if one.name == "invoker-poller"]
+
+
+class Queue:
+    """A completion queue on which nothing ever happens."""
+
+    def poll(self, _: float = 0) -> None:
+        raise AssertionError("nobody looks")
+
+
+async def test_a_lender_knows_when_its_calls_have_ended():
+    """Whoever shuts the queue waits for that, for a call that posts on it then would end the process."""
+    lender = Lender(Queue(), asyncio.get_running_loop())
+    await lender.quiet()
+    lender.opened()
+    lender.opened()
+    waiting = asyncio.ensure_future(lender.quiet())
+    await asyncio.sleep(0)
+    lender.closed()
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    lender.closed()
+    await asyncio.wait_for(waiting, 5)
+
+
+async def test_a_closed_lender_calls_nobody():
+    """What is left when the queue is shut down may post on it."""
+    lender = Lender(Queue(), asyncio.get_running_loop())
+    called: list[str] = []
+    lender.later(lambda: called.append("flush"))
+    lender.close()
+    lender.dispatch()
+    await asyncio.sleep(0.01)
+    assert called == []

@@ -1,0 +1,170 @@
+"""A direct call on its own queue: what it holds back, and how it hears of an end while its thread is busy."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import grpc
+import pytest
+
+from invoker import Context, Status
+from invoker._pb.riff import riff_rpc_pb2 as pb
+from tests.conftest import SLOW
+from tests.doors.riff import Riff, data, eventually, start
+
+PROMPT_S = 0.02 * SLOW
+
+
+@pytest.mark.parametrize("quick", [0, 1, 2, 3, 10])
+def test_an_output_before_a_pause_leaves_at_once(quick):
+    """However many came quickly before it."""
+    paused = threading.Event()
+    go = threading.Event()
+
+    def slow(xs: Iterator[bytes]) -> Iterator[bytes]:
+        for _ in xs:
+            for number in range(quick + 1):
+                yield str(number).encode()
+            paused.set()
+            go.wait(5)
+            yield b"last"
+
+    with Riff("direct", slow) as riff:
+        for _ in range(4):
+            call = riff.call(b"x")
+            assert paused.wait(2)
+            began = time.monotonic()
+            assert call.some(quick + 1)[-1] == str(quick).encode()
+            assert time.monotonic() - began < PROMPT_S
+            go.set()
+            assert call.rest() == [b"last"]
+            paused.clear()
+            go.clear()
+
+
+def test_a_reply_does_not_wait_for_the_next_one():
+    """Of a request/reply function whose next request is there already, and takes long."""
+    paused, go = threading.Event(), threading.Event()
+
+    def reply(x: bytes) -> bytes:
+        if x == b"slow":
+            paused.set()
+            go.wait(5)
+        return x
+
+    with Riff("direct", reply) as riff:
+        for count in (1, 2, 3, 20):
+            call = riff.call(*[b"x"] * count, b"slow", b"y")
+            assert paused.wait(2)
+            began = time.monotonic()
+            assert call.some(count) == [b"x"] * count
+            assert time.monotonic() - began < PROMPT_S
+            go.set()
+            assert call.rest() == [b"slow", b"y"]
+            paused.clear()
+            go.clear()
+
+
+def test_R115_user_code_hears_of_a_cancel_through_its_context():
+    """While it neither pulls nor emits."""
+    busy, heard = threading.Event(), threading.Event()
+
+    def work(xs: Iterator[bytes], context: Context) -> Iterator[bytes]:
+        busy.set()
+        if eventually(lambda: context.cancelled, 5):
+            heard.set()
+        yield b""
+
+    with Riff("direct", work) as riff:
+        call = riff.call()
+        assert busy.wait(2)
+        call.cancel()
+        assert heard.wait(1)
+
+
+_STRAY = [data(b"x", 7), start(), b"\xff", pb.InputSignal().SerializeToString()]
+
+
+@pytest.mark.parametrize("wrong", _STRAY, ids=["argIndex", "another start", "garbage", "nothing"])
+@pytest.mark.parametrize("emits", [True, False])
+def test_R064_R046_a_violation_is_told_while_a_function_does_not_pull(emits, wrong):
+    """A source, or a long computation: its caller hears within a second, and so does the function."""
+    heard, left = threading.Event(), threading.Event()
+
+    def work(xs: Iterator[bytes], context: Context) -> Iterator[bytes]:
+        try:
+            while not emits and not eventually(lambda: context.cancelled, 5):
+                pass
+            heard.set()
+            while True:
+                yield b"x"
+                time.sleep(0.01)  # as a clock does; nothing waits for it
+        finally:
+            left.set()
+
+    with Riff("direct", work) as riff:
+        call = riff.call(b"fine", b"fine")
+        call.rpc.initial_metadata()
+        call.send(wrong)
+        began = time.monotonic()
+        _, code, text = call.ending()
+        assert (code, text[:26]) == (grpc.StatusCode.UNKNOWN, "Invoker: Protocol Violatio")
+        assert time.monotonic() - began < 1 * SLOW
+        assert heard.wait(1)
+        assert left.wait(1)
+        assert eventually(lambda: riff.driver.engine.counters.finished == {Status.UNKNOWN: 1})
+
+
+def test_frames_that_wait_for_a_function_are_kept_for_it():
+    """What was looked at while it did not pull is there when it does, in order."""
+    go = threading.Event()
+
+    def late(xs: Iterator[bytes]) -> Iterator[bytes]:
+        go.wait(5)
+        yield from xs
+
+    payloads = [str(number).encode() for number in range(100)]
+    with Riff("direct", late) as riff:
+        call = riff.call(*payloads)
+        assert eventually(lambda: [one._foresight._count for one in riff.driver.direct] == [32])
+        go.set()
+        assert call.rest() == payloads
+
+
+def test_R115_an_emit_that_waits_for_room_ends_with_the_call():
+    """The peer does not read, then cancels: the generator is closed within a second."""
+    closed = threading.Event()
+
+    def endless(xs: Iterator[bytes]) -> Iterator[bytes]:
+        try:
+            while True:
+                yield bytes(64 * 1024)
+        finally:
+            closed.set()
+
+    with Riff("direct", endless) as riff:
+        call = riff.call()
+        call.rpc.initial_metadata()
+        (conversation,) = riff.driver.direct
+        assert eventually(lambda: conversation.wire.is_idle)
+        call.cancel()
+        assert closed.wait(1)
+
+
+def test_R126_a_function_that_waits_for_room_lets_its_peer_write():
+    """A peer that writes everything before it reads anything is served."""
+
+    def double(xs: Iterator[bytes]) -> Iterator[bytes]:
+        for x in xs:
+            yield x
+            yield x
+
+    with Riff("direct", double) as riff:
+        payload = bytes(16 * 1024)
+        call = riff.call(*[payload] * 100)
+        call.half_close()
+        time.sleep(0.1)
+        assert call.some(200) == [payload] * 200
+        assert call.code is grpc.StatusCode.OK

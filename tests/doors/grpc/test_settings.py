@@ -1,0 +1,80 @@
+"""What both gRPC doors are told, seen from a client on bare frames."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+from h2.events import PingReceived
+from h2.settings import SettingCodes
+
+from invoker.doors.grpc.settings import GrpcSettings
+from tests.conftest import SLOW
+from tests.doors.rawpeer import RawPeer
+from tests.doors.riff import PATH, Riff, form, start
+
+pytestmark = pytest.mark.parametrize("kind", ["aio", "direct", "lending"])
+
+
+def idle(began: threading.Semaphore, left: threading.Semaphore):
+    """A function that waits for input, and tells that it began and that it left."""
+
+    def sync(xs: Iterator[bytes]) -> Iterator[bytes]:
+        began.release()
+        try:
+            yield from xs
+        finally:
+            left.release()
+
+    async def asyn(xs: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        began.release()
+        try:
+            async for x in xs:
+                yield x
+        finally:
+            left.release()
+
+    return sync, asyn
+
+
+def test_a_client_is_told_how_many_calls_it_may_have(kind):
+    """In the server's SETTINGS."""
+    functions = idle(threading.Semaphore(0), threading.Semaphore(0))
+    with (
+        Riff(kind, form(kind, *functions), door={"settings": GrpcSettings(max_streams=7)}) as riff,
+        RawPeer(riff.port) as peer,
+    ):
+        assert peer.await_settings()[SettingCodes.MAX_CONCURRENT_STREAMS] == 7
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("is_frozen", [True, False])
+def test_R115_a_peer_that_answers_no_pings_is_gone(kind, is_frozen):
+    """The idle stream of a frozen peer ends after the keepalive time and its timeout; one that answers keeps its own.
+
+    Frozen: its socket takes everything, and nobody reads it.
+    """
+    began, left = threading.Semaphore(0), threading.Semaphore(0)
+    settings = GrpcSettings(keepalive_s=0.2, keepalive_timeout_s=0.2)
+    with (
+        Riff(kind, form(kind, *idle(began, left)), door={"settings": settings}) as riff,
+        RawPeer(riff.port) as peer,
+    ):
+        peer.call(PATH, start())
+        assert began.acquire(timeout=5 * SLOW)
+        if is_frozen:
+            assert left.acquire(timeout=5 * SLOW)
+        else:
+            pings = 0
+            while pings < 5:
+                pings += sum(isinstance(one, PingReceived) for one in peer.receive())
+            assert not left.acquire(blocking=False)
+
+
+def test_an_idle_stream_of_a_dead_peer_is_gone_after_80_seconds(kind):
+    """By the settings that are used where nothing else is said."""
+    told = dict(GrpcSettings().options())
+    assert told["grpc.keepalive_time_ms"] + told["grpc.keepalive_timeout_ms"] <= 80_000
+    assert told["grpc.keepalive_time_ms"] + told["grpc.http2.ping_timeout_ms"] <= 80_000
+    assert told["grpc.keepalive_permit_without_calls"] == 1

@@ -1,0 +1,146 @@
+"""`invoker.doors.http.calm`: what counts as a flood, and how much is given on at once."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from invoker.doors.http.calm import PREFACE, Calm, FloodError
+from tests.attack.floods import (
+    CONTINUATION,
+    DATA,
+    END_STREAM,
+    HEADERS,
+    PING,
+    PRIORITY,
+    RST_STREAM,
+    SETTINGS,
+    WINDOW_UPDATE,
+    frame,
+    request,
+)
+
+ALLOWED = 1000
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now_s = 100.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def calm(clock: Clock) -> Calm:
+    one = Calm(clock)
+    list(one.parts(PREFACE))
+    return one
+
+
+def is_flood(calm: Calm, data: bytes) -> bool:
+    try:
+        list(calm.parts(data))
+    except FloodError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        frame(PING, 0, 0, bytes(8)),
+        frame(SETTINGS, 0, 0),
+        frame(SETTINGS, 1, 0),
+        frame(PRIORITY, 0, 1, bytes(5)),
+        frame(WINDOW_UPDATE, 0, 0, bytes(4)),
+        frame(DATA, 0, 1),
+        frame(DATA, 8, 1, bytes(256)),  # nothing but padding
+        frame(0xFE, 0, 0),
+    ],
+)
+def test_frames_that_ask_for_nothing_are_allowed_a_thousand_times(calm: Calm, one: bytes) -> None:
+    """One more is a flood, whatever their kind."""
+    assert not is_flood(calm, one * ALLOWED)
+    assert is_flood(calm, one)
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        request(1),
+        frame(DATA, 0, 1, b"x"),
+        frame(DATA, 0, 1, bytes(16_384)),
+        frame(DATA, END_STREAM, 1),
+        frame(HEADERS, 5, 1),
+    ],
+)
+def test_requests_and_bodies_are_no_flood(calm: Calm, one: bytes) -> None:
+    """However many, and however small their parts."""
+    assert not is_flood(calm, one * 5000)
+
+
+def test_requests_that_are_taken_back_are_a_flood(calm: Calm) -> None:
+    """By their RST_STREAMs, which count twice."""
+    both = request(1) + frame(RST_STREAM, 0, 1, bytes(4))
+    assert not is_flood(calm, both * (ALLOWED // 2))
+    assert is_flood(calm, both)
+
+
+def test_long_settings_count_more(calm: Calm) -> None:
+    """A frame may hold thousands of them."""
+    one = frame(SETTINGS, 0, 0, struct.pack("!HI", 4, 65_535) * 320)
+    assert not is_flood(calm, one * 32)
+    assert is_flood(calm, one)
+
+
+def test_a_head_has_few_continuations(calm: Calm) -> None:
+    """Sixteen, then it is a flood; the next head may have as many."""
+    head = request(1, 0) + frame(CONTINUATION, 0, 1, b"x") * 16
+    assert not is_flood(calm, head * 3)
+    assert is_flood(calm, frame(CONTINUATION, 0, 1))
+
+
+def test_time_and_what_is_sent_allow_more(calm: Calm, clock: Clock) -> None:
+    """A hundred a second, up to a thousand; one for each KiB."""
+    ping = frame(PING, 0, 0, bytes(8))
+    assert not is_flood(calm, ping * ALLOWED)
+    clock.now_s += 1
+    assert not is_flood(calm, ping * 100)
+    assert is_flood(calm, ping)
+    clock.now_s += 1000
+    assert not is_flood(calm, ping * ALLOWED)
+    calm.sent(1024 * 5000)
+    assert not is_flood(calm, ping * 5000)
+    assert is_flood(calm, ping)
+
+
+def test_few_frames_are_given_on_at_once(calm: Calm) -> None:
+    """No part has more than 16 frames' heads."""
+    ping = frame(PING, 0, 0, bytes(8))
+    parts = list(calm.parts(ping * 500))
+    assert b"".join(parts) == ping * 500
+    assert max(map(len, parts)) <= 17 * len(ping)
+
+
+@given(st.lists(st.sampled_from([request(1), frame(PING, 0, 0, bytes(8)), frame(DATA, 0, 1, bytes(300))])), st.data())
+def test_however_it_is_cut_the_same_is_given_on_and_counted(frames: list[bytes], data: st.DataObject) -> None:
+    """Reads end anywhere, also in the middle of a head."""
+    stream = PREFACE + b"".join(frames)
+    one, whole = Calm(Clock()), Calm(Clock())
+    list(whole.parts(stream))
+    given_on, at = b"", 0
+    while at < len(stream):
+        size = data.draw(st.integers(1, 50))
+        given_on += b"".join(one.parts(stream[at : at + size]))
+        at += size
+    assert given_on == stream
+    assert one._allowance == whole._allowance

@@ -1,0 +1,64 @@
+"""docs/reference/http.md: its numbers are those of the code, and its paths are answered as it says."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from invoker.doors import sockets
+from invoker.doors.http import calm, exchange
+from invoker.doors.http import door as http
+from tests.doors.models import serving_models
+from tests.pages import ROOT
+
+PAGE = (ROOT / "docs/reference/http.md").read_text()
+
+
+def limit(what: str) -> list[int]:
+    """The numbers of one row of the table of limits."""
+    found = re.search(rf"^\| {re.escape(what)}[^|]*\|([^|]*)\|", PAGE, re.MULTILINE)
+    assert found is not None, what
+    return [int(one) for one in re.findall(r"\d+", found[1].replace("HTTP/1", "").replace("HTTP/2", ""))]
+
+
+def test_the_limits_are_those_of_the_code() -> None:
+    """Each of those that have no knob."""
+    settings, config = exchange.HttpSettings(), http._configured()
+    heads = [config.h11_max_incomplete_size >> 10, config.h2_max_header_list_size >> 10]
+    assert limit("the head of a request") == heads
+    assert limit("a connection without a request") == [settings.idle_s]
+    assert limit("a client that takes nothing") == [settings.write_s]
+    alive = dict(sockets._ALIVE)
+    assert limit("a peer whose machine is gone") == [
+        alive["TCP_KEEPIDLE"] + alive["TCP_KEEPINTVL"] * alive["TCP_KEEPCNT"]
+    ]
+    assert limit("requests at once on a connection") == [config.h2_max_concurrent_streams]
+    counted = [calm._ALLOWANCE, calm._PER_SECOND, calm._RESET_FRAMES, calm._SETTING_BYTES]
+    assert limit("frames of HTTP/2 that ask for nothing") == counted
+    assert limit("CONTINUATION frames") == [calm._CONTINUATIONS]
+    assert f"| a body | {settings.body_s:g} s, and a second more for each {settings.body_bytes_per_s:g} bytes |" in PAGE
+    assert ("half of the file descriptors" in PAGE, http._SHARE) == (True, 2)
+
+
+async def echo(x: bytes) -> bytes:
+    return x
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT"])
+async def test_the_paths_take_the_methods_that_the_page_lists(method: str) -> None:
+    """Those that it does not list are 405, and a path that it does not list is 404."""
+    rows = re.findall(r"^\| (`/[^|]*) \| ([A-Z, ]+) \|", PAGE.partition("## Call a function")[0], re.MULTILINE)
+    listed: dict[str, set[str]] = {}
+    for paths, methods in rows:
+        for path in re.findall(r"`(/[^`]*)`", paths):
+            listed.setdefault(path, set()).update(methods.split(", "))
+    assert len(listed) == 9
+    async with serving_models(echo) as served, served.client() as client:
+        served.door._app._metrics = lambda: ("text/plain", b"")
+        for path, methods in listed.items():
+            if "NAME" in path:
+                continue
+            status = (await client.request(method, path, content=b"x")).status_code
+            assert (status == 405) == (method not in methods), path
+        assert (await client.request(method, "/nowhere", content=b"x")).status_code == 404

@@ -1,0 +1,248 @@
+"""`invoker.doors.http.socketline`: how connections end, what is no message, and who waits for whom."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+from collections.abc import Iterator
+
+import pytest
+from wsproto.events import BytesMessage, CloseConnection, Ping
+
+from invoker.errors import Status
+from invoker.protocols.action_engine.settings import ActionEngineSettings
+from invoker.protocols.action_engine.wire import ABORT, Action, Chunk, Fragment
+from tests.doors.doors import until
+from tests.doors.socketed import UPPER, Held, code_of, upper
+from tests.doors.sockets import Peer, item, serving, texts
+
+# What is no message
+
+
+async def test_a_message_that_is_too_long_ends_the_session() -> None:
+    """With statuses, the abort and code 1009; what still comes of it is not kept, and the connection ends."""
+    held = Held()
+    async with serving(held.run, max_message_bytes=100_000, linger_s=0.1) as served, served.peer() as peer:
+        await peer.say(Action("A", "run", (("x", "A#x"),)))
+        await held.started.wait()
+        await peer.raw(b"\x02\xff" + (10**9).to_bytes(8, "big") + bytes(4))
+        sending = asyncio.create_task(_pour(peer, 50_000_000))
+        found = await peer.fragments(ABORT)
+        assert [one.id for one in found] == ["A#out", "A#__status__", ABORT]
+        assert {code_of(one) for one in found} == {Status.RESOURCE_EXHAUSTED}
+        assert await peer.closed() == 1009
+        await sending
+        await held.left.wait()
+
+
+async def _pour(peer: Peer, size: int) -> None:
+    with contextlib.suppress(ConnectionError):
+        for _ in range(size // 100_000):
+            await peer.raw(bytes(100_000))
+
+
+@pytest.mark.parametrize("kind", ["text", "garbage"])
+async def test_what_is_no_message_ends_the_session(kind: str) -> None:
+    """With the abort, and code 1002."""
+    async with serving(upper) as served, served.peer() as peer:
+        if kind == "text":
+            await peer.text("hello")
+        else:
+            await peer.raw(b"\x82\x83\x00\x00\x00\x00\xff\xfe\xfd")
+        (abort,) = await peer.fragments(ABORT)
+        assert code_of(abort) == Status.INVALID_ARGUMENT
+        assert await peer.closed() == 1002
+
+
+async def test_frames_that_break_the_protocol_end_the_connection() -> None:
+    """And what runs in it; nothing else."""
+    held = Held()
+    async with serving(held.run, upper) as served, served.peer() as peer:
+        await peer.say(Action("A", "run", (("x", "A#x"),)))
+        await held.started.wait()
+        await peer.raw(b"\xf3\xff\xff\xff")
+        await held.left.wait()
+        await peer.closed()
+        async with served.peer() as other:
+            await other.say(UPPER, item("A#x", 0, b"a", last=True))
+            assert texts(await other.fragments(), "A#y") == [b"A"]
+
+
+# Ends
+
+
+@pytest.mark.parametrize("how", ["close", "abort", "farewell"])
+async def test_a_peer_that_leaves_ends_what_runs(how: str) -> None:
+    """With a closing frame, without, or with the abort of its protocol."""
+    held = Held()
+    async with serving(held.run) as served, served.peer() as peer:
+        await peer.say(Action("A", "run", (("x", "A#x"),)))
+        await held.started.wait()
+        if how == "close":
+            await peer.send(CloseConnection(1001))
+        elif how == "abort":
+            peer.writer.transport.abort()
+        else:
+            await peer.say(Fragment(ABORT, Chunk(b"\x01")))
+            assert await peer.closed() == 1011
+        await held.left.wait()
+        await until(lambda: not served.app.running)
+        assert not served.driver.conversations
+
+
+async def test_a_peer_that_leaves_is_missed_while_nothing_is_read() -> None:
+    """The pings tell; the function that did not take what came is cancelled."""
+    held = Held()
+    known = ActionEngineSettings(high_bytes=100_000, window=2)
+    async with serving(held.run, known=known, ping_s=0.02) as served, served.peer() as peer:
+        await peer.say(Action("A", "run", (("x", "A#x"),)))
+        await held.started.wait()
+        (reactor,) = served.driver.conversations
+        pouring = asyncio.create_task(_pour_items(peer))
+        await until(lambda: reactor.session.is_full)
+        peer.writer.transport.abort()
+        await held.left.wait()
+        await until(lambda: not served.app.running)
+        await pouring
+
+
+async def _pour_items(peer: Peer) -> None:
+    with contextlib.suppress(ConnectionError):
+        for seq in range(1000):
+            await peer.say(item("A#x", seq, bytes(64 * 1024)))
+
+
+async def test_a_drain_ends_idle_sessions_and_lets_others_finish() -> None:
+    """1001 with the abort; new ones are refused with 503."""
+    held = Held()
+    async with serving(held.run) as served, served.peer() as idle, served.peer() as busy:
+        await busy.say(Action("A", "run", (("x", "A#x"),)), item("A#x", last=True))
+        await held.started.wait()
+        draining = asyncio.create_task(served.driver.drain(5))
+        (abort,) = await idle.fragments(ABORT)
+        assert code_of(abort) == Status.UNAVAILABLE
+        assert await idle.closed() == 1001
+        async with served.peer() as late:
+            assert late.status == 503
+        held.go.set()
+        found = await busy.fragments(ABORT)
+        assert (texts(found, "A#out"), code_of(found[-1])) == ([b"1"], Status.UNAVAILABLE)
+        assert await busy.closed() == 1001
+        assert await draining
+
+
+async def test_a_peer_that_does_not_close_is_not_waited_for() -> None:
+    """Longer than the linger."""
+    async with serving(upper, linger_s=0.05) as served, served.peer() as peer:
+        await peer.say()
+        await until(lambda: not served.app.running)
+
+
+async def test_a_peer_that_does_not_read_the_end_is_cut() -> None:
+    """Its session is over, and so is the wait."""
+    held = Held()
+    async with serving(held.flood, write_s=0.05) as served, served.peer() as peer:
+        await peer.say(Action("A", "flood"))
+        before = -1
+        while before != held.count:
+            before = held.count
+            await asyncio.sleep(0.1)
+        await peer.text("an error of the peer")
+        await held.left.wait()
+        await until(lambda: not served.app.running)
+
+
+# Pressure
+
+
+async def test_a_slow_reader_suspends_the_function() -> None:
+    """It goes on when the peer reads."""
+    held = Held()
+    async with serving(held.flood) as served, served.peer() as peer:
+        await peer.say(Action("A", "flood"))
+        before = -1
+        while before != held.count:
+            before = held.count
+            await asyncio.sleep(0.1)
+        for _ in range(before + 10):
+            await peer.hear()
+        assert held.count > before
+    await held.left.wait()
+
+
+async def test_a_slow_function_suspends_the_peer() -> None:
+    """Little is held of what it does not take; all of it arrives once it does."""
+    held = Held()
+    known = ActionEngineSettings(high_bytes=100_000, window=2)
+    total = 300
+    async with serving(held.run, known=known) as served, served.peer() as peer:
+        await peer.say(Action("A", "run", (("x", "A#x"),)))
+        await held.started.wait()
+
+        async def pour() -> None:
+            for seq in range(total):
+                await peer.say(item("A#x", seq, bytes(16 * 1024), last=seq == total - 1))
+
+        pouring = asyncio.create_task(pour())
+        (reactor,) = served.driver.conversations
+        session = reactor.session
+        await until(lambda: session.is_full)
+        for _ in range(100):
+            await asyncio.sleep(0)
+            assert session._store.size < 200_000
+        held.go.set()
+        found = await peer.fragments()
+        assert texts(found, "A#out") == [b"%d" % total]
+        await pouring
+
+
+async def test_reading_goes_on_for_an_input_that_is_waited_for() -> None:
+    """It stands behind what another input does not take."""
+
+    def second_first(a: Iterator[bytes], b: Iterator[bytes]) -> Iterator[str]:
+        found = len(list(b))
+        yield f"{found} {len(list(a))}"
+
+    known = ActionEngineSettings(high_bytes=100_000, window=2)
+    async with serving(second_first, known=known) as served, served.peer() as peer:
+        await peer.say(Action("A", "second_first", (("a", "A#a"), ("b", "A#b"))))
+        for seq in range(100):
+            await peer.say(item("A#a", seq, bytes(16 * 1024), last=seq == 99))
+        for seq in range(10):
+            await peer.say(item("A#b", seq, last=seq == 9))
+        assert texts(await peer.fragments(), "A#out") == [b"10 100"]
+
+
+async def test_pings_are_answered_and_sent() -> None:
+    """So that nobody on the way takes the connection for dead."""
+    async with serving(upper, ping_s=0.02) as served, served.peer() as peer:
+        await peer.send(Ping(payload=b"there?"))
+        while not (peer.pongs and peer.pings > 1):
+            await peer._turn()
+        assert peer.pongs == [b"there?"]
+        assert served.app.running == 1
+
+
+# Whatever comes
+
+
+async def test_random_bytes_end_their_connection_only() -> None:
+    """As frames, and as messages in right frames; nothing hangs, and nothing of it is left."""
+    chance = random.Random(20251)
+    async with serving(upper, linger_s=0.05) as served:
+        for turn in range(60):
+            async with served.peer() as peer:
+                noise = chance.randbytes(chance.randrange(1, 200))
+                if turn % 2:
+                    await peer.send(BytesMessage(data=noise))
+                    assert await peer.closed() == 1002
+                else:
+                    await peer.raw(noise)
+                    peer.writer.write_eof()
+                    await peer.closed()
+        await until(lambda: not served.app.running)
+        assert not served.driver.conversations
+        async with served.peer() as peer:
+            await peer.say(UPPER, item("A#x", 0, b"a", last=True))
+            assert texts(await peer.fragments(), "A#y") == [b"A"]

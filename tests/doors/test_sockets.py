@@ -1,0 +1,150 @@
+"""`invoker.doors.sockets`: what doors listen on."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from invoker.doors.sockets import Purpose, UnixSocket, address_of, bind_tcp, no_grpc
+from invoker.errors import StartupError
+
+TESTS = Purpose("tests", "--test", "INVOKER_HOST")
+
+
+@contextmanager
+def listening(path: Path, *, mode: str = "600") -> Iterator[UnixSocket]:
+    one = UnixSocket(str(path), TESTS, mode=mode)
+    with one.sock:
+        yield one
+    one.remove()
+
+
+def connect(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(str(path))
+
+
+@pytest.mark.parametrize(("host", "shown"), [("127.0.0.1", "127.0.0.1"), ("::1", "[::1]"), ("[::1]", "[::1]")])
+def test_tcp_sockets_tell_the_port_that_they_took(host: str, shown: str) -> None:
+    """Brackets around IPv6 addresses are optional, and always shown."""
+    try:
+        sock = bind_tcp(host, 0, TESTS)
+    except StartupError as error:
+        if "." in host:
+            raise
+        pytest.skip(str(error))  # this machine has no IPv6
+    with closing(sock):
+        place, _, port = address_of(sock).rpartition(":")
+        assert place == shown
+        with socket.create_connection((host.strip("[]"), int(port))) as client:
+            assert client.getpeername()[1] == int(port)
+
+
+def test_errors_name_the_place_and_where_to_change_it() -> None:
+    """Another knob for a wrong host than for a taken port."""
+    with closing(bind_tcp("127.0.0.1", 0, TESTS)) as sock:
+        port = sock.getsockname()[1]
+        with pytest.raises(StartupError, match=rf"127\.0\.0\.1:{port} for tests: .*in use; set --test"):
+            bind_tcp("127.0.0.1", port, TESTS)
+    with pytest.raises(StartupError, match=r"nowhere\.invalid:0 for tests: .*; set INVOKER_HOST"):
+        bind_tcp("nowhere.invalid", 0, TESTS)
+
+
+def test_a_port_is_shared_on_demand_only() -> None:
+    """By everybody who shares it."""
+    with closing(bind_tcp("127.0.0.1", 0, TESTS, share_port=True)) as sock:
+        port = sock.getsockname()[1]
+        bind_tcp("127.0.0.1", port, TESTS, share_port=True).close()
+        with pytest.raises(StartupError):
+            bind_tcp("127.0.0.1", port, TESTS)
+
+
+@pytest.mark.parametrize("mode", ["600", "660", "666"])
+def test_G015_the_file_has_the_permissions_that_it_shall(tmp_path: Path, mode: str) -> None:
+    """Whatever the process's own mask."""
+    path = tmp_path / "s"
+    mask = os.umask(0o077)
+    try:
+        with listening(path, mode=mode):
+            assert path.stat().st_mode & 0o777 == int(mode, 8)
+            connect(path)
+    finally:
+        os.umask(mask)
+    assert not path.exists()
+
+
+def test_G015_a_socket_that_nobody_serves_is_replaced(tmp_path: Path) -> None:
+    """A process that was killed has left it."""
+    path = tmp_path / "s"
+    with socket.socket(socket.AF_UNIX) as stale:
+        stale.bind(str(path))
+    with listening(path):
+        connect(path)
+
+
+def test_G015_a_socket_that_is_served_is_left_alone(tmp_path: Path) -> None:
+    """Also when so many wait there that nobody can ask."""
+    path = tmp_path / "s"
+    with socket.socket(socket.AF_UNIX) as other, socket.socket(socket.AF_UNIX) as client:
+        other.bind(str(path))
+        other.listen(0)
+        with pytest.raises(StartupError, match=rf"{path} for tests: .*in use; set --test"):
+            UnixSocket(str(path), TESTS)
+        other.accept()[0].close()
+        client.connect(str(path))
+        with pytest.raises(StartupError, match="in use"):
+            UnixSocket(str(path), TESTS)
+
+
+@pytest.mark.parametrize(
+    ("name", "why"), [("file", "is not a socket"), ("no/s", "No such file"), ("x" * 200, "too long")]
+)
+def test_G015_what_cannot_be_bound_is_a_clear_error(tmp_path: Path, name: str, why: str) -> None:
+    """And no file is harmed."""
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(StartupError, match=f"for tests: .*{why}.*; set --test"):
+        UnixSocket(str(tmp_path / name), TESTS)
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_G015_only_its_own_file_is_removed(tmp_path: Path) -> None:
+    """Another server may have taken the name meanwhile."""
+    path = tmp_path / "s"
+    with listening(path) as first:
+        path.unlink()
+        with listening(path):
+            first.remove()
+            connect(path)
+    assert not path.exists()
+    first.remove()
+
+
+LIMITED = """
+import resource
+from invoker.doors.sockets import open_files
+
+resource.setrlimit(resource.RLIMIT_NOFILE, (256, 800))
+print(open_files(), open_files(), *resource.getrlimit(resource.RLIMIT_NOFILE))
+"""
+
+
+def test_G101_a_process_may_have_as_many_connections_as_the_system_lets_it() -> None:
+    """The soft limit is raised to the hard one; asking twice changes nothing."""
+    done = subprocess.run([sys.executable, "-c", LIMITED], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["800"] * 4
+
+
+@pytest.mark.parametrize("host", ["nosuchhost.invalid", "192.0.2.1"])
+def test_an_address_that_is_not_ours_is_named_and_not_the_port(host: str) -> None:
+    """By HTTP and by gRPC."""
+    with pytest.raises(StartupError, match=r"for HTTP: .*; set INVOKER_HOST$"):
+        bind_tcp(host, 0, Purpose("HTTP", "PORT", "INVOKER_HOST"))
+    assert str(no_grpc(f"{host}:8081")).endswith("; set INVOKER_HOST")
+    assert str(no_grpc("127.0.0.1:8081")).endswith("for gRPC: the port is in use; set GRPC_PORT")
