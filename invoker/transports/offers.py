@@ -13,7 +13,7 @@ from invoker.errors import ConfigError
 
 if TYPE_CHECKING:
     from invoker.doors.grpc.methods import Method
-    from invoker.transports.fetch import Fetcher
+    from invoker.fetch.fetcher import Fetcher
 
 __all__ = ["Offers"]
 
@@ -54,7 +54,7 @@ class Offers:
             await self._fetcher.close()
 
     async def fetch(self, uri: str, most: int, deliver: Callable[[bytes], None]) -> None:
-        """Get what a reference of a session refers to; see `invoker.transports.fetch`."""
+        """Get what a reference of a session refers to; see `invoker.fetch.fetcher`."""
         await self._made_fetcher().fetch(uri, most, deliver)
 
     def _evergreen(self) -> Method:
@@ -91,7 +91,7 @@ class Offers:
 
     def _made_fetcher(self) -> Fetcher:
         if self._fetcher is None:
-            from invoker.transports.fetch import Fetcher, FetchPolicy  # most processes refuse references unread
+            from invoker.fetch.fetcher import Fetcher, FetchPolicy  # most processes refuse references unread
 
             roots = tuple(Path(one) for one in self._config.ref_roots)
             self._fetcher = Fetcher(FetchPolicy(roots, self._config.ref_http))

@@ -11,9 +11,9 @@ from ipaddress import ip_address
 
 import pytest
 
+from invoker.fetch.fetcher import Fetcher, FetchPolicy
+from invoker.fetch.hosts import Address
 from invoker.protocols.evergreen.errors import EvergreenError
-from invoker.transports.addresses import Address
-from invoker.transports.fetch import Fetcher, FetchPolicy
 
 LOOPBACK = ip_address("127.0.0.1")
 MOST = 1_000_000

@@ -1,4 +1,4 @@
-"""`invoker.transports.addresses`: which hosts and addresses a reference may lead to."""
+"""`invoker.fetch.hosts`: which hosts and addresses a reference may lead to."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from invoker.errors import ConfigError
-from invoker.transports.addresses import Hosts, host_of, is_private, is_public, resolve
+from invoker.fetch.hosts import Hosts, host_of, is_private, is_public, resolve
 
 PUBLIC = ["93.184.216.34", "8.8.8.8", "1.1.1.1", "2606:2800:220:1::1", "2a00:1450:4001::200e", "64:ff9b::8.8.8.8"]
 PRIVATE = ["10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1", "100.64.0.1", "100.127.255.255", "fd12::1"]

@@ -1,4 +1,4 @@
-"""`invoker.transports.webrefs`: what is made of answers, and of TLS."""
+"""`invoker.fetch.web`: what is made of answers, and of TLS."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import pytest
 import trustme
 
 from invoker.errors import Status
+from invoker.fetch.fetcher import Fetcher, FetchPolicy
+from invoker.fetch.hosts import Address
 from invoker.protocols.evergreen.errors import EvergreenError
-from invoker.transports.addresses import Address
-from invoker.transports.fetch import Fetcher, FetchPolicy
 from tests.doors.webpeer import MOST, Answer, Peer, error, fetcher, get, ok, peer, redirect, reply
 
 

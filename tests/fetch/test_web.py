@@ -1,4 +1,4 @@
-"""`invoker.transports.webrefs`: one GET, and nothing else that a URI could make us do."""
+"""`invoker.fetch.web`: one GET, and nothing else that a URI could make us do."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from ipaddress import ip_address
 import pytest
 
 from invoker.errors import Status
+from invoker.fetch.fetcher import Fetcher, FetchPolicy
+from invoker.fetch.hosts import Address
+from invoker.fetch.web import target_of
 from invoker.protocols.evergreen.errors import EvergreenError
-from invoker.transports.addresses import Address
-from invoker.transports.fetch import Fetcher, FetchPolicy
-from invoker.transports.webrefs import target_of
 from tests.doors.webpeer import LOOPBACK, MOST, Answer, error, fetcher, get, ok, peer, redirect, reply
 
 

@@ -1,4 +1,4 @@
-"""`invoker.transports.fetch`: references are fetched by policy, piece by piece, and stopped in time."""
+"""`invoker.fetch.fetcher`: references are fetched by policy, piece by piece, and stopped in time."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import pytest
 import trustme
 
 from invoker.errors import ConfigError, Status
+from invoker.fetch.fetcher import Fetcher, FetchPolicy
+from invoker.fetch.hosts import Address
 from invoker.protocols.evergreen.errors import EvergreenError
-from invoker.transports.addresses import Address
-from invoker.transports.fetch import Fetcher, FetchPolicy
 from tests.doors.webpeer import LOOPBACK, MOST, fetcher, get, ok, peer, redirect, reply
 
 

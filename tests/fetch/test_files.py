@@ -1,4 +1,4 @@
-"""`invoker.transports.filerefs`: regular files below allowed roots, and nothing else."""
+"""`invoker.fetch.files`: regular files below allowed roots, and nothing else."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from invoker.errors import Status
+from invoker.fetch import files as filerefs
+from invoker.fetch.files import path_of, read_file
 from invoker.protocols.evergreen.errors import EvergreenError
-from invoker.transports import filerefs
-from invoker.transports.filerefs import path_of, read_file
 
 MOST = 1_000_000
 

@@ -1,4 +1,4 @@
-"""`invoker.transports.transfer`: bytes from a thread to the loop."""
+"""`invoker.fetch.transfer`: bytes from a thread to the loop."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from collections.abc import Callable
 import pytest
 
 from invoker.errors import InternalError
+from invoker.fetch.transfer import HIGH_BYTES, Stopped, Transfer
 from invoker.protocols.evergreen.errors import EvergreenError, reference_failed
-from invoker.transports.transfer import HIGH_BYTES, Stopped, Transfer
 
 
 class Started:

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from urllib.parse import urljoin
 
+from invoker.fetch.hosts import Address, Hosts, Resolver, host_of
+from invoker.fetch.transfer import Transfer
 from invoker.protocols.evergreen.errors import EvergreenError, limit, name_of, reference_failed, reference_refused
-from invoker.transports.addresses import Address, Hosts, Resolver, host_of
-from invoker.transports.transfer import Transfer
 
 __all__ = ["Target", "WebReader", "target_of"]
 

@@ -1,7 +1,7 @@
 """`Fetcher`: gets what references outside of a session refer to, by the policy of the operator (E-050 to E-058).
 
 `FetchPolicy` allows nothing by itself. `file:` is opened below roots, `http:` and `https:` to hosts; see
-`invoker.transports.filerefs` and `invoker.transports.webrefs` for what each refuses. ``data:`` holds its content itself
+`invoker.fetch.files` and `invoker.fetch.web` for what each refuses. ``data:`` holds its content itself
 and is no business of this module.
 
 Each fetch has a daemon thread, for files and resolvers block; the loop only takes what it gives. A fetch that is
@@ -20,12 +20,12 @@ from functools import partial
 from pathlib import Path
 
 from invoker.errors import ConfigError
+from invoker.fetch.files import read_file
+from invoker.fetch.hosts import Address, Hosts, Resolver, is_public, resolve
+from invoker.fetch.transfer import Transfer
+from invoker.fetch.web import WebReader
 from invoker.protocols.evergreen.data_uri import scheme_of
 from invoker.protocols.evergreen.errors import name_of, reference_failed, reference_refused
-from invoker.transports.addresses import Address, Hosts, Resolver, is_public, resolve
-from invoker.transports.filerefs import read_file
-from invoker.transports.transfer import Transfer
-from invoker.transports.webrefs import WebReader
 
 __all__ = ["FetchPolicy", "Fetcher"]
 

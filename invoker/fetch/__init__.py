@@ -1,0 +1,1 @@
+"""Gets what a URI refers to, within the fences that an operator sets."""
