@@ -34,7 +34,7 @@ from invoker.ops.ready import ready_block
 from invoker.ops.samples import sample_command
 from invoker.ops.watchdog import Watchdog
 from invoker.process.stopping import Guard, dump, listed
-from invoker.transports.offers import Offers
+from invoker.services.offers import Offers
 
 if TYPE_CHECKING:
     from invoker.doors.grpc.aio import GrpcDoor
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from invoker.doors.http.door import HttpDoor
     from invoker.doors.http.websocket import SocketApp
     from invoker.ops.health import Health
-    from invoker.transports.modeldoors import ModelDoors
+    from invoker.services.graphpipe.modeldoors import ModelDoors
 
 __all__ = ["Server"]
 
@@ -362,7 +362,7 @@ class Server:
 
     async def _open_models(self, tls: TlsFiles | None) -> None:
         from invoker.codecs import wants_arrays
-        from invoker.transports.modeldoors import ModelDoors
+        from invoker.services.graphpipe.modeldoors import ModelDoors
 
         self._models = ModelDoors(self.config, self.driver, self.is_ready, note=self._endings.note)
         await self._models.start(
@@ -372,7 +372,7 @@ class Server:
         )
 
     def _sockets(self) -> SocketApp:
-        from invoker.transports.action_engine import configured_app
+        from invoker.services.action_engine import configured_app
 
         return configured_app(self.driver, self.config, self._actions)
 

@@ -13,7 +13,7 @@ import grpc
 from invoker._pb.evergreen import evergreen_pb2 as pb
 from invoker.doors.grpc.methods import SessionMethod, riff_method
 from invoker.protocols.evergreen.settings import EvergreenSettings
-from invoker.transports.evergreen import Evergreen
+from invoker.services.evergreen import Evergreen
 from tests.doors.riff import KINDS, Call, Riff, form
 
 __all__ = ["DOORS", "PATH", "Endless", "Served", "Talk", "act", "frame", "leaf", "upper_of"]

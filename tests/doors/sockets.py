@@ -35,7 +35,7 @@ from invoker.doors.http.websocket import SocketApp
 from invoker.drive.driver import Driver, DriverSettings
 from invoker.protocols.action_engine.settings import ActionEngineSettings
 from invoker.protocols.action_engine.wire import Action, Chunk, Fragment, Metadata, WireMessage, decode, encode
-from invoker.transports.action_engine import action_engine_app
+from invoker.services.action_engine import action_engine_app
 
 __all__ = ["Peer", "Served", "item", "open_peer", "serving", "texts"]
 

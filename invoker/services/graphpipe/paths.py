@@ -21,8 +21,8 @@ from invoker.protocols.graphpipe.errors import translated
 from invoker.protocols.graphpipe.model import Model
 from invoker.protocols.graphpipe.page import page
 from invoker.protocols.riff.http import RequestHead, Response
+from invoker.services.graphpipe.inferences import Inferences
 from invoker.tensors import Code, GraphPipeError, http_status, listing
-from invoker.transports.inferences import Inferences
 
 __all__ = ["GraphPipeFront"]
 

@@ -1,4 +1,4 @@
-"""`invoker.transports.framedline`: what a client of a bare socket may take, and how connections end."""
+"""`invoker.services.graphpipe.framedline`: what a client of a bare socket may take, and how connections end."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from numpy.typing import NDArray
 
 from invoker.client import AsyncGraphPipe, GraphPipeError
 from invoker.errors import StartupError
+from invoker.services.graphpipe import framedline as module
+from invoker.services.graphpipe.framed import FramedDoor
+from invoker.services.graphpipe.inferences import Inferences
 from invoker.tensors import Code
-from invoker.transports import framedline as module
-from invoker.transports.framed import FramedDoor
-from invoker.transports.inferences import Inferences
 from tests.doors.doors import until
 from tests.doors.models import exchanged, inferring
 from tests.protocols.graphpipe.asking import METADATA_REQUEST, ask, code_of, values
+from tests.services.graphpipe.test_framed import Held, framed, read_one
 from tests.tensors.samples import fixture
-from tests.transports.test_framed import Held, framed, read_one
 
 REQUEST = fixture("infer_request")
 
@@ -262,7 +262,7 @@ async def test_G013_a_client_that_resets_is_gone(count: int, path: Path | None) 
 async def test_G013_a_client_that_has_sent_its_last_request_still_waits(path: Path | None) -> None:
     """It is answered; unless it goes all the same."""
     held = Held()
-    with patch("invoker.transports.framedline._LOOK_S", 0.01):
+    with patch("invoker.services.graphpipe.framedline._LOOK_S", 0.01):
         async with opened(path, held.run) as place:
             reader, writer = await place.connect()
             _, other = await place.connect()

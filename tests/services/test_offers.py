@@ -9,7 +9,7 @@ import pytest
 
 from invoker.config import Config
 from invoker.errors import ConfigError, InvocationError
-from invoker.transports.offers import Offers
+from invoker.services.offers import Offers
 from tests.drive.memory import driver_of
 
 

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from numpy.typing import NDArray
 
+from invoker.services.graphpipe.framed import FramedDoor
+from invoker.services.graphpipe.inferences import GraphPipeSettings, Inferences
 from invoker.tensors import Code
-from invoker.transports.framed import FramedDoor
-from invoker.transports.inferences import GraphPipeSettings, Inferences
 from tests.doors.doors import Served, until
 from tests.doors.models import exchanged, serving_models
 from tests.protocols.graphpipe.asking import ask, code_of, values
@@ -132,7 +132,7 @@ async def test_G056_what_is_not_given_has_its_default() -> None:
 
 async def test_G105_what_is_refused_around_a_buffer_leaves_a_line_too(caplog: pytest.LogCaptureFixture) -> None:
     """Method, path, status; nothing of the body."""
-    caplog.set_level(logging.INFO, "invoker.transports.graphpipe")
+    caplog.set_level(logging.INFO, "invoker.services.graphpipe.paths")
 
     def same(x: int) -> int:
         return x
@@ -144,7 +144,7 @@ async def test_G105_what_is_refused_around_a_buffer_leaves_a_line_too(caplog: py
         await client.post("/graphpipe", content=body, headers={"Content-Encoding": "gzip"})
         await client.post("/graphpipe", content=body, headers={"Accept": "text/html"})
         await client.get("/graphpipe")
-    told = [(one.getMessage(), one.status) for one in caplog.records if one.name == "invoker.transports.graphpipe"]  # type: ignore[attr-defined]
+    told = [(one.getMessage(), one.status) for one in caplog.records if one.name == "invoker.services.graphpipe.paths"]  # type: ignore[attr-defined]
     assert told == [
         ("PUT /graphpipe answered", 405),
         ("POST /graphpipe/none answered", 404),

@@ -1,4 +1,4 @@
-"""`invoker.transports.action_engine`: functions behind a door as actions of its sessions."""
+"""`invoker.services.action_engine`: functions behind a door as actions of its sessions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`invoker.transports.batching`: requests at the same time become one call."""
+"""`invoker.services.graphpipe.batching`: requests at the same time become one call."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from invoker import function
 from invoker.protocols.graphpipe.answer import Answer, Response
+from invoker.services.graphpipe import batching as module
+from invoker.services.graphpipe.inferences import Inferences
 from invoker.tensors import Code
-from invoker.transports import batching as module
-from invoker.transports.inferences import Inferences
 from tests.conftest import SLOW
 from tests.doors.doors import until
 from tests.doors.models import inferring

@@ -18,9 +18,9 @@ from typing import Any, Final
 
 from invoker.doors.accepting import Acceptor
 from invoker.doors.sockets import Purpose, UnixSocket, address_of, ask_whether_alive, bind_tcp
+from invoker.services.graphpipe.framedline import FramedLine
+from invoker.services.graphpipe.inferences import Inferences
 from invoker.tensors import Code, GraphPipeError
-from invoker.transports.framedline import FramedLine
-from invoker.transports.inferences import Inferences
 
 __all__ = ["FramedDoor"]
 

@@ -1,4 +1,4 @@
-"""`invoker.transports.graphpipe`: GraphPipe over HTTP, through a real door."""
+"""`invoker.services.graphpipe.paths`: GraphPipe over HTTP, through a real door."""
 
 from __future__ import annotations
 

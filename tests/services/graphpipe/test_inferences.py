@@ -1,4 +1,4 @@
-"""`invoker.transports.inferences`: requests through the machinery, without a door."""
+"""`invoker.services.graphpipe.inferences`: requests through the machinery, without a door."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from invoker import Context
 from invoker.errors import Status, StatusError
 from invoker.message import Headers
+from invoker.services.graphpipe import inferences as module
+from invoker.services.graphpipe.inferences import GraphPipeSettings, Inferences
 from invoker.tensors import Code
-from invoker.transports import inferences as module
-from invoker.transports.inferences import GraphPipeSettings, Inferences
 from tests.doors.doors import until
 from tests.doors.models import inferring
 from tests.protocols.graphpipe.asking import ask, code_of, received, values
@@ -79,11 +79,11 @@ async def test_G102_large_buffers_are_read_and_written_elsewhere(monkeypatch: py
 
 async def test_G105_G106_one_line_a_request(caplog: pytest.LogCaptureFixture) -> None:
     """Types, shapes, code, what is wrong, and duration; neither values nor the config."""
-    caplog.set_level(logging.INFO, "invoker.transports.inferences")
+    caplog.set_level(logging.INFO, "invoker.services.graphpipe.inferences")
     async with inferring(echo) as one:
         await one.infer(one.first, bytearray(ask([41], config=b"secret")), door="POST /graphpipe")
         await one.infer(one.first, bytearray(b"x"), door="socket")
-    good, bad = (record for record in caplog.records if record.name == "invoker.transports.inferences")
+    good, bad = (record for record in caplog.records if record.name == "invoker.services.graphpipe.inferences")
     assert good.getMessage() == "POST /graphpipe answered"
     assert (good.request, good.code, bad.code) == ("infer x:Int64[1]", 0, 1)  # type: ignore[attr-defined]
     assert (hasattr(good, "detail"), bad.detail) == (False, "1 bytes are no buffer")  # type: ignore[attr-defined]
@@ -116,12 +116,12 @@ async def test_G105_G106_what_codecs_and_functions_say_of_values_is_told_to_the_
 async def test_G105_an_authors_mistake_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     """At once, whoever takes the other lines; what a client did wrong is none."""
     noted: list[dict[str, Any]] = []
-    caplog.set_level(logging.INFO, "invoker.transports.inferences")
+    caplog.set_level(logging.INFO, "invoker.services.graphpipe.inferences")
     async with inferring(nothing, failing) as made:
         one = Inferences(made._driver, made.settings, note=lambda _name, _text, extra: noted.append(extra))
         for name, value in (("nothing", [1.0]), ("failing", [1.0]), ("nothing", [[1.0]])):
             await one.infer(one.models[name], bytearray(ask(value)), door="test")
-    warned = [vars(record) for record in caplog.records if record.name == "invoker.transports.inferences"]
+    warned = [vars(record) for record in caplog.records if record.name == "invoker.services.graphpipe.inferences"]
     assert [(one["levelname"], one["code"]) for one in warned] == [("WARNING", 18), ("WARNING", 14)]
     assert str(warned[0]["detail"]).startswith("output 'output0' 'out' is declared ndarray, and the function gave None")
     assert [extra["code"] for extra in noted] == [8]
@@ -152,12 +152,12 @@ async def test_G021_json_is_told_from_a_broken_buffer(kind: str, is_told: bool) 
 async def test_G105_who_takes_lines_gets_them(caplog: pytest.LogCaptureFixture) -> None:
     """Instead of the log."""
     noted: list[tuple[str, str, dict[str, Any]]] = []
-    caplog.set_level(logging.INFO, "invoker.transports.inferences")
+    caplog.set_level(logging.INFO, "invoker.services.graphpipe.inferences")
     async with inferring(echo) as made:
         told = Inferences(made._driver, GraphPipeSettings(), note=lambda *line: noted.append(line))
         await told.infer(told.first, bytearray(ask(np.float32([[1, 2]]))), door="POST /x")
     ((name, text, extra),) = noted
-    assert (name, text, extra["code"]) == ("invoker.transports.inferences", "POST /x answered", 0)
+    assert (name, text, extra["code"]) == ("invoker.services.graphpipe.inferences", "POST /x answered", 0)
     assert not caplog.records
 
 

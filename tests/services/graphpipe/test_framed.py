@@ -1,4 +1,4 @@
-"""`invoker.transports.framed`: GraphPipe behind lengths, on bare sockets."""
+"""`invoker.services.graphpipe.framed`: GraphPipe behind lengths, on bare sockets."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import pytest
 from numpy.typing import NDArray
 
 from invoker.errors import StartupError
+from invoker.services.graphpipe import framed as module
+from invoker.services.graphpipe.framed import FramedDoor
 from invoker.tensors import Code, read_metadata_response
-from invoker.transports import framed as module
-from invoker.transports.framed import FramedDoor
 from tests.conftest import SLOW
 from tests.doors.doors import until
 from tests.doors.models import exchanged, inferring

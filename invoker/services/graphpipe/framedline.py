@@ -21,8 +21,8 @@ from typing import Any, Final
 from invoker.errors import Overloaded
 from invoker.protocols.graphpipe.answer import Response
 from invoker.protocols.graphpipe.errors import translated
+from invoker.services.graphpipe.inferences import Inferences
 from invoker.tensors import Code, GraphPipeError
-from invoker.transports.inferences import Inferences
 
 __all__ = ["FramedLine"]
 

@@ -1,4 +1,4 @@
-"""`invoker.transports.modeldoors`: what of GraphPipe is served, as the knobs say."""
+"""`invoker.services.graphpipe.modeldoors`: what of GraphPipe is served, as the knobs say."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from invoker.core.engine import Engine
 from invoker.doors.http.exchange import HttpSettings
 from invoker.drive.driver import Driver
 from invoker.errors import ConfigError, SpecError
+from invoker.services.graphpipe.modeldoors import ModelDoors
 from invoker.tensors import Code
-from invoker.transports.modeldoors import ModelDoors
 from tests.protocols.graphpipe.asking import code_of
 
 
@@ -62,7 +62,7 @@ async def test_G016_sockets_are_opened_as_the_knobs_say(tmp_path: Path) -> None:
 
 async def test_G101_idle_connections_leave_descriptors_to_the_other_doors(monkeypatch: pytest.MonkeyPatch) -> None:
     """A bare socket takes a quarter of them at most, whatever the knob says."""
-    monkeypatch.setattr("invoker.transports.modeldoors.open_files", lambda: 8)
+    monkeypatch.setattr("invoker.services.graphpipe.modeldoors.open_files", lambda: 8)
     made = doors(graphpipe_tcp="127.0.0.1:0")
     await made.start(tls=None, share_port=False, has_arrays=True)
     try:

@@ -15,8 +15,8 @@ from invoker.doors.sockets import open_files
 from invoker.drive.driver import Driver
 
 if TYPE_CHECKING:
-    from invoker.transports.framed import FramedDoor
-    from invoker.transports.inferences import Inferences, Note
+    from invoker.services.graphpipe.framed import FramedDoor
+    from invoker.services.graphpipe.inferences import Inferences, Note
 
 __all__ = ["ModelDoors"]
 
@@ -70,7 +70,7 @@ class ModelDoors:
             self._made()
         if not (config.graphpipe_tcp or config.graphpipe_unix):
             return
-        from invoker.transports.framed import FramedDoor
+        from invoker.services.graphpipe.framed import FramedDoor
 
         if config.graphpipe_tcp:
             door = FramedDoor(self._made(), config.graphpipe_tcp, tls=tls, share_port=share_port)
@@ -97,14 +97,14 @@ class ModelDoors:
         if not is_ours:
             return None
         if self._front is None:
-            from invoker.transports.graphpipe import GraphPipeFront
+            from invoker.services.graphpipe.paths import GraphPipeFront
 
             self._front = GraphPipeFront(self._made(), path=_PATH, is_ready=self._is_ready)
         return self._front
 
     def _made(self) -> Inferences:
         if self._inferences is None:
-            from invoker.transports.inferences import GraphPipeSettings, Inferences
+            from invoker.services.graphpipe.inferences import GraphPipeSettings, Inferences
 
             config = self._config
             settings = GraphPipeSettings(

@@ -59,7 +59,7 @@ class Offers:
 
     def _evergreen(self) -> Method:
         from invoker.protocols.evergreen.settings import EvergreenSettings
-        from invoker.transports.evergreen import evergreen_method
+        from invoker.services.evergreen import evergreen_method
 
         config = self._config
         self._check_inputs()

@@ -27,8 +27,8 @@ from invoker.protocols.graphpipe.answer import Answer, Response, refusal
 from invoker.protocols.graphpipe.errors import translated
 from invoker.protocols.graphpipe.model import Model
 from invoker.protocols.graphpipe.session import GraphPipeSession, Prepared, Row, prepare
+from invoker.services.graphpipe.batching import Batching
 from invoker.tensors import LIMIT_BYTES, Code, GraphPipeError
-from invoker.transports.batching import Batching
 
 __all__ = ["GraphPipeSettings", "Inferences", "Note"]
 

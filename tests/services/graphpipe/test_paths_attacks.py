@@ -24,10 +24,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from invoker import function
+from invoker.services.graphpipe.framed import FramedDoor
+from invoker.services.graphpipe.inferences import Inferences
 from invoker.tensors import Code
 from invoker.tensors.arrays import to_array
-from invoker.transports.framed import FramedDoor
-from invoker.transports.inferences import Inferences
 from tests.conftest import SLOW
 from tests.doors.doors import Wire, until
 from tests.doors.models import exchanged, inferring, serving_models

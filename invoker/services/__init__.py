@@ -1,0 +1,1 @@
+"""Where protocols are attached to doors."""

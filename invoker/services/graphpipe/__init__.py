@@ -1,0 +1,1 @@
+"""GraphPipe's place at the doors: paths of the HTTP door, bare sockets, batches."""
