@@ -3,13 +3,13 @@
 Function authors import from here; everything else is the house's own.
 """
 
-from invoker.author.declared import Tensor
 from invoker.author.decorator import function
 from invoker.body.tee import tee
 from invoker.codecs import Codec, codec
 from invoker.context import Context
 from invoker.errors import InputCancelled, Status, StatusError, StopInvocation
 from invoker.message import Headers, Message, Output, Ref
+from invoker.tensors.declared import Tensor
 
 __all__ = [
     "Codec",

@@ -137,8 +137,8 @@ def _spelling(action: argparse.Action) -> str:
 
 
 def _commands() -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    from invoker.cli.main import call, chat, completion, flags
-    from invoker.cli.main import inspect as inspect_cmd
+    from invoker.cli import call, chat, completion, flags
+    from invoker.cli import inspect as inspect_cmd
     from invoker.conformance import cli as conformance
 
     yield "Serves a function. Every flag has a variable: see [config.md](config.md).", flags.parser()

@@ -1,1 +1,3 @@
 """What an author wrote, read: the decorator, annotations, parameters, and where functions are loaded from."""
+
+__all__: list[str] = []

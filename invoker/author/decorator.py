@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, TypeAlias, TypeVar, overload
 
-from invoker.author.declared import Tensor
 from invoker.author.spec import Style, Take
 from invoker.errors import SpecError
+from invoker.tensors.declared import Tensor
 
 __all__ = ["ATTRIBUTE", "MediaTypes", "Options", "function", "options_of"]
 

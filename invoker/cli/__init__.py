@@ -1,1 +1,3 @@
 """The command line: serving, calling, talking, explaining."""
+
+__all__: list[str] = []

@@ -48,8 +48,8 @@ class _Flag:
 
 
 def _flags(command: str) -> list[_Flag]:
-    from invoker.cli.main import call, chat
-    from invoker.cli.main import inspect as inspect_cmd
+    from invoker.cli import call, chat
+    from invoker.cli import inspect as inspect_cmd
     from invoker.conformance import cli as conformance
 
     modules = {"call": call, "chat": chat, "inspect": inspect_cmd, "conformance": conformance}

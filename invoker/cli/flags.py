@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from invoker import config as knobs
-from invoker.cli.usage import Parser, nearest
+from invoker.usage import Parser, nearest
 
 __all__ = ["COMMANDS", "command_meant", "parser"]
 

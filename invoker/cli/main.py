@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from invoker import config as knobs
 from invoker.cli.flags import COMMANDS, command_meant, parser
-from invoker.cli.usage import Parser
 from invoker.errors import LoadError, StartupError
+from invoker.usage import Parser
 
 if TYPE_CHECKING:
     from invoker.process.server import Server
@@ -166,19 +166,19 @@ def _renewer(entrypoint: str, config: knobs.Config) -> Callable[[Any], Any]:
 
 def _client_command(command: str) -> tuple[argparse.ArgumentParser, Callable[[argparse.Namespace], int]]:
     if command == "call":
-        from invoker.cli.main import call as module
+        from invoker.cli import call as module
 
         about = "Stream values to a riff invoker, and print what comes back as it comes."
     elif command == "chat":
-        from invoker.cli.main import chat as module  # type: ignore[no-redef]
+        from invoker.cli import chat as module  # type: ignore[no-redef]
 
         about = "Hold a conversation in the terminal with an action of any Evergreen server."
     elif command == "completion":
-        from invoker.cli.main import completion as module  # type: ignore[no-redef]
+        from invoker.cli import completion as module  # type: ignore[no-redef]
 
         about = "Print what makes a shell complete the commands and flags of this command line."
     else:
-        from invoker.cli.main import inspect as module  # type: ignore[no-redef]
+        from invoker.cli import inspect as module  # type: ignore[no-redef]
 
         about = "Say how a function's signature is understood, or precisely what is wrong with it."
     made = Parser(prog=f"invoker {command}", description=about)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from invoker.cli.usage import nearest
 from invoker.config import knob_of, knobs
+from invoker.usage import nearest
 
 __all__ = ["strays"]
 

@@ -6,9 +6,9 @@ import argparse
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from invoker.cli.usage import nearest
 from invoker.client.failure import UsageError
 from invoker.client.known import Known
+from invoker.usage import nearest
 
 __all__ = ["Filled", "fill"]
 

@@ -8,12 +8,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from invoker.cli.usage import Parser
 from invoker.conformance.report import Report
 from invoker.conformance.runner import Outcome
 from invoker.conformance.runner import run as run_scenarios
 from invoker.conformance.scenario import PROTOCOLS, SCENARIOS, Scenario
 from invoker.conformance.target import Addresses, ModelFacts, Target, Unreachable, parse_addresses
+from invoker.usage import Parser
 
 __all__ = ["add_arguments", "main", "run", "select"]
 

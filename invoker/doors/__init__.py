@@ -1,1 +1,3 @@
 """Doors are transports: sockets, TLS, HTTP/2. They know no protocol."""
+
+__all__: list[str] = []

@@ -1,4 +1,7 @@
-"""The life of a serving process: start, ready, lame duck, drain, exit code. `invoker.process.stopping` says when it ends."""
+"""The life of a serving process: start, ready, lame duck, drain, exit code.
+
+`invoker.process.stopping` says when it ends.
+"""
 
 from __future__ import annotations
 

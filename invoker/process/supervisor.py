@@ -1,8 +1,9 @@
 """``--workers N``: starts processes that serve side by side on the same ports, and keeps as many alive.
 
-Each worker is this very command line anew (`invoker.process.worker`): nothing is pickled and nothing forked, so a worker has no
-threads, locks or modules of another's, and new workers run the newest code. The kernel spreads connections over them
-(SO_REUSEPORT). This process only holds the ports, and never imports the author's code, so it cannot crash with it.
+Each worker is this very command line anew (`invoker.process.worker`): nothing is pickled and nothing forked, so a
+worker has no threads, locks or modules of another's, and new workers run the newest code. The kernel spreads
+connections over them (SO_REUSEPORT). This process only holds the ports, and never imports the author's code, so it
+cannot crash with it.
 
 A worker is starting, then ready, then over; a ready one may be retiring in between, when a successor has its slot.
 A slot whose worker is over gets another one after a pause that doubles with each crash. Until a first worker has been

@@ -1,1 +1,3 @@
 """Where protocols are attached to doors."""
+
+__all__: list[str] = []

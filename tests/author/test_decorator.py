@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from invoker.author.declared import Tensor
 from invoker.author.decorator import Options, function, options_of
 from invoker.author.spec import Style, Take
 from invoker.errors import SpecError
+from invoker.tensors.declared import Tensor
 
 
 def test_it_returns_the_function_as_it_was() -> None:

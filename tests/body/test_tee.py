@@ -28,7 +28,7 @@ async def collect(stream: AsyncIterator[int]) -> list[int]:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give up at once on a branch that nobody has begun to read."""
-    monkeypatch.setattr(sys.modules["invoker.tee"], "_PATIENCE_S", 0.01)
+    monkeypatch.setattr(sys.modules["invoker.body.tee"], "_PATIENCE_S", 0.01)
 
 
 def test_it_is_exported_as_a_function() -> None:

@@ -1,1 +1,3 @@
 """Runs bodies: on the loop, or in a thread of a pool."""
+
+__all__: list[str] = []

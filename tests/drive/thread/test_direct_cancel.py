@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from invoker import Context, InputCancelled, Status
-from invoker.drive.bodies.thread import direct
+from invoker.drive.thread import direct
 from invoker.errors import DeadlineExceeded, ShuttingDown
 from tests.drive.wires import LIMIT_S, Call, direct_driver, gen, square
 

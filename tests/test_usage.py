@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from invoker.cli.usage import Parser, nearest
+from invoker.usage import Parser, nearest
 
 
 def parser() -> Parser:

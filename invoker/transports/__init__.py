@@ -1,3 +1,0 @@
-"""Doors: sockets, TLS, HTTP/2."""
-
-__all__: list[str] = []
