@@ -75,6 +75,8 @@ class Reactor:
         driver: Runs bodies.
         on_close: Called once with the error to tell the peer as the conversation's status; None for OK.
         deadline: On the clock of ``time.monotonic``, or None; enforced by the wire.
+        is_counted: Whether the engine counts what invocations hold; else the wire does.
+        is_early: It began before the drain, which therefore does not refuse what it opens (G-104).
     """
 
     hears_waits = False
@@ -87,7 +89,11 @@ class Reactor:
         on_close: Callable[[InvocationError | None], None],
         *,
         deadline: float | None = None,
+        is_counted: bool = True,
+        is_early: bool = False,
     ) -> None:
+        self.is_counted = is_counted
+        self.is_early = is_early
         self.session = session
         self.wire = wire
         self.driver = driver
@@ -131,8 +137,12 @@ class Reactor:
             self._lingering = asyncio.get_running_loop().call_later(delay_s, self._lingers)
         if not self.runners or self._wants_input():
             return True
+        # Set the flag, then check again; a body's thread does the reverse, so one of the two sees it.
         self.is_paused = True
-        return False
+        if not self._wants_input():
+            return False
+        self.is_paused = False
+        return True
 
     def gone(self) -> None:
         """The peer is gone: nobody is left to tell (R-115)."""
@@ -229,7 +239,7 @@ class Reactor:
             self._finish(runner, error)
 
     def _admit(self, step: Open) -> Invocation:
-        return self.driver.engine.open(step, deadline=self.deadline)
+        return self.driver.engine.open(step, deadline=self.deadline, is_counted=self.is_counted, is_early=self.is_early)
 
     def _start(self) -> None:
         """Start the bodies that a frame opened, once all of its steps are done: what it fed is checked by then."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+import time
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
@@ -142,3 +144,31 @@ async def test_R130_the_hard_cap_ends_a_starving_call():
     for _ in range(60):
         line.data(b"1", 0)
     assert isinstance(await line.end(), LimitExceeded)
+
+
+async def test_R129_a_thread_that_takes_all_while_the_reader_decides_to_pause_is_not_left_waiting():
+    """It has looked whether reading has paused before that was said."""
+    go = threading.Event()
+
+    def late(xs: Iterator[int]) -> Iterator[int]:
+        go.wait(5)
+        yield len(list(xs))
+
+    line = Line(driver_of(late, limits=Limits(high_frames=4)))
+    wants_input = line.reactor._wants_input
+
+    def wants() -> bool:
+        wanted = wants_input()
+        if not wanted and not go.is_set():
+            (runner,) = line.reactor.runners.values()
+            go.set()
+            while not runner.invocation.inputs[0].waiters:  # it has taken all, and waits for more
+                time.sleep(0.001)
+        return wanted
+
+    line.reactor._wants_input = wants
+    line.start()
+    for _ in range(10):
+        line.data(b"1")
+    assert await line.half_close().end() is None
+    assert line.payloads() == [b"10"]

@@ -1,0 +1,135 @@
+"""`converse`: one conversation on the loop, in the task of the request that it answers.
+
+A request whose task reads it needs no line of its own: the task gives each frame to a `Reactor`, waits while the
+reactor wants none, and then waits until the conversation is over. What the session sends is kept by the caller, who
+writes it afterwards, so that a slow client holds no invocation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from invoker.core.session import Session
+from invoker.drive.driver import Driver
+from invoker.drive.loop.reactor import Reactor
+from invoker.errors import DeadlineExceeded, InternalError, InvocationError
+
+__all__ = ["converse"]
+
+log = logging.getLogger(__name__)
+
+
+async def converse(
+    session: Session,
+    driver: Driver,
+    read: Callable[[], Awaitable[Any | None]],
+    keep: Callable[[Any], object],
+    *,
+    deadline: float | None = None,
+    is_counted: bool = True,
+    is_early: bool = False,
+) -> InvocationError | None:
+    """Run one conversation to its end.
+
+    Args:
+        session: Translates.
+        driver: Runs bodies.
+        read: Gives the peer's next frame, None when it has half-closed; raises InvocationError when the peer is gone
+            or sent what the transport refuses. It is cancelled when the conversation ends while it waits.
+        keep: Takes what the session sends; it must not wait.
+        deadline: On the clock of ``time.monotonic``, or None.
+        is_counted: Whether the driver counts what invocations hold; else the caller does.
+        is_early: The conversation began before the drain, which therefore does not refuse what it opens (G-104).
+
+    Returns:
+        The error to tell the peer as the conversation's status; None for OK.
+
+    Raises:
+        asyncio.CancelledError: The awaiting task was cancelled (the peer is gone); every invocation was cancelled too.
+    """
+    wire = _Request(keep)
+    reactor = Reactor(session, wire, driver, wire.close, deadline=deadline, is_counted=is_counted, is_early=is_early)
+    until = None if deadline is None else asyncio.get_running_loop().time() + deadline - time.monotonic()
+    limit = asyncio.timeout_at(until)
+    try:
+        try:
+            async with limit:
+                await wire.bring(reactor, read, limit)
+        except InvocationError as error:
+            await reactor.fail_all(error)
+        except Exception:
+            if not limit.expired():
+                log.exception("a session or request failed")
+                await reactor.fail_all(InternalError())
+            elif not wire.is_closed:  # else the limit only ended the reading
+                await reactor.fail_all(DeadlineExceeded("the deadline has passed"))
+        return wire.error
+    finally:
+        if not wire.is_closed:
+            reactor.gone()
+
+
+class _Request:
+    """The wire of a conversation whose frames come from its own task."""
+
+    is_gone = False
+
+    def __init__(self, keep: Callable[[Any], object]) -> None:
+        self.is_closed = False
+        self.error: InvocationError | None = None
+        self._keep = keep
+        self._limit: asyncio.Timeout | None = None  # of a reading that is under way
+        self._waiter: asyncio.Future[None] | None = None
+
+    # The reactor's side.
+
+    def accepted(self) -> None:
+        """Nothing is told before the conversation is over."""
+
+    def ask(self) -> None:
+        self._wake()
+
+    def write(self, frame: Any) -> bool:
+        self._keep(frame)
+        return True
+
+    async def room(self) -> None:
+        raise AssertionError("there is always room")
+
+    def close(self, error: InvocationError | None) -> None:
+        self.is_closed, self.error = True, error
+        if self._limit is not None:
+            self._limit.reschedule(asyncio.get_running_loop().time())
+        self._wake()
+
+    # The task's side.
+
+    async def bring(self, reactor: Reactor, read: Callable[[], Awaitable[Any | None]], limit: asyncio.Timeout) -> None:
+        """Give the reactor every frame; returns once the conversation is over."""
+        while not self.is_closed:
+            self._limit = limit
+            try:
+                frame = await read()
+            finally:
+                self._limit = None
+            wants_more = reactor.arrived(frame)
+            if frame is None:
+                break
+            if not wants_more:
+                await self._wait()
+        while not self.is_closed:
+            await self._wait()
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    async def _wait(self) -> None:
+        """Until more is asked for, or the conversation is over."""
+        self._waiter = asyncio.get_running_loop().create_future()
+        await self._waiter
+        self._waiter = None
