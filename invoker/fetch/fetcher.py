@@ -24,7 +24,7 @@ from invoker.fetch.files import read_file
 from invoker.fetch.hosts import Address, Hosts, Resolver, is_public, resolve
 from invoker.fetch.transfer import Transfer
 from invoker.fetch.web import WebReader
-from invoker.protocols.evergreen.data_uri import scheme_of
+from invoker.fetch.data_uri import scheme_of
 from invoker.protocols.evergreen.errors import name_of, reference_failed, reference_refused
 
 __all__ = ["FetchPolicy", "Fetcher"]

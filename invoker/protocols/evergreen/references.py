@@ -6,7 +6,7 @@ import itertools
 
 from invoker.core.steps import Fetch, Fetched, Step
 from invoker.errors import InvocationError
-from invoker.protocols.evergreen.data_uri import decode, scheme_of
+from invoker.fetch.data_uri import decode, scheme_of
 from invoker.protocols.evergreen.errors import EvergreenError, name_of, reference_refused
 from invoker.protocols.evergreen.graph import Graph
 from invoker.protocols.evergreen.nodes import Reference

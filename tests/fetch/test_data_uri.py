@@ -1,4 +1,4 @@
-"""`invoker.protocols.evergreen.data_uri`: references that hold their content."""
+"""`invoker.fetch.data_uri`: references that hold their content."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from invoker.errors import Status
-from invoker.protocols.evergreen.data_uri import decode, scheme_of
+from invoker.fetch.data_uri import decode, scheme_of
 from invoker.protocols.evergreen.errors import EvergreenError
 
 MOST = 1000
