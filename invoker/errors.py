@@ -65,8 +65,11 @@ __all__ = [
     "UnsupportedMediaType",
     "describe",
     "let_go",
+    "quoted",
     "told",
 ]
+
+_SHOWN = 64
 
 
 class Status(enum.IntEnum):
@@ -298,6 +301,11 @@ def let_go(error: BaseException | None) -> None:
         waiting += (one.__cause__, one.__context__)
         if isinstance(one, BaseExceptionGroup):
             waiting += one.exceptions
+
+
+def quoted(text: str) -> str:
+    """An id or a name that a peer chose, for the text of an error: quoted, escaped, at most 64 characters of it."""
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
 
 
 def describe(error: BaseException) -> str:

@@ -19,6 +19,7 @@ from invoker.errors import (
     UnsupportedMediaType,
     describe,
     let_go,
+    quoted,
 )
 
 
@@ -118,3 +119,18 @@ def test_an_error_that_was_told_lets_go_of_what_its_frames_hold():
     every = (told, group, group.__cause__, *group.exceptions)
     assert [one.__traceback__ for one in every] == [None] * 4
     let_go(None)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("p", "'p'"),
+        ('日\n"', "'日\\n\"'"),
+        ("x" * 64, f"'{'x' * 64}'"),
+        ("x" * 65, f"'{'x' * 64}...'"),
+        ("\x1b[31m\x00", "'\\x1b[31m\\x00'"),
+    ],
+)
+def test_E116_names_are_escaped_and_shortened(text, shown):
+    """At most 64 characters, and none that a terminal obeys (ET-85)."""
+    assert quoted(text) == shown

@@ -9,7 +9,8 @@ import binascii
 import re
 from urllib.parse import unquote_to_bytes
 
-from invoker.protocols.evergreen.errors import bad_input, limit, name_of, reference_refused
+from invoker.errors import DecodeError, LimitExceeded, quoted
+from invoker.fetch.errors import ReferenceRefused
 
 __all__ = ["decode", "scheme_of"]
 
@@ -23,11 +24,11 @@ def scheme_of(uri: str) -> str:
     """The scheme of a URI, in lower case.
 
     Raises:
-        EvergreenError: REFD; the URI is relative: there is nothing here that it could be relative to (E-058).
+        ReferenceRefused: The URI is relative: there is nothing here that it could be relative to (E-058).
     """
     found = _SCHEME.match(uri)
     if found is None:
-        raise reference_refused(f"{name_of(uri)} is not an absolute URI; it must start with a scheme, such as data:")
+        raise ReferenceRefused(f"{quoted(uri)} is not an absolute URI; it must start with a scheme, such as data:")
     return found[1].lower()
 
 
@@ -42,22 +43,23 @@ def decode(uri: str, most: int) -> bytes:
         most: Bytes that it may hold, after decoding.
 
     Raises:
-        EvergreenError: BAD, the URI is malformed; LIM, it holds more.
+        DecodeError: The URI is malformed.
+        LimitExceeded: It holds more.
 
     Source: docs/reference/evergreen.md E-052; RFC 2397.
     """
     head, comma, body = uri[_PREFIX:].partition(",")
     if not comma:
-        raise bad_input("a data: URI needs a comma before what it holds")
+        raise DecodeError("a data: URI needs a comma before what it holds")
     if met := _FOREIGN.search(uri):
-        raise bad_input(f"a data: URI holds {met[0]!r} at {met.start()}, which must be escaped as %{_hex(met[0])}")
+        raise DecodeError(f"a data: URI holds {met[0]!r} at {met.start()}, which must be escaped as %{_hex(met[0])}")
     if met := _BROKEN_ESCAPE.search(uri):
-        raise bad_input(f"a data: URI holds a % without two hexadecimal digits at {met.start()}")
+        raise DecodeError(f"a data: URI holds a % without two hexadecimal digits at {met.start()}")
     data = unquote_to_bytes(body) if "%" in body else body.encode("ascii")
     if head.lower().endswith(";base64"):
         data = _from_base64(data)
     if len(data) > most:
-        raise limit(f"a data: URI holds {len(data)} bytes; {most} are allowed")
+        raise LimitExceeded(f"a data: URI holds {len(data)} bytes; {most} are allowed")
     return data
 
 
@@ -65,7 +67,7 @@ def _from_base64(text: bytes) -> bytes:
     try:
         return binascii.a2b_base64(text, strict_mode=True)
     except binascii.Error as error:
-        raise bad_input(f"a data: URI says base64, but what it holds is not: {str(error).lower()}") from None
+        raise DecodeError(f"a data: URI says base64, but what it holds is not: {str(error).lower()}") from None
 
 
 def _hex(character: str) -> str:

@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from invoker.errors import ConfigError
+from invoker.errors import ConfigError, quoted
+from invoker.fetch.data_uri import scheme_of
+from invoker.fetch.errors import ReferenceFailed, ReferenceRefused
 from invoker.fetch.files import read_file
 from invoker.fetch.hosts import Address, Hosts, Resolver, is_public, resolve
 from invoker.fetch.transfer import Transfer
 from invoker.fetch.web import WebReader
-from invoker.fetch.data_uri import scheme_of
-from invoker.protocols.evergreen.errors import name_of, reference_failed, reference_refused
 
 __all__ = ["FetchPolicy", "Fetcher"]
 
@@ -108,7 +108,7 @@ class Fetcher:
             deliver: Gets pieces of up to about 64 KiB, on the loop.
 
         Raises:
-            EvergreenError: REFD, REFX or LIM, before or after some pieces.
+            ReferenceRefused, ReferenceFailed, LimitExceeded: Before or after some pieces.
             InternalError: Our own fault.
         """
         work = self._work(uri, most)
@@ -126,7 +126,7 @@ class Fetcher:
         except TimeoutError:
             if not timeout.expired():
                 raise
-            raise reference_failed(f"{name_of(uri)} took longer than {timeout_s:g} s") from None
+            raise ReferenceFailed(f"{quoted(uri)} took longer than {timeout_s:g} s") from None
 
     async def close(self) -> None:
         """End what is under way, and wait a moment for its threads."""
@@ -139,7 +139,7 @@ class Fetcher:
         """What the thread shall do; scheme and host have been checked.
 
         Raises:
-            EvergreenError: REFD.
+            ReferenceRefused: The policy does not allow it.
         """
         scheme = scheme_of(uri)
         if scheme == "file" and self._policy.roots:
@@ -149,8 +149,8 @@ class Fetcher:
         hint, rest = "", uri.partition(":")[2]
         authority = rest[2:].partition("/")[0] if rest.startswith("//") else ""
         if scheme == "file" and authority.lower() not in {"", "localhost"}:
-            hint = f", and {name_of(authority)} in it is an authority: a path needs three slashes, file:///path"
-        raise reference_refused(f"references of the scheme {name_of(scheme)} are not allowed here{hint}")
+            hint = f", and {quoted(authority)} in it is an authority: a path needs three slashes, file:///path"
+        raise ReferenceRefused(f"references of the scheme {quoted(scheme)} are not allowed here{hint}")
 
     def _start(self, work: Callable[[Transfer], None], most: int) -> Transfer:
         """Start a thread, which owns a slot until it ends."""
@@ -161,7 +161,7 @@ class Fetcher:
             transfer.start()
         except RuntimeError:
             self._ended(transfer)
-            raise reference_failed("there is no thread to fetch a reference with") from None
+            raise ReferenceFailed("there is no thread to fetch a reference with") from None
         return transfer
 
     def _ended(self, transfer: Transfer) -> None:

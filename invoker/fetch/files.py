@@ -21,7 +21,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
-from invoker.protocols.evergreen.errors import limit, name_of, reference_failed, reference_refused
+from invoker.errors import LimitExceeded, quoted
+from invoker.fetch.errors import ReferenceFailed, ReferenceRefused
 
 __all__ = ["open_below", "path_of", "read_file"]
 
@@ -38,22 +39,22 @@ def path_of(uri: str) -> str:
     """The absolute path that a ``file:`` URI names, percent-decoded once.
 
     Raises:
-        EvergreenError: REFD; it names another machine, is relative, climbs with ``..``, or is malformed.
+        ReferenceRefused: It names another machine, is relative, climbs with ``..``, or is malformed.
     """
     found = _URI.fullmatch(uri)
     if found is None:
-        raise reference_refused(
-            f"{name_of(uri)} is not a file URI; expected file:///path, with other characters percent-encoded"
+        raise ReferenceRefused(
+            f"{quoted(uri)} is not a file URI; expected file:///path, with other characters percent-encoded"
         )
     authority, path = found[1] or "", found[2]
     if authority.lower() not in {"", "localhost"}:
-        hint = f"the authority of {name_of(uri)} is {name_of(authority)}, which is not this machine"
-        raise reference_refused(f"{hint}; a path needs three slashes: file:///path")
+        hint = f"the authority of {quoted(uri)} is {quoted(authority)}, which is not this machine"
+        raise ReferenceRefused(f"{hint}; a path needs three slashes: file:///path")
     if not _PATH.fullmatch(path):
-        raise reference_refused(f"{name_of(uri)} has a character that must be percent-encoded")
+        raise ReferenceRefused(f"{quoted(uri)} has a character that must be percent-encoded")
     parts = [unquote_to_bytes(part) for part in path[1:].split("/")]
     if any(part in {b"", b".", b".."} or b"\0" in part or b"/" in part for part in parts):
-        raise reference_refused(f"{name_of(uri)}: each part of the path must be a name, not '..' or empty")
+        raise ReferenceRefused(f"{quoted(uri)}: each part of the path must be a name, not '..' or empty")
     return "/" + os.fsdecode(b"/".join(parts))
 
 
@@ -67,24 +68,24 @@ def read_file(uri: str, roots: Sequence[Path], most: int, give: Callable[[bytes]
         give: Gets each piece.
 
     Raises:
-        EvergreenError: REFD, REFX or LIM. No text names a path but the one that the client sent.
+        ReferenceRefused, ReferenceFailed, LimitExceeded: No text names a path but the one that the client sent.
     """
     path = path_of(uri)
     try:
-        with open_below(roots, path, shown=name_of(uri)) as (descriptor, size):
+        with open_below(roots, path, shown=quoted(uri)) as (descriptor, size):
             if size > most:
-                raise limit(f"{name_of(uri)} holds {size} bytes; {most} are allowed")
+                raise LimitExceeded(f"{quoted(uri)} holds {size} bytes; {most} are allowed")
             left = size
             while left:
                 piece = os.read(descriptor, min(left, _PIECE_BYTES))
                 if not piece:  # it was cut meanwhile
-                    raise reference_failed(f"{name_of(uri)} changed while it was read")
+                    raise ReferenceFailed(f"{quoted(uri)} changed while it was read")
                 left -= len(piece)
                 give(piece)
     except OSError as error:
         is_missing = error.errno in _GONE
         why = "does not exist" if is_missing else "cannot be read"
-        raise reference_failed(f"{name_of(uri)} {why}", is_missing=is_missing) from None
+        raise ReferenceFailed(f"{quoted(uri)} {why}", is_missing=is_missing) from None
 
 
 @contextmanager
@@ -100,7 +101,7 @@ def open_below(roots: Sequence[Path], path: str, *, shown: str) -> Iterator[tupl
         Its descriptor, and its size in bytes.
 
     Raises:
-        EvergreenError: REFD; it is elsewhere, or no regular file.
+        ReferenceRefused: It is elsewhere, or no regular file.
         OSError: It is not there, or cannot be opened.
     """
     root, parts = _below(roots, path, shown)
@@ -130,7 +131,7 @@ def _below(roots: Sequence[Path], path: str, shown: str) -> tuple[str, list[str]
             prefix = root.rstrip("/") + "/"
             if real.startswith(prefix):
                 return root, real[len(prefix) :].split("/")
-    raise reference_refused(f"{shown} is not below a root that is allowed")
+    raise ReferenceRefused(f"{shown} is not below a root that is allowed")
 
 
 def _open(name: str, flags: int, directory: int, shown: str) -> int:
@@ -138,7 +139,7 @@ def _open(name: str, flags: int, directory: int, shown: str) -> int:
         return os.open(name, flags, dir_fd=directory)
     except OSError as error:
         if error.errno == errno.ELOOP or _is_link(name, directory):
-            raise reference_refused(f"{shown} became a link while it was opened") from None
+            raise ReferenceRefused(f"{shown} became a link while it was opened") from None
         raise
 
 
@@ -150,7 +151,7 @@ def _is_link(name: str, directory: int) -> bool:
 
 def _check(status: os.stat_result, shown: str) -> None:
     if not stat.S_ISREG(status.st_mode) or status.st_dev in _pseudo_devices():
-        raise reference_refused(f"{shown} is not a regular file")
+        raise ReferenceRefused(f"{shown} is not a regular file")
 
 
 def _pseudo_devices() -> set[int]:

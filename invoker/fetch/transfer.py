@@ -17,8 +17,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
-from invoker.errors import InternalError, InvocationError
-from invoker.protocols.evergreen.errors import limit
+from invoker.errors import InternalError, InvocationError, LimitExceeded
 
 __all__ = ["HIGH_BYTES", "Stopped", "Transfer"]
 
@@ -102,11 +101,11 @@ class Transfer:
 
         Raises:
             Stopped: They are not wanted any more.
-            EvergreenError: LIM, more came than was allowed; the surplus is not handed on.
+            LimitExceeded: More came than was allowed; the surplus is not handed on.
         """
         self._given += len(data)
         if self._given > self.most:
-            raise limit(f"a reference holds more than {self.most} bytes")
+            raise LimitExceeded(f"a reference holds more than {self.most} bytes")
         with self._changed:
             self._changed.wait_for(lambda: self._is_stopped or len(self._piece) < HIGH_BYTES)
             self._check()

@@ -18,9 +18,10 @@ from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from urllib.parse import urljoin
 
+from invoker.errors import LimitExceeded, quoted
+from invoker.fetch.errors import ReferenceFailed, ReferenceRefused
 from invoker.fetch.hosts import Address, Hosts, Resolver, host_of
 from invoker.fetch.transfer import Transfer
-from invoker.protocols.evergreen.errors import EvergreenError, limit, name_of, reference_failed, reference_refused
 
 __all__ = ["Target", "WebReader", "target_of"]
 
@@ -57,7 +58,7 @@ class Target:
     @property
     def shown(self) -> str:
         """For texts of errors."""
-        return name_of(self.uri)
+        return quoted(self.uri)
 
     @property
     def authority(self) -> str:
@@ -70,20 +71,20 @@ def target_of(uri: str) -> Target:
     """Take a URI apart, strictly: what two programs could read in two ways is refused.
 
     Raises:
-        EvergreenError: REFD.
+        ReferenceRefused: It is malformed, or could be read in two ways.
     """
     found = _URI.fullmatch(uri)
     if found is None or not _SIGNS.fullmatch(uri):
-        raise reference_refused(
-            f"{name_of(uri)} is not an http URI; expected http://host/path, with other characters percent-encoded"
+        raise ReferenceRefused(
+            f"{quoted(uri)} is not an http URI; expected http://host/path, with other characters percent-encoded"
         )
     scheme, authority, rest = found[1].lower(), found[2], found[3]
     if "@" in authority:
-        raise reference_refused("a reference must not have a user name or password")
+        raise ReferenceRefused("a reference must not have a user name or password")
     parts = _AUTHORITY.fullmatch(authority)
     host = host_of(parts[1]) if parts else None
     if parts is None or host is None:
-        raise reference_refused(f"the host {name_of(authority)} of {name_of(uri)} is not written in its plain form")
+        raise ReferenceRefused(f"the host {quoted(authority)} of {quoted(uri)} is not written in its plain form")
     path = rest if rest.startswith("/") else f"/{rest}"
     return Target(uri, scheme, host, int(parts[2] or _DEFAULT_PORTS[scheme]), path)
 
@@ -121,20 +122,20 @@ class WebReader:
         """Take a URI apart and check what needs no resolver.
 
         Raises:
-            EvergreenError: REFD.
+            ReferenceRefused: It is malformed, or its host or port is not allowed.
         """
         target = target_of(uri)
         if not self._hosts.allows(target.host):
-            raise reference_refused(f"the host {name_of(target.host)} is not allowed")
+            raise ReferenceRefused(f"the host {quoted(target.host)} is not allowed")
         if target.port not in self._ports:
-            raise reference_refused(f"the port {target.port} is not allowed; {_listed(self._ports)} may be used")
+            raise ReferenceRefused(f"the port {target.port} is not allowed; {_listed(self._ports)} may be used")
         return target
 
     def read(self, target: Target, transfer: Transfer) -> None:
         """Give the content to ``transfer``, in pieces. Blocks.
 
         Raises:
-            EvergreenError: REFD, REFX or LIM.
+            ReferenceRefused, ReferenceFailed, LimitExceeded: As they say.
             Stopped: The transfer is not wanted any more.
         """
         for _ in range(self._redirects + 1):
@@ -142,17 +143,17 @@ class WebReader:
             if location is None:
                 return
             target = self._redirected(target, location)
-        raise reference_failed(f"there are more than {self._redirects} redirects; the last leads to {target.shown}")
+        raise ReferenceFailed(f"there are more than {self._redirects} redirects; the last leads to {target.shown}")
 
     def _redirected(self, origin: Target, location: str) -> Target:
         try:
             # urljoin takes `http:x` for a path; what has a scheme is checked as it stands.
             uri = location if _SCHEME.match(location) else urljoin(origin.uri, location)
         except ValueError:
-            raise reference_refused(f"{origin.shown} redirects to {name_of(location)}, which is not a URI") from None
+            raise ReferenceRefused(f"{origin.shown} redirects to {quoted(location)}, which is not a URI") from None
         target = self.check(uri)
         if origin.scheme == "https" and target.scheme == "http":
-            raise reference_refused(f"{origin.shown} redirects to {target.shown}, which is not encrypted")
+            raise ReferenceRefused(f"{origin.shown} redirects to {target.shown}, which is not encrypted")
         return target
 
     def _read_once(self, target: Target, transfer: Transfer) -> str | None:
@@ -165,7 +166,7 @@ class WebReader:
                 _give(answer, target, transfer)
         except (OSError, HTTPException) as error:
             # Both are told in our own words: those of the system may name addresses.
-            raise reference_failed(f"{target.shown}: {_why(error)}") from None
+            raise ReferenceFailed(f"{target.shown}: {_why(error)}") from None
         finally:
             transfer.unwatch()
         return None
@@ -184,11 +185,11 @@ class WebReader:
         try:
             addresses = self._resolve(target.host, target.port)
         except OSError:
-            raise reference_failed(f"the host {name_of(target.host)} has no address") from None
+            raise ReferenceFailed(f"the host {quoted(target.host)} has no address") from None
         if not addresses:
-            raise reference_failed(f"the host {name_of(target.host)} has no address")
+            raise ReferenceFailed(f"the host {quoted(target.host)} has no address")
         if not all(self._hosts.allows_address(target.host, address) for address in addresses):
-            raise reference_refused(f"the host {name_of(target.host)} has an address that is not allowed")
+            raise ReferenceRefused(f"the host {quoted(target.host)} has an address that is not allowed")
         return addresses
 
     def _connect(self, target: Target, address: Address, transfer: Transfer, timeout_s: float) -> HTTPConnection:
@@ -228,23 +229,23 @@ def _ask(connection: HTTPConnection, target: Target) -> HTTPResponse:
 def _location(answer: HTTPResponse, target: Target) -> str:
     location = answer.headers.get("Location")
     if not location:
-        raise reference_failed(f"{target.shown} redirects without saying where to")
+        raise ReferenceFailed(f"{target.shown} redirects without saying where to")
     return location
 
 
 def _check_answer(answer: HTTPResponse, target: Target, most: int) -> None:
     if answer.status != 200:
         is_missing = answer.status in _MISSING
-        raise reference_failed(f"{target.shown} answers with status {answer.status}", is_missing=is_missing)
+        raise ReferenceFailed(f"{target.shown} answers with status {answer.status}", is_missing=is_missing)
     encodings = [text.strip().lower() for text in answer.headers.get_all("Content-Encoding", [])]
     if any(encoding not in {"", "identity"} for encoding in encodings):
-        raise reference_failed(f"{target.shown} is encoded as {name_of(', '.join(encodings))}; identity was asked for")
+        raise ReferenceFailed(f"{target.shown} is encoded as {quoted(', '.join(encodings))}; identity was asked for")
     transfers = [text.strip().lower() for text in answer.headers.get_all("Transfer-Encoding", [])]
     if transfers not in ([], ["chunked"]):
-        raise reference_failed(f"{target.shown} comes in a transfer encoding that is not chunked")
+        raise ReferenceFailed(f"{target.shown} comes in a transfer encoding that is not chunked")
     lengths = {text.strip() for text in answer.headers.get_all("Content-Length", [])}
     if len(lengths) > 1 or not all(text.isascii() and text.isdigit() for text in lengths):
-        raise reference_failed(f"{target.shown} has several lengths, or one that is not a number")
+        raise ReferenceFailed(f"{target.shown} has several lengths, or one that is not a number")
     if answer.length is not None and answer.length > most:
         raise _too_large(target, most)
 
@@ -253,11 +254,11 @@ def _give(answer: HTTPResponse, target: Target, transfer: Transfer) -> None:
     while piece := answer.read1(_PIECE_BYTES):
         transfer.give(piece)
     if answer.length:
-        raise reference_failed(f"{target.shown} ended {answer.length} bytes too early")
+        raise ReferenceFailed(f"{target.shown} ended {answer.length} bytes too early")
 
 
-def _too_large(target: Target, most: int) -> EvergreenError:
-    return limit(f"{target.shown} holds more than {most} bytes")
+def _too_large(target: Target, most: int) -> LimitExceeded:
+    return LimitExceeded(f"{target.shown} holds more than {most} bytes")
 
 
 def _why(error: OSError | HTTPException) -> str:

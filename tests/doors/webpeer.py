@@ -11,9 +11,9 @@ from ipaddress import ip_address
 
 import pytest
 
+from invoker.errors import InvocationError
 from invoker.fetch.fetcher import Fetcher, FetchPolicy
 from invoker.fetch.hosts import Address
-from invoker.protocols.evergreen.errors import EvergreenError
 
 LOOPBACK = ip_address("127.0.0.1")
 MOST = 1_000_000
@@ -105,9 +105,9 @@ async def get(fetching: Fetcher, uri: str, most: int = MOST) -> bytes:
     return b"".join(pieces)
 
 
-async def error(fetching: Fetcher, uri: str, most: int = MOST) -> EvergreenError:
+async def error(fetching: Fetcher, uri: str, most: int = MOST) -> InvocationError:
     """How it failed."""
-    with pytest.raises(EvergreenError) as caught:
+    with pytest.raises(InvocationError) as caught:
         await get(fetching, uri, most)
     return caught.value
 

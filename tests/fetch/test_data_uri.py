@@ -10,15 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from invoker.errors import Status
+from invoker.errors import DecodeError, InvocationError, Status
 from invoker.fetch.data_uri import decode, scheme_of
-from invoker.protocols.evergreen.errors import EvergreenError
 
 MOST = 1000
 
 
-def refused(uri: str, most: int = MOST) -> EvergreenError:
-    with pytest.raises(EvergreenError) as caught:
+def refused(uri: str, most: int = MOST) -> InvocationError:
+    with pytest.raises(InvocationError) as caught:
         decode(uri, most)
     return caught.value
 
@@ -76,8 +75,8 @@ def test_E052_ET65_ref_data_uri(uri: str, content: bytes) -> None:
 def test_E052_a_malformed_data_uri_is_bad_input(uri: str, text: str) -> None:
     """Nothing is guessed: whoever sent it hears what is wrong and where."""
     error = refused(uri)
-    assert error.status is Status.INVALID_ARGUMENT
-    assert str(error).startswith("Evergreen: Bad Input: ")
+    assert isinstance(error, DecodeError)
+    assert str(error).startswith("Invoker: Bad Input Signal: ")
     assert text in str(error)
 
 
@@ -87,7 +86,7 @@ def test_E052_the_limit_counts_bytes_after_decoding(uri: str) -> None:
     assert decode(uri, 3) == b"AAA"
     error = refused(uri, 2)
     assert error.status is Status.RESOURCE_EXHAUSTED
-    assert str(error) == "Evergreen: Limit Exceeded: a data: URI holds 3 bytes; 2 are allowed"
+    assert str(error) == "Invoker: Limit Exceeded: a data: URI holds 3 bytes; 2 are allowed"
 
 
 def test_E051_a_media_type_inside_is_ignored() -> None:
@@ -107,7 +106,7 @@ def test_any_bytes_come_back_from_both_forms(content: bytes) -> None:
 def test_any_text_is_content_or_an_error_of_the_protocol(text: str) -> None:
     """No other error comes out, and never more than is allowed."""
     content = b""
-    with suppress(EvergreenError):
+    with suppress(InvocationError):
         content = decode(f"data:{text}", 20)
     assert len(content) <= 20
 
@@ -123,6 +122,6 @@ def test_the_scheme_is_told_in_lower_case(uri: str, scheme: str) -> None:
 @pytest.mark.parametrize("uri", ["", "x", "./x", "/etc/passwd", "//host/x", "?q", "#f", "1a:b", ":x", "a b:c", "é:x"])
 def test_E058_a_relative_uri_is_refused(uri: str) -> None:
     """It is never taken for something near the server."""
-    with pytest.raises(EvergreenError, match="is not an absolute URI") as caught:
+    with pytest.raises(InvocationError, match="is not an absolute URI") as caught:
         scheme_of(uri)
     assert caught.value.status is Status.PERMISSION_DENIED

@@ -13,16 +13,15 @@ from pathlib import Path
 import pytest
 import trustme
 
-from invoker.errors import ConfigError, Status
+from invoker.errors import ConfigError, InvocationError, Status, StatusError
 from invoker.fetch.fetcher import Fetcher, FetchPolicy
 from invoker.fetch.hosts import Address
-from invoker.protocols.evergreen.errors import EvergreenError
 from tests.doors.webpeer import LOOPBACK, MOST, fetcher, get, ok, peer, redirect, reply
 
 
 async def refused(policy: FetchPolicy, uri: str) -> str:
     fetching = Fetcher(policy)
-    with pytest.raises(EvergreenError) as caught:
+    with pytest.raises(InvocationError) as caught:
         await get(fetching, uri)
     await fetching.close()
     assert caught.value.status is Status.PERMISSION_DENIED
@@ -53,7 +52,7 @@ async def test_E050_ET66_ref_file_default_refused_and_all_others(uri: str) -> No
     """Nothing is allowed that the operator did not allow; the text names the scheme."""
     scheme = uri.partition(":")[0].lower()
     text = await refused(FetchPolicy(), uri)
-    assert text == f"Evergreen: Reference Refused: references of the scheme '{scheme}' are not allowed here"
+    assert text == f"Invoker: Reference Refused: references of the scheme '{scheme}' are not allowed here"
     assert threads() == 0
 
 
@@ -87,7 +86,7 @@ async def test_E053_a_file_comes_in_pieces_on_the_loop(tmp_path: Path) -> None:
     await fetching.fetch(f"file://{tmp_path}/x", MOST, deliver)
     assert sum(pieces) == 1_000_000
     assert max(pieces) < 128 * 1024
-    with pytest.raises(EvergreenError, match="Limit Exceeded"):
+    with pytest.raises(InvocationError, match="Limit Exceeded"):
         await fetching.fetch(f"file://{tmp_path}/x", 999_999, deliver)
     await fetching.close()
 
@@ -141,7 +140,7 @@ async def test_E055_ET68_ref_http_timeout(answer: Callable) -> None:
     """The time counts as a whole, however busy the peer looks; then the connection is gone."""
     async with peer(answer) as served, fetcher(served.port, timeout_s=0.3) as fetching:
         started = time.monotonic()
-        with pytest.raises(EvergreenError, match=r"took longer than 0\.3 s") as caught:
+        with pytest.raises(InvocationError, match=r"took longer than 0\.3 s") as caught:
             await get(fetching, f"http://example.org:{served.port}/")
         assert 0.25 < time.monotonic() - started < 3
         assert caught.value.status is Status.UNAVAILABLE
@@ -156,7 +155,7 @@ async def test_E055_redirects_share_the_time() -> None:
         writer.write(redirect("/"))
 
     async with peer(slow) as served, fetcher(served.port, timeout_s=0.4, redirects=100) as fetching:
-        with pytest.raises(EvergreenError, match="took longer"):
+        with pytest.raises(InvocationError, match="took longer"):
             await get(fetching, f"http://example.org:{served.port}/")
         assert 1 < served.connections < 10
 
@@ -247,10 +246,10 @@ async def test_a_receiver_that_raises_ends_the_transfer() -> None:
     """Its error comes out; the connection is closed."""
 
     def full(piece: bytes) -> None:
-        raise EvergreenError(Status.RESOURCE_EXHAUSTED, "Full", "")
+        raise StatusError(Status.RESOURCE_EXHAUSTED, "Full")
 
     async with peer(hang_in_body) as served, fetcher(served.port) as fetching:
-        with pytest.raises(EvergreenError, match="Full"):
+        with pytest.raises(InvocationError, match="Full"):
             await fetching.fetch(f"http://example.org:{served.port}/", MOST, full)
         await served.left.wait()
 
@@ -279,7 +278,7 @@ async def test_a_resolver_that_hangs_is_left_behind_but_keeps_its_slot() -> None
         fetching = Fetcher(policy, resolve=stuck, is_public=lambda address: True, slots=1)
         uri = f"http://example.org:{served.port}/"
         for _ in range(2):
-            with pytest.raises(EvergreenError, match="took longer"):
+            with pytest.raises(InvocationError, match="took longer"):
                 await get(fetching, uri)
             assert threads() == 1
         back.set()
@@ -304,7 +303,7 @@ async def test_closing_ends_what_is_under_way() -> None:
         fetch = asyncio.ensure_future(get(fetching, f"http://example.org:{served.port}/"))
         await served.asked.wait()
         await fetching.close()
-        with pytest.raises(EvergreenError, match="Reference Failed"):
+        with pytest.raises(InvocationError, match="Reference Failed"):
             await fetch
 
 
@@ -320,7 +319,7 @@ async def test_a_system_without_threads_is_unavailable(monkeypatch: pytest.Monke
         uri = f"http://example.org:{served.port}/"
         with monkeypatch.context() as patch:
             patch.setattr(threading.Thread, "start", no)
-            with pytest.raises(EvergreenError, match="there is no thread"):
+            with pytest.raises(InvocationError, match="there is no thread"):
                 await get(fetching, uri)
         assert await get(fetching, uri) == b"x"
         await fetching.close()
@@ -341,7 +340,7 @@ async def test_no_socket_is_left_open() -> None:
         for path in ("/", "/on"):
             assert await get(fetching, base + path, 5) == b"x"
         for path in ("/gone", "/off", "/big"):
-            with pytest.raises(EvergreenError):
+            with pytest.raises(InvocationError):
                 await get(fetching, base + path, 5)
         await fetching.close()
     for _ in range(5):
@@ -361,5 +360,7 @@ def test_a_policy_that_cannot_be_meant_is_refused_at_start(policy: FetchPolicy) 
 
 async def test_E054_the_hint_comes_without_roots_too() -> None:
     """E-054: whoever writes two slashes is told of the third, whether files are allowed or not."""
-    with pytest.raises(EvergreenError, match=r"'path' in it is an authority: a path needs three slashes, file:///path"):
+    with pytest.raises(
+        InvocationError, match=r"'path' in it is an authority: a path needs three slashes, file:///path"
+    ):
         await Fetcher(FetchPolicy()).fetch("file://path/to/file/part1", 10, lambda _: None)

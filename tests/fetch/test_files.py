@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from invoker.errors import Status
+from invoker.errors import InvocationError, Status
 from invoker.fetch import files as filerefs
 from invoker.fetch.files import path_of, read_file
-from invoker.protocols.evergreen.errors import EvergreenError
 
 MOST = 1_000_000
 
@@ -36,8 +35,8 @@ def content(uri: str, *roots: Path, most: int = MOST) -> bytes:
     return b"".join(pieces)
 
 
-def error(uri: str, *roots: Path, most: int = MOST) -> EvergreenError:
-    with pytest.raises(EvergreenError) as caught:
+def error(uri: str, *roots: Path, most: int = MOST) -> InvocationError:
+    with pytest.raises(InvocationError) as caught:
         content(uri, *roots, most=most)
     return caught.value
 
@@ -174,7 +173,7 @@ def test_E053_a_missing_file_is_not_found(root: Path) -> None:
     for name in ("nothing.txt", "nodir/x", "a.txt/x"):
         met = error(f"file://{root}/{name}", root)
         assert met.status is Status.NOT_FOUND
-        assert str(met).startswith("Evergreen: Reference Failed: ")
+        assert str(met).startswith("Invoker: Reference Failed: ")
 
 
 def test_E053_a_file_that_cannot_be_read_is_unavailable(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -232,7 +231,7 @@ def test_a_file_that_is_cut_while_it_is_read_fails(root: Path) -> None:
     def cut(piece: bytes) -> None:
         path.write_bytes(b"")
 
-    with pytest.raises(EvergreenError, match="changed while it was read"):
+    with pytest.raises(InvocationError, match="changed while it was read"):
         read_file(f"file://{path}", [root], MOST, cut)
 
 
@@ -311,7 +310,7 @@ def test_no_descriptor_is_left_open(root: Path) -> None:
 )
 def test_E054_another_authority_is_refused_with_a_hint(uri: str) -> None:
     """`file://path/to/x` names a machine called path."""
-    with pytest.raises(EvergreenError) as caught:
+    with pytest.raises(InvocationError) as caught:
         path_of(uri)
     assert caught.value.status is Status.PERMISSION_DENIED
     authority = uri.split("/")[2]
@@ -324,7 +323,7 @@ def test_E054_another_authority_is_refused_with_a_hint(uri: str) -> None:
 )
 def test_E058_a_path_that_is_not_absolute_is_refused(uri: str) -> None:
     """The working directory of the server is nobody's business."""
-    with pytest.raises(EvergreenError, match="Reference Refused"):
+    with pytest.raises(InvocationError, match="Reference Refused"):
         path_of(uri)
 
 

@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 import pytest
 
-from invoker.errors import InternalError
+from invoker.errors import InternalError, InvocationError
+from invoker.fetch.errors import ReferenceFailed
 from invoker.fetch.transfer import HIGH_BYTES, Stopped, Transfer
-from invoker.protocols.evergreen.errors import EvergreenError, reference_failed
 
 
 class Started:
@@ -53,11 +53,11 @@ async def test_an_error_comes_after_what_was_given() -> None:
 
     def work(transfer: Transfer) -> None:
         transfer.give(b"some")
-        raise reference_failed("gone")
+        raise ReferenceFailed("gone")
 
     transfer = Started(work).transfer
     assert await transfer.take() == b"some"
-    with pytest.raises(EvergreenError, match="gone"):
+    with pytest.raises(InvocationError, match="gone"):
         await transfer.take()
 
 
@@ -81,7 +81,7 @@ async def test_the_limit_counts_what_was_given_in_all() -> None:
         transfer.give(b"de")
 
     assert b"".join(await Started(work, most=5).all()) == b"abcde"
-    with pytest.raises(EvergreenError, match="Limit Exceeded: a reference holds more than 4 bytes"):
+    with pytest.raises(InvocationError, match="Limit Exceeded: a reference holds more than 4 bytes"):
         await Started(work, most=4).all()
 
 

@@ -8,11 +8,10 @@ from ipaddress import ip_address
 
 import pytest
 
-from invoker.errors import Status
+from invoker.errors import InvocationError, Status
 from invoker.fetch.fetcher import Fetcher, FetchPolicy
 from invoker.fetch.hosts import Address
 from invoker.fetch.web import target_of
-from invoker.protocols.evergreen.errors import EvergreenError
 from tests.doors.webpeer import LOOPBACK, MOST, Answer, error, fetcher, get, ok, peer, redirect, reply
 
 
@@ -21,7 +20,7 @@ async def answered(answer: Answer, most: int = MOST) -> bytes:
         return await get(fetching, f"http://example.org:{served.port}/", most)
 
 
-async def failed(answer: Answer, most: int = MOST) -> EvergreenError:
+async def failed(answer: Answer, most: int = MOST) -> InvocationError:
     async with peer(answer) as served, fetcher(served.port) as fetching:
         return await error(fetching, f"http://example.org:{served.port}/", most)
 
@@ -120,16 +119,16 @@ def test_a_uri_is_taken_apart(uri: str, authority: str, path: str) -> None:
 )
 def test_E055_what_could_be_read_in_two_ways_is_refused(uri: str) -> None:
     """User names, odd hosts, odd ports, and signs that no URI has."""
-    with pytest.raises(EvergreenError) as caught:
+    with pytest.raises(InvocationError) as caught:
         target_of(uri)
     assert caught.value.status is Status.PERMISSION_DENIED
 
 
 def test_E055_a_user_name_is_named_as_the_reason() -> None:
     """Without repeating the password."""
-    with pytest.raises(EvergreenError) as caught:
+    with pytest.raises(InvocationError) as caught:
         target_of("http://user:secret@example.org/")
-    assert str(caught.value) == "Evergreen: Reference Refused: a reference must not have a user name or password"
+    assert str(caught.value) == "Invoker: Reference Refused: a reference must not have a user name or password"
 
 
 # Addresses.
@@ -179,7 +178,7 @@ def unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_E055_ET67_every_address_of_a_host_must_be_public(addresses: list[str], unreachable: None) -> None:
     """One that is not is enough to refuse; the text does not say which."""
     text = await refused("http://example.org/", addresses)
-    assert text == "Evergreen: Reference Refused: the host 'example.org' has an address that is not allowed"
+    assert text == "Invoker: Reference Refused: the host 'example.org' has an address that is not allowed"
 
 
 @pytest.mark.parametrize(
@@ -205,7 +204,7 @@ async def test_E055_ET67_ref_http_loopback_metadata_ip_and_mapped_ipv6(uri: str,
 async def test_E055_a_listed_host_is_judged_by_the_list(unreachable: None) -> None:
     """Others are refused before anybody asks for their addresses."""
     text = await refused("http://other.example/", ["93.184.216.34"], http="example.org,*.files.example")
-    assert text == "Evergreen: Reference Refused: the host 'other.example' is not allowed"
+    assert text == "Invoker: Reference Refused: the host 'other.example' is not allowed"
     await refused("http://a.files.example/", ["10.0.0.1"], http="example.org,*.files.example")
     await refused("http://example.org/", ["169.254.169.254"], http="example.org,*.files.example")
 

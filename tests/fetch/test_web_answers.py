@@ -12,10 +12,9 @@ from contextlib import asynccontextmanager
 import pytest
 import trustme
 
-from invoker.errors import Status
+from invoker.errors import InvocationError, Status
 from invoker.fetch.fetcher import Fetcher, FetchPolicy
 from invoker.fetch.hosts import Address
-from invoker.protocols.evergreen.errors import EvergreenError
 from tests.doors.webpeer import MOST, Answer, Peer, error, fetcher, get, ok, peer, redirect, reply
 
 
@@ -24,7 +23,7 @@ async def answered(answer: Answer, most: int = MOST) -> bytes:
         return await get(fetching, f"http://example.org:{served.port}/", most)
 
 
-async def failed(answer: Answer, most: int = MOST) -> EvergreenError:
+async def failed(answer: Answer, most: int = MOST) -> InvocationError:
     async with peer(answer) as served, fetcher(served.port) as fetching:
         return await error(fetching, f"http://example.org:{served.port}/", most)
 
@@ -34,7 +33,7 @@ async def test_E055_statuses() -> None:
     for status, expected in ((404, Status.NOT_FOUND), (410, Status.NOT_FOUND), (403, None), (500, None), (206, None)):
         met = await failed(reply(status, "Content-Length: 1", body=b"x"))
         assert met.status is (expected or Status.UNAVAILABLE)
-        assert str(met).startswith("Evergreen: Reference Failed: ")
+        assert str(met).startswith("Invoker: Reference Failed: ")
         assert str(met).endswith(f"answers with status {status}")
 
 
@@ -101,7 +100,7 @@ async def test_E055_ET68_ref_http_too_large(answer: bytes) -> None:
     """Whatever the answer says about its length."""
     met = await failed(answer, most=100)
     assert met.status is Status.RESOURCE_EXHAUSTED
-    assert str(met).startswith("Evergreen: Limit Exceeded: ")
+    assert str(met).startswith("Invoker: Limit Exceeded: ")
 
 
 async def test_exactly_the_limit_passes() -> None:
@@ -121,7 +120,7 @@ async def test_a_host_without_addresses_is_unavailable() -> None:
         met = await error(fetching, "http://nowhere.example/")
         await fetching.close()
         assert met.status is Status.UNAVAILABLE
-        assert str(met) == "Evergreen: Reference Failed: the host 'nowhere.example' has no address"
+        assert str(met) == "Invoker: Reference Failed: the host 'nowhere.example' has no address"
 
 
 async def test_a_refused_connection_is_unavailable() -> None:

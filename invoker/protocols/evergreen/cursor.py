@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from invoker.protocols.evergreen.errors import limit, name_of
+from invoker.errors import quoted
+from invoker.protocols.evergreen.errors import limit
 from invoker.protocols.evergreen.nodes import INTERIOR, LEAF, Node, Reference
 from invoker.protocols.evergreen.settings import EvergreenSettings
 from invoker.protocols.evergreen.wire import is_marker, is_utf8_text
@@ -120,14 +121,14 @@ class Cursor:
     def _check_depth(self, depth: int, node: Node) -> None:
         most = self._settings.depth
         if depth > most:
-            raise limit(f"node {name_of(self.root.id)} is nested deeper than {most} levels, at {name_of(node.id)}")
+            raise limit(f"node {quoted(self.root.id)} is nested deeper than {most} levels, at {quoted(node.id)}")
 
     def _check(self, leaves: int, size: int) -> None:
         settings = self._settings
         if leaves > settings.leaves:
-            raise limit(f"node {name_of(self.root.id)} flattens to more than {settings.leaves} leaves")
+            raise limit(f"node {quoted(self.root.id)} flattens to more than {settings.leaves} leaves")
         if size > settings.session_bytes:
-            raise limit(f"node {name_of(self.root.id)} flattens to more than {settings.session_bytes} bytes")
+            raise limit(f"node {quoted(self.root.id)} flattens to more than {settings.session_bytes} bytes")
 
     def _descend(self, child: Node) -> None:
         if child.is_known and child.fault is None and not (child.leaves if self._markers else child.solid):

@@ -23,6 +23,7 @@ from invoker.errors import (
     StatusError,
     UnsupportedMediaType,
 )
+from invoker.fetch.errors import ReferenceFailed, ReferenceRefused
 
 __all__ = [
     "EvergreenError",
@@ -33,7 +34,6 @@ __all__ = [
     "failed",
     "incomplete",
     "limit",
-    "name_of",
     "not_found",
     "reference_failed",
     "reference_refused",
@@ -41,8 +41,6 @@ __all__ = [
     "target_not_found",
     "translated",
 ]
-
-_SHOWN = 64
 
 
 class EvergreenError(InvocationError):
@@ -61,11 +59,6 @@ class EvergreenError(InvocationError):
 
     def __str__(self) -> str:
         return f"{self.title}: {self.detail}" if self.detail else self.title
-
-
-def name_of(text: str) -> str:
-    """An id or name for a text of an error: quoted, escaped, at most 64 characters of it."""
-    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
 
 
 def bad_fragment(detail: str) -> EvergreenError:
@@ -134,7 +127,7 @@ def translated(error: InvocationError, where: str, names: Mapping[str, str] | No
 
     Args:
         error: As an invocation ended.
-        where: The action, for the text.
+        where: The action or node, for the text.
         names: What the machinery calls ``input #0``, by those words.
 
     Returns:
@@ -154,6 +147,10 @@ def translated(error: InvocationError, where: str, names: Mapping[str, str] | No
         return EvergreenError(Status.INVALID_ARGUMENT, "Evergreen: Not Acceptable", detail)
     if isinstance(error, LimitExceeded):
         return limit(detail)
+    if isinstance(error, ReferenceRefused):
+        return reference_refused(detail)
+    if isinstance(error, ReferenceFailed):
+        return reference_failed(detail, is_missing=error.is_missing)
     if isinstance(error, ShuttingDown):
         return shutting_down(detail)
     if isinstance(error, ProtocolViolation):

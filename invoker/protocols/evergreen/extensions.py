@@ -22,10 +22,10 @@ from google.protobuf import duration_pb2
 
 from invoker._pb.evergreen import evergreen_pb2 as pb
 from invoker.core.steps import Cancel, CloseOutput, Send, Step, Timer
-from invoker.errors import Cancelled, InvocationError, Status
+from invoker.errors import Cancelled, InvocationError, Status, quoted
 from invoker.message import Headers, Message
 from invoker.protocols.evergreen.configs import Config
-from invoker.protocols.evergreen.errors import EvergreenError, bad_action, name_of
+from invoker.protocols.evergreen.errors import EvergreenError, bad_action
 from invoker.protocols.evergreen.lifetimes import Lifetimes
 from invoker.protocols.evergreen.listing import describe
 from invoker.protocols.evergreen.nodes import Node
@@ -99,7 +99,7 @@ class Extensions:
         ids = [one.id for one in message.outputs if one.name == _STATUS]
         if len(ids) > 1 or not ids[0]:
             what = "twice" if len(ids) > 1 else "with an empty node id"
-            raise bad_action(f"{action.where} has the output {name_of(_STATUS)} {what}")
+            raise bad_action(f"{action.where} has the output {quoted(_STATUS)} {what}")
         return made, ids[0]
 
     def contains(self, action: RunningAction, error: InvocationError, steps: list[Step]) -> bool:
@@ -122,7 +122,7 @@ class Extensions:
                 node.fault = EvergreenError(
                     Status.FAILED_PRECONDITION,
                     "Evergreen: Incomplete Input",
-                    f"node {name_of(node.id)} is an output of {action.where}, which failed with {error.status.name}",
+                    f"node {quoted(node.id)} is an output of {action.where}, which failed with {error.status.name}",
                 )
                 graph.wake(node)
 
@@ -194,7 +194,7 @@ class Extensions:
             duration = Config(action.configs[0]).unpack(duration_pb2.Duration) if len(action.configs) == 1 else None
         if duration is None:
             raise bad_action(
-                f"action 'SET_TTL' on node {name_of(id)} needs one configuration of type google.protobuf.Duration"
+                f"action 'SET_TTL' on node {quoted(id)} needs one configuration of type google.protobuf.Duration"
             )
         node = self._session.graph.nodes.get(id)
         if node is None or node.is_dropped:

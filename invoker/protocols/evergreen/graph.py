@@ -18,7 +18,8 @@ from __future__ import annotations
 from typing import Any
 
 from invoker._pb.evergreen import evergreen_pb2 as pb
-from invoker.protocols.evergreen.errors import bad_action, bad_fragment, name_of
+from invoker.errors import quoted
+from invoker.protocols.evergreen.errors import bad_action, bad_fragment
 from invoker.protocols.evergreen.nodes import INTERIOR, LEAF, UNDECIDED, Node, Reference
 from invoker.protocols.evergreen.settings import EvergreenSettings
 from invoker.protocols.evergreen.store import WEIGHT, Store
@@ -52,7 +53,7 @@ class Graph(Store):
         if not id:
             raise bad_fragment(f"a fragment with seq {seq} has no node id")
         if seq < 0:
-            raise bad_fragment(f"node {name_of(id)}: seq {seq} is below 0")
+            raise bad_fragment(f"node {quoted(id)}: seq {seq} is below 0")
         is_new = node is None
         if node is None:
             self.check_id(id)
@@ -62,7 +63,7 @@ class Graph(Store):
             return
         elif node.owner is not None:
             raise bad_fragment(
-                f"node {name_of(id)}, seq {seq}: it is an output of {node.owner.where}, which alone writes it"
+                f"node {quoted(id)}, seq {seq}: it is an output of {node.owner.where}, which alone writes it"
             )
         elif node.has(seq):
             return
@@ -99,10 +100,10 @@ class Graph(Store):
 
     def _bound(self, node: Node, seq: int, *, is_final: bool) -> None:
         if 0 <= node.final < seq:
-            raise bad_fragment(f"node {name_of(node.id)}: seq {seq} is beyond final seq {node.final}")
+            raise bad_fragment(f"node {quoted(node.id)}: seq {seq} is beyond final seq {node.final}")
         if is_final:
             if seq < node.top:
-                raise bad_fragment(f"node {name_of(node.id)}: seq {node.top} is beyond final seq {seq}")
+                raise bad_fragment(f"node {quoted(node.id)}: seq {node.top} is beyond final seq {seq}")
             node.final = seq
         node.top = max(node.top, seq)
 
@@ -110,34 +111,34 @@ class Graph(Store):
         if has_chunk:
             if has_children:
                 raise bad_fragment(
-                    f"node {name_of(node.id)}, seq {seq}: it has both child ids and a chunk; one of them is expected"
+                    f"node {quoted(node.id)}, seq {seq}: it has both child ids and a chunk; one of them is expected"
                 )
             if node.kind == INTERIOR:
                 raise bad_fragment(
-                    f"node {name_of(node.id)}, seq {seq}: a chunk, but other fragments of the node have child ids"
+                    f"node {quoted(node.id)}, seq {seq}: a chunk, but other fragments of the node have child ids"
                 )
             if node.kind == UNDECIDED:
                 if seq and node.has(0):
                     raise bad_fragment(
-                        f"node {name_of(node.id)}, seq {seq}: a chunk, but seq 0 had none and so no metadata"
+                        f"node {quoted(node.id)}, seq {seq}: a chunk, but seq 0 had none and so no metadata"
                     )
                 node.kind = LEAF
         elif has_children:
             if node.kind == LEAF:
                 raise bad_fragment(
-                    f"node {name_of(node.id)}, seq {seq}: child ids, but other fragments of the node have chunks"
+                    f"node {quoted(node.id)}, seq {seq}: child ids, but other fragments of the node have chunks"
                 )
             node.kind = INTERIOR
         elif seq == 0 and node.kind == LEAF:
             raise bad_fragment(
-                f"node {name_of(node.id)}: seq 0 has no chunk and so no metadata, but later fragments have chunks"
+                f"node {quoted(node.id)}: seq 0 has no chunk and so no metadata, but later fragments have chunks"
             )
 
     def _check_metadata(self, node: Node, seq: int, chunk: pb.Chunk) -> None:
         if chunk.HasField("metadata"):
             self._metadata(node, seq, chunk.metadata)
         elif seq == 0:
-            raise bad_fragment(f"node {name_of(node.id)}: the chunk at seq 0 has no metadata")
+            raise bad_fragment(f"node {quoted(node.id)}: the chunk at seq 0 has no metadata")
 
     def _chunk(self, node: Node, seq: int, chunk: pb.Chunk) -> Any:
         if seq == 0:
@@ -158,13 +159,13 @@ class Graph(Store):
             if self._is_identical:
                 told, node.metadata = node.metadata, metadata.SerializeToString()
                 if told is not None and told != node.metadata:
-                    raise bad_fragment(f"node {name_of(node.id)}: metadata of a later seq differs from that of seq 0")
+                    raise bad_fragment(f"node {quoted(node.id)}: metadata of a later seq differs from that of seq 0")
         elif self._is_strict:
-            raise bad_fragment(f"node {name_of(node.id)}, seq {seq}: it has metadata, which only seq 0 may have")
+            raise bad_fragment(f"node {quoted(node.id)}, seq {seq}: it has metadata, which only seq 0 may have")
         elif self._is_identical:
             given = metadata.SerializeToString()
             if node.metadata is not None and given != node.metadata:
-                raise bad_fragment(f"node {name_of(node.id)}, seq {seq}: its metadata differs from that of seq 0")
+                raise bad_fragment(f"node {quoted(node.id)}, seq {seq}: its metadata differs from that of seq 0")
             if node.metadata is None:
                 self.charge(node, len(given))
             node.metadata = given
@@ -177,11 +178,11 @@ class Graph(Store):
             self.check_id(child)
         self.check_room(len(fresh), node)
         if "" in fresh:
-            raise bad_fragment(f"node {name_of(node.id)}, seq {seq}: an empty child id")
+            raise bad_fragment(f"node {quoted(node.id)}, seq {seq}: an empty child id")
         for id in ids:  # noqa: A001 - what it is
             child = self.nodes.get(id) or self.new(id)
             if child.is_dropped:
-                raise bad_action(f"node {name_of(node.id)}, seq {seq}: its child {name_of(id)} was dropped")
+                raise bad_action(f"node {quoted(node.id)}, seq {seq}: its child {quoted(id)} was dropped")
             self.link(node, child)
             found.append(child)
         return tuple(found)

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from invoker.author.spec import StreamSpec, Take
 from invoker.core.steps import EndInput, Feed, Step
+from invoker.errors import quoted
 from invoker.message import Message
 from invoker.protocols.evergreen.cursor import END, Cursor
-from invoker.protocols.evergreen.errors import bad_input, name_of
+from invoker.protocols.evergreen.errors import bad_input
 from invoker.protocols.evergreen.nodes import Node
 from invoker.protocols.evergreen.settings import EvergreenSettings
 
@@ -109,7 +110,7 @@ class Input:
             elif self._only is None:
                 self._only = feed  # the function starts when it is sure that no other one follows
             else:
-                raise bad_input(f"{self.action.where}, input {name_of(self.name)}: expected 1 chunk, got 2 or more")
+                raise bad_input(f"{self.action.where}, input {quoted(self.name)}: expected 1 chunk, got 2 or more")
 
     def _must_wait(self, steps: list[Step]) -> bool:
         node, reference = self.cursor.awaited, self.cursor.asked
@@ -124,7 +125,7 @@ class Input:
     def _end(self, steps: list[Step]) -> None:
         if self._is_only:
             if self._only is None:
-                raise bad_input(f"{self.action.where}, input {name_of(self.name)}: expected 1 chunk, got 0")
+                raise bad_input(f"{self.action.where}, input {quoted(self.name)}: expected 1 chunk, got 0")
             steps.append(self._only)
         self.is_ended, self.is_waited_for = True, False
         steps.append(EndInput(self.action.key, self.index))

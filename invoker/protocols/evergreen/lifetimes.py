@@ -11,7 +11,8 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 
-from invoker.protocols.evergreen.errors import bad_action, incomplete, name_of
+from invoker.errors import quoted
+from invoker.protocols.evergreen.errors import bad_action, incomplete
 from invoker.protocols.evergreen.graph import Graph
 from invoker.protocols.evergreen.nodes import INTERIOR, Node
 
@@ -88,7 +89,7 @@ class Lifetimes:
             return
         self._kept.append(node)
         if not node.is_complete:
-            node.fault = node.fault or incomplete(f"node {name_of(node.id)} was dropped before it was complete")
+            node.fault = node.fault or incomplete(f"node {quoted(node.id)} was dropped before it was complete")
             self._graph.wake(node)
 
     def settle(self, roots: AbstractSet[Node]) -> None:
@@ -105,7 +106,7 @@ class Lifetimes:
         node.charged = 0
         node.content, node.joined = [], None
         node.ahead = None
-        node.fault = bad_action(f"node {name_of(node.id)} was dropped")
+        node.fault = bad_action(f"node {quoted(node.id)} was dropped")
         self._graph.wake(node)
 
 

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from invoker.protocols.evergreen.errors import bad_graph, limit, name_of
+from invoker.errors import quoted
+from invoker.protocols.evergreen.errors import bad_graph, limit
 from invoker.protocols.evergreen.nodes import INTERIOR, Node
 
 __all__ = ["Order"]
@@ -65,7 +66,7 @@ class Order:
         if parent.order < child.order:
             return
         if parent is child:
-            raise bad_graph(f"node {name_of(parent.id)} includes itself")
+            raise bad_graph(f"node {quoted(parent.id)} includes itself")
         down = _Search(child, parent, is_down=True)
         up = _Search(parent, child, is_down=False)
         while True:
@@ -193,9 +194,9 @@ class _Search:
             node = self._came_from[node]
         if self._is_down:  # from the child to above the parent
             way = [self._target, *reversed(way)]
-        names = [name_of(one.id) for one in way]
+        names = [quoted(one.id) for one in way]
         if not self._is_down:  # from below the child to the parent: begin with the parent
-            names = [names[-1], name_of(self._target.id), *names[:-1]]
+            names = [names[-1], quoted(self._target.id), *names[:-1]]
         shown = names if len(names) <= _SHOWN else [*names[: _SHOWN - 1], "...", names[-1]]
         return f"node {names[0]} includes itself: {' > '.join(shown)} > {names[0]}"
 

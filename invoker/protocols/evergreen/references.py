@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 
 from invoker.core.steps import Fetch, Fetched, Step
-from invoker.errors import InvocationError
+from invoker.errors import InvocationError, quoted
 from invoker.fetch.data_uri import decode, scheme_of
-from invoker.protocols.evergreen.errors import EvergreenError, name_of, reference_refused
+from invoker.fetch.errors import ReferenceRefused
+from invoker.protocols.evergreen.errors import EvergreenError, translated
 from invoker.protocols.evergreen.graph import Graph
 from invoker.protocols.evergreen.nodes import Reference
 
@@ -51,10 +52,10 @@ class References:
                 reference.is_done = True
                 return True
             if scheme not in _FETCHED:
-                raise reference_refused(
-                    f"the scheme {name_of(scheme)} is not served; data is, and file and http where the operator allows"
+                raise ReferenceRefused(
+                    f"the scheme {quoted(scheme)} is not served; data is, and file and http where the operator allows"
                 )
-        except EvergreenError as error:
+        except InvocationError as error:
             reference.error = _named(error, reference)
             raise reference.error from None
         key = f"r{next(self._numbers)}"
@@ -85,6 +86,7 @@ class References:
 
 
 def _named(error: InvocationError, reference: Reference) -> InvocationError:
-    if not isinstance(error, EvergreenError):
-        return error
-    return EvergreenError(error.status, error.title, f"node {name_of(reference.node.id)}: {error.detail}")
+    where = f"node {quoted(reference.node.id)}"
+    if isinstance(error, EvergreenError):
+        return EvergreenError(error.status, error.title, f"{where}: {error.detail}")
+    return translated(error, where)

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from invoker.core.steps import Open
+from invoker.errors import quoted
 from invoker.message import Headers
-from invoker.protocols.evergreen.errors import name_of
 from invoker.protocols.evergreen.inputs import Input
 from invoker.protocols.evergreen.nodes import Node
 from invoker.protocols.evergreen.references import References
@@ -47,7 +47,7 @@ class RunningAction:
         self.number = number
         self.name = name
         self.key = f"a{number}"
-        self.where = f"action {name_of(name)} #{number}"
+        self.where = f"action {quoted(name)} #{number}"
         self.references = references
         self.open: Open | None = None
         self.inputs: Sequence[Input] = ()
@@ -65,8 +65,8 @@ class RunningAction:
     @property
     def names(self) -> dict[str, str]:
         """Inputs and outputs by the words of the machinery, as the client knows them."""
-        found = {f"input #{one.index}": f"input {name_of(one.name)}" for one in self.inputs}
-        found.update((f"output #{index}", f"output {name_of(one.node.id)}") for index, one in self.writers.items())
+        found = {f"input #{one.index}": f"input {quoted(one.name)}" for one in self.inputs}
+        found.update((f"output #{index}", f"output {quoted(one.node.id)}") for index, one in self.writers.items())
         return found
 
     @property

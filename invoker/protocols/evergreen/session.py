@@ -20,18 +20,10 @@ from google.protobuf.message import DecodeError as WireError
 from invoker._pb.evergreen import evergreen_pb2 as pb
 from invoker.author.spec import FunctionSpec
 from invoker.core.steps import Cancel, Close, Elapsed, Emitted, Event, Fetched, Finished, OutputEnded, Step, Wants
-from invoker.errors import Cancelled, InvocationError, Status
+from invoker.errors import Cancelled, InvocationError, Status, quoted
 from invoker.message import EMPTY, Headers
 from invoker.protocols.evergreen.configs import Config
-from invoker.protocols.evergreen.errors import (
-    EvergreenError,
-    bad_action,
-    bad_fragment,
-    incomplete,
-    limit,
-    name_of,
-    translated,
-)
+from invoker.protocols.evergreen.errors import EvergreenError, bad_action, bad_fragment, incomplete, limit, translated
 from invoker.protocols.evergreen.extensions import Extensions, accepted
 from invoker.protocols.evergreen.graph import Graph
 from invoker.protocols.evergreen.inputs import Input
@@ -263,7 +255,7 @@ class EvergreenSession:
     def _input_node(self, action: RunningAction, name: str, id: str) -> Node:  # noqa: A002 - what it is
         node = self.graph.find(id)
         if node.is_dropped:
-            raise bad_action(f"{action.where}, input {name_of(name)}: node {name_of(id)} was dropped")
+            raise bad_action(f"{action.where}, input {quoted(name)}: node {quoted(id)} was dropped")
         return node
 
     def own(self, action: RunningAction, id: str, roots: Sequence[Node] = ()) -> Node:  # noqa: A002 - what it is
@@ -276,9 +268,9 @@ class EvergreenSession:
         if node is None:
             node = self.graph.new_output(id)
         elif node in roots:
-            raise bad_action(f"{action.where}: output id already in use: {name_of(id)} is one of its inputs")
+            raise bad_action(f"{action.where}: output id already in use: {quoted(id)} is one of its inputs")
         elif node.is_received or node.owner is not None or node.is_dropped:
-            raise bad_action(f"{action.where}: output id already in use: {name_of(id)}")
+            raise bad_action(f"{action.where}: output id already in use: {quoted(id)}")
         node.owner = action
         for root in roots:
             self.graph.produces(root, node)
@@ -382,7 +374,7 @@ class EvergreenSession:
             assert node is not None
             missing = f"lacks seq {node.count}" if node.is_received else "never came"
             errors[one.action.key] = incomplete(
-                f"node {name_of(node.id)} {missing}, and {one.action.where} needs it for its input {name_of(one.name)}"
+                f"node {quoted(node.id)} {missing}, and {one.action.where} needs it for its input {quoted(one.name)}"
             )
         if not self.extensions.is_partial:
             self.abort(next(iter(errors.values())), steps)

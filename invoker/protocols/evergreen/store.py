@@ -5,8 +5,9 @@ from __future__ import annotations
 import secrets
 from typing import TYPE_CHECKING, Any
 
+from invoker.errors import quoted
 from invoker.message import EMPTY
-from invoker.protocols.evergreen.errors import bad_fragment, limit, name_of
+from invoker.protocols.evergreen.errors import bad_fragment, limit
 from invoker.protocols.evergreen.nodes import INTERIOR, LEAF, MOST, UNDECIDED, Node, Reference
 from invoker.protocols.evergreen.order import Order
 from invoker.protocols.evergreen.settings import EvergreenSettings
@@ -57,9 +58,7 @@ class Store:
         if id.startswith(self._prefix):
             number = id[len(self._prefix) :]
             if number.isascii() and number.isdigit() and int(number[:20]) <= self._made:
-                raise bad_fragment(
-                    f"node {name_of(id)}, seq {seq}: it is an item of an output, which its action writes"
-                )
+                raise bad_fragment(f"node {quoted(id)}, seq {seq}: it is an item of an output, which its action writes")
 
     def place_above(self) -> int:
         """A place in the order for a node that is met as a parent."""
@@ -80,7 +79,7 @@ class Store:
         """An id is not too long."""
         most = self.settings.name_bytes
         if len(id) * 4 > most and len(id.encode()) > most:
-            raise limit(f"node {name_of(id)}: its id has {len(id.encode())} bytes; at most {most} are allowed")
+            raise limit(f"node {quoted(id)}: its id has {len(id.encode())} bytes; at most {most} are allowed")
 
     def register(self, node: Node) -> None:
         """Give a node its room in the session."""
@@ -91,7 +90,7 @@ class Store:
         """There is room for so many more nodes; ``node`` is for the text."""
         most = self.settings.nodes
         if len(self.nodes) + count > most:
-            raise limit(f"node {name_of(node.id)}: {len(self.nodes) + count} nodes; a session may have {most}")
+            raise limit(f"node {quoted(node.id)}: {len(self.nodes) + count} nodes; a session may have {most}")
 
     def new_output(self, id: str) -> Node:  # noqa: A002 - what it is
         """Room for an output that was not met before."""
@@ -140,7 +139,7 @@ class Store:
         if node is not None:
             node.charged += size
         if self.held > self.settings.session_bytes:
-            where = f"node {name_of(node.id)}: " if node is not None else ""
+            where = f"node {quoted(node.id)}: " if node is not None else ""
             raise limit(f"{where}the session would hold {self.held} bytes, and may hold {self.settings.session_bytes}")
 
     def wake(self, node: Node) -> None:

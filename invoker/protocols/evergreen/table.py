@@ -8,7 +8,8 @@ from difflib import get_close_matches
 
 from invoker._pb.evergreen import evergreen_pb2 as pb
 from invoker.author.spec import FunctionSpec, StreamSpec, Style
-from invoker.protocols.evergreen.errors import bad_action, limit, name_of, not_found, target_not_found
+from invoker.errors import quoted
+from invoker.protocols.evergreen.errors import bad_action, limit, not_found, target_not_found
 from invoker.protocols.evergreen.settings import EvergreenSettings
 
 __all__ = ["Binding", "Table"]
@@ -77,12 +78,12 @@ class Table:
         if found is None:
             known = ", ".join(self.names)
             near = get_close_matches(action.name, list(self._by_name), n=1)
-            hint = f"did you mean {name_of(near[0])}?" if near else f"there are {known}"
-            raise not_found(f"no action is named {name_of(action.name)}; {hint}")
+            hint = f"did you mean {quoted(near[0])}?" if near else f"there are {known}"
+            raise not_found(f"no action is named {quoted(action.name)}; {hint}")
         target = action.target_spec.id if action.HasField("target_spec") else ""
         if target and target not in self.settings.targets:
             known = ", ".join(self.settings.targets) or "only the default one"
-            raise target_not_found(f"action {name_of(action.name)} asks for target {name_of(target)}; there is {known}")
+            raise target_not_found(f"action {quoted(action.name)} asks for target {quoted(target)}; there is {known}")
         return found
 
     def bind(self, action: pb.Action, where: str) -> Binding:
@@ -117,7 +118,7 @@ class Table:
             alias = self.settings.inputs.get(one.name, "")
             name = alias if alias in own and one.name not in own else one.name
             if name in given:
-                raise bad_action(f"{where} has the input {name_of(one.name)} twice")
+                raise bad_action(f"{where} has the input {quoted(one.name)} twice")
             given[name] = one.id
         return given
 
@@ -128,7 +129,7 @@ class Table:
         for one in action.outputs:
             self.check_parameter(one, where, "output")
             if one.name in listed:
-                raise bad_action(f"{where} has the output {name_of(one.name)} twice")
+                raise bad_action(f"{where} has the output {quoted(one.name)} twice")
             listed[one.name] = one.id
         if spec.open_outputs:
             return tuple(
@@ -140,7 +141,7 @@ class Table:
         known = {one.name: (index, one) for index, one in enumerate(spec.outputs)}
         for name in listed:
             if name not in known:
-                raise bad_action(f"{where} has no output {name_of(name)}; it has {', '.join(known) or 'none'}")
+                raise bad_action(f"{where} has no output {quoted(name)}; it has {', '.join(known) or 'none'}")
         found = tuple((*known[name], node) for name, node in listed.items())
         unwanted = tuple(index for name, (index, _) in known.items() if name not in listed)
         return found, unwanted
@@ -153,14 +154,14 @@ class Table:
         """
         if not one.name or not one.id:
             what = "name" if not one.name else "node id"
-            raise bad_action(f"{where} has an {kind} {name_of(one.name or one.id)} with an empty {what}")
+            raise bad_action(f"{where} has an {kind} {quoted(one.name or one.id)} with an empty {what}")
         self._check_length(one.name, f"the name of an {kind} of {where}")
         self._check_length(one.id, f"the node id of an {kind} of {where}")
 
     def _check_length(self, text: str, what: str) -> None:
         most = self.settings.name_bytes
         if len(text) * 4 > most and len(text.encode()) > most:
-            raise limit(f"{what}, {name_of(text)}, has {len(text.encode())} bytes, and at most {most} are allowed")
+            raise limit(f"{what}, {quoted(text)}, has {len(text.encode())} bytes, and at most {most} are allowed")
 
 
 def _bound(
@@ -175,12 +176,12 @@ def _bound(
     for name in given:
         if name not in takes and not spec.open_names:
             near = get_close_matches(name, list(takes), n=1)
-            hint = f"did you mean {name_of(near[0])}?" if near else f"it has {', '.join(takes) or 'none'}"
-            raise bad_action(f"{where} has no input {name_of(name)}; {hint}")
+            hint = f"did you mean {quoted(near[0])}?" if near else f"it has {', '.join(takes) or 'none'}"
+            raise bad_action(f"{where} has no input {quoted(name)}; {hint}")
     missing = [one.name for one in spec.required if one.name not in given]
     if missing:
         raise bad_action(
-            f"{where} needs the input {name_of(missing[0])}, which has no default; given: {', '.join(given) or 'none'}"
+            f"{where} needs the input {quoted(missing[0])}, which has no default; given: {', '.join(given) or 'none'}"
         )
     ordered = [name for name in takes if name in given] + sorted(name for name in given if name not in takes)
     inputs = tuple(

@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING, Any
 
 from invoker.author.spec import FunctionSpec, Result, StreamSpec, Style, Take
 from invoker.core.steps import Send, Step
-from invoker.errors import EncodeError
+from invoker.errors import EncodeError, quoted
 from invoker.message import REFERENCE, Message
 from invoker.protocols.evergreen.cursor import whole_characters
-from invoker.protocols.evergreen.errors import incomplete, name_of
+from invoker.protocols.evergreen.errors import incomplete
 from invoker.protocols.evergreen.graph import Graph
 from invoker.protocols.evergreen.nodes import LEAF, Node
 from invoker.protocols.evergreen.wire import (
@@ -126,7 +126,7 @@ class Writer:
         self._seq = 0
         self._metadata: tuple[str, Mapping[str, str]] | None = None
         if not retain:
-            node.fault = incomplete(f"node {name_of(node.id)} is an output of {action.where}, which does not retain it")
+            node.fault = incomplete(f"node {quoted(node.id)} is an output of {action.where}, which does not retain it")
             graph.wake(node)
 
     def write(self, message: Message[bytes], steps: list[Step]) -> None:
@@ -266,7 +266,7 @@ class Writer:
             start += len(part)
 
     def _where(self) -> str:
-        return f"{self.action.where}, output node {name_of(self.node.id)}"
+        return f"{self.action.where}, output node {quoted(self.node.id)}"
 
 
 def _metadata(message: Message[bytes]) -> bytes:

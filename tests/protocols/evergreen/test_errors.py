@@ -6,8 +6,9 @@ import pytest
 
 from invoker import errors as house
 from invoker.errors import Status
+from invoker.fetch.errors import ReferenceFailed, ReferenceRefused
 from invoker.protocols.evergreen import errors
-from invoker.protocols.evergreen.errors import EvergreenError, name_of, translated
+from invoker.protocols.evergreen.errors import EvergreenError, translated
 
 TABLE = [
     ("bad_fragment", Status.INVALID_ARGUMENT, "Evergreen: Invalid Node Fragment"),
@@ -43,21 +44,6 @@ def test_E116_an_error_without_detail_is_its_title():
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("p", "'p'"),
-        ('日\n"', "'日\\n\"'"),
-        ("x" * 64, f"'{'x' * 64}'"),
-        ("x" * 65, f"'{'x' * 64}...'"),
-        ("\x1b[31m\x00", "'\\x1b[31m\\x00'"),
-    ],
-)
-def test_E116_names_are_escaped_and_shortened(text, shown):
-    """At most 64 characters, and none that a terminal obeys (ET-85)."""
-    assert name_of(text) == shown
-
-
-@pytest.mark.parametrize(
     ("error", "prefix"),
     [
         (house.DecodeError("d"), "Evergreen: Bad Input: here: d"),
@@ -70,6 +56,8 @@ def test_E116_names_are_escaped_and_shortened(text, shown):
         (house.CallError("d"), "Evergreen: Action Failed: here: d"),
         (house.EncodeError("d"), "Evergreen: Action Failed: here: d"),
         (house.FunctionError(), "Evergreen: Action Failed: here"),
+        (ReferenceRefused("d"), "Evergreen: Reference Refused: here: d"),
+        (ReferenceFailed("d"), "Evergreen: Reference Failed: here: d"),
     ],
 )
 def test_E113_errors_of_the_machinery_are_told_in_these_words(error, prefix):
@@ -97,5 +85,5 @@ def test_E113_others_stay_as_they_are(error):
 
 def test_the_table_is_whole():
     """Every function of the module that makes an error is tested here."""
-    makers = {name for name in errors.__all__ if name not in ("EvergreenError", "name_of", "translated")}
+    makers = {name for name in errors.__all__ if name not in ("EvergreenError", "translated")}
     assert makers == {name for name, _, _ in TABLE}

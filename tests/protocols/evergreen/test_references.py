@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from invoker.core.steps import Fetch, Fetched
-from invoker.errors import Status
-from invoker.protocols.evergreen.errors import bad_input, limit, reference_failed, reference_refused
+from invoker.errors import DecodeError, LimitExceeded, Status
+from invoker.fetch.errors import ReferenceFailed, ReferenceRefused
 from tests.protocols.evergreen.conversation import Conversation
 from tests.protocols.evergreen.functions import blobs, either, raw, relay, upper
 from tests.protocols.evergreen.models import each
@@ -168,11 +168,11 @@ def test_E095_an_empty_reference_is_an_empty_leaf():
 @pytest.mark.parametrize(
     ("error", "kind", "status"),
     [
-        (reference_refused("no such host here"), "REFD", None),
-        (reference_failed("nothing there", is_missing=True), "REFX", None),
-        (reference_failed("no answer"), "REFX", Status.UNAVAILABLE),
-        (limit("too much"), "LIM", None),
-        (bad_input("odd"), "BAD", None),
+        (ReferenceRefused("no such host here"), "REFD", None),
+        (ReferenceFailed("nothing there", is_missing=True), "REFX", None),
+        (ReferenceFailed("no answer"), "REFX", Status.UNAVAILABLE),
+        (LimitExceeded("too much"), "LIM", None),
+        (DecodeError("odd"), "BAD", None),
     ],
 )
 def test_E057_a_failed_reference_aborts(error, kind, status):
@@ -184,14 +184,14 @@ def test_E057_a_failed_reference_aborts(error, kind, status):
 def test_E057_a_failure_in_the_middle_aborts():
     """What was there before does not make it whole."""
     c = Conversation(blobs).send(BLOBS, F("p", 0, ref=HTTP)).fetched(b"abc", last=False)
-    c.fetched(error=reference_failed("broken off")).fails("REFX", "node 'p': broken off", status=Status.UNAVAILABLE)
+    c.fetched(error=ReferenceFailed("broken off")).fails("REFX", "node 'p': broken off", status=Status.UNAVAILABLE)
 
 
 @pytest.mark.parametrize("function", [either, blobs])
 def test_E056_errors_are_kept_for_later_readers(function):
     """A second action fails in the same way without a second access."""
     c = Conversation(either, blobs, extensions="partial-failures")
-    c.send(A(function.__name__, {"x": "p"}, {"y": "r"}), F("p", 0, ref=HTTP)).fetched(error=reference_failed("gone"))
+    c.send(A(function.__name__, {"x": "p"}, {"y": "r"}), F("p", 0, ref=HTTP)).fetched(error=ReferenceFailed("gone"))
     c.send(A(function.__name__, {"x": "p"}, {"y": "r2", "__status__": "s"}))
     assert c.is_open
     assert b"node 'p': gone" in c.sent.flatten("s")[0].data

@@ -1,0 +1,30 @@
+"""Errors of fetching, beside `DecodeError` and `LimitExceeded`. Protocols tell them in words of their own."""
+
+from __future__ import annotations
+
+from invoker.errors import InvocationError, Status
+
+__all__ = ["ReferenceFailed", "ReferenceRefused"]
+
+
+class ReferenceRefused(InvocationError):
+    """The policy of the operator does not allow this URI, or it is none (E-058)."""
+
+    status = Status.PERMISSION_DENIED
+    prefix = "Invoker: Reference Refused"
+
+
+class ReferenceFailed(InvocationError):
+    """An allowed reference is missing, or cannot be reached (E-057).
+
+    Args:
+        detail: What was met.
+        is_missing: The other side answers, and says that there is nothing.
+    """
+
+    prefix = "Invoker: Reference Failed"
+
+    def __init__(self, detail: str, *, is_missing: bool = False) -> None:
+        super().__init__(detail)
+        self.is_missing = is_missing
+        self.status = Status.NOT_FOUND if is_missing else Status.UNAVAILABLE
