@@ -7,9 +7,9 @@ from invoker.author.decorator import function
 from invoker.body.tee import tee
 from invoker.codecs import Codec, codec
 from invoker.context import Context
+from invoker.declared import Tensor
 from invoker.errors import InputCancelled, Status, StatusError, StopInvocation
 from invoker.message import Headers, Message, Output, Ref
-from invoker.tensors.declared import Tensor
 
 __all__ = [
     "Codec",

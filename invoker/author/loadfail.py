@@ -192,7 +192,7 @@ def _is_authors(filename: str) -> bool:
         return False
     path = str(Path(filename).absolute())
     paths = sysconfig.get_paths()
-    foreign = [paths["stdlib"], paths["platstdlib"], paths["purelib"], paths["platlib"], str(Path(__file__).parent)]
+    foreign = [paths["stdlib"], paths["platstdlib"], paths["purelib"], paths["platlib"], str(Path(__file__).parents[1])]
     return not any(path.startswith(folder + os.sep) for folder in foreign)
 
 

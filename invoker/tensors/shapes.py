@@ -12,8 +12,8 @@ import typing
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
+from invoker.declared import ANY_SIZE, Size, declared_size
 from invoker.errors import SpecError
-from invoker.tensors.declared import ANY_SIZE, Size, declared_size
 
 __all__ = ["ANY_SIZE", "Declared", "Size", "described", "misfit", "numeric", "shape_of", "written"]
 

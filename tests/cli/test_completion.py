@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from invoker.cli import main as cli
 from invoker.cli.completion import _SCRIPTS
 from invoker.cli.flags import COMMANDS
-from invoker.cli.main import main as cli
 from invoker.config import flag_of, knobs
 
 COMPLETED = [

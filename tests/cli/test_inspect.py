@@ -272,7 +272,7 @@ def test_a_reader_that_goes_away_ends_it_quietly(sample: Path, flags: tuple[str,
         ended = subprocess.run(
             [sys.executable, "-m", "invoker", "inspect", "inspected", *flags],
             cwd=sample.parent,
-            env=os.environ | {"PYTHONPATH": str(Path(__file__).parent.parent)},
+            env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
             stdout=writes,
             stderr=subprocess.PIPE,
             timeout=30,

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import invoker
-from invoker.cli.main import main as cli
+from invoker.cli import main as cli
 from invoker.process import life
 
 

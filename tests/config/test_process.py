@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from invoker import config
-from invoker.config import Config, flag_of, knob_of, knobs
+from invoker.config import Config, flag_of, knob_of, knobs, process
 from invoker.config import knob as parsers
 from invoker.errors import ConfigError
 
@@ -109,7 +108,7 @@ def test_every_knob_has_its_own_variable_and_flag():
 def test_the_address_is_loopback_outside_a_container(monkeypatch):
     """'auto' says why it chose what it chose."""
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
-    monkeypatch.setattr(config.Path, "exists", lambda self: False)
+    monkeypatch.setattr(process.Path, "exists", lambda self: False)
     assert Config.read({}).bind_host() == ("127.0.0.1", "loopback only, outside a container")
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
     assert Config.read({}).bind_host()[1] == "all interfaces, inside a pod"
@@ -119,5 +118,5 @@ def test_the_address_is_loopback_outside_a_container(monkeypatch):
 def test_a_container_binds_all_interfaces(monkeypatch):
     """Its callers come from other containers."""
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
-    monkeypatch.setattr(config.Path, "exists", lambda self: True)
+    monkeypatch.setattr(process.Path, "exists", lambda self: True)
     assert Config.read({}).bind_host()[1] == "all interfaces, inside a container"

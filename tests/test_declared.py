@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from invoker.declared import ANY_SIZE, Tensor
 from invoker.errors import SpecError
-from invoker.tensors.declared import ANY_SIZE, Tensor
 
 
 @pytest.mark.parametrize(
