@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from invoker.doors.grpc.aio import GrpcDoor
     from invoker.doors.grpc.fast import CompletionDoor
     from invoker.doors.grpc.methods import Method
+    from invoker.doors.http.app import FrontOf
     from invoker.doors.http.door import HttpDoor
     from invoker.doors.http.websocket import SocketApp
     from invoker.ops.health import Health
@@ -344,21 +345,27 @@ class Server:
         host, _ = config.bind_host()
         self._http = HttpDoor(
             self.driver,
+            self._fronts(),
             host=host,
             port=config.port,
-            max_body_bytes=config.max_message_bytes,
-            timeout_s=config.http_timeout_s or None,
             settings=HttpSettings(origins=config.allowed_origins, hosts=config.allowed_hosts),
             tls=tls,
             is_ready=self.is_ready,
             metrics=Metrics(self.numbers).render,
             share_port=self.share_ports,
             sockets=self._sockets() if config.serves("action-engine") else None,
-            front=self._models.front if self._models is not None else None,
             unix=config.http_unix,
             unix_mode=config.unix_mode,
         )
         self.http_address = await self._http.start()
+
+    def _fronts(self) -> FrontOf:
+        """GraphPipe answers its paths of the HTTP door, and riff all others."""
+        from invoker.services.riff.http import RiffFront
+
+        config, models = self.config, self._models
+        riff = RiffFront(self.driver, max_body_bytes=config.max_message_bytes, timeout_s=config.http_timeout_s or None)
+        return lambda path: (models.front(path) if models is not None else None) or riff
 
     async def _open_models(self, tls: TlsFiles | None) -> None:
         from invoker.codecs import wants_arrays

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -16,8 +16,10 @@ from invoker.body.lift import lift
 from invoker.codecs import builtin
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
+from invoker.doors.http.app import FrontOf
 from invoker.doors.http.door import HttpDoor
 from invoker.drive.driver import Driver, DriverSettings
+from invoker.services.riff.http import RiffFront
 
 __all__ = ["Served", "Wire", "until"]
 
@@ -38,12 +40,20 @@ class Served:
 
     @classmethod
     @asynccontextmanager
-    async def at(cls, *functions: Any, max_invocations: int = 0, **settings: Any) -> AsyncIterator[Served]:
-        """Serve functions on a free port until the end of the block."""
+    async def at(
+        cls,
+        *functions: Any,
+        max_invocations: int = 0,
+        front: FrontOf = lambda _: None,
+        riff: Mapping[str, Any] = {},
+        **settings: Any,
+    ) -> AsyncIterator[Served]:
+        """Serve functions on a free port until the end of the block; riff answers what ``front`` does not."""
         lifted = [lift(one, read(one)) for one in functions]
         engine = Engine(Catalog(lifted), builtin(), max_invocations=max_invocations)
         driver = Driver(engine, DriverSettings(grace_s=0.5))
-        door = HttpDoor(driver, port=0, **settings)
+        answering = RiffFront(driver, **riff)
+        door = HttpDoor(driver, lambda path: front(path) or answering, port=0, **settings)
         for one in lifted:
             await one.start()
         with patch("invoker.drive.bodies.pool._IDLE_S", 0.05):  # so that no thread outlives its test

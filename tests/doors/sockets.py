@@ -65,7 +65,7 @@ async def serving(
     driver = Driver(Engine(Catalog(lifted), builtin()), DriverSettings(grace_s=0.5))
     known = known or ActionEngineSettings()
     app = action_engine_app(driver, known, SocketSettings(window=known.window, **settings))
-    door = HttpDoor(driver, port=0, sockets=app, settings=HttpSettings(origins=origins))
+    door = HttpDoor(driver, lambda _: None, port=0, sockets=app, settings=HttpSettings(origins=origins))
     for one in lifted:
         await one.start()
     with patch("invoker.drive.bodies.pool._IDLE_S", 0.05):  # so that no thread outlives its test

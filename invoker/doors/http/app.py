@@ -1,41 +1,22 @@
-"""The ASGI application behind the HTTP door: one request, one conversation, one response.
+"""The ASGI application behind the HTTP door: it answers each request, or finds the protocol that does.
 
-What the process itself answers (`/healthz`, `/livez`, `/readyz`, `/metrics`) never reaches a session. Everything else
-does; the application only reads the body, watches for a client that leaves, and writes the session's response. Before
-any of them, `Origins` judges who may call.
+First `Origins` judges who may call. The process itself answers `/healthz`, `/livez`, `/readyz` and `/metrics`. Every
+other path belongs to a `Front`: the part of a protocol that answers requests of this door.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeAlias
 
-from invoker.doors.http.exchange import ALWAYS, Exchange, HttpSettings, Receive, Reply, Scope, Send
+from invoker.core.http import Response
+from invoker.doors.http.exchange import ALWAYS, Exchange, HttpSettings, Receive, Scope, Send
 from invoker.doors.http.origins import Origins
 from invoker.drive.driver import Driver
-from invoker.drive.pump import pump
-from invoker.errors import InternalError, Status, StatusError
-from invoker.protocols.riff.fields import Signature, signature_of
-from invoker.protocols.riff.http import HttpSession, Response
 
-__all__ = [
-    "Application",
-    "Exchange",
-    "Front",
-    "FrontOf",
-    "HttpApp",
-    "HttpSettings",
-    "IsReady",
-    "Metrics",
-    "Receive",
-    "Reply",
-    "Scope",
-    "Send",
-    "refuse_socket",
-]
+__all__ = ["Application", "Front", "FrontOf", "HttpApp", "IsReady", "Metrics", "refuse_socket"]
 
 log = logging.getLogger(__name__)
 
@@ -48,9 +29,9 @@ _READY_S = 5.0
 
 
 class Front(Protocol):
-    """Another protocol on this door, that has paths of its own."""
+    """A protocol on this door."""
 
-    async def answer(self, exchange: Exchange) -> Reply | None:
+    async def answer(self, exchange: Exchange) -> Response | None:
         """Answer one request; None when nobody is left to be answered."""
 
 
@@ -58,12 +39,12 @@ class HttpApp:
     """The application.
 
     Args:
-        driver: Runs the conversations.
+        driver: Whose drain ends the connections, and whose memory the bodies count in.
         settings: Limits in bytes and time.
+        front: Gives who answers a path that is not the process's own; None: nobody does.
         is_ready: Whether this process should get traffic.
         metrics: Gives the media type and body of ``/metrics``; None: there is no such path.
         sockets: Serves WebSocket connections; None: they are refused.
-        front: Gives who answers a path that is neither the process's nor a function's; None: nobody does.
 
     Attributes:
         is_leaving: Whether clients of HTTP/1 are told to connect anew.
@@ -74,11 +55,11 @@ class HttpApp:
         self,
         driver: Driver,
         settings: HttpSettings,
+        front: FrontOf,
         *,
         is_ready: IsReady | None = None,
         metrics: Metrics | None = None,
         sockets: Application | None = None,
-        front: FrontOf | None = None,
     ) -> None:
         self._driver = driver
         self._settings = settings
@@ -86,7 +67,6 @@ class HttpApp:
         self._is_ready = is_ready
         self._metrics = metrics
         self._sockets = sockets
-        self._signatures = _signatures(driver)
         self.is_leaving = False
         self.origins = Origins(settings.origins, settings.hosts)
 
@@ -102,10 +82,10 @@ class HttpApp:
             await self._shake_hands(scope, receive, send, verdict.response)
             return
         exchange = Exchange(scope, receive, send, self._settings, self._driver.engine.memory)
-        reply = await self._answer(scope, exchange) if verdict.response is None else Reply(verdict.response)
-        if reply is not None:
+        response = verdict.response or await self._answer(scope, exchange)
+        if response is not None:
             is_closing = self.is_leaving or self._driver.engine.is_draining
-            await exchange.respond(reply, close=is_closing, headers=verdict.headers)
+            await exchange.respond(response, close=is_closing, headers=verdict.headers)
 
     async def _shake_hands(self, scope: Scope, receive: Receive, send: Send, refused: Response | None) -> None:
         if refused is not None:
@@ -116,12 +96,14 @@ class HttpApp:
         else:
             await send({"type": "websocket.close"})
 
-    async def _answer(self, scope: Scope, exchange: Exchange) -> Reply | None:
+    async def _answer(self, scope: Scope, exchange: Exchange) -> Response | None:
         response = await self._own(scope["method"], exchange.path)
         if response is not None:
-            return Reply(response)
-        front = self._front(exchange.path) if self._front is not None else None
-        return await (front.answer(exchange) if front is not None else self._converse(exchange))
+            return response
+        front = self._front(exchange.path)
+        if front is None:
+            return Response(404, (("Content-Type", "text/plain"),), b"Invoker: Not Found\n")
+        return await front.answer(exchange)
 
     async def _own(self, method: str, path: str) -> Response | None:
         """What the process answers itself, without touching the function (R-156)."""
@@ -147,43 +129,6 @@ class HttpApp:
             log.warning("the ready check took longer than %s s", _READY_S)
             return False
 
-    async def _converse(self, exchange: Exchange) -> Reply | None:
-        """Run one invocation; None when nobody is left to be answered."""
-        settings = self._settings
-        session = HttpSession(self._signature, max_body_bytes=settings.max_body_bytes)
-        deadline = None if settings.timeout_s is None else time.monotonic() + settings.timeout_s
-        conversation = exchange.conversation = asyncio.current_task()
-        try:
-            error = await pump(session, exchange, self._driver, deadline=deadline, is_counted=False)
-        except asyncio.CancelledError:
-            if not exchange.is_gone or conversation is None:
-                raise
-            # R-154: `Exchange` cancelled us, because the client has left, and the invocation with it.
-            conversation.uncancel()
-            return None
-        except Exception:  # a session or driver of ours is at fault; nothing of it may reach the peer (R-117)
-            log.exception("a request failed inside the invoker")
-            error = InternalError()
-        finally:
-            exchange.unwatch()
-        if exchange.is_gone:
-            return None
-        if exchange.response is not None:
-            return Reply(exchange.response)
-        return Reply(session.refusal(error or InternalError(), status=408 if exchange.is_late else 0))
-
-    def _signature(self, name: str) -> Signature:
-        known = self._signatures
-        if not name and len(known) == 1:
-            return next(iter(known.values()))
-        if name in known:
-            return known[name]
-        if name:
-            text = f"Invoker: Not Found: no function is named {name!a}; this invoker serves {', '.join(known)}"
-            raise StatusError(Status.NOT_FOUND, text)
-        text = f"Invoker: Bad Request: this invoker serves {', '.join(known)}; name one in the header Invoker-Function"
-        raise StatusError(Status.INVALID_ARGUMENT, text)
-
 
 async def refuse_socket(send: Send, response: Response) -> None:
     """Answer the handshake of a WebSocket by a status of HTTP."""
@@ -191,8 +136,3 @@ async def refuse_socket(send: Send, response: Response) -> None:
     headers += [(b"content-length", b"%d" % len(response.body)), (b"connection", b"close")]
     await send({"type": "websocket.http.response.start", "status": response.status, "headers": headers})
     await send({"type": "websocket.http.response.body", "body": response.body})
-
-
-def _signatures(driver: Driver) -> Mapping[str, Signature]:
-    engine = driver.engine
-    return {one.spec.name: signature_of(one.spec, engine.registry_for(one)) for one in engine.catalog}

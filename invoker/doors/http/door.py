@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from dataclasses import replace
 from ipaddress import ip_address
 from typing import Any
 
@@ -21,7 +20,8 @@ from hypercorn.asyncio.worker_context import WorkerContext
 from hypercorn.config import Config
 
 from invoker.doors.accepting import Acceptor
-from invoker.doors.http.app import Application, FrontOf, HttpApp, HttpSettings, IsReady, Metrics
+from invoker.doors.http.app import Application, FrontOf, HttpApp, IsReady, Metrics
+from invoker.doors.http.exchange import HttpSettings
 from invoker.doors.http.hyperhttp import PatientServer, waiting
 from invoker.doors.sockets import Purpose, UnixSocket, address_of, ask_whether_alive, bind_tcp, open_files
 from invoker.doors.tls import TlsFiles
@@ -40,21 +40,19 @@ _UNIX = Purpose("HTTP", "INVOKER_HTTP_UNIX")
 
 
 class HttpDoor:
-    """Serves the functions of a driver over HTTP.
+    """Serves protocols over HTTP.
 
     Args:
         driver: Runs the conversations.
+        front: Gives who answers a path that is not the process's own; None: nobody does.
         host: Address to listen on.
         port: 0 takes a free one.
-        max_body_bytes: A longer body is refused with 413.
-        timeout_s: From the head to the response, else 504; None means no limit.
         tls: For TLS; None serves plain text.
         is_ready: Whether this process should get traffic; answers ``/readyz``.
         metrics: Gives the media type and body of ``/metrics``.
-        settings: Further limits; what stands above wins over what stands there.
+        settings: Limits in bytes and time.
         share_port: Whether other processes may bind the same port.
         sockets: Serves WebSocket connections; None: they are refused.
-        front: Gives who answers a path of another protocol.
         unix: Path of a Unix socket that serves the same; empty: there is none.
         unix_mode: Permissions of its file, in octal.
     """
@@ -62,18 +60,16 @@ class HttpDoor:
     def __init__(  # noqa: PLR0913 - the composition root gives each by name
         self,
         driver: Driver,
+        front: FrontOf,
         *,
         host: str = "127.0.0.1",
         port: int = 8080,
-        max_body_bytes: int = 4 * 1024 * 1024,
-        timeout_s: float | None = None,
         tls: TlsFiles | None = None,
         is_ready: IsReady | None = None,
         metrics: Metrics | None = None,
         settings: HttpSettings | None = None,
         share_port: bool = False,
         sockets: Application | None = None,
-        front: FrontOf | None = None,
         unix: str = "",
         unix_mode: str = "600",
     ) -> None:
@@ -81,11 +77,9 @@ class HttpDoor:
         self._port = port
         self._tls = tls
         self._share_port = share_port
-        # A body becomes one message, so it must fit below the hard cap of its invocation.
-        max_body_bytes = min(max_body_bytes, driver.engine.limits.hard_bytes)
-        settings = replace(settings or HttpSettings(), max_body_bytes=max_body_bytes, timeout_s=timeout_s)
+        settings = settings or HttpSettings()
         self._idle_s = settings.idle_s
-        self._app = HttpApp(driver, settings, is_ready=is_ready, metrics=metrics, sockets=sockets, front=front)
+        self._app = HttpApp(driver, settings, front, is_ready=is_ready, metrics=metrics, sockets=sockets)
         self._wrapped = ASGIWrapper(_Counted(self._app))
         self._config = _configured()
         self._context = WorkerContext(None)

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from invoker.core.budget import ProcessBudget
+from invoker.core.http import BodyChunk, RequestHead, Response
 from invoker.errors import Cancelled, DeadlineExceeded
-from invoker.protocols.riff.http import BodyChunk, Frame, RequestHead, Response
 
-__all__ = ["ALWAYS", "Exchange", "HttpSettings", "Receive", "Reply", "Scope", "Send"]
+__all__ = ["ALWAYS", "Exchange", "HttpSettings", "Receive", "Scope", "Send"]
 
 log = logging.getLogger(__name__)
 
@@ -38,8 +38,6 @@ class HttpSettings:
     """How requests are treated.
 
     Attributes:
-        max_body_bytes: A longer body is refused with 413.
-        timeout_s: From the head to the response, else 504; None means no limit.
         idle_s: A connection without a request under way ends after so long; a head must come within it, too.
         body_s: A body may take this long, and longer by what it has brought at ``body_bytes_per_s``, else 408.
         body_bytes_per_s: The slowest upload that is borne with.
@@ -49,8 +47,6 @@ class HttpSettings:
         hosts: Names for a door that is bound to loopback; see `Origins`.
     """
 
-    max_body_bytes: int = 4 * 1024 * 1024
-    timeout_s: float | None = None
     idle_s: float = 30.0
     body_s: float = 30.0
     body_bytes_per_s: float = 1024.0
@@ -58,21 +54,6 @@ class HttpSettings:
     linger_s: float = 5.0
     origins: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """A response that a `Front` gives.
-
-    Attributes:
-        response: Its head, and the beginning of its body.
-        pieces: What follows in the body, in order.
-        close: Whether the client should use another connection from now on.
-    """
-
-    response: Response
-    pieces: Sequence[bytes | bytearray | memoryview] = ()
-    close: bool = False
 
 
 class Exchange:
@@ -109,7 +90,7 @@ class Exchange:
         self._watch_timer: asyncio.TimerHandle | None = None
         self._watcher: asyncio.Task[None] | None = None
 
-    async def read(self) -> Frame | None:
+    async def read(self) -> RequestHead | BodyChunk | None:
         """The head, then the body's chunks, then None.
 
         Raises:
@@ -158,26 +139,25 @@ class Exchange:
         """Keep the response; it is written when the conversation is over, so that a slow client holds no invocation."""
         self.response = frame
 
-    async def respond(self, reply: Reply, *, close: bool, headers: Sequence[tuple[str, str]] = ()) -> None:
+    async def respond(self, response: Response, *, close: bool, headers: Sequence[tuple[str, str]] = ()) -> None:
         """Write the response, and drop what is still to come of the body.
 
         Args:
-            reply: What to write.
+            response: What to write.
             close: Whether the client should use another connection from now on in any case.
             headers: To be added; they win over those of the response.
         """
-        response = reply.response
         fields = _fields(response.headers, (*headers, *ALWAYS))
         if response.status not in _BODILESS:
-            size = len(response.body) + sum(map(len, reply.pieces))
+            size = len(response.body) + sum(map(len, response.pieces))
             fields.append((b"content-length", b"%d" % size))
-        if (close or reply.close) and self._scope["http_version"] != "2":
+        if (close or response.close) and self._scope["http_version"] != "2":
             fields.append((b"connection", b"close"))
         try:
             async with asyncio.timeout(self._settings.write_s) as limit:
                 await self._send({"type": "http.response.start", "status": response.status, "headers": fields})
-                is_short = not reply.pieces and len(response.body) <= _PIECE_BYTES
-                parts = iter((response.body,)) if is_short else _parts(reply)
+                is_short = not response.pieces and len(response.body) <= _PIECE_BYTES
+                parts = iter((response.body,)) if is_short else _parts(response)
                 body = next(parts)
                 for following in parts:
                     await self._send({"type": "http.response.body", "body": body, "more_body": True})
@@ -288,10 +268,10 @@ def _fields(given: Sequence[tuple[str, str]], ours: Sequence[tuple[str, str]]) -
     return [(name.lower().encode(), value.encode()) for name, value in (*kept, *ours)]
 
 
-def _parts(reply: Reply) -> Iterator[bytes]:
+def _parts(response: Response) -> Iterator[bytes]:
     """The body in parts that are worth a write each."""
     small = bytearray()
-    for piece in (reply.response.body, *reply.pieces):
+    for piece in (response.body, *response.pieces):
         if len(small) + len(piece) <= _PIECE_BYTES:
             small += piece
             continue

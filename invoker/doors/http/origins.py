@@ -27,7 +27,7 @@ from collections.abc import Collection, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from invoker.protocols.riff.reply import Response
+from invoker.core.http import Response
 
 __all__ = ["LOOPBACK_NAMES", "Origins", "Verdict"]
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from invoker.doors.http.app import Receive, Scope, Send
+from invoker.doors.http.exchange import Receive, Scope, Send
 from invoker.doors.http.hypersocket import bound_messages, keep_pinging
 from invoker.drive.driver import Driver
 from invoker.drive.loop.sessions import SessionReactor, StoringSession

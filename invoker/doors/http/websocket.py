@@ -9,10 +9,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 
-from invoker.doors.http.app import Receive, Scope, Send, refuse_socket
+from invoker.core.http import Response
+from invoker.doors.http.app import refuse_socket
+from invoker.doors.http.exchange import Receive, Scope, Send
 from invoker.doors.http.socketline import SocketLine, SocketSession, SocketSettings
 from invoker.drive.driver import Driver
-from invoker.protocols.riff.reply import Response
 
 __all__ = ["SocketApp"]
 

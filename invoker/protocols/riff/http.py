@@ -21,12 +21,10 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Callable, Iterable, Sequence
-from typing import TypeAlias
-
-import msgspec
+from collections.abc import Callable, Sequence
 
 from invoker.codecs import Part, PartReader
+from invoker.core.http import BodyChunk, RequestHead, Response
 from invoker.core.steps import Cancel, Close, Emitted, EndInput, Event, Feed, Finished, Open, OutputEnded, Send, Step
 from invoker.errors import (
     DecodeError,
@@ -42,38 +40,14 @@ from invoker.errors import (
 from invoker.message import Headers, Message
 from invoker.protocols.riff.fields import Signature
 from invoker.protocols.riff.filling import HIDDEN, Filled, fill, fill_parts
-from invoker.protocols.riff.reply import Response, answer, refusal
+from invoker.protocols.riff.reply import answer, refusal
 
-__all__ = ["BodyChunk", "Frame", "HttpSession", "RequestHead", "Response", "State"]
+__all__ = ["HttpSession", "State"]
 
 _ID = "http"
 _NAMES_OUT = ("out",)
 _LARGEST_DIGITS = 18
 _INPUT = re.compile(r"input #(\d{1,9})(?: '[^']*')?")
-
-
-class RequestHead(msgspec.Struct, frozen=True):
-    """Everything of a request but its body.
-
-    Attributes:
-        method: Upper case.
-        path: Without the query.
-        query: Without the question mark.
-        http_version: "1.0", "1.1" or "2".
-        headers: Pairs in wire order; a name may repeat.
-    """
-
-    method: str
-    path: str
-    query: str = ""
-    http_version: str = "1.1"
-    headers: Sequence[tuple[str, str]] = ()
-
-
-class BodyChunk(msgspec.Struct, frozen=True):
-    """Some of the body, in order."""
-
-    payload: bytes
 
 
 class State(enum.Enum):
@@ -83,9 +57,6 @@ class State(enum.Enum):
     READING = "taking the body"
     RUNNING = "the function runs"
     CLOSED = "the response was given"
-
-
-Frame: TypeAlias = RequestHead | BodyChunk
 
 
 class HttpSession:
@@ -117,7 +88,7 @@ class HttpSession:
         self._parts: list[Part] = []
         self._output: Message[bytes] | None = None
 
-    def receive(self, frame: Frame) -> Sequence[Step]:
+    def receive(self, frame: RequestHead | BodyChunk) -> Sequence[Step]:
         """Translate the head, or a chunk of the body.
 
         Raises:
@@ -187,26 +158,26 @@ class HttpSession:
 
     def _begin(self, head: RequestHead) -> Sequence[Step]:
         self._head = head
-        self._accept = _values(head.headers, "accept")
+        self._accept = head.value("accept")
         if head.path != "/":
             return self._refuse(StatusError(Status.NOT_FOUND, f"Invoker: Not Found: {head.path!a}; functions are at /"))
         if head.method != "POST":
             error = StatusError(Status.UNIMPLEMENTED, f"Invoker: Method Not Allowed: {head.method!a}; POST invokes")
             return self._refuse(error, status=405, headers=(("Allow", "POST"),))
-        coding = _values(head.headers, "content-encoding").strip().lower()
+        coding = head.value("content-encoding").strip().lower()
         if coding not in ("", "identity"):
             # The function would take the packed bytes for its value (RFC 9110, 15.5.16).
             packed = UnsupportedMediaType(f"a body with Content-Encoding {coding!a} is not unpacked; send it plain")
             return self._refuse(packed, headers=(("Accept-Encoding", "identity"),))
-        announced = _values(head.headers, "content-length")
+        announced = head.value("content-length")
         if announced.isascii() and announced.isdigit():
             too_long = len(announced) > _LARGEST_DIGITS or int(announced) > self._max_body_bytes
             if too_long:
                 return self._refuse_size()
         try:
-            self.function = _values(head.headers, "invoker-function").strip()
+            self.function = head.value("invoker-function").strip()
             self._inputs = self._signature(self.function)
-            content_type = _values(head.headers, "content-type")
+            content_type = head.value("content-type")
             if _is_form(content_type) and (len(self._inputs.inputs) > 1 or self._inputs.is_open):
                 self._form = PartReader(content_type)
         except InvocationError as error:
@@ -238,7 +209,7 @@ class HttpSession:
             return fill_parts(self._inputs, query, self._parts, headers)
         body = b"".join(self._body)
         self._body.clear()
-        return fill(self._inputs, query, _values(self._head.headers, "content-type").strip(), body, headers)
+        return fill(self._inputs, query, self._head.value("content-type").strip(), body, headers)
 
     def _named(self, error: InvocationError) -> InvocationError:
         """R-145: a client knows parameters by their names, not by the numbers of inputs."""
@@ -259,11 +230,6 @@ class HttpSession:
     def _refuse_size(self) -> Sequence[Step]:
         error = LimitExceeded(f"the body is longer than {self._max_body_bytes} bytes, the limit of --max-message-bytes")
         return self._refuse(error, status=413)
-
-
-def _values(headers: Iterable[tuple[str, str]], name: str) -> str:
-    """All values of a header, joined; empty when there is none."""
-    return ", ".join(value for key, value in headers if key.lower() == name)
 
 
 def _input_headers(head: RequestHead) -> Headers:

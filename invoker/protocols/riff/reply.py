@@ -27,6 +27,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
+from invoker.core.http import Response
 from invoker.errors import (
     Cancelled,
     DeadlineExceeded,
@@ -44,7 +45,7 @@ from invoker.errors import (
 from invoker.mediatypes import ranges
 from invoker.message import Message
 
-__all__ = ["HOP_BY_HOP", "STATUSES", "Response", "answer", "refusal", "status_of"]
+__all__ = ["HOP_BY_HOP", "STATUSES", "answer", "refusal", "status_of"]
 
 STATUSES: Mapping[Status, int] = {
     Status.INVALID_ARGUMENT: 400,
@@ -97,14 +98,6 @@ _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _STATUS = re.compile(r"[2-5][0-9][0-9]")
 _RETRY = (("Retry-After", "1"),)
-
-
-class Response(msgspec.Struct, frozen=True):
-    """A whole HTTP response; its length is the transport's to say."""
-
-    status: int
-    headers: tuple[tuple[str, str], ...]
-    body: bytes
 
 
 def status_of(error: InvocationError) -> int:

@@ -12,7 +12,9 @@ import json
 import logging
 from typing import Final
 
-from invoker.doors.http.app import Exchange, Front, IsReady, Reply
+from invoker.core.http import RequestHead, Response
+from invoker.doors.http.app import Front, IsReady
+from invoker.doors.http.exchange import Exchange
 from invoker.errors import Cancelled, DeadlineExceeded, Overloaded
 from invoker.mediatypes import rank
 from invoker.message import Headers
@@ -20,7 +22,6 @@ from invoker.protocols.graphpipe.answer import Response as Answered
 from invoker.protocols.graphpipe.errors import translated
 from invoker.protocols.graphpipe.model import Model
 from invoker.protocols.graphpipe.page import page
-from invoker.protocols.riff.http import RequestHead, Response
 from invoker.services.graphpipe.inferences import Inferences
 from invoker.tensors import Code, GraphPipeError, http_status, listing
 
@@ -51,12 +52,12 @@ class GraphPipeFront(Front):
         self._path = path
         self._is_ready = is_ready
 
-    async def answer(self, exchange: Exchange) -> Reply | None:
+    async def answer(self, exchange: Exchange) -> Response | None:
         """Answer one request; None when nobody is left to be answered."""
         head = await exchange.read()
         assert isinstance(head, RequestHead)
         if exchange.path.startswith("/control/"):
-            return Reply(await self._control(head))
+            return await self._control(head)
         model = self._model(exchange.path)
         if model is None:
             return _logged(head, _text(404, f"{exchange.path!a} is nothing here; models are at {self._where()}"))
@@ -68,7 +69,7 @@ class GraphPipeFront(Front):
             return refused
         return await self._infer(exchange, model, head)
 
-    async def _infer(self, exchange: Exchange, model: Model, head: RequestHead) -> Reply | None:
+    async def _infer(self, exchange: Exchange, model: Model, head: RequestHead) -> Response | None:
         conversation = exchange.conversation = asyncio.current_task()
         try:
             body = await exchange.whole(self._inferences.limit_bytes)
@@ -83,7 +84,7 @@ class GraphPipeFront(Front):
         except Overloaded as error:
             return self._reply(self._inferences.refuse(translated(error), door=_door(head)), close=True)
         except DeadlineExceeded as error:
-            return _logged(head, _text(408, error.detail), close=True)  # G-014
+            return _logged(head, _text(408, error.detail, close=True))  # G-014
         except asyncio.CancelledError:
             if not exchange.is_gone or conversation is None:
                 raise
@@ -92,25 +93,25 @@ class GraphPipeFront(Front):
         finally:
             exchange.unwatch()
 
-    def _refused(self, head: RequestHead) -> Reply | None:
+    def _refused(self, head: RequestHead) -> Response | None:
         """What can be refused before the body is read."""
-        encoding = _value(head, "content-encoding").strip().lower()
+        encoding = head.value("content-encoding").strip().lower()
         if encoding not in ("", "identity"):
             text = f"a body with Content-Encoding {encoding!a} is not understood; send it plain"
             return _logged(head, _text(415, text, (("Accept-Encoding", "identity"),)))
-        if (accept := _value(head, "accept").strip()) and not rank(accept, [_OCTETS]):
+        if (accept := head.value("accept").strip()) and not rank(accept, [_OCTETS]):
             return _logged(head, _text(406, f"a response is {_OCTETS}, which Accept leaves out"))
-        announced = _value(head, "content-length").strip().lstrip("0")
+        announced = head.value("content-length").strip().lstrip("0")
         if not (announced.isascii() and announced.isdigit()):
             return None
         is_too_long = len(announced) > _LARGEST_DIGITS or int(announced) > self._inferences.limit_bytes
         return self._too_large(head) if is_too_long else None
 
-    def _too_large(self, head: RequestHead) -> Reply:
+    def _too_large(self, head: RequestHead) -> Response:
         error = GraphPipeError(Code.TOO_LARGE, f"the request has more than {self._inferences.limit_bytes} bytes")
         return self._reply(self._inferences.refuse(error, door=_door(head)), close=True)
 
-    def _reply(self, answered: Answered, *, close: bool = False) -> Reply:
+    def _reply(self, answered: Answered, *, close: bool = False) -> Response:
         headers = [("Content-Type", _OCTETS)]
         status = 200
         if (error := answered.error) is not None:
@@ -118,11 +119,11 @@ class GraphPipeFront(Front):
             status = 200 if self._inferences.settings.plain_status else http_status(error.code)
             if error.code in _BUSY:
                 headers.append(("Retry-After", "1"))
-        return Reply(Response(status, tuple(headers), b""), answered.pieces, close=close)
+        return Response(status, tuple(headers), b"", answered.pieces, close)
 
     def _described(self, model: Model, head: RequestHead) -> Response:
         """Metadata without an invocation (G-092): JSON unless HTML is preferred."""
-        found = rank(_value(head, "accept").strip() or "*/*", [_JSON, _HTML])
+        found = rank(head.value("accept").strip() or "*/*", [_JSON, _HTML])
         if not found:
             return _text(406, f"the metadata is {_JSON} or {_HTML}, and Accept leaves both out")
         vary = ("Vary", "Accept")
@@ -159,20 +160,16 @@ def _door(head: RequestHead) -> str:
     return f"{head.method} {head.path if head.path.isprintable() else ascii(head.path)}"
 
 
-def _logged(head: RequestHead, response: Response, *, request: str = "nothing", close: bool = False) -> Reply:
+def _logged(head: RequestHead, response: Response, *, request: str = "nothing") -> Response:
     """A response that is no buffer, and its line in the log (G-105)."""
     told = {"request": request, "status": response.status, "bytes": len(response.body)}
     log.info("%s answered", _door(head), extra=told)
-    return Reply(response, close=close)
+    return response
 
 
-def _text(status: int, text: str, headers: tuple[tuple[str, str], ...] = ()) -> Response:
+def _text(status: int, text: str, headers: tuple[tuple[str, str], ...] = (), *, close: bool = False) -> Response:
     always = (("Content-Type", "text/plain"), ("Cache-Control", "no-store"))
-    return Response(status, (*always, *headers), f"{text}\n".encode())
-
-
-def _value(head: RequestHead, name: str) -> str:
-    return ", ".join(value for key, value in head.headers if key.lower() == name)
+    return Response(status, (*always, *headers), f"{text}\n".encode(), close=close)
 
 
 def _metadata(head: RequestHead) -> Headers:

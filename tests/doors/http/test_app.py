@@ -1,210 +1,22 @@
-"""`invoker.doors.http.app`: requests through a door, with the real machinery behind it."""
+"""`invoker.doors.http.app`: what the process itself answers, with the real machinery behind it."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
 
+import httpx
 import pytest
 
-from invoker import Context, Message
-from invoker.errors import Status, StatusError
+from invoker.codecs import builtin
+from invoker.core.catalog import Catalog
+from invoker.core.engine import Engine
+from invoker.doors.http.door import HttpDoor
+from invoker.drive.driver import Driver
 from tests.doors.doors import Served
-
-JSON = "application/json"
-TEXT = "text/plain"
-OCTETS = "application/octet-stream"
 
 
 def square(x: int) -> int:
     return x * x
-
-
-async def asquare(x: int) -> int:
-    return x * x
-
-
-async def test_R141_post_to_the_root_invokes() -> None:
-    """Also with a query string."""
-    async with Served.at(square) as served, served.client() as client:
-        response = await client.post("/?a=1&b=%20", content=b"7", headers={"content-type": JSON, "accept": TEXT})
-    assert (response.status_code, response.headers["content-type"], response.content) == (200, TEXT, b"49")
-
-
-async def test_R142_other_requests_do_not_call_the_function() -> None:
-    """405 with Allow for another method, 404 for another path."""
-    calls: list[bytes] = []
-
-    async def noted(x: bytes) -> bytes:
-        calls.append(x)
-        return x
-
-    async with Served.at(noted) as served, served.client() as client:
-        for method in ("GET", "HEAD", "PUT", "DELETE", "OPTIONS"):
-            response = await client.request(method, "/", content=b"x")
-            assert (response.status_code, response.headers["allow"]) == (405, "POST")
-        assert (await client.post("/nope", content=b"x")).status_code == 404
-        assert (await client.post("/", content=b"x")).status_code == 200
-    assert len(calls) == 1
-
-
-async def test_R143_without_types_bytes_go_in_and_out() -> None:
-    """Octet-stream in; out whatever the value is best carried by."""
-
-    async def echo(x: bytes) -> bytes:
-        return x
-
-    async with Served.at(echo) as served:
-        response = await served.post(b"\x00\xff", accept="*/*")
-    assert (response.status_code, response.headers["content-type"], response.content) == (200, OCTETS, b"\x00\xff")
-
-
-async def test_R144_R145_R146_R147_bad_requests_have_their_statuses() -> None:
-    """415 without a decoder, 406 without an acceptable type, 400 for what cannot be decoded, 500 for what raises."""
-    async with Served.at(square) as served:
-        unsupported = await served.post(b"1", content_type="application/x-doom")
-        unacceptable = await served.post(b"1", content_type=JSON, accept="text/zglorbf")
-        undecodable = await served.post(b"{", content_type=JSON)
-    assert (unsupported.status_code, unacceptable.status_code, undecodable.status_code) == (415, 406, 400)
-    assert unsupported.text.startswith("Invoker: Unsupported Media Type")
-    assert unacceptable.text.startswith("Invoker: Not Acceptable")
-    assert undecodable.text.startswith("Invoker: Bad Input Signal")
-
-
-async def test_R146_the_function_does_not_run_when_nothing_is_acceptable() -> None:
-    """406 comes before the call."""
-    calls: list[str] = []
-
-    async def noted(xs: AsyncIterator[bytes]) -> AsyncIterator[str]:
-        calls.append("called")
-        yield "x"
-
-    async with Served.at(noted) as served:
-        assert (await served.post(b"1", accept="text/zglorbf")).status_code == 406
-        assert calls == []
-
-
-async def test_R147_a_failing_function_is_500_without_its_insides() -> None:
-    """Neither a traceback nor a path leaves."""
-
-    def reciprocal(x: int) -> float:
-        return 1 / x
-
-    async with Served.at(reciprocal) as served:
-        response = await served.post(b"0", content_type=JSON)
-    assert response.status_code == 500
-    assert "ZeroDivisionError" in response.text
-    assert "Traceback" not in response.text
-    assert ".py" not in response.text
-
-
-async def test_R147_a_value_that_cannot_be_serialised_is_500() -> None:
-    """NaN is no JSON."""
-
-    async def nan() -> float:
-        return float("nan")
-
-    async with Served.at(nan) as served:
-        assert (await served.post(b"", content_type=JSON, accept=JSON)).status_code == 500
-
-
-async def test_R148_the_function_chooses_status_and_headers() -> None:
-    """X-Http-Status is obeyed and removed, other headers go out."""
-
-    async def created(x: bytes) -> Message[str]:
-        return Message("done", headers={"x-http-status": "201", "Location": "/1", "X-Name": "日本"})
-
-    async with Served.at(created) as served:
-        response = await served.post(b"1", accept=TEXT)
-    assert (response.status_code, response.text, response.headers["location"]) == (201, "done", "/1")
-    assert "x-http-status" not in response.headers
-    assert (b"x-name", "日本".encode()) in [(name.lower(), value) for name, value in response.headers.raw]
-
-
-@pytest.mark.parametrize("status", [204, 304, 205])
-async def test_R148_responses_without_a_body_keep_the_connection(status: int) -> None:
-    """The next response on the connection is not mistaken for their body."""
-
-    async def empty(x: bytes) -> Message[bytes]:
-        return Message(b"dropped", headers={"X-Http-Status": str(status)})
-
-    async with Served.at(empty) as served, served.client() as client:
-        for _ in range(2):
-            response = await client.post("/", content=b"1")
-            assert (response.status_code, response.content) == (status, b"")
-
-
-async def test_R149_zero_and_two_values_are_500_and_close_the_function() -> None:
-    """The function is told to stop at its second value."""
-    closed = asyncio.Event()
-
-    async def emit(counts: AsyncIterator[int]) -> AsyncIterator[int]:
-        try:
-            async for count in counts:
-                for number in range(count):
-                    yield number
-        finally:
-            closed.set()
-
-    async with Served.at(emit) as served:
-        for count, status in ((b"1", 200), (b"0", 500), (b"2", 500), (b"1000000000", 500)):
-            closed.clear()
-            assert (await served.post(count, content_type=JSON)).status_code == status
-            await closed.wait()
-
-
-async def test_R149_a_function_with_two_inputs_needs_a_form() -> None:
-    """Another body is one input, and the other one is missing."""
-
-    async def add(left: int, right: int) -> int:
-        return left + right
-
-    async with Served.at(add) as served, served.client() as client:
-        assert (await served.post(b"1", content_type=JSON)).status_code == 400
-        files = {"right": (None, b"2"), "left": (None, b"40", JSON)}
-        response = await client.post("/", files=files, headers={"accept": JSON})
-        assert (response.status_code, response.content) == (200, b"42")
-
-
-async def test_R150_R151_the_function_sees_names_accept_and_headers() -> None:
-    """One input called in, one output called out, Accept verbatim, request headers, and ours beyond forging."""
-
-    async def seen(m: Message[bytes], ctx: Context) -> dict[str, object]:
-        return {
-            "names": [list(ctx.input_names), list(ctx.output_names), list(ctx.accepts)],
-            "headers": {name.lower(): value for name, value in m.headers.items()},
-        }
-
-    sent = {"accept": f"{JSON}, {TEXT};q=0.5", "X-Http-Method": "FORGED", "X-Custom": "yes"}
-    async with Served.at(seen) as served, served.client() as client:
-        response = await client.post("/?a=1", content=b"x", headers=sent)
-    told = response.json()
-    assert told["names"] == [["in"], ["out"], [sent["accept"]]]
-    headers = told["headers"]
-    assert (headers["x-http-method"], headers["x-http-query"], headers["x-custom"]) == ("POST", "a=1", "yes")
-    assert (headers["x-http-path"], headers["x-http-proto"]) == ("/", "HTTP/1.1")
-    assert {"accept", "content-type"}.isdisjoint(headers)
-
-
-async def test_R152_line_breaks_do_not_split_the_response() -> None:
-    """A header value with CR LF is 500, and no header of its making appears."""
-
-    async def split(x: bytes) -> Message[bytes]:
-        return Message(x, headers={"X-A": "1\r\nX-Evil: 1"})
-
-    async with Served.at(split) as served:
-        response = await served.post(b"1")
-    assert response.status_code == 500
-    assert "x-evil" not in response.headers
-
-
-async def test_R153_errors_are_json_for_who_prefers_it() -> None:
-    """The body is an object with the text."""
-    accept = f"something/madeup;q=0.5, {JSON}; charset=utf-8, {TEXT}"
-    async with Served.at(square) as served:
-        response = await served.post(b"1", content_type="application/x-doom", accept=accept)
-    assert response.headers["content-type"] == JSON
-    assert response.json()["error"].startswith("Invoker: Unsupported Media Type")
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz"])
@@ -240,56 +52,41 @@ async def test_metrics_are_served_where_there_are_some() -> None:
         assert (await client.get("/metrics")).status_code == 404
 
 
-async def test_a_catalogue_is_served_by_name() -> None:
-    """Invoker-Function chooses; an unknown name is 404, none at all 400."""
-    async with Served.at(square, asquare) as served:
-        assert (await served.post(b"3", content_type=JSON, invoker_function="asquare")).content == b"9"
-        unknown = await served.post(b"3", invoker_function="nope")
-        unnamed = await served.post(b"3")
-    assert (unknown.status_code, unnamed.status_code) == (404, 400)
-    assert "square, asquare" in unknown.text
-
-
-async def test_R044_a_function_chooses_an_error() -> None:
-    """A StatusError has its HTTP twin, and its own text."""
-
-    async def refuses(x: bytes) -> bytes:
-        raise StatusError(Status.NOT_FOUND, "no such row")
-
-    async with Served.at(refuses) as served:
-        response = await served.post(b"x")
-    assert (response.status_code, response.text) == (404, "no such row\n")
-
-
-async def test_R162_an_eager_output_is_no_race() -> None:
-    """A function that emits before it reads its input is answered with 200, since the input is complete."""
-
-    def eager(xs: Iterator[bytes]) -> Iterator[str]:
-        yield "hello"
-        assert list(xs) == [b"x"]
-
-    async with Served.at(eager) as served:
-        response = await served.post(b"x", accept=TEXT)
-    assert (response.status_code, response.text) == (200, "hello")
-
-
-async def test_R163_the_annotation_steers_decoding() -> None:
-    """Text becomes a number for a numeric parameter, as on gRPC."""
-    async with Served.at(square) as served:
-        response = await served.post(b"12", content_type=TEXT, accept=JSON)
-    assert (response.status_code, response.content) == (200, b"144")
-
-
-async def test_a_defect_of_ours_is_500_without_its_insides(
+async def test_R156_a_ready_check_that_takes_too_long_says_no(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The log has the traceback, the peer one line."""
+    """It is cancelled after its time, and the log has it; the next one is asked anew."""
+    monkeypatch.setattr("invoker.doors.http.app._READY_S", 0.05)
+    hangs = True
+    cancelled = asyncio.Event()
 
-    async def broken(*_: object, **__: object) -> None:
-        raise RuntimeError("secret")
+    async def is_ready() -> bool:
+        if hangs:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                cancelled.set()
+        return True
 
-    monkeypatch.setattr("invoker.doors.http.app.pump", broken)
-    async with Served.at(square) as served:
-        response = await served.post(b"1")
-    assert (response.status_code, response.text) == (500, "Invoker: Internal Error\n")
-    assert "secret" in caplog.text
+    async with Served.at(square, is_ready=is_ready) as served, served.client() as client:
+        response = await client.get("/readyz")
+        assert (response.status_code, response.text) == (503, "not ready\n")
+        assert cancelled.is_set()
+        assert "the ready check took longer than 0.05 s" in caplog.text
+        hangs = False
+        assert (await client.get("/readyz")).status_code == 200
+
+
+async def test_a_path_that_nobody_answers_is_404() -> None:
+    """The door itself runs no function."""
+    engine = Engine(Catalog([]), builtin())
+    driver = Driver(engine)
+    door = HttpDoor(driver, lambda _: None, port=0)
+    address = await door.start()
+    try:
+        async with httpx.AsyncClient() as client:
+            response = await client.post(f"http://{address}/", content=b"1")
+        assert (response.status_code, response.text) == (404, "Invoker: Not Found\n")
+    finally:
+        await door.stop(1)
+        driver.close()

@@ -14,8 +14,8 @@ import h2.events
 import httpx
 import pytest
 
-from invoker.doors.http.app import HttpSettings
 from invoker.doors.http.door import HttpDoor
+from invoker.doors.http.exchange import HttpSettings
 from invoker.errors import StartupError, Status
 from tests.doors.doors import Served, Wire, until
 
@@ -57,23 +57,23 @@ async def test_R140_a_taken_port_is_a_clear_error() -> None:
     async with Served.at(echo) as served:
         port = int(served.address.rpartition(":")[2])
         with pytest.raises(StartupError, match=rf"127\.0\.0\.1:{port} for HTTP: .*in use; set PORT"):
-            await HttpDoor(served.driver, port=port).start()
+            await HttpDoor(served.driver, lambda _: None, port=port).start()
 
 
 async def test_R140_an_address_that_is_not_ours_is_a_clear_error() -> None:
     """The text names the address."""
     async with Served.at(echo) as served:
         with pytest.raises(StartupError, match=r"nowhere\.invalid"):
-            await HttpDoor(served.driver, host="nowhere.invalid", port=0).start()
+            await HttpDoor(served.driver, lambda _: None, host="nowhere.invalid", port=0).start()
         with pytest.raises(StartupError, match=r"192\.0\.2\.1"):
-            await HttpDoor(served.driver, host="192.0.2.1", port=0).start()
+            await HttpDoor(served.driver, lambda _: None, host="192.0.2.1", port=0).start()
 
 
 async def test_a_port_is_shared_only_on_demand() -> None:
     """Worker processes may bind the same port."""
     async with Served.at(echo, share_port=True) as served:
         port = int(served.address.rpartition(":")[2])
-        second = HttpDoor(served.driver, port=port, share_port=True)
+        second = HttpDoor(served.driver, lambda _: None, port=port, share_port=True)
         assert await second.start() == served.address
         await second.stop(0)
 
@@ -83,7 +83,7 @@ async def test_ipv6_addresses_are_bracketed() -> None:
     if not socket.has_ipv6:
         pytest.skip("this machine has no IPv6")
     async with Served.at(echo) as served:
-        door = HttpDoor(served.driver, host="::1", port=0)
+        door = HttpDoor(served.driver, lambda _: None, host="::1", port=0)
         try:
             assert (await door.start()).startswith("[::1]:")
         except StartupError as error:

@@ -55,7 +55,7 @@ async def test_G015_GT51_the_whole_door_is_there(path: Path, http2: bool) -> Non
 
 async def test_G015_bare_http_1_on_a_unix_socket(path: Path) -> None:
     """Two requests on one connection, and what may not be sent."""
-    async with Served.at(echo, unix=str(path), max_body_bytes=10):
+    async with Served.at(echo, unix=str(path), riff={"max_body_bytes": 10}):
         wire = Wire(*await asyncio.open_unix_connection(str(path)))
         for body in ("one", "two"):
             await wire.send(f"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\n{body}")
@@ -79,7 +79,7 @@ async def test_G015_the_file_is_not_there_before_and_after(path: Path) -> None:
     """A socket in use is an error that leaves the port free and the file alone."""
     async with Served.at(echo, unix=str(path)) as served:
         assert mode_of(path) == 0o600
-        second = HttpDoor(served.driver, port=0, unix=str(path))
+        second = HttpDoor(served.driver, lambda _: None, port=0, unix=str(path))
         with pytest.raises(StartupError, match=rf"{path} for HTTP: .*in use; set INVOKER_HTTP_UNIX"):
             await second.start()
         await second.stop(0)

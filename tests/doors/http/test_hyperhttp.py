@@ -133,7 +133,7 @@ async def test_G005_the_same_behind_tls(tmp_path: Path) -> None:
     context = ssl.create_default_context()
     authority.configure_trust(context)
     files = TlsFiles.of(str(tmp_path / "both.pem"), str(tmp_path / "both.pem"), "")
-    async with Served.at(echo, tls=files, max_body_bytes=10) as served:
+    async with Served.at(echo, tls=files, riff={"max_body_bytes": 10}) as served:
         host, _, port = served.address.rpartition(":")
         for size, expected in ((3, b"HTTP/1.1 100"), (11, b"HTTP/1.1 413")):
             reader, writer = await asyncio.open_connection(host, int(port), ssl=context)

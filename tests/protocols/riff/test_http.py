@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from invoker.core.http import BodyChunk, RequestHead, Response
 from invoker.core.steps import ALL, Cancel, Close, Emitted, EndInput, Feed, Finished, Open, Send
 from invoker.errors import (
     CallError,
@@ -25,7 +26,7 @@ from invoker.errors import (
 )
 from invoker.message import Message
 from invoker.protocols.riff.fields import Field, Signature
-from invoker.protocols.riff.http import BodyChunk, HttpSession, RequestHead, Response, State
+from invoker.protocols.riff.http import HttpSession, State
 
 LIMIT = 64
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from invoker.core.http import BodyChunk, RequestHead
 from invoker.core.steps import Emitted, EndInput, Finished, Send
 from invoker.errors import DecodeError, FunctionError, ProtocolViolation, Status, StatusError
 from invoker.message import Message
 from invoker.protocols.riff.fields import Signature
-from invoker.protocols.riff.http import BodyChunk, RequestHead
 from tests.protocols.riff.test_http import ONE, TWO, opened, post, responded, told
 
 FORM = ("Content-Type", "multipart/form-data; boundary=xyz")

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from invoker.core.http import Response
 from invoker.errors import Cancelled, EncodeError, FunctionError, LimitExceeded, ShuttingDown, Status, StatusError
 from invoker.message import Message
-from invoker.protocols.riff.reply import HOP_BY_HOP, STATUSES, Response, answer, refusal, status_of
+from invoker.protocols.riff.reply import HOP_BY_HOP, STATUSES, answer, refusal, status_of
 
 
 def test_every_status_that_a_function_may_choose_is_mapped() -> None:

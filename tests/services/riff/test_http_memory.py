@@ -1,4 +1,4 @@
-"""Bodies of the HTTP door against the memory of the process."""
+"""`invoker.services.riff.http`: bodies against the memory of the process."""
 
 from __future__ import annotations
 

@@ -1,0 +1,59 @@
+"""HTTP's own types: one request's head and body, and the response. Doors carry them; protocols translate them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+__all__ = ["BodyChunk", "RequestHead", "Response"]
+
+
+class RequestHead(msgspec.Struct, frozen=True):
+    """Everything of a request but its body.
+
+    Attributes:
+        method: Upper case.
+        path: Without the query.
+        query: Without the question mark.
+        http_version: "1.0", "1.1" or "2".
+        headers: Pairs in wire order; a name may repeat.
+    """
+
+    method: str
+    path: str
+    query: str = ""
+    http_version: str = "1.1"
+    headers: Sequence[tuple[str, str]] = ()
+
+    def value(self, name: str) -> str:
+        """All values of a header, joined by commas; empty when there is none.
+
+        Args:
+            name: In lower case.
+        """
+        return ", ".join(value for key, value in self.headers if key.lower() == name)
+
+
+class BodyChunk(msgspec.Struct, frozen=True):
+    """Some of a request's body, in order."""
+
+    payload: bytes
+
+
+class Response(msgspec.Struct, frozen=True):
+    """A whole HTTP response; its length is the door's to say.
+
+    Attributes:
+        status: A final one, 200 to 599.
+        headers: Pairs, in the order in which they are sent.
+        body: The beginning of the body, which is all of it unless there are pieces.
+        pieces: What follows in the body, in order.
+        close: Whether the client should use another connection from now on.
+    """
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+    pieces: Sequence[bytes | bytearray | memoryview] = ()
+    close: bool = False

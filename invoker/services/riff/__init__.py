@@ -1,0 +1,1 @@
+"""riff's place at the doors."""
