@@ -1,20 +1,41 @@
 """`Context`: what a function may know about the invocation that it serves.
 
-A parameter annotated ``Context`` receives it. The driver fills it in once an invocation; nothing in it is shared with
-another invocation (R-012).
+A parameter annotated ``Context`` receives it. The engine fills it in once an invocation; nothing in it is shared with
+another invocation (R-012). What a function asks while it runs goes to the `Run` that its driver has bound, from before
+the function is called until its code has been left.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Protocol
 
 from invoker.errors import EncodeError
 from invoker.message import EMPTY, Headers
 
-__all__ = ["RUNNING", "Context", "Inputs", "OneOutput", "Outputs"]
+__all__ = ["RUNNING", "Context", "Inputs", "OneOutput", "Outputs", "Run", "cannot_wait", "find_output"]
+
+
+class Run(Protocol):
+    """What a context asks of whoever runs its invocation."""
+
+    @property
+    def outputs(self) -> Sequence[Any]:
+        """The outputs of the invocation; each has an ``index`` and a ``name``, and says whether it ``is_wanted``."""
+
+    def is_over(self) -> bool:
+        """Whether the invocation has ended, or its caller is gone."""
+
+    def wait(self, awaitable: Awaitable[Any]) -> Any:
+        """Block the calling thread until the loop has run ``awaitable``, and give its result (R-034)."""
+
+    def send(self, index: int, value: Any) -> Any:
+        """Emit a value on an output; waits while the peer is slow, and is awaited by an async function."""
+
+    def end(self, index: int) -> Any:
+        """End an output before the function returns; awaited by an async function."""
 
 
 class Inputs(Sequence[Any]):
@@ -71,11 +92,11 @@ class OneOutput:
         Raises:
             EncodeError: The output has ended, or no codec that the caller accepts takes the value (E-130).
         """
-        return self._context._door().send_output(self.index, value)  # noqa: SLF001 - the same file's other half
+        return _run_of(self._context).send(self.index, value)
 
     def end(self) -> Any:
         """End the output before the function returns. An async function awaits it. A second call does nothing."""
-        return self._context._door().end_output(self.index)  # noqa: SLF001 - the same file's other half
+        return _run_of(self._context).end(self.index)
 
 
 class Outputs:
@@ -92,11 +113,11 @@ class Outputs:
         Raises:
             EncodeError: No output has it.
         """
-        return OneOutput(self._context, self._context._find(key))  # noqa: SLF001 - the same file's other half
+        return OneOutput(self._context, find_output(key, _outputs(self._context, key), self._context.output_names))
 
     def __len__(self) -> int:
-        invocation = self._context._invocation  # noqa: SLF001 - as above
-        return 0 if invocation is None else len(invocation.outputs)
+        run = self._context.run
+        return 0 if run is None else len(run.outputs)
 
     def __iter__(self) -> Iterator[OneOutput]:
         return (OneOutput(self._context, index) for index in range(len(self)))
@@ -118,10 +139,7 @@ class Context:
     """
 
     __slots__ = (
-        "_invocation",
-        "_is_cancelled",
-        "_outlet",
-        "_wait",
+        "_is_released",
         "accepts",
         "configs",
         "deadline",
@@ -131,9 +149,10 @@ class Context:
         "invocation_id",
         "metadata",
         "output_names",
+        "run",
     )
 
-    def __init__(  # noqa: PLR0913 - the one place where a driver fills everything in
+    def __init__(
         self,
         invocation_id: str = "",
         function: str = "",
@@ -144,11 +163,7 @@ class Context:
         metadata: Headers = EMPTY,
         deadline: float | None = None,
         configs: tuple[Any, ...] = (),
-        is_cancelled: Callable[[], bool] | None = None,
-        wait: Callable[[Awaitable[Any]], Any] | None = None,
     ) -> None:
-        # A driver makes it. `is_cancelled` is asked each time; `wait` blocks the calling thread until the loop has
-        # awaited its argument, and gives the result.
         self.invocation_id = invocation_id
         self.function = function
         self.input_names = input_names
@@ -158,10 +173,28 @@ class Context:
         self.deadline = deadline
         self.configs = configs
         self.inputs = _NO_INPUTS
-        self._invocation: Any = None  # knows the outputs
-        self._outlet: Any = None  # a driver's door for what is sent to them
-        self._is_cancelled = is_cancelled
-        self._wait = wait or _cannot_wait
+        self.run: Run | None = None
+        self._is_released = False
+
+    def bind(self, run: Run) -> None:
+        """For drivers: from now on ``run`` answers what the function asks."""
+        self.run = run
+
+    def release(self) -> None:
+        """For drivers: the function's code has been left, and the context may outlive what it was bound to."""
+        self.run = None
+        self._is_released = True
+
+    def wait(self, awaitable: Awaitable[Any]) -> Any:
+        """For drivers: block the calling thread until the loop has run ``awaitable``, and give its result (R-034).
+
+        Raises:
+            TypeError: Nothing here can await it.
+        """
+        run = self.run
+        if run is None:
+            raise cannot_wait(awaitable, is_over=self._is_released)
+        return run.wait(awaitable)
 
     def remaining(self) -> float | None:
         """Seconds until the deadline, never less than 0; None when there is no deadline."""
@@ -178,8 +211,8 @@ class Context:
         Raises:
             EncodeError: No output has this index or name.
         """
-        index = self._find(output)
-        return bool(self._invocation.outputs[index].is_wanted)
+        outputs = _outputs(self, output)
+        return bool(outputs[find_output(output, outputs, self.output_names)].is_wanted)
 
     def config(self, kind: type[Any]) -> Any:
         """The first of `configs` of a kind, which is a protobuf message class or ``dict``; None if there is none.
@@ -193,26 +226,11 @@ class Context:
                 return found
         return None
 
-    def _find(self, output: int | str) -> int:
-        if self._invocation is None:
-            raise EncodeError(f"there is no output {output!r}, because nothing is invoked")
-        return int(self._invocation.find_output(output))
-
-    def _wanted(self) -> list[tuple[str, bool]] | None:
-        """The name of each output, and whether anybody reads it; None where nothing is invoked."""
-        if self._invocation is None:
-            return None
-        return [(one.name, one.is_wanted) for one in self._invocation.outputs]
-
-    def _door(self) -> Any:
-        if self._outlet is None:
-            raise EncodeError("the invocation is over and takes no more values")
-        return self._outlet
-
     @property
     def cancelled(self) -> bool:
         """Whether the invocation is over: it was cancelled, its deadline has passed, or its caller is gone."""
-        return self._is_cancelled is not None and self._is_cancelled()
+        run = self.run  # which another thread may release at any time
+        return self._is_released if run is None else run.is_over()
 
     def __repr__(self) -> str:
         return f"Context(invocation_id={self.invocation_id!r}, function={self.function!r})"
@@ -230,11 +248,44 @@ def _as(config: Any, kind: type[Any]) -> Any:
     return config.unpack(kind) if hasattr(config, "unpack") else None
 
 
-def _cannot_wait(awaitable: Awaitable[Any]) -> Any:
+def _run_of(context: Context) -> Run:
+    run = context.run
+    if run is None:
+        raise EncodeError("the invocation is over and takes no more values")
+    return run
+
+
+def _outputs(context: Context, asked: int | str) -> Sequence[Any]:
+    run = context.run
+    if run is None:
+        raise EncodeError(f"there is no output {asked!r}, because nothing is invoked")
+    return run.outputs
+
+
+def find_output(target: int | str, outputs: Sequence[Any], given_names: Sequence[str]) -> int:
+    """The index of an output by index or by name; names that the caller gave go first.
+
+    Raises:
+        EncodeError: No such output.
+    """
+    if not isinstance(target, str):
+        if 0 <= target < len(outputs):
+            return int(target)
+    else:
+        for names in (given_names, [output.name for output in outputs]):
+            if target in names:
+                return list(names).index(target)  # R-057: the first of equal names
+    known = ", ".join(f"{output.index} {output.name!r}" for output in outputs) or "none"
+    raise EncodeError(f"the function produced for output {target!r}; outputs are: {known}")
+
+
+def cannot_wait(awaitable: Awaitable[Any], *, is_over: bool = True) -> TypeError:
+    """The error for a sync function whose awaitable nothing can await."""
     close = getattr(awaitable, "close", None)
     if close is not None:
         close()  # else Python warns of a coroutine that was never awaited, far from here
-    raise TypeError("a sync function returned an awaitable, and nothing here can await it; write `async def`")
+    advice = " any more" if is_over else "; write `async def`"
+    return TypeError(f"a sync function returned an awaitable, and nothing here can await it{advice}")
 
 
 RUNNING: ContextVar[Context | None] = ContextVar("invoker-running", default=None)

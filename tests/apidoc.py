@@ -79,6 +79,8 @@ def _about(thing: Any, table: Callable[..., list[str]]) -> Iterator[str]:
     for name, method in vars(thing).items():
         if name.startswith("_") or not (inspect.isfunction(method) or isinstance(method, property)):
             continue
+        if (inspect.getdoc(method) or "").startswith("For drivers: "):
+            continue
         code = method.fget if isinstance(method, property) else method
         shown = f"{name}: {_type(inspect.signature(code).return_annotation)}"  # type: ignore[arg-type]
         text = [shown] if isinstance(method, property) else _signature(method, name)

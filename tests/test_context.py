@@ -54,9 +54,24 @@ def test_remaining_counts_down_to_zero() -> None:
 
 def test_cancelled_asks_each_time() -> None:
     """It is a view, not a copy."""
-    answers = [False, True]
-    context = Context(is_cancelled=lambda: answers.pop(0))
-    assert (context.cancelled, context.cancelled, Context().cancelled) == (False, True, False)
+    context, outside = Context(), Outside()
+    context.bind(outside)
+    assert context.cancelled is False
+    outside.has_ended = True
+    assert (context.cancelled, Context().cancelled) == (True, False)
+
+
+def test_a_released_context_is_over() -> None:
+    """A function may keep it for longer than its invocation lasts; nobody answers then."""
+    context, outside = Context(), Outside()
+    context.bind(outside)
+    assert context.wait(7) == "waited for 7"  # type: ignore[arg-type]
+    context.release()
+    assert context.cancelled is True
+    with pytest.raises(TypeError, match="nothing here can await it any more"):
+        context.wait(7)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="nothing here can await it; write `async def`"):
+        Context().wait(7)  # type: ignore[arg-type]
 
 
 def test_it_is_slotted() -> None:
@@ -66,26 +81,31 @@ def test_it_is_slotted() -> None:
 
 
 class Outside:
-    """What a context asks of its invocation and of its driver."""
+    """What a context asks of its driver."""
 
     def __init__(self) -> None:
-        self.outputs = [SimpleNamespace(is_wanted=True), SimpleNamespace(is_wanted=False)]
+        named = enumerate([("a", True), ("b", False)])
+        self.outputs = [SimpleNamespace(index=i, name=name, is_wanted=is_wanted) for i, (name, is_wanted) in named]
         self.said: list[tuple[Any, ...]] = []
+        self.has_ended = False
 
-    def find_output(self, key: int | str) -> int:
-        return {"a": 0, "b": 1}.get(key, key)  # type: ignore[call-overload, no-any-return]
+    def is_over(self) -> bool:
+        return self.has_ended
 
-    def send_output(self, index: int, value: Any) -> None:
+    def wait(self, awaitable: Any) -> str:
+        return f"waited for {awaitable}"
+
+    def send(self, index: int, value: Any) -> None:
         self.said.append((index, value))
 
-    def end_output(self, index: int) -> None:
+    def end(self, index: int) -> None:
         self.said.append((index,))
 
 
 def test_E126_outputs_are_looked_up_by_index_and_by_name() -> None:
     """What is sent goes through the driver's door, with the number of the output."""
     context, outside = Context(), Outside()
-    context._invocation = context._outlet = outside
+    context.bind(outside)
     context.outputs["b"].send(5)
     context.outputs[0].end()
     assert outside.said == [(1, 5), (0,)]
@@ -99,9 +119,14 @@ def test_a_context_without_an_invocation_has_no_outputs() -> None:
     assert len(context.outputs) == 0
     with pytest.raises(EncodeError, match="there is no output 'a', because nothing is invoked"):
         context.outputs["a"]
-    context._invocation = outside
+    context.bind(outside)
+    kept = context.outputs["a"]
+    context.release()
     with pytest.raises(EncodeError, match="the invocation is over"):
-        context.outputs["a"].send(1)
+        kept.send(1)
+    with pytest.raises(EncodeError, match="the invocation is over"):
+        kept.end()
+    assert outside.said == []
 
 
 class Packed:

@@ -155,14 +155,13 @@ class Function:
 
     def _open(self, inputs: Sequence[Iterator[Any]], context: Context) -> Sequence[Iterator[Any]]:
         call = self._begin(inputs, context)
-        wait = context._wait  # noqa: SLF001 - the driver's door, closed to authors
         if self._maps:
             inputs = inputs or (iter((None,)),)  # nothing decides how often it is called, so once
-            mapped = map_sync(call, inputs, wait, ignores=self._ignores)
+            mapped = map_sync(call, inputs, context.wait, ignores=self._ignores)
             if self._skips_none:
                 mapped = _but_none(mapped)
             return (_only_effects(mapped) if self._drops else mapped,)
-        return sync_results(self.spec, call(*self._first_values(inputs)), wait)
+        return sync_results(self.spec, call(*self._first_values(inputs)), context.wait)
 
     async def open_async(self, inputs: Sequence[AsyncIterator[Any]], context: Context) -> Sequence[AsyncIterator[Any]]:
         """Begin one run of an async function; the twin of `open`."""

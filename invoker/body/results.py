@@ -94,11 +94,10 @@ def wanted(spec: FunctionSpec, context: Context) -> tuple[str, ...]:
     names = [one.name for one in spec.parts or spec.outputs]
     if spec.parts:  # the one output is all of them
         return tuple(names)
-    is_wanted = context._wanted()  # noqa: SLF001 - a door of the house
-    if is_wanted is None:
+    run = context.run
+    if run is None:
         return tuple(names)
-    own = (names[index] if index < len(names) else name for index, (name, _) in enumerate(is_wanted))
-    return tuple(name for name, (_, is_read) in zip(own, is_wanted, strict=True) if is_read)
+    return tuple(names[one.index] if one.index < len(names) else one.name for one in run.outputs if one.is_wanted)
 
 
 def _parts(spec: FunctionSpec, value: Any, context: Context) -> Iterator[Output]:

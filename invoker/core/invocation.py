@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from invoker.author.spec import Style
 from invoker.body.lift import Function
-from invoker.context import Context
+from invoker.context import Context, find_output
 from invoker.core.outputs import ClosedOutput, EndedOutput, MutedOutput, UnwantedOutput
 from invoker.core.steps import ALL, EndInput, FailInputs, Feed
 from invoker.core.streams import Budget, InputStream, OutputStream
@@ -107,11 +107,6 @@ class Invocation:
         self.bytes_in = 0
         self.bytes_out = 0
         self.started_s = time.monotonic()
-        context._is_cancelled = self._is_over  # noqa: SLF001 - the context is this invocation's window
-        context._invocation = self  # noqa: SLF001
-
-    def _is_over(self) -> bool:
-        return self.is_finished
 
     @property
     def is_starving(self) -> bool:
@@ -372,12 +367,4 @@ class Invocation:
         Raises:
             EncodeError: No such output.
         """
-        if not isinstance(target, str):
-            if 0 <= target < len(self.outputs):
-                return int(target)
-        else:
-            for names in (self.context.output_names, [output.name for output in self.outputs]):
-                if target in names:
-                    return list(names).index(target)  # R-057: the first of equal names
-        known = ", ".join(f"{output.index} {output.name!r}" for output in self.outputs) or "none"
-        raise EncodeError(f"the function produced for output {target!r}; outputs are: {known}")
+        return find_output(target, self.outputs, self.context.output_names)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -177,7 +178,9 @@ async def test_R034_awaitables_returned_by_a_plain_function_are_awaited() -> Non
             return stop.value
         raise AssertionError("it waits for more than one turn of the loop")
 
-    assert await run(later, [1, 2], context=Context(wait=wait)) == [[10, 20]]
+    context = Context()
+    context.bind(SimpleNamespace(wait=wait))  # type: ignore[arg-type]
+    assert await run(later, [1, 2], context=context) == [[10, 20]]
     assert await run(promised, [1, 2]) == [[10, 20]]
 
 

@@ -221,8 +221,8 @@ LAZY = replace(PARTS, call=replace(PARTS.call, slots=(Slot(WANTED),)))
 def context_of(*is_wanted: bool) -> Context:
     """Of an invocation whose outputs are read, or not."""
     context = Context()
-    outputs = [SimpleNamespace(name=f"sent{index}", is_wanted=one) for index, one in enumerate(is_wanted)]
-    context._invocation = SimpleNamespace(outputs=outputs)
+    outputs = [SimpleNamespace(index=i, name=f"sent{i}", is_wanted=one) for i, one in enumerate(is_wanted)]
+    context.bind(SimpleNamespace(outputs=outputs))  # type: ignore[arg-type]
     return context
 
 

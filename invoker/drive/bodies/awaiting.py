@@ -7,9 +7,10 @@ import concurrent.futures
 from collections.abc import Awaitable
 from typing import Any
 
+from invoker.context import cannot_wait
 from invoker.errors import Cancelled, InputCancelled
 
-__all__ = ["Awaiting", "too_late"]
+__all__ = ["Awaiting"]
 
 
 class Awaiting:
@@ -37,7 +38,7 @@ class Awaiting:
             return await awaitable
 
         if self._loop is None:
-            return too_late(awaitable)
+            raise cannot_wait(awaitable)
         future = asyncio.run_coroutine_threadsafe(run(), self._loop)
         self._running.add(future)
         if self._is_cancelled:
@@ -56,11 +57,3 @@ class Awaiting:
         self._is_cancelled = True
         for future in list(self._running):
             future.cancel()
-
-
-def too_late(awaitable: Awaitable[Any]) -> Any:
-    """Refuse to wait: nothing runs the loop for this function."""
-    close = getattr(awaitable, "close", None)
-    if close is not None:
-        close()  # else Python warns of a coroutine that was never awaited, far from here
-    raise TypeError("a sync function returned an awaitable, and nothing here can await it any more")

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from typing import Any
 
 from invoker.author.spec import Take
 from invoker.codecs.interface import payload_of
-from invoker.context import RUNNING
+from invoker.context import RUNNING, cannot_wait
 from invoker.core.invocation import Invocation
 from invoker.core.steps import CloseOutput, EndInput, FailInputs, Feed
 from invoker.core.streams import InputStream
@@ -56,7 +56,7 @@ class LoopRunner:
         self.inputs = tuple(LoopInput(self, stream) for stream in invocation.inputs)
         self._tasks: set[asyncio.Task[None]] = set()
         self._main: asyncio.Task[None] | None = None
-        invocation.context._outlet = self  # noqa: SLF001 - the context's door to its driver
+        invocation.context.bind(self)
 
     def start(self) -> None:
         """Start the body's task."""
@@ -84,7 +84,22 @@ class LoopRunner:
         """Nobody reads an output any more: its generator is closed when it gives another value."""
         self.invocation.close_output(command.index)
 
-    async def send_output(self, index: int, value: Any) -> None:
+    # What the function asks by its context; `invoker.context.Run`.
+
+    @property
+    def outputs(self) -> Sequence[Any]:
+        """The outputs of the invocation."""
+        return self.invocation.outputs
+
+    def is_over(self) -> bool:
+        """Whether the invocation has ended."""
+        return self.invocation.is_finished
+
+    def wait(self, awaitable: Awaitable[Any]) -> Any:
+        """Refuse: the loop cannot block to wait for what it has to run itself."""
+        raise cannot_wait(awaitable, is_over=False)
+
+    async def send(self, index: int, value: Any) -> None:
         """Emit a value that the function sends by its context; returns when the peer has room for it."""
         message = self.invocation.encode_sent(index, value)
         if message is not None:
@@ -92,7 +107,7 @@ class LoopRunner:
         else:
             await self._discarded()
 
-    async def end_output(self, index: int) -> None:
+    async def end(self, index: int) -> None:
         """End an output as the function asks by its context."""
         if self.invocation.end_sent(index):
             await self.host.ended(self.invocation, index)
@@ -138,6 +153,7 @@ class LoopRunner:
             await self._body()
         finally:
             self._tasks.discard(task)
+            self.invocation.context.release()
             if not self.left.done():
                 self.left.set_result(None)
 

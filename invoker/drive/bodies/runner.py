@@ -79,12 +79,6 @@ class Runner(Protocol):
     def close_output(self, command: CloseOutput) -> None:
         """Nobody reads an output any more: its generator is closed when it gives another value."""
 
-    def send_output(self, index: int, value: Any) -> Any:
-        """Emit a value that the function sends by its context; to be awaited by an async function."""
-
-    def end_output(self, index: int) -> Any:
-        """End an output as the function asks by its context; to be awaited by an async function."""
-
     def finish(self, error: InvocationError | None) -> bool:
         """End the invocation; True for the first ending only."""
 

@@ -69,8 +69,8 @@ class ThreadRunner:
         self._wakeup: asyncio.Future[None] | None = None
         self._forwarder: asyncio.Task[None] | None = None
         self._awaiting = Awaiting(self.loop)
-        invocation.context._wait = self._awaiting.wait  # noqa: SLF001 - the context's doors to its driver
-        invocation.context._outlet = self  # noqa: SLF001
+        self.wait = self._awaiting.wait
+        invocation.context.bind(self)
 
     def start(self) -> None:
         """Start the body in a thread.
@@ -266,7 +266,18 @@ class ThreadRunner:
         finally:
             self._close(values)
 
-    def send_output(self, index: int, value: Any) -> None:
+    # What the function asks by its context; `invoker.context.Run`.
+
+    @property
+    def outputs(self) -> Sequence[Any]:
+        """The outputs of the invocation."""
+        return self.invocation.outputs
+
+    def is_over(self) -> bool:
+        """Whether the invocation has ended."""
+        return self.invocation.is_finished
+
+    def send(self, index: int, value: Any) -> None:
         """Emit a value that the function sends by its context; waits while the peer is slow."""
         check_thread()
         message = self.invocation.encode_sent(index, value)
@@ -277,7 +288,7 @@ class ThreadRunner:
         else:
             self._put(index, message)
 
-    def end_output(self, index: int) -> None:
+    def end(self, index: int) -> None:
         """End an output as the function asks by its context."""
         with self.lock:
             if self.invocation.end_sent(index):
@@ -333,6 +344,7 @@ class ThreadRunner:
             if self._running:
                 return
             self._wake_forwarder()
+        self.invocation.context.release()
         self.call_on_loop(self._has_left)
 
     def _has_left(self) -> None:

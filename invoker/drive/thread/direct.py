@@ -22,7 +22,7 @@ from invoker.core.invocation import Invocation
 from invoker.core.session import Session
 from invoker.core.steps import Close, Elapsed, Emitted, EndInput, Feed, Finished, Open, Send, Step, Timer
 from invoker.core.streams import InputStream
-from invoker.drive.bodies.awaiting import Awaiting, too_late
+from invoker.drive.bodies.awaiting import Awaiting
 from invoker.drive.bodies.runner import call_failed, comes_of, production_failed
 from invoker.drive.driver import Driver
 from invoker.drive.thread.foresight import Foresight
@@ -71,6 +71,7 @@ class DirectConversation:
         self._closed: Close | None = None
         self._cut: InvocationError | None = None
         self._awaiting = Awaiting(driver.loop)
+        self.wait = self._awaiting.wait
         self._is_prompt = False  # whether the generator came back at once after its last output
         self._wrote_at = 0.0  # when it was given that output; 0 once it has pulled since
         self._ended_at = 0.0
@@ -94,9 +95,7 @@ class DirectConversation:
         finally:
             RUNNING.set(None)
             if self.invocation is not None:  # the context may outlive the invocation, which nothing needs to know then
-                context = self.invocation.context
-                context._is_cancelled, context._wait = _over, too_late  # noqa: SLF001
-                context._invocation = context._outlet = None  # noqa: SLF001
+                self.invocation.context.release()
             with self.wire.lock:
                 self._is_over = True
                 if self._is_stuck:
@@ -177,9 +176,7 @@ class DirectConversation:
             return
         self.invocation = invocation
         invocation.may_be_ended(self.fail)
-        context = invocation.context
-        context._is_cancelled = self._is_cancelled  # noqa: SLF001 - the context's doors to its driver
-        context._wait, context._outlet = self._awaiting.wait, DirectOutlet(self, invocation)  # noqa: SLF001
+        invocation.context.bind(DirectOutlet(self, invocation))
         self.wire.pace = self.driver.pace(invocation.function)
         self.wire.accepted()
 
@@ -281,7 +278,7 @@ class DirectConversation:
 
     def check_over(self) -> None:
         """A value was dropped, so nothing has told the function that nobody is there any more."""
-        if self._is_cancelled():
+        if self.is_over():
             raise StopInvocation("the invocation is over")
 
     def raised(self, error: BaseException, translate: Callable[..., InvocationError]) -> None:
@@ -390,10 +387,7 @@ class DirectConversation:
         number = invocation.id if invocation is not None else ""
         log.log(level, text, extra={"invocation": number, "function": name})
 
-    def _is_cancelled(self) -> bool:
+    def is_over(self) -> bool:
+        """Whether the invocation has ended, or the peer is gone."""
         invocation = self.invocation
         return self.wire.is_gone or invocation is None or invocation.is_finished or self.wire.look()
-
-
-def _over() -> bool:
-    return True

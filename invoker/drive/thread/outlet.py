@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from invoker.core.invocation import Invocation
@@ -24,14 +25,20 @@ class DirectOutlet:
         invocation: That of the conversation.
     """
 
-    __slots__ = ("_conversation", "_invocation", "_thread")
+    __slots__ = ("_conversation", "_invocation", "_thread", "is_over", "wait")
 
     def __init__(self, conversation: DirectConversation, invocation: Invocation) -> None:
         self._conversation = conversation
         self._invocation = invocation
         self._thread = threading.get_ident()
+        self.is_over, self.wait = conversation.is_over, conversation.wait
 
-    def send_output(self, index: int, value: Any) -> None:
+    @property
+    def outputs(self) -> Sequence[Any]:
+        """The outputs of the invocation."""
+        return self._invocation.outputs
+
+    def send(self, index: int, value: Any) -> None:
         """Emit a value that the function sends by its context; waits while the peer is slow."""
         self._check_thread()
         invocation = self._invocation
@@ -42,7 +49,7 @@ class DirectOutlet:
         invocation.emit(index, message)
         self._tell(Emitted(invocation.key, index, message))
 
-    def end_output(self, index: int) -> None:
+    def end(self, index: int) -> None:
         """End an output as the function asks by its context."""
         self._check_thread()
         if self._invocation.end_sent(index) and not self._invocation.is_finished:

@@ -47,7 +47,8 @@ class Several:
         for one in inputs:
             one.pull = self.pull
             one.failed = self.decode_failed
-        invocation.context._outlet = self  # noqa: SLF001 - the context's door to its driver
+        self.is_over, self.wait = conversation.is_over, conversation.wait
+        invocation.context.bind(self)
 
     def run(self, outputs: Sequence[Iterator[Any]]) -> None:
         """Drain them all; returns once no thread is in user code any more."""
@@ -169,7 +170,12 @@ class Several:
         if self.invocation.is_finished or self.wire.is_gone:
             raise StopInvocation("the invocation is over")
 
-    def send_output(self, index: int, value: Any) -> None:
+    @property
+    def outputs(self) -> Sequence[Any]:
+        """The outputs of the invocation."""
+        return self.invocation.outputs
+
+    def send(self, index: int, value: Any) -> None:
         """Emit a value that the function sends by its context; waits while the peer is slow."""
         check_thread()
         message = self.invocation.encode_sent(index, value)
@@ -183,7 +189,7 @@ class Several:
             self._raised(error)
             raise StopInvocation("the invocation is over") from None
 
-    def end_output(self, index: int) -> None:
+    def end(self, index: int) -> None:
         """End an output as the function asks by its context."""
         with self.changed:
             if self.invocation.end_sent(index) and not self.invocation.is_finished:
