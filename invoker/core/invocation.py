@@ -81,7 +81,7 @@ class Invocation:
 
     def __init__(
         self,
-        id: str,  # noqa: A002 - what it is
+        id: str,
         key: str,
         function: Function,
         context: Context,

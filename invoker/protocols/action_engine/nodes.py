@@ -30,7 +30,7 @@ class Node:
 
     __slots__ = ("_first", "_given", "_items", "id", "is_made_here", "length", "readers", "size")
 
-    def __init__(self, id: str, *, is_made_here: bool = False) -> None:  # noqa: A002 - what it is
+    def __init__(self, id: str, *, is_made_here: bool = False) -> None:
         self.id = id
         self.length: int | None = None
         self.size = 0

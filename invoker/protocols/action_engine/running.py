@@ -26,7 +26,7 @@ class Running:
 
     def __init__(
         self,
-        id: str,  # noqa: A002 - what it is
+        id: str,
         outputs: dict[int, str],
         readers: list[Reader],
     ) -> None:
@@ -71,7 +71,7 @@ def refusal(action: Action, error: InvocationError) -> bytes:
 
 def listing(action: Action, objects: list[bytes]) -> bytes:
     """The whole answer to an action that asks what there is: an item for each JSON object."""
-    id = next(iter(action.outputs), ("", node_id(action.id, "actions")))[1]  # noqa: A001 - what it is
+    id = next(iter(action.outputs), ("", node_id(action.id, "actions")))[1]
     answer = Running(action.id, {0: id}, [])
     items = [answer.item(0, Chunk(one, metadata=_JSON)) for one in objects]
     accepted = Fragment(node_id(action.id, DISPATCH), status_chunk(None))

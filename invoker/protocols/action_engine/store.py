@@ -76,12 +76,12 @@ class Store:
         Raises:
             StatusError: An input was read already, or an output's id is in use.
         """
-        for id in outputs:  # noqa: A001 - what it is
+        for id in outputs:
             if id in self._nodes or id in inputs or id == ABORT:
                 raise StatusError(Status.INVALID_ARGUMENT, f"Invalid Action: the node {id!a} of an output is in use")
         readers: list[Reader] = []
         try:
-            for index, id in enumerate(inputs):  # noqa: A001 - what it is
+            for index, id in enumerate(inputs):
                 self._left.pop(id, None)
                 node = self._nodes.get(id) or self._add(Node(id))
                 reader = Reader(key, index, node, self._settings.window)
@@ -90,7 +90,7 @@ class Store:
         except (StatusError, LimitExceeded):
             self._detach(readers)
             raise
-        for id in outputs:  # noqa: A001 - what it is
+        for id in outputs:
             self._left.pop(id, None)
             self._add(Node(id, is_made_here=True))
         return readers
@@ -103,7 +103,7 @@ class Store:
 
     def release(self, running: Running) -> None:
         """An action is over: forget its outputs, and the inputs that nobody else reads."""
-        for id in running.outputs.values():  # noqa: A001 - what it is
+        for id in running.outputs.values():
             node = self._nodes.get(id)
             if node is not None and node.readers:
                 node.is_made_here = False  # others read the rest; it has its end
@@ -122,7 +122,7 @@ class Store:
 
     def abandon(self, ids: Iterable[str]) -> None:
         """Drop what came, and what still comes, for the inputs of an action that was refused."""
-        for id in ids:  # noqa: A001 - what it is
+        for id in ids:
             node = self._nodes.get(id)
             if node is None:
                 self._drop_further(id)
@@ -134,7 +134,7 @@ class Store:
         if node.length is None:
             self._drop_further(node.id)
 
-    def _drop_further(self, id: str) -> None:  # noqa: A002 - what it is
+    def _drop_further(self, id: str) -> None:
         self._left[id] = None
         if len(self._left) > self._settings.nodes:
             del self._left[next(iter(self._left))]
@@ -157,7 +157,7 @@ class Store:
         """
         self._check(action.id, "the id of an action")
         self._check(action.name, "the name of an action")
-        for name, id in (*action.inputs, *action.outputs):  # noqa: A001 - what it is
+        for name, id in (*action.inputs, *action.outputs):
             self._check(name, "the name of a port")
             self._check(id, "the id of a node")
 

@@ -103,7 +103,7 @@ class Table:
             return {one.name: node_id(action.id, one.name) for one in spec.required}
         aliases = self._settings.inputs
         given: dict[str, str] = {}
-        for name, id in action.inputs:  # noqa: A001 - what it is
+        for name, id in action.inputs:
             known = aliases.get(name, name)
             if known in given:
                 raise _bad(action, f"has the input {name!a} twice")
@@ -114,7 +114,7 @@ class Table:
 def _outputs(spec: FunctionSpec, action: Action) -> tuple[dict[int, str], tuple[int, ...], tuple[str, ...]]:
     """Node ids by index, indexes without a port, and names where their number is the caller's choice."""
     listed: dict[str, str] = {}
-    for name, id in action.outputs:  # noqa: A001 - what it is
+    for name, id in action.outputs:
         if name in listed:
             raise _bad(action, f"has the output {name!a} twice")
         listed[name] = id

@@ -167,7 +167,7 @@ def _node_ref(box: Box) -> NodeRef:
 
 
 def _action(box: Box) -> Action:
-    id, name = box.text(), box.text()  # noqa: A001 - what it is
+    id, name = box.text(), box.text()
     inputs = tuple((one.text(), one.text()) for one in box.boxes())
     outputs = tuple((one.text(), one.text()) for one in box.boxes())
     return Action(id, name, inputs, outputs, {} if box.is_empty else dict(box.pairs()))

@@ -188,7 +188,7 @@ class Extensions:
             self._lifetimes.settle(self._roots())
 
     def _set_ttl(self, action: pb.Action, steps: list[Step]) -> None:
-        id = self._node_id(action, "node")  # noqa: A001 - what it is
+        id = self._node_id(action, "node")
         duration = None
         with suppress(ValueError):
             duration = Config(action.configs[0]).unpack(duration_pb2.Duration) if len(action.configs) == 1 else None

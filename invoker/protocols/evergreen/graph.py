@@ -46,7 +46,7 @@ class Graph(Store):
         Raises:
             EvergreenError: It breaks a rule, which aborts the session.
         """
-        id, seq = fragment.id, fragment.seq  # noqa: A001 - what it is
+        id, seq = fragment.id, fragment.seq
         node = self.nodes.get(id)
         if node is not None and node.count == seq and node.is_plain and self._accept_piece(node, seq, fragment):
             return
@@ -179,7 +179,7 @@ class Graph(Store):
         self.check_room(len(fresh), node)
         if "" in fresh:
             raise bad_fragment(f"node {quoted(node.id)}, seq {seq}: an empty child id")
-        for id in ids:  # noqa: A001 - what it is
+        for id in ids:
             child = self.nodes.get(id) or self.new(id)
             if child.is_dropped:
                 raise bad_action(f"node {quoted(node.id)}, seq {seq}: its child {quoted(id)} was dropped")

@@ -89,7 +89,7 @@ class Node:
         "readers", "sinks", "size", "solid", "sources", "top", "waiters",
     )  # fmt: skip
 
-    def __init__(self, id: str, order: int) -> None:  # noqa: A002 - what it is
+    def __init__(self, id: str, order: int) -> None:
         self.id = id
         self.order = order
         self.kind = UNDECIDED

@@ -252,13 +252,13 @@ class EvergreenSession:
         if status:
             action.status = self.own(action, status, roots)
 
-    def _input_node(self, action: RunningAction, name: str, id: str) -> Node:  # noqa: A002 - what it is
+    def _input_node(self, action: RunningAction, name: str, id: str) -> Node:
         node = self.graph.find(id)
         if node.is_dropped:
             raise bad_action(f"{action.where}, input {quoted(name)}: node {quoted(id)} was dropped")
         return node
 
-    def own(self, action: RunningAction, id: str, roots: Sequence[Node] = ()) -> Node:  # noqa: A002 - what it is
+    def own(self, action: RunningAction, id: str, roots: Sequence[Node] = ()) -> Node:
         """Make a node an output of an action.
 
         Raises:

@@ -49,11 +49,11 @@ class Store:
         """An id that nobody has used (E-100)."""
         while True:
             self._made += 1
-            id = f"{self._prefix}{self._made}"  # noqa: A001 - what it is
+            id = f"{self._prefix}{self._made}"
             if id not in self.nodes:
                 return id
 
-    def check_made(self, id: str, seq: int) -> None:  # noqa: A002 - what it is
+    def check_made(self, id: str, seq: int) -> None:
         """Items that are not retained leave nothing behind but their ids, which are ours all the same (E-100)."""
         if id.startswith(self._prefix):
             number = id[len(self._prefix) :]
@@ -64,7 +64,7 @@ class Store:
         """A place in the order for a node that is met as a parent."""
         return self._order.before_all()
 
-    def new(self, id: str, order: int | None = None) -> Node:  # noqa: A002 - what it is
+    def new(self, id: str, order: int | None = None) -> Node:
         """Make room for a node that was not met before.
 
         Raises:
@@ -75,7 +75,7 @@ class Store:
         self.register(node)
         return node
 
-    def check_id(self, id: str) -> None:  # noqa: A002 - what it is
+    def check_id(self, id: str) -> None:
         """An id is not too long."""
         most = self.settings.name_bytes
         if len(id) * 4 > most and len(id.encode()) > most:
@@ -92,7 +92,7 @@ class Store:
         if len(self.nodes) + count > most:
             raise limit(f"node {quoted(node.id)}: {len(self.nodes) + count} nodes; a session may have {most}")
 
-    def new_output(self, id: str) -> Node:  # noqa: A002 - what it is
+    def new_output(self, id: str) -> Node:
         """Room for an output that was not met before."""
         return self.new(id, self._order.before_all())
 
@@ -106,7 +106,7 @@ class Store:
         self.woken.clear()
         self.held = 0
 
-    def find(self, id: str) -> Node:  # noqa: A002 - what it is
+    def find(self, id: str) -> Node:
         """The node with this id, or room for it."""
         return self.nodes.get(id) or self.new(id)
 

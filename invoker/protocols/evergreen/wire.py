@@ -119,7 +119,7 @@ def is_utf8_text(media_type: str) -> bool:
     return (one.charset or "utf-8").lower().replace("_", "-") in ("utf-8", "utf8", "us-ascii", "ascii")
 
 
-def prefix_of(id: str) -> bytes:  # noqa: A002 - what it is
+def prefix_of(id: str) -> bytes:
     """The field that starts each fragment of a node."""
     name = id.encode()
     return b"\n" + _varint(len(name)) + name

@@ -218,7 +218,7 @@ class Writer:
 
     def _item(self, message: Message[bytes], steps: list[Step]) -> None:
         metadata = _metadata(message)  # what is wrong with it is known before anything is sent
-        id = self._graph.new_id()  # noqa: A001 - what it is
+        id = self._graph.new_id()
         steps.append(Send(children_frame(self._prefix, self._seq, (id,), continued=True)))
         self._seq += 1
         if not self._retain:
