@@ -197,7 +197,7 @@ async def open_peer(address: str, path: str = "/", **how: Any) -> AsyncIterator[
         writer.transport.abort()
 
 
-def item(id: str, seq: int | None = 0, data: bytes = b"x", *, last: bool = False) -> Fragment:  # noqa: A002 - what it is
+def item(id: str, seq: int | None = 0, data: bytes = b"x", *, last: bool = False) -> Fragment:
     """A fragment with text."""
     return Fragment(id, Chunk(data, metadata=TEXT), seq, continued=not last)
 

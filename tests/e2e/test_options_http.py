@@ -35,7 +35,7 @@ def server() -> Iterator[Served]:
         yield served
 
 
-def ask(served: Served, function: str, body: bytes | None = None, type: str = "", query: str = "") -> tuple[int, str]:  # noqa: A002
+def ask(served: Served, function: str, body: bytes | None = None, type: str = "", query: str = "") -> tuple[int, str]:
     """What `curl -H "Invoker-Function: FUNCTION" "http://.../?QUERY"` prints, with the status."""
     connection = http.client.HTTPConnection(served.http, timeout=10 * SLOW)
     headers = {"Invoker-Function": function, "Accept": "text/plain"} | ({"Content-Type": type} if type else {})
@@ -71,7 +71,7 @@ def form(**parts: str | tuple[str, str, str]) -> tuple[bytes, str]:
         (None, "", "name=Bob&utm_source=mail"),
     ],
 )
-def test_R164_R169_whatever_way_a_name_is_given_it_is_used(either, body, type, query):  # noqa: A002
+def test_R164_R169_whatever_way_a_name_is_given_it_is_used(either, body, type, query):
     """`greet(name="world")` greets Bob."""
     assert ask(either, "greet", body, type, query) == (200, "hello Bob")
 
@@ -137,7 +137,7 @@ def test_R164_R169_an_option_beside_a_class_is_used_or_refused(server):
         (b'{"b": 2}', JSON, "a=1"),
     ],
 )
-def test_R164_R169_keyword_arguments_come_by_any_name(server, body, type, query):  # noqa: A002
+def test_R164_R169_keyword_arguments_come_by_any_name(server, body, type, query):
     """``**numbers``; by the query, a form or an object."""
     assert ask(server, "total", body, type, query) == (200, "a=1 b=2")
 
@@ -233,7 +233,7 @@ def test_R168_R169_what_is_given_twice_is_refused(server):
         ("row", b'{"a": "b"}', JSON, "", "parameter 'data': application/json cannot become dict[str, int]"),
     ],
 )
-def test_R145_bad_input_is_400_and_names_the_parameter(server, function, body, type, query, text):  # noqa: A002
+def test_R145_bad_input_is_400_and_names_the_parameter(server, function, body, type, query, text):
     """With what was met and what was expected, in today's shapes."""
     status, told = ask(server, function, body, type, query)
     assert (status, text in told) == (400, True), told

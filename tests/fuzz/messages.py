@@ -54,7 +54,7 @@ def attack(chance: Random) -> list[bytes]:
 def _fragment(chance: Random, world: dict[str, tuple[bool, int]], mad: float) -> pb.NodeFragment:
     """One of a node, which is what it is in this session; but mad ones are anything."""
     is_mad = chance.random() < mad
-    id = chance.choice(_IDS if is_mad else sorted(world))  # noqa: A001 - what it is
+    id = chance.choice(_IDS if is_mad else sorted(world))
     is_leaf, count = world.get(id, (True, 1))
     one = pb.NodeFragment(id=id, seq=chance.choice(_SEQS) if is_mad else chance.randrange(count))
     one.continued = one.seq < count - 1 if not is_mad else chance.random() < 0.4
@@ -127,11 +127,11 @@ def _mutated(chance: Random) -> list[bytes]:
     return found
 
 
-def _node(id: str, *children: str) -> pb.NodeFragment:  # noqa: A002 - what it is
+def _node(id: str, *children: str) -> pb.NodeFragment:
     return pb.NodeFragment(id=id, child_ids=children)
 
 
-def _text(id: str, data: bytes = b"x") -> pb.NodeFragment:  # noqa: A002 - what it is
+def _text(id: str, data: bytes = b"x") -> pb.NodeFragment:
     one = pb.NodeFragment(id=id)
     one.chunk_fragment.metadata.mimetype = "text/plain"
     one.chunk_fragment.data = data

@@ -37,7 +37,7 @@ async def test_names_are_those_of_the_settings() -> None:
         assert texts(await peer.fragments(), "A#y") == [b"None None None x"]
 
 
-def octets(id: str, data: bytes) -> Fragment:  # noqa: A002 - what it is
+def octets(id: str, data: bytes) -> Fragment:
     """The only item of a node, as bytes."""
     return Fragment(id, Chunk(data, metadata=Metadata("application/octet-stream")))
 

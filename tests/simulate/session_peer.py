@@ -48,7 +48,7 @@ class Received:
             node.data += chunk.data
             node.children += one.child_ids
 
-    def flat(self, id: str) -> list[str]:  # noqa: A002 - what it is
+    def flat(self, id: str) -> list[str]:
         """The leaves of an output, as far as they came."""
         node = self._nodes.get(id)
         if node is None:
@@ -57,7 +57,7 @@ class Received:
             return [node.data.decode(errors="ignore")]
         return [leaf for child in node.children for leaf in self.flat(child)]
 
-    def has_ended(self, id: str) -> bool:  # noqa: A002 - what it is
+    def has_ended(self, id: str) -> bool:
         """Whether the output and all below it is complete."""
         node = self._nodes.get(id)
         return node is not None and node.has_ended and all(self.has_ended(child) for child in node.children)

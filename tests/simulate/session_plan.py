@@ -99,7 +99,7 @@ class _World:
 
     def leaf(self) -> str:
         """A leaf of some pieces, one of which may be a reference."""
-        chance, id = self._chance, f"n{len(self._nodes)}"  # noqa: A001 - what it is
+        chance, id = self._chance, f"n{len(self._nodes)}"
         pieces = ["".join(chance.choices("abcé日", k=chance.randrange(4))) for _ in range(chance.choice((1, 1, 2, 9)))]
         for seq, piece in enumerate(pieces):
             chunk = pb.Chunk(metadata=pb.ChunkMetadata(mimetype="text/plain") if seq == 0 else None)
@@ -113,10 +113,10 @@ class _World:
 
     def interior(self) -> None:
         """A node of earlier ones, in one or two fragments."""
-        chance, id = self._chance, f"n{len(self._nodes)}"  # noqa: A001 - what it is
+        chance, id = self._chance, f"n{len(self._nodes)}"
         children = [self._any() for _ in range(chance.randrange(4))]
         leaves = [leaf for child in children for leaf in self._nodes[child]]
-        id = f"n{len(self._nodes)}"  # noqa: A001 - a child may have been made meanwhile
+        id = f"n{len(self._nodes)}"
         if len(leaves) > _MOST_LEAVES:
             return
         cut = chance.randrange(len(children) + 1)
@@ -137,7 +137,7 @@ class _World:
             made.inputs.add(name=name, id=node)
         for name, gives in kind.outputs.items():
             if chance.random() < 0.9:
-                id = f"n{len(self._nodes)}"  # noqa: A001 - what it is
+                id = f"n{len(self._nodes)}"
                 made.outputs.add(name=name, id=id)
                 self._nodes[id] = self._plan.outputs[id] = gives(*read)
         self._plan.is_faulty |= kind.is_faulty

@@ -40,7 +40,7 @@ def made(*functions: Any, metadata: dict[str, str] | None = None, **settings: An
     return ActionEngineSession(Table(map(read, functions or (echo, concat, split)), known), metadata or {}, known)
 
 
-def item(id: str, seq: int | None = 0, data: bytes = b"x", *, last: bool = False) -> Fragment:  # noqa: A002 - it is
+def item(id: str, seq: int | None = 0, data: bytes = b"x", *, last: bool = False) -> Fragment:
     """A fragment with text."""
     return Fragment(id, Chunk(data, metadata=TEXT), seq, continued=not last)
 

@@ -14,7 +14,7 @@ from invoker.protocols.action_engine.wire import ABORT, END, Action, Chunk, Frag
 TEXT = Metadata("text/plain")
 
 
-def item(id: str, seq: int = 0, data: bytes = b"x", *, last: bool = False) -> Fragment:  # noqa: A002 - what it is
+def item(id: str, seq: int = 0, data: bytes = b"x", *, last: bool = False) -> Fragment:
     """A fragment with text."""
     return Fragment(id, Chunk(data, metadata=TEXT), seq, continued=not last)
 
@@ -82,7 +82,7 @@ def test_others_go_on_reading() -> None:
 
 
 @pytest.mark.parametrize("id", ["n", "taken", ABORT])
-def test_an_output_needs_an_id_of_its_own(id: str) -> None:  # noqa: A002 - what it is
+def test_an_output_needs_an_id_of_its_own(id: str) -> None:
     """Not one of its inputs, of another action, or of the wire."""
     kept = store()
     run(kept, ("m",), ("taken",))

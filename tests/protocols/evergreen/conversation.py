@@ -209,7 +209,7 @@ class Conversation:
         """Whether it ended with OK."""
         return self.ending is not None and self.ending.error is None
 
-    def texts(self, id: str) -> list[str]:  # noqa: A002 - what it is
+    def texts(self, id: str) -> list[str]:
         """Leaves of an output as text."""
         return self.sent.texts(id)
 

@@ -33,11 +33,11 @@ PREFIXES = {
 
 
 def F(
-    id: str,  # noqa: A002 - what it is
+    id: str,
     seq: int = 0,
     data: str | bytes | None = None,
     *,
-    type: str | None = "",  # noqa: A002 - what it is
+    type: str | None = "",
     ref: str | None = None,
     more: bool = False,
     **metadata: Any,
@@ -69,7 +69,7 @@ def F(
     return made
 
 
-def K(id: str, seq: int = 0, *children: str, more: bool = False) -> pb.NodeFragment:  # noqa: A002
+def K(id: str, seq: int = 0, *children: str, more: bool = False) -> pb.NodeFragment:
     """A fragment of an interior node."""
     return pb.NodeFragment(id=id, seq=seq, continued=more, child_ids=children)
 
@@ -144,7 +144,7 @@ class Sent:
             assert before[0].HasField("chunk_fragment"), f"{fragment.id}: a chunk in an interior node"
         before.append(fragment)
 
-    def of(self, id: str) -> list[pb.NodeFragment]:  # noqa: A002 - what it is
+    def of(self, id: str) -> list[pb.NodeFragment]:
         """The fragments of one node."""
         return self._by_id.get(id, [])
 
@@ -153,11 +153,11 @@ class Sent:
         """Nodes in the order in which they were begun."""
         return list(self._by_id)
 
-    def is_complete(self, id: str) -> bool:  # noqa: A002 - what it is
+    def is_complete(self, id: str) -> bool:
         """Whether the node was ended."""
         return bool(self.of(id)) and not self.of(id)[-1].continued
 
-    def flatten(self, id: str) -> list[Leaf]:  # noqa: A002 - what it is
+    def flatten(self, id: str) -> list[Leaf]:
         """Leaves of a complete node, depth first and left to right."""
         found: list[Leaf] = []
         stack = [id]
@@ -173,11 +173,11 @@ class Sent:
                 found.append(Leaf(metadata.mimetype, data, metadata, "".join(chunk.ref for chunk in chunks)))
         return found
 
-    def texts(self, id: str) -> list[str]:  # noqa: A002 - what it is
+    def texts(self, id: str) -> list[str]:
         """The leaves of a complete node as text."""
         return [leaf.data.decode() for leaf in self.flatten(id)]
 
-    def shape(self, id: str) -> list[tuple[int, bytes | tuple[str, ...] | None, bool]]:  # noqa: A002 - what it is
+    def shape(self, id: str) -> list[tuple[int, bytes | tuple[str, ...] | None, bool]]:
         """Each fragment of a node: seq, data or children or None, and whether it is continued."""
         return [
             (

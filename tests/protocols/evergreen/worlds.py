@@ -141,7 +141,7 @@ def pieces(world: World, name: Callable[[int], str] = plain_id) -> list[Piece]:
     return found
 
 
-def fragments(id: str, thing: Leaf | Interior, name: Callable[[int], str]) -> list[pb.NodeFragment]:  # noqa: A002
+def fragments(id: str, thing: Leaf | Interior, name: Callable[[int], str]) -> list[pb.NodeFragment]:
     made = []
     for seq, part in enumerate(thing.pieces if isinstance(thing, Leaf) else thing.parts):
         one = pb.NodeFragment(id=id, seq=seq, continued=True)
