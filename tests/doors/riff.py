@@ -17,6 +17,7 @@ from invoker._pb.riff import riff_rpc_pb2 as pb
 from invoker.doors.grpc.aio import GrpcDoor
 from invoker.doors.grpc.fast import CompletionDoor
 from invoker.doors.grpc.lending import LendingLoop
+from invoker.services.riff.grpc import riff_method
 from tests.drive.memory import driver_of
 
 __all__ = ["FAST", "KINDS", "PATH", "Call", "Riff", "data", "eventually", "form", "start"]
@@ -81,7 +82,7 @@ class Riff:
     ) -> None:
         self.kind = kind
         self.driver = driver_of(*functions, **({"grace_s": 0.5} | settings))
-        self._door, self._add = door or {}, add
+        self._door, self._add = {"methods": (riff_method(),)} | (door or {}), add
         self._calls: list[Call] = []
         self._opened = threading.Event()
         self._failure: BaseException | None = None

@@ -20,7 +20,7 @@ import grpc.aio
 
 from invoker.doors.grpc.aioline import AioLine
 from invoker.doors.grpc.details import clip
-from invoker.doors.grpc.methods import CallMethod, Method, SessionMethod, metadata_of, riff_method
+from invoker.doors.grpc.methods import CallMethod, Method, SessionMethod, metadata_of
 from invoker.doors.grpc.settings import GrpcSettings
 from invoker.doors.grpc.settling import settle
 from invoker.doors.sockets import no_grpc
@@ -43,7 +43,7 @@ class GrpcDoor:
 
     Args:
         driver: Runs the conversations.
-        methods: What is served; None: the riff method.
+        methods: What is served.
         credentials: For TLS; None serves plain text.
         settings: Limits and times.
     """
@@ -52,7 +52,7 @@ class GrpcDoor:
         self,
         driver: Driver,
         *,
-        methods: Sequence[Method] | None = None,
+        methods: Sequence[Method],
         credentials: grpc.ServerCredentials | None = None,
         settings: GrpcSettings | None = None,
     ) -> None:
@@ -60,7 +60,7 @@ class GrpcDoor:
         self.settings = settings or GrpcSettings()
         self.credentials = credentials
         self.server = grpc.aio.server(options=self.settings.options())
-        for method in (riff_method(),) if methods is None else methods:
+        for method in methods:
             serve = partial(self._serve, self._call if isinstance(method, CallMethod) else self._session, method)
             handler: Any = grpc.stream_stream_rpc_method_handler(serve)
             handlers = grpc.method_handlers_generic_handler(method.service, {method.name: handler})

@@ -31,7 +31,7 @@ from invoker.doors.grpc.cygrpc import cygrpc
 from invoker.doors.grpc.lending import Lender
 from invoker.doors.grpc.line import Line
 from invoker.doors.grpc.loopline import JoiningLine, LoopLine
-from invoker.doors.grpc.methods import CallMethod, Method, OnClose, SessionMethod, metadata_of, riff_method
+from invoker.doors.grpc.methods import CallMethod, Method, OnClose, SessionMethod, metadata_of
 from invoker.doors.grpc.servicers import Handlers, ServicerCall
 from invoker.doors.grpc.settings import GrpcSettings
 from invoker.doors.grpc.settling import settle_time
@@ -63,7 +63,7 @@ class CompletionDoor:
 
     Args:
         driver: Runs the conversations.
-        methods: What is served; None: the riff method.
+        methods: What is served.
         credentials: For TLS; None serves plain text.
         settings: Limits and times.
 
@@ -75,7 +75,7 @@ class CompletionDoor:
         self,
         driver: Driver,
         *,
-        methods: Sequence[Method] | None = None,
+        methods: Sequence[Method],
         credentials: grpc.ServerCredentials | None = None,
         settings: GrpcSettings | None = None,
     ) -> None:
@@ -86,7 +86,7 @@ class CompletionDoor:
         self._server = cygrpc.Server(self.settings.options(), False)
         self._queue = cygrpc.CompletionQueue()
         self._server.register_completion_queue(self._queue)
-        self._methods = (riff_method(),) if methods is None else tuple(methods)
+        self._methods = tuple(methods)
         for method in self._methods:
             self._server.register_method(method.path)
         self._side: Any = None

@@ -16,7 +16,7 @@ from invoker.drive.loop.sessions import SessionWire
 from invoker.errors import InvocationError
 from invoker.message import EMPTY, Headers
 
-__all__ = ["Begin", "CallMethod", "CallWire", "Method", "OnClose", "SessionMethod", "metadata_of", "riff_method"]
+__all__ = ["Begin", "CallMethod", "CallWire", "Method", "OnClose", "SessionMethod", "metadata_of"]
 
 OnClose: TypeAlias = Callable[[InvocationError | None], None]
 """Told once how a conversation ended; None for OK."""
@@ -74,17 +74,6 @@ class SessionMethod:
 
 
 Method: TypeAlias = CallMethod | SessionMethod
-
-
-def riff_method() -> CallMethod:
-    """The riff method."""
-    from invoker.protocols.riff.session import METHOD, SERVICE, RiffSession  # a process without riff need not load it
-
-    def session(metadata: Headers) -> Session:
-        # Names of metadata are in lower case, so a dict's own lookup will do, which costs less.
-        return RiffSession(metadata, function=dict.get(metadata, "invoker-function", ""))
-
-    return CallMethod(SERVICE, METHOD, session)
 
 
 def metadata_of(pairs: Iterable[tuple[str, Any]] | None) -> Headers:

@@ -57,7 +57,7 @@ def test_R006_a_taken_port_is_refused(kind):
         second = Riff(kind, form(kind, gen, agen))
 
         async def bind() -> None:
-            door = type(riff.door)(second.driver)
+            door = type(riff.door)(second.driver, methods=())
             with pytest.raises(StartupError, match=rf"127\.0\.0\.1:{riff.port} .*in use"):
                 door.bind(f"127.0.0.1:{riff.port}")
             await door.stop(0)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from invoker import Context, Status, StatusError
-from invoker.core.steps import Open
-from invoker.doors.grpc.methods import CallMethod, SessionMethod, metadata_of, riff_method
+from invoker.doors.grpc.methods import CallMethod, SessionMethod, metadata_of
 from invoker.message import EMPTY
+from invoker.services.riff.grpc import riff_method
 from tests.doors.riff import KINDS, Riff, form, start
 
 
 def test_a_method_has_the_path_of_http2():
     """Of either kind."""
-    assert riff_method().path == "/streaming.Riff/Invoke"
+    assert CallMethod("a.B", "C", session=None).path == "/a.B/C"  # type: ignore[arg-type]
     assert SessionMethod("a.B", "C", begin=None).path == "/a.B/C"  # type: ignore[arg-type]
 
 
@@ -59,15 +59,6 @@ def test_a_status_text_has_no_blanks_at_its_ends(kind):
     with Riff(kind, form(kind, fail, afail)) as riff:
         _, code, text = riff.call(b"x").half_close().ending()
         assert (code.name, text) == ("NOT_FOUND", "nothing here")
-
-
-@pytest.mark.parametrize(("pairs", "function"), [((("invoker-function", "f"),), "f"), ((("x", "f"),), ""), ((), "")])
-def test_riff_takes_the_function_from_the_metadata(pairs, function):
-    """And gives it all of them."""
-    (step,) = riff_method().session(metadata_of(pairs)).receive(start())
-    assert isinstance(step, Open)
-    assert step.function == function
-    assert dict(step.metadata) == dict(pairs)
 
 
 @pytest.mark.parametrize("kind", KINDS)

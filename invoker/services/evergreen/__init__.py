@@ -1,0 +1,3 @@
+"""Evergreen's place at the doors."""
+
+__all__: list[str] = []

@@ -1,0 +1,20 @@
+"""riff on the gRPC doors: one method, and one invocation a call."""
+
+from __future__ import annotations
+
+from invoker.core.session import Session
+from invoker.doors.grpc.methods import CallMethod
+from invoker.message import Headers
+from invoker.protocols.riff.session import METHOD, SERVICE, RiffSession
+
+__all__ = ["riff_method"]
+
+
+def riff_method() -> CallMethod:
+    """The riff method."""
+    return CallMethod(SERVICE, METHOD, _session)
+
+
+def _session(metadata: Headers) -> Session:
+    # Names of metadata are in lower case, so a dict's own lookup will do, which costs less.
+    return RiffSession(metadata, function=dict.get(metadata, "invoker-function", ""))

@@ -1,0 +1,16 @@
+"""What a service finds around it, for the tests of services."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from invoker.config import Config
+from invoker.services.service import Surroundings
+from tests.drive.memory import driver_of
+
+__all__ = ["around"]
+
+
+def around(*functions: Any, **knobs: Any) -> Surroundings:
+    """The surroundings in a process that serves functions, with some knobs."""
+    return Surroundings(Config(**knobs), driver_of(*functions), {})
