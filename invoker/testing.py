@@ -71,7 +71,7 @@ class Harness:
 
     Args:
         function: A function of any shape that can be served, or its entrypoint.
-        registry: Codecs; default: the built-in ones and those registered with ``@codec``.
+        registry: Codecs; default: the built-in ones and those that the function's module registers with ``@codec``.
         check_outputs: Whether values that are not what the function is annotated to give are refused, as in a server.
 
     Raises:
@@ -81,7 +81,8 @@ class Harness:
     def __init__(self, function: Any, *, registry: Registry | None = None, check_outputs: bool = True) -> None:
         prepared = prepare(function)[0] if isinstance(function, str) else prepare_function(function)
         self.function = prepared.function
-        self.registry = registry or builtin(arrays=wants_arrays(self.function.spec.types))
+        spec = self.function.spec
+        self.registry = registry or builtin(arrays=wants_arrays(spec.types)).belonging(spec.modules)
         self._check_outputs = check_outputs
 
     def run(self, *inputs: Iterable[Any], accept: str | Sequence[str] | None = None) -> list[Any]:

@@ -32,7 +32,7 @@ from invoker.author.loadfail import (
 )
 from invoker.errors import LoadError, StartupError, describe
 
-__all__ = ["Catalogue", "load"]
+__all__ = ["Catalogue", "load", "module_of"]
 
 log = logging.getLogger(__name__)
 
@@ -78,6 +78,15 @@ def load(entrypoint: str, *, allow_pickle: bool = False, fresh: bool = False) ->
     if not attribute:
         return _only_function(source, module)
     return _checked(entrypoint, _find(source, module, attribute))
+
+
+def module_of(entrypoint: str) -> str:
+    """The name of the module that an entrypoint names; empty if it names none, as a pickle does."""
+    source = entrypoint.strip()
+    if not source or source.lower().endswith(_PICKLES):
+        return ""
+    source = _split(source)[0]
+    return _module_name(Path(source).absolute()) if _is_file(source) else source
 
 
 def _split(entrypoint: str) -> tuple[str, str]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from invoker.author.binding import parameters as every_parameter
 from invoker.author.decorator import Options
+from invoker.author.loader import module_of
 from invoker.author.options import marked, with_casting, with_media_types, with_tensors
 from invoker.author.parameters import Argument, fixes_inputs, input_order, input_specs, read_arguments
 from invoker.author.returns import check_names, outputs_of
@@ -76,6 +77,7 @@ def read(function: Any, *, entrypoint: str = "", name: str = "") -> FunctionSpec
     return FunctionSpec(
         name=options.name or name or facts.name,
         entrypoint=entrypoint,
+        modules=_modules(facts, entrypoint),
         doc=facts.doc,
         style=style,
         is_async=is_async,
@@ -186,6 +188,14 @@ def _like(outputs: tuple[StreamSpec, ...], parts: tuple[StreamSpec, ...]) -> tup
     return tuple(
         replace(one, media_types=whole.media_types, sequence=whole.sequence, retain=whole.retain) for one in parts
     )
+
+
+def _modules(facts: Facts, entrypoint: str) -> tuple[str, ...]:
+    found: list[str] = []
+    for name in (module_of(entrypoint), str(facts.globals.get("__name__", ""))):
+        parts = name.split(".")
+        found += [".".join(parts[:count]) for count in range(len(parts), 0, -1) if name]
+    return tuple(dict.fromkeys(found))
 
 
 def _module_version(facts: Facts, entrypoint: str) -> str:

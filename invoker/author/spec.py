@@ -181,6 +181,7 @@ class FunctionSpec:
     Attributes:
         name: In the catalogue; the function's own name unless something else was asked for.
         entrypoint: As it was loaded, ``module:attribute``; may be empty.
+        modules: That it was named from and that it was written in, with the packages around them: their codecs are its.
         doc: Its docstring, cleaned; may be empty.
         style: Request/reply or streaming.
         is_async: It runs on the event loop; its inputs and outputs are async iterators.
@@ -205,6 +206,7 @@ class FunctionSpec:
 
     name: str
     entrypoint: str = ""
+    modules: tuple[str, ...] = ()
     doc: str = ""
     style: Style = Style.REQUEST_REPLY
     is_async: bool = False

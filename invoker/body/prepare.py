@@ -153,7 +153,7 @@ def _check_types(spec: FunctionSpec) -> None:
     for index, stream in enumerate(spec.inputs):
         if stream.type is IGNORED or stream.media_types:
             continue  # never decoded, or decoded by the author's own codec
-        problem = decodable(stream.type)
+        problem = decodable(stream.type, spec.modules)
         if problem is not None:
             raise SpecError(f"input #{index} '{stream.name}' of '{spec.name}' cannot be decoded: {problem}")
 

@@ -10,13 +10,17 @@
     codec("image/x-portable-pixmap", decode=read_ppm, encode=write_ppm, encodes=Image)
 
 Registered codecs are asked before the built-in ones for the media types that they name, and come last where a peer
-takes anything (R-090, R-097). They are the process's own: register them while your module is imported, before serving.
+takes anything (R-090, R-097). Each belongs to the functions of its module and of those that import it: a function has
+the codecs that its own module registers, and those of every module that its module reaches. Codecs that were given to
+`register` belong to all functions.
 """
 
 from __future__ import annotations
 
+import sys
+import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from invoker.codecs.interface import Decode, Encode, Offer, Specialised
@@ -31,6 +35,9 @@ __all__ = ["Adapted", "adapt", "codec", "entry_points", "register", "registered"
 C = TypeVar("C")
 
 _registered: tuple[Specialised, ...] = ()
+
+_WITHOUT_CODECS = sys.stdlib_module_names | {"invoker", "numpy"}
+"""Packages that register no codec and reach no module of an author's."""
 
 
 class Adapted(Specialised):
@@ -119,7 +126,7 @@ def codec(
     encode: Callable[[Any], bytes] | None = None,
     encodes: type | tuple[type, ...] = (),
 ) -> Callable[[type[C]], type[C]]:
-    """Register a codec for the whole process.
+    """Register a codec for the functions of the module that calls this, and of the modules that import that one.
 
     As a decorator of a class that has ``decode(message, type_)``, ``encode(value, media_type)`` or both, and maybe
     ``can_encode(value)`` and ``can_decode(type_)``; the class is called without arguments. Or with functions, at once.
@@ -136,12 +143,12 @@ def codec(
     """
     if decode is not None or encode is not None:
         found = encodes if isinstance(encodes, tuple) else (encodes,)
-        _add(Adapted(_Functions(decode, encode, found), _checked_types(media_types)))
+        _add(Adapted(_Functions(decode, encode, found), _checked_types(media_types)), _importing())
 
     def decorate(cls: type[C]) -> type[C]:
         if not isinstance(cls, type):
             raise TypeError("@codec decorates a class; for functions write codec('text/csv', decode=..., encode=...)")
-        register(cls, media_types)
+        _add(adapt(cls, media_types), _importing())
         return cls
 
     return decorate
@@ -162,9 +169,20 @@ def unregister(one: Any) -> None:
     _replace(tuple(each for each in _registered if one not in (each, type(each), _inner(each), type(_inner(each)))))
 
 
-def registered() -> tuple[Specialised, ...]:
-    """Codecs of the whole process, the latest first; a new tuple after each change."""
-    return _registered
+def registered(modules: tuple[str, ...] | None = None) -> tuple[Specialised, ...]:
+    """Codecs that were registered, the latest first; a new tuple after each change.
+
+    Args:
+        modules: Of a function, which gets those that belong to it; None: all of this process.
+    """
+    if modules is None:
+        return _registered
+    foreign = {one for one in _registered if one.owners}
+    for name in _reached(modules):
+        if not foreign:
+            break
+        foreign = {one for one in foreign if name not in one.owners}
+    return tuple(one for one in _registered if one not in foreign)
 
 
 def adapt(one: Any, media_types: tuple[str, ...] = ()) -> Specialised:
@@ -202,14 +220,42 @@ def entry_points() -> list[Specialised]:
     return found
 
 
-def _add(one: Specialised) -> None:
+def _add(one: Specialised, owners: frozenset[str] = frozenset()) -> None:
     """A module that is imported again, as on reload, replaces its codecs."""
+    one.owners = owners
     _replace((one, *(each for each in _registered if _key(each) != _key(one))))
 
 
 def _replace(codecs: tuple[Specialised, ...]) -> None:
     global _registered  # noqa: PLW0603 - one tuple a process; readers compare its identity
     _registered = codecs
+
+
+def _importing() -> frozenset[str]:
+    """The module that called `codec`, and those whose import is under way."""
+    frame: types.FrameType | None = sys._getframe(1)  # noqa: SLF001 - there is no public way to the globals of a caller
+    while frame is not None and frame.f_globals is globals():
+        frame = frame.f_back
+    names = [frame.f_globals.get("__name__", "")] if frame is not None else []
+    while frame is not None:
+        if frame.f_code.co_name == "<module>":
+            names.append(frame.f_globals.get("__name__", ""))
+        frame = frame.f_back
+    return frozenset(names)
+
+
+def _reached(modules: tuple[str, ...]) -> Iterator[str]:
+    """These modules, and those that stand in their globals, or whose classes and functions do, and so on."""
+    queue, seen = list(modules), set(modules)
+    for name in queue:
+        yield name
+        for value in list(vars(sys.modules[name]).values()) if name in sys.modules else ():
+            if not isinstance(value, (types.ModuleType, types.FunctionType, type)):
+                continue
+            found: str | None = value.__name__ if isinstance(value, types.ModuleType) else value.__module__
+            if found and found not in seen and found.partition(".")[0] not in _WITHOUT_CODECS:
+                seen.add(found)
+                queue.append(found)
 
 
 def _returned(decode: Any) -> Any:

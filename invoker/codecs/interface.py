@@ -96,6 +96,9 @@ class Specialised:
     decodes = True
     encodes = True
 
+    owners: frozenset[str] = frozenset()
+    """Names of the modules to whose functions it belongs; empty: to all."""
+
     def __init__(self, media_types: tuple[str, ...] = ()) -> None:
         if media_types:
             self.media_types = media_types

@@ -69,18 +69,21 @@ class Registry:
     """Codecs by media type.
 
     Args:
-        codecs: In server order; None means the built-in ones. Those that function authors registered for the process
-            (`custom.register`) are always asked, too.
+        codecs: In server order; None means the built-in ones. Those that function authors registered (`custom.codec`)
+            are asked, too.
     """
 
-    __slots__ = ("_after", "_before", "_codecs", "_decoders", "_encoders", "_offers", "_preferred", "_seen")
+    __slots__ = (
+        "_after", "_before", "_codecs", "_decoders", "_encoders", "_modules", "_offers", "_own", "_preferred", "_seen",
+    )  # fmt: skip
 
     def __init__(self, codecs: Iterable[Codec | Specialised] | None = None) -> None:
         self._codecs = builtin_codecs() if codecs is None else [custom.adapt(one) for one in codecs]
         self._before: list[Specialised] = []
         self._after: list[Specialised] = []
         self._preferred: tuple[str, ...] = ()
-        self._seen: tuple[Specialised, ...] = ()
+        self._modules: tuple[str, ...] | None = None
+        self._seen = self._own = custom.registered()
         self._decoders: dict[tuple[str, Any, int, str], Decode] = {}
         self._offers: dict[str, tuple[Offer, ...]] = {}
         self._encoders: dict[tuple[tuple[Offer, ...], type, int], Encode] = {}
@@ -90,6 +93,16 @@ class Registry:
         other = Registry(self._codecs)
         other._before, other._after = list(self._before), list(self._after)
         other._preferred = self._preferred
+        other._modules, other._own = self._modules, self._own
+        return other
+
+    def belonging(self, modules: tuple[str, ...]) -> Registry:
+        """The codecs of a function of these modules: without those that belong to the functions of others."""
+        if not any(one.owners for one in custom.registered()):
+            return self
+        other = self.copy()
+        other._modules = modules  # noqa: SLF001 - it is one of us
+        other._forget()  # noqa: SLF001 - as above
         return other
 
     def register(self, codec: Codec | Specialised, *, first: bool = True) -> None:
@@ -224,13 +237,13 @@ class Registry:
 
     def _available(self) -> list[str]:
         """Media types in server order: declared ones, the built-in ones, custom ones (R-097)."""
-        server_order = (*self._codecs, *custom.registered(), *self._before, *self._after)
+        server_order = (*self._codecs, *self._own, *self._before, *self._after)
         names = (one for codec in server_order if codec.encodes for one in codec.media_types)
         return list(dict.fromkeys((*self._preferred, *names)))
 
     def _claiming(self, media_type: MediaType) -> Iterator[Specialised]:
         """Codecs for a media type: those that name it before families, users' before built-in ones."""
-        codecs = (*self._before, *custom.registered(), *self._codecs, *self._after)
+        codecs = (*self._before, *self._own, *self._codecs, *self._after)
         for codec in codecs:
             if media_type.essence in codec.media_types:
                 yield codec
@@ -240,12 +253,13 @@ class Registry:
                 yield codec
 
     def _refresh(self) -> None:
-        """Codecs that were registered for the process since the last look make all answers stale."""
+        """Codecs that were registered since the last look make all answers stale."""
         if self._seen is not custom.registered():
             self._forget()
 
     def _forget(self) -> None:
         self._seen = custom.registered()
+        self._own = custom.registered(self._modules)
         self._decoders.clear()
         self._offers.clear()
         self._encoders.clear()

@@ -14,12 +14,16 @@ from invoker.codecs.typed import BYTES_LIKE, adapter, bytes_like, dec_hook, hold
 __all__ = ["decodable", "wants_arrays"]
 
 
-def decodable(type_: Any) -> str | None:
+def decodable(type_: Any, modules: tuple[str, ...] | None = None) -> str | None:
     """None when some codec can decode to this annotation, else one sentence why not.
 
     A codec that the author registered is believed about what it says it decodes.
+
+    Args:
+        type_: The annotation.
+        modules: Of the function, whose codecs count; None: all of this process do.
     """
-    for one in custom.registered():
+    for one in custom.registered(modules):
         try:
             if isinstance(one, custom.Adapted) and one.claims(type_):
                 return None

@@ -87,6 +87,7 @@ class Engine:
         self.on_close: list[Callable[[Invocation], None]] = []
         self._numbers = itertools.count(1)
         self._registries: dict[str, Registry] = {}
+        self._shared: dict[tuple[str, ...], Registry] = {}
 
     def open(
         self,
@@ -182,7 +183,9 @@ class Engine:
             else:
                 accept = accepts[index]
                 by_value = command.by_value and not one.media_types and accept.strip() in ("", "*/*")
-                known = self.registry if by_value else registry  # what another output declares is not for this one
+                known = (
+                    self._shared_for(function) if by_value else registry
+                )  # what another output declares is not for this one
                 type_, is_checked = _promised(spec, one), self.check_outputs
                 outputs.append(
                     OutputStream(index, name, accept, known, by_value=by_value, type_=type_, is_checked=is_checked)
@@ -210,14 +213,22 @@ class Engine:
         )
 
     def registry_for(self, function: Function) -> Registry:
-        """The shared codecs, plus raw bytes for media types that only this function declares."""
+        """Its codecs, plus raw bytes for media types that only this function declares."""
         found = self._registries.get(function.spec.name)
         if found is None:
             streams = (*function.spec.inputs, *function.spec.optional)
             inputs = [one for stream in streams for one in stream.media_types]
             outputs = [one for stream in function.spec.outputs for one in stream.media_types]
-            found = self.registry.declaring(inputs, outputs) if inputs or outputs else self.registry
+            found = self._shared_for(function)
+            found = found.declaring(inputs, outputs) if inputs or outputs else found
             self._registries[function.spec.name] = found
+        return found
+
+    def _shared_for(self, function: Function) -> Registry:
+        """The shared codecs, without those that belong to the functions of other modules."""
+        modules = function.spec.modules
+        if (found := self._shared.get(modules)) is None:
+            found = self._shared[modules] = self.registry.belonging(modules)
         return found
 
 

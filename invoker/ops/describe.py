@@ -56,7 +56,7 @@ def describe(spec: FunctionSpec) -> pb.Function:
         pb.Input(
             name=one.name,
             type=render(one.type),
-            media_types=_sent_as(one),
+            media_types=_sent_as(one, spec.modules),
             is_option=one in options,
             is_stream=one.name in mapped | streams,
             is_trigger=one.is_ignored,
@@ -74,11 +74,11 @@ def describe(spec: FunctionSpec) -> pb.Function:
     )
 
 
-def _sent_as(one: StreamSpec) -> tuple[str, ...]:
+def _sent_as(one: StreamSpec, modules: tuple[str, ...]) -> tuple[str, ...]:
     """Media types of an input's values, the best for what a person types or names first."""
     if one.media_types:
         return one.media_types
-    for codec in registered():
+    for codec in registered(modules):
         if isinstance(codec, Adapted) and not is_any(one.type) and codec.claims(one.type):
             return tuple(name for name in codec.media_types if "*" not in name)
     kinds = members(one.type)
