@@ -21,7 +21,7 @@ from invoker.author.spec import Style
 from invoker.body.lift import Function
 from invoker.context import Context, find_output
 from invoker.core.outputs import ClosedOutput, EndedOutput, MutedOutput, UnwantedOutput
-from invoker.core.steps import ALL, EndInput, FailInputs, Feed
+from invoker.core.steps import ALL, EndInput, Feed
 from invoker.core.streams import Budget, InputStream, OutputStream
 from invoker.errors import Discarded, EncodeError, InvocationError, LimitExceeded, ProtocolViolation, StopInvocation
 from invoker.message import Message, Output
@@ -134,10 +134,8 @@ class Invocation:
         if not 0 <= index < len(self.inputs):
             self.check_index(index)
         stream = self.inputs[index]
-        if stream.is_ended and (stream.error is not None or not stream.fed or not stream.spec.single):
-            if stream.error is None:
-                raise ProtocolViolation(self._too_late(stream))
-            return
+        if stream.is_ended and not (stream.fed and stream.spec.single):
+            raise ProtocolViolation(self._too_late(stream))
         self.bytes_in += len(command.message.payload)
         try:
             stream.feed(command.message)
@@ -234,11 +232,6 @@ class Invocation:
             self.inputs[command.index].end()
         else:
             raise ProtocolViolation(f"input {command.index} out of range for {len(self.inputs)} input(s)")
-
-    def fail_inputs(self, command: FailInputs) -> None:
-        """Every open input ends with an error that its reader sees (R-110)."""
-        for stream in self.inputs:
-            stream.fail(command.error)
 
     def encode(self, index: int, value: Any) -> tuple[int, Message[bytes]]:
         """Serialise a value that the body produced on output ``index``; an `Output` goes where it is addressed.

@@ -1,9 +1,21 @@
 """The vocabulary between sessions, invocations and drivers: commands, events, steps.
 
 A session turns wire frames into *commands* on invocations, and the *events* of invocations into frames to `Send`. What
-a session asks its driver to do is a *step*: a command, a `Send`, a `Close`, or a `Timer`, answered by `Elapsed`. A new
-word needs an ADR. Sessions of many invocations that store what they are sent (ADR 8) have five more: `CloseOutput`
-and `Fetch`, answered by `OutputEnded` and `Fetched`; and `Wants`, by which the driver asks for more.
+a session asks its driver to do is a *step*: a command, or one of the words about its conversation::
+
+    step         what the driver does                              events that it may cause
+    -----------  ------------------------------------------------  ---------------------------------------------------
+    Open         admits an invocation and starts its body          Emitted and OutputEnded per output, then Finished
+    Feed         gives an input one message                        Wants, when the session stores what it is sent
+    EndInput     ends an input normally, or all inputs             none of its own
+    Cancel       ends the invocation with an error                 Finished
+    CloseOutput  drops what the function still gives there         none: the output just has no reader any more
+    Send         writes a frame, and the headers before the first  none
+    Close        ends the conversation                             none: nothing follows it
+    Timer        waits                                             Elapsed
+    Fetch        gets what a URI refers to                         Fetched, once or several times
+
+The driver tells each event once, to the session whose step caused it. A new word needs an ADR (8, 19).
 
 Values are slotted and frozen; making one costs about 0.1 µs, which the hot path pays once a frame.
 """
@@ -28,7 +40,6 @@ __all__ = [
     "Emitted",
     "EndInput",
     "Event",
-    "FailInputs",
     "Feed",
     "Fetch",
     "Fetched",
@@ -38,11 +49,15 @@ __all__ = [
     "Send",
     "Step",
     "Timer",
+    "Trailers",
     "Wants",
 ]
 
 ALL = -1
 """The index of `EndInput` that means every input."""
+
+Trailers: TypeAlias = tuple[tuple[str, str | bytes], ...]
+"""Names and values, in the order in which they are sent; a name may come several times."""
 
 
 class Open(msgspec.Struct, frozen=True):
@@ -90,13 +105,6 @@ class EndInput(msgspec.Struct, frozen=True):
     index: int = ALL
 
 
-class FailInputs(msgspec.Struct, frozen=True):
-    """Every open input ended with an error, which its reader shall see. The invocation itself goes on."""
-
-    id: str
-    error: InvocationError
-
-
 class Cancel(msgspec.Struct, frozen=True):
     """End the invocation with ``error``: inputs fail, the body is closed. Idempotent."""
 
@@ -105,7 +113,11 @@ class Cancel(msgspec.Struct, frozen=True):
 
 
 class CloseOutput(msgspec.Struct, frozen=True):
-    """Nobody reads output ``index`` any more: it is closed in the function as soon as it gives another value."""
+    """Nobody reads output ``index`` any more.
+
+    Its values are dropped from now on, and the generator that gives them alone is closed when it gives the next one.
+    No event answers it.
+    """
 
     id: str
     index: int
@@ -120,14 +132,18 @@ class Emitted(msgspec.Struct, frozen=True):
 
 
 class OutputEnded(msgspec.Struct, frozen=True):
-    """Output ``index`` of an invocation with several outputs ended normally; the invocation may go on."""
+    """Output ``index`` ended normally before its invocation did; told only of invocations with several outputs."""
 
     id: str
     index: int
 
 
 class Wants(msgspec.Struct, frozen=True):
-    """Input ``index`` has room again: the function took most of what it was fed, or ``waits`` for more."""
+    """Input ``index`` has room again, because the function took most of what it was fed.
+
+    It is told to sessions that store what they are sent. ``waits`` says that the input is empty and the function waits
+    for it; that is told only while the session's `hears_waits` is set.
+    """
 
     id: str
     index: int
@@ -142,15 +158,22 @@ class Finished(msgspec.Struct, frozen=True):
 
 
 class Send(msgspec.Struct, frozen=True):
-    """Write ``frame`` to the peer."""
+    """Write ``frame`` to the peer; a wire that has headers sends them before its first frame, also without an Open."""
 
     frame: Any
 
 
 class Close(msgspec.Struct, frozen=True):
-    """The conversation is over, with ``error`` as its status (None: OK). No step follows it."""
+    """The conversation is over. No step follows it.
+
+    Attributes:
+        error: The status of the conversation; None is OK.
+        trailers: Metadata that goes with the status; gRPC sends it as trailing metadata, where names are in lower case
+            and those of bytes end in ``-bin``. HTTP and WebSocket have no place for it and drop it.
+    """
 
     error: InvocationError | None = None
+    trailers: Trailers = ()
 
 
 class Fetch(msgspec.Struct, frozen=True):
@@ -180,6 +203,6 @@ class Elapsed(msgspec.Struct, frozen=True):
     """The time of the last `Timer` is over."""
 
 
-Command: TypeAlias = Open | Feed | EndInput | FailInputs | Cancel | CloseOutput
+Command: TypeAlias = Open | Feed | EndInput | Cancel | CloseOutput
 Event: TypeAlias = Emitted | OutputEnded | Wants | Finished | Fetched | Elapsed
 Step: TypeAlias = Command | Send | Close | Fetch | Timer

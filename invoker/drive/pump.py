@@ -24,7 +24,6 @@ from invoker.core.steps import (
     Emitted,
     EndInput,
     Event,
-    FailInputs,
     Feed,
     Finished,
     Open,
@@ -243,15 +242,13 @@ class Conversation:
             await self._finish(runner, error)
 
     async def _command(self, step: Step) -> None:
-        assert isinstance(step, (EndInput, FailInputs, Cancel, CloseOutput))
+        assert isinstance(step, (EndInput, Cancel, CloseOutput))
         runner = self.runners.get(step.id)
         if runner is None:
             return
         try:
             if isinstance(step, EndInput):
                 runner.end_inputs(step)
-            elif isinstance(step, FailInputs):
-                runner.fail_inputs(step)
             elif isinstance(step, CloseOutput):
                 runner.close_output(step)
             else:

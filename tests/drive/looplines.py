@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 from invoker._pb.riff import riff_rpc_pb2 as pb
+from invoker.core.steps import Close
 from invoker.drive.loop.reactor import Reactor
 from invoker.errors import InvocationError
 from invoker.protocols.riff.session import RiffSession
@@ -33,7 +34,7 @@ class Line:
         self.asks = 0
         self._has_room = asyncio.Event()
         self._is_reading = True
-        self._closed: asyncio.Future[InvocationError | None] = asyncio.get_running_loop().create_future()
+        self._closed: asyncio.Future[Close] = asyncio.get_running_loop().create_future()
         self.reactor = Reactor(session or RiffSession(), self, driver, self._closed.set_result, deadline=deadline)
 
     # The reactor's side.
@@ -96,7 +97,7 @@ class Line:
 
     async def end(self) -> InvocationError | None:
         """How the conversation ended, once its bodies have left too; nothing is left of it then."""
-        error = await asyncio.wait_for(asyncio.shield(self._closed), 5)
+        error = (await asyncio.wait_for(asyncio.shield(self._closed), 5)).error
         assert await self.driver.left(5)
         assert not self.driver.engine.running
         assert not self.driver.conversations

@@ -6,11 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import Any
 
-from invoker.core.steps import (
-    Event,
-    Feed,
-    Step,
-)
+from invoker.core.steps import Close, Event, Feed, Step
 from invoker.drive.loop.sessions import SessionReactor
 from invoker.errors import InvocationError
 from invoker.message import Message
@@ -30,7 +26,7 @@ class Script:
         self.headers: tuple[tuple[str, str], ...] = (("a", "b"),)
         self.stalled: set[tuple[str, int]] = set()
         self.held = 0
-        self.is_half_closed = False
+        self.hears_waits = self.is_full = False
         self.events: list[Event] = []
         self.answer = answer
         self.released = 0
@@ -41,7 +37,7 @@ class Script:
         return list(frame)
 
     def half_close(self) -> Iterable[Step]:
-        self.is_half_closed = True
+        self.hears_waits = True
         return ()
 
     def deliver(self, event: Event) -> Iterable[Step]:
@@ -65,7 +61,8 @@ class Line:
         self.accepted_with: list[Any] = []
         self.got: list[Any] = []
         self.waits, self.has_room = asyncio.Event(), asyncio.Event()
-        self.closed: asyncio.Future[InvocationError | None] = asyncio.get_running_loop().create_future()
+        self.asks = 0
+        self.closed: asyncio.Future[Close] = asyncio.get_running_loop().create_future()
         self.driver, self.script = driver, script
         self.reactor = SessionReactor(script, self, driver, self.closed.set_result, window=WINDOW, fetch=fetch)
 
@@ -73,7 +70,7 @@ class Line:
         self.accepted_with.append(self.headers)
 
     def ask(self) -> None:
-        raise AssertionError("a session never pauses")
+        self.asks += 1
 
     def write(self, frame: Any) -> bool:
         assert not self.closed.done(), "a frame behind the status"
@@ -90,7 +87,7 @@ class Line:
 
     async def end(self) -> InvocationError | None:
         """How the session ended; nothing is left of it."""
-        error = await asyncio.wait_for(asyncio.shield(self.closed), 5)
+        error = (await asyncio.wait_for(asyncio.shield(self.closed), 5)).error
         assert await self.driver.left(5)
         assert not self.driver.engine.running
         assert not self.driver.conversations

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from invoker.core.steps import Close
 from invoker.drive.driver import Driver
 from invoker.drive.loop.sessions import SessionReactor
-from invoker.errors import InvocationError
 from invoker.protocols.evergreen.session import EvergreenSession
 from invoker.protocols.evergreen.settings import EvergreenSettings
 from tests.doors.evergreen import frame
@@ -23,7 +23,7 @@ class EvergreenLine:
     """One session; its peer's frames are said, what it gets is counted.
 
     Attributes:
-        closed: The error that the peer is told; None for OK.
+        closed: What the peer is told of the end.
         size: Bytes that were written.
     """
 
@@ -32,7 +32,7 @@ class EvergreenLine:
         self.is_gone = False
         self.headers: tuple[tuple[str, str], ...] = ()
         self.size = 0
-        self.closed: asyncio.Future[InvocationError | None] = asyncio.get_running_loop().create_future()
+        self.closed: asyncio.Future[Close] = asyncio.get_running_loop().create_future()
         self.is_full = is_full
         self.session = EvergreenSession([one.spec for one in driver.engine.catalog], settings=settings)
         self.reactor = SessionReactor(

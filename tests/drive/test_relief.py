@@ -71,7 +71,9 @@ async def test_the_largest_invocation_ends_and_the_smaller_one_goes_on(kind: Any
 
 async def ending(one: Any) -> InvocationError | None:
     """How it ended, while others run."""
-    return await asyncio.wait_for(asyncio.shield(one.task if isinstance(one, Peer) else one._closed), 5)
+    if isinstance(one, Peer):
+        return await asyncio.wait_for(asyncio.shield(one.task), 5)
+    return (await asyncio.wait_for(asyncio.shield(one._closed), 5)).error
 
 
 async def seven(one: Any) -> None:

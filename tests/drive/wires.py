@@ -10,6 +10,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from invoker._pb.riff import riff_rpc_pb2 as pb
+from invoker.core.steps import Trailers
 from invoker.drive.driver import Driver
 from invoker.drive.thread.direct import DirectConversation
 from invoker.errors import Cancelled, InvocationError
@@ -60,6 +61,7 @@ class MemoryWire:
     Attributes:
         sent: Each frame with its hold, in the order of writing.
         status: The first one that was sent, as (code, detail).
+        trailers: What was sent with it.
         told: Set once there is a status.
         waiting: Set while a thread waits for an event.
     """
@@ -71,6 +73,7 @@ class MemoryWire:
         self.settles = True
         self.sent: list[tuple[bytes, bool]] = []
         self.status: tuple[int, str] | None = None
+        self.trailers: Trailers = ()
         self.waiting = threading.Event()
         self.told = threading.Event()
         self.arrived = threading.Condition()
@@ -145,7 +148,9 @@ class MemoryWire:
     def is_idle(self) -> bool:
         return self._polling
 
-    def finish(self, code: int, detail: str) -> bool:
+    def finish(self, code: int, detail: str, trailers: Trailers = ()) -> bool:
+        if self.status is None:
+            self.trailers = trailers
         with self.lock:
             self.send_status(code, detail)
             self.glance()
@@ -239,8 +244,10 @@ class Call:
         self._thread.start()
 
     def _run(self) -> None:
-        error = self.conversation.run()
-        self.wire.finish(0 if error is None else int(error.status), "" if error is None else str(error))
+        close = self.conversation.run()
+        error = close.error
+        code, detail = (0, "") if error is None else (int(error.status), str(error))
+        self.wire.finish(code, detail, close.trailers)
         self._result.append(error)
 
     def start(self, *types: str) -> Call:

@@ -14,6 +14,7 @@ from invoker.codecs import builtin
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
 from invoker.core.invocation import Invocation
+from invoker.core.steps import Close
 from invoker.drive.driver import Driver, DriverSettings
 from invoker.drive.loop.sessions import SessionReactor
 from invoker.errors import InternalError, InvocationError
@@ -118,9 +119,9 @@ class _World:
             self._room.clear()
             await self._room.wait()
 
-    def _closed(self, error: InvocationError | None) -> None:
-        self.note(f"closed with {error!r}")
-        self.endings.append(error)
+    def _closed(self, close: Close) -> None:
+        self.note(f"closed with {close.error!r}")
+        self.endings.append(close.error)
 
     async def _fetch(self, uri: str, most: int, deliver: Callable[[bytes], None]) -> None:
         data = unquote(uri.removeprefix("http://x/")).encode()

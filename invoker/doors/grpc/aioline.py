@@ -12,6 +12,7 @@ from typing import Any
 
 import grpc.aio
 
+from invoker.core.steps import Close
 from invoker.doors.grpc.loopline import Listener, nothing
 from invoker.doors.grpc.outbox import Outbox
 from invoker.doors.grpc.settling import settle
@@ -49,7 +50,7 @@ class AioLine:
     # The reactor's side.
 
     def accepted(self) -> None:
-        """Send the response headers, now or with the first frame."""
+        """Send the response headers now, unless they were sent before a frame."""
         if not self._is_accepted:
             self._is_accepted = self._headers_due = True
             self._changed.set()
@@ -61,6 +62,7 @@ class AioLine:
         """Send one frame; False when the next one should wait for `room`."""
         if self.is_gone or self._closed.done():
             return False
+        self.accepted()
         self._outbox.put(frame)
         self._changed.set()
         return self._outbox.has_room
@@ -73,10 +75,12 @@ class AioLine:
             self._room.clear()
             await self._room.wait()
 
-    def close(self, error: InvocationError | None) -> None:
+    def close(self, close: Close) -> None:
         """The session is over; what was written leaves first."""
         if not self._closed.done():
-            self._closed.set_result(error)
+            if close.trailers:
+                self._context.set_trailing_metadata(close.trailers)
+            self._closed.set_result(close.error)
             self._changed.set()
 
     # The call's side.

@@ -1,15 +1,22 @@
-"""The text of a status as it fits into a trailer (R-118)."""
+"""The code of a status, and its text as it fits into a trailer (R-118)."""
 
 from __future__ import annotations
 
 from urllib.parse import quote
 
-__all__ = ["DETAIL_BYTES", "clip"]
+from invoker.errors import InvocationError
+
+__all__ = ["DETAIL_BYTES", "clip", "status_of"]
 
 DETAIL_BYTES = 4096
 """What a status text may take after percent-encoding (R-118)."""
 
 _SAFE = "".join(chr(code) for code in range(0x20, 0x7F) if chr(code) != "%")
+
+
+def status_of(error: InvocationError | None) -> tuple[int, str]:
+    """The code and the text of an ending; None is OK."""
+    return (0, "") if error is None else (int(error.status), str(error))
 
 
 def clip(detail: str, limit_bytes: int = DETAIL_BYTES) -> str:

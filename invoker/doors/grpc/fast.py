@@ -27,7 +27,9 @@ from typing import Any
 
 import grpc
 
+from invoker.core.steps import Close
 from invoker.doors.grpc.cygrpc import cygrpc
+from invoker.doors.grpc.details import status_of
 from invoker.doors.grpc.lending import Lender
 from invoker.doors.grpc.line import Line
 from invoker.doors.grpc.loopline import JoiningLine, LoopLine
@@ -236,7 +238,7 @@ class CompletionDoor:
             threads.enter()
         except InvocationError as error:
             log.info("a call was refused", extra={"detail": str(error)})
-            self._finish(line, error)
+            self._finish(line, Close(error))
             return True
         see_to = functools.partial(self._see_to_leaders)  # an object of its own, for the sweeper to know it by
         with self._baton:
@@ -253,7 +255,7 @@ class CompletionDoor:
             # Nothing that we know of gets here. A queue dropped with operations under way would freeze the process.
             log.exception("a call failed inside the invoker")
             line.cut(int(InternalError.status), str(InternalError()))
-            self._finish(line, InternalError())
+            self._finish(line, Close(InternalError()))
         finally:
             if is_last:
                 self.driver.sweeper.led(see_to)
@@ -273,16 +275,15 @@ class CompletionDoor:
             self.driver.entered_direct(conversation)
             try:
                 line.open()
-                error = conversation.run()
+                close = conversation.run()
             finally:
                 self.driver.exited_direct(conversation)
         finally:
             self.driver.threads.leave()  # before the peer hears of the end: it may call again at once
-        self._finish(line, error)
+        self._finish(line, close)
 
-    def _finish(self, line: Line, error: InvocationError | None) -> None:
-        is_done = line.finish(0, "") if error is None else line.finish(int(error.status), str(error))
-        if is_done:
+    def _finish(self, line: Line, close: Close) -> None:
+        if line.finish(*status_of(close.error), close.trailers):
             self._free.append(line.queue)
         else:
             self.driver.sweeper.add(_Lingering(line, self._free))
@@ -370,10 +371,4 @@ def _deadline(event: Any) -> float | None:
 
 
 def _closing(line: LoopLine) -> OnClose:
-    def close(error: InvocationError | None) -> None:
-        if error is None:
-            line.finish(0, "")
-        else:
-            line.finish(int(error.status), str(error))
-
-    return close
+    return lambda close: line.finish(*status_of(close.error), close.trailers)

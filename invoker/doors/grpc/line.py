@@ -30,6 +30,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from invoker.core.steps import Trailers
 from invoker.doors.grpc.cygrpc import BUFFER_HINT, NO_FLAGS, cygrpc
 from invoker.doors.grpc.operations import CLOSE, DONE, READ, Operations
 from invoker.drive.thread.gate import UNGATED, Pace, Ticket
@@ -106,7 +107,8 @@ class Line(Operations):
     def accepted(self) -> None:
         """Send the response headers now, or with what follows at once (R-133)."""
         with self.lock:
-            self._is_accepted = self._headers_due = True
+            self._is_accepted = True
+            self._headers_due = not self._is_headed
             if self.before_wait is None:
                 self.flush()
         if self._headers_due and not self.is_swept:
@@ -224,8 +226,8 @@ class Line(Operations):
             self.is_gone = True
         return True
 
-    def finish(self, code: int, detail: str) -> bool:
-        """Send what is held, then the status; the first one counts.
+    def finish(self, code: int, detail: str, trailers: Trailers = ()) -> bool:
+        """Send what is held, then the status and its metadata; the first one counts.
 
         Returns:
             Whether every operation is done, so that the queue can serve another call.
@@ -233,7 +235,7 @@ class Line(Operations):
         if self._held is not None and self._sending:
             self._await_sent()
         with self.lock:
-            self.send_status(code, detail)
+            self.send_status(code, detail, trailers)
             self.glance()
         self._gate.leave(self._ticket)
         if self._is_joined:

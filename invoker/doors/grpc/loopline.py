@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from invoker.core.steps import Trailers
 from invoker.doors.grpc.cygrpc import BUFFER_HINT, NO_FLAGS, cygrpc
 from invoker.doors.grpc.details import clip
 from invoker.doors.grpc.lending import Lender
@@ -63,7 +64,7 @@ class LoopLine:
     """
 
     __slots__ = (
-        "_call", "_closed", "_headers_due", "_is_accepted", "_is_due", "_is_empty", "_is_finished", "_is_listed",
+        "_call", "_closed", "_headers_due", "_is_due", "_is_empty", "_is_finished", "_is_headed", "_is_listed",
         "_lender", "_listener", "_out", "_post", "_read", "_reading", "_receive", "_room", "_sending", "_sent",
         "_settle_s", "_settling", "_status",
         "headers", "is_ended", "is_gone",
@@ -82,9 +83,9 @@ class LoopLine:
         self._listener: Listener | None = None
         self._out: deque[bytes] = deque()
         self._room: asyncio.Future[None] | None = None
-        self._status: tuple[int, str] | None = None
+        self._status: tuple[int, str, Trailers] | None = None
         self._reading = self._sending = self._headers_due = False
-        self._is_accepted = self._is_due = self._is_empty = self._is_finished = self._is_listed = False
+        self._is_due = self._is_empty = self._is_finished = self._is_headed = self._is_listed = False
         self._read, self._sent, self._closed = self._on_read, self._on_sent, self._on_close  # made once
 
     def open(self, listener: Listener) -> None:
@@ -97,9 +98,9 @@ class LoopLine:
 
     def accepted(self) -> None:
         """Send the response headers at the end of this turn, or with a frame before (R-133)."""
-        if self._is_accepted or self.is_gone:
+        if self._headers_due or self._is_headed or self.is_gone:
             return
-        self._is_accepted = self._headers_due = True
+        self._headers_due = True
         self._list()
 
     def ask(self) -> None:
@@ -133,12 +134,12 @@ class LoopLine:
                 self._room = asyncio.get_running_loop().create_future()
             await asyncio.shield(self._room)  # several outputs may wait for it
 
-    def finish(self, code: int, detail: str) -> None:
-        """Send what was written, then the status; the first one counts."""
+    def finish(self, code: int, detail: str, trailers: Trailers = ()) -> None:
+        """Send what was written, then the status and its metadata; the first one counts."""
         if self._is_finished:
             return
         self._is_finished = True
-        self._status = (code, detail)
+        self._status = (code, detail, trailers)
         self._advance()
 
     # Inside.
@@ -158,7 +159,7 @@ class LoopLine:
         self._is_listed = False
         self._advance()
         if self._headers_due:
-            self._headers_due = False
+            self._is_headed, self._headers_due = True, False
             self._post((cygrpc.SendInitialMetadataOperation(self.headers, NO_FLAGS),), self._on_other)
 
     def _advance(self) -> None:
@@ -181,22 +182,22 @@ class LoopLine:
 
     def _end(self, last: bytes | None) -> None:
         assert self._status is not None
-        code, detail = self._status
+        code, detail, trailers = self._status
         self._status = None
         operations: list[Any] = []
-        if self._headers_due or not self._is_accepted:
-            self._is_accepted, self._headers_due = True, False
+        if not self._is_headed:
+            self._is_headed, self._headers_due = True, False
             operations.append(cygrpc.SendInitialMetadataOperation(self.headers, NO_FLAGS))
         if last is not None:
             operations.append(cygrpc.SendMessageOperation(last, NO_FLAGS))
         detail_bytes = clip(detail) if detail else b""
-        operations.append(cygrpc.SendStatusFromServerOperation((), code, detail_bytes, NO_FLAGS))
+        operations.append(cygrpc.SendStatusFromServerOperation(trailers, code, detail_bytes, NO_FLAGS))
         self._post(operations, self._on_other)
 
     def _send(self, frame: bytes, flags: int) -> None:
         self._sending = True
-        if self._headers_due:
-            self._headers_due = False
+        if not self._is_headed:
+            self._is_headed, self._headers_due = True, False
             # Headers must not go with a hint; see `Operations`.
             headers = cygrpc.SendInitialMetadataOperation(self.headers, NO_FLAGS)
             self._post((headers, cygrpc.SendMessageOperation(frame, NO_FLAGS)), self._sent)

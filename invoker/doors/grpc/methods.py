@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from invoker.core.session import Session
+from invoker.core.steps import Close
 from invoker.doors.grpc.loopline import Listener
 from invoker.drive.loop.sessions import SessionWire
-from invoker.errors import InvocationError
 from invoker.message import EMPTY, Headers
 
 __all__ = ["Begin", "CallMethod", "CallWire", "Method", "OnClose", "SessionMethod", "metadata_of"]
 
-OnClose: TypeAlias = Callable[[InvocationError | None], None]
-"""Told once how a conversation ended; None for OK."""
+OnClose: TypeAlias = Callable[[Close], None]
+"""Told once how a conversation ended."""
 
 
 class CallWire(SessionWire, Protocol):

@@ -12,6 +12,7 @@ import time
 from collections import deque
 from typing import Any
 
+from invoker.core.steps import Trailers
 from invoker.doors.grpc.cygrpc import NO_FLAGS, cygrpc
 from invoker.doors.grpc.details import clip
 
@@ -42,9 +43,9 @@ class Operations:
     """
 
     __slots__ = (
-        "_call", "_frames", "_headers_due", "_held", "_is_accepted", "_is_empty", "_is_finished", "_pending", "_poll",
-        "_polling", "_post", "_reading", "_receive", "_sending", "_until", "is_ended", "is_gone", "lock", "queue",
-        "settle_s", "settles",
+        "_call", "_frames", "_headers_due", "_held", "_is_accepted", "_is_empty", "_is_finished", "_is_headed",
+        "_pending", "_poll", "_polling", "_post", "_reading", "_receive", "_sending", "_until", "is_ended", "is_gone",
+        "lock", "queue", "settle_s", "settles",
     )  # fmt: skip
 
     def __init__(self, call: Any, queue: Any) -> None:
@@ -63,22 +64,23 @@ class Operations:
         self._held: bytes | None = None
         self._polling = self._reading = self._sending = False
         self._headers_due = self._is_accepted = self._is_empty = self._is_finished = False
+        self._is_headed = False  # whether the headers have left
         self._pending = 0
 
     # With the lock held.
 
-    def send_status(self, code: int, detail: str) -> None:
+    def send_status(self, code: int, detail: str, trailers: Trailers = ()) -> None:
         """Post the status, behind what is held."""
         if self._is_finished:
             return
         self._is_finished = True
-        status = cygrpc.SendStatusFromServerOperation((), code, clip(detail) if detail else b"", NO_FLAGS)
+        status = cygrpc.SendStatusFromServerOperation(trailers, code, clip(detail) if detail else b"", NO_FLAGS)
         held, self._held = self._held, None
         operations: tuple[Any, ...] = (status,)
         if held is not None and not self.is_gone:
             operations = (cygrpc.SendMessageOperation(held, NO_FLAGS), status)
-        if self._headers_due or not self._is_accepted:
-            self._headers_due = False
+        if not self._is_headed:
+            self._is_headed, self._headers_due = True, False
             operations = (cygrpc.SendInitialMetadataOperation((), NO_FLAGS), *operations)
         self._pending += 1
         if self._post(operations, _OTHER):
@@ -100,7 +102,7 @@ class Operations:
             if not self._sending and not self.is_gone:
                 self._send(self._held, NO_FLAGS)
         elif self._headers_due:
-            self._headers_due = False
+            self._is_headed, self._headers_due = True, False
             self._pending += 1
             self._post((cygrpc.SendInitialMetadataOperation((), NO_FLAGS),), _OTHER)
 
@@ -139,8 +141,8 @@ class Operations:
         self._held = None
         self._sending = True
         self._pending += 1
-        if self._headers_due:
-            self._headers_due = False
+        if not self._is_headed:
+            self._is_headed, self._headers_due = True, False
             headers = cygrpc.SendInitialMetadataOperation((), NO_FLAGS)
             # No hint: headers beside a hinted message wait for the next one, and the batch is done when they have left.
             code = self._post((headers, cygrpc.SendMessageOperation(frame, NO_FLAGS)), _SENT)

@@ -1,8 +1,9 @@
 """One connection of a session over WebSocket: the wire of its reactor.
 
-One task writes and waits for the peer, and one reads: both are the connection's own. Reading stops while the session is
-full, and a slow peer makes functions wait in `room`. What ends a connection: the session closes (1000, after its last
-frame), or fails (the session's farewell, then the code of the error), or the peer is gone (nothing more is said).
+One task writes and waits for the peer, and one reads: both are the connection's own. Reading stops when the reactor
+wants no more, until it asks; a slow peer makes functions wait in `room`. What ends a connection: the session closes
+(1000, after its last frame), or fails (the session's farewell, then the code of the error), or the peer is gone
+(nothing more is said).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from invoker.core.steps import Close
 from invoker.doors.http.exchange import Receive, Scope, Send
 from invoker.doors.http.hypersocket import bound_messages, keep_pinging
 from invoker.drive.driver import Driver
@@ -31,16 +33,7 @@ _NORMAL, _GOING_AWAY, _PROTOCOL_ERROR, _TOO_BIG, _INTERNAL = 1000, 1001, 1002, 1
 
 
 class SocketSession(StoringSession, Protocol):
-    """What a protocol offers to this door, besides translating.
-
-    It is given an InvocationError where the door met something else than a message, and raises that.
-    """
-
-    is_full: bool
-    """Whether the next message should not be read before `resumed` is sent."""
-
-    resumed: object
-    """The frame that tells this door to read again."""
+    """What a protocol offers to this door, besides translating."""
 
     last_frame: bytes
     """What is said before a normal end."""
@@ -149,13 +142,12 @@ class SocketLine:
         """There are no headers to be sent."""
 
     def ask(self) -> None:
-        """Reading goes on by itself, or when the session says so."""
+        """Read again."""
+        self._reads.set()
 
     def write(self, frame: Any) -> bool:
-        """Send one frame, or read again; False when the next one should wait for `room`."""
-        if frame is self._session.resumed:
-            self._reads.set()
-        elif not self.is_gone:
+        """Send one frame; False when the next one should wait for `room`."""
+        if not self.is_gone:
             self._out.append(frame)
             self._size += len(frame)
             self._changed.set()
@@ -167,8 +159,9 @@ class SocketLine:
         """Wait until the peer has taken most of what was written."""
         await self._has_room.wait()
 
-    def _closed(self, error: InvocationError | None) -> None:
+    def _closed(self, close: Close) -> None:
         """The session is over: write what is left, then close."""
+        error = close.error
         self._code = self._code or _code(error)
         for frame in [self._session.last_frame] if error is None else self._session.farewell(error):
             self.write(frame)
@@ -179,7 +172,7 @@ class SocketLine:
     def _excess(self, reactor: SessionReactor) -> None:
         if not self._code:
             self._code = _TOO_BIG
-            reactor.arrived(LimitExceeded(f"a message has more than {self._settings.max_message_bytes} bytes"))
+            reactor.fail(LimitExceeded(f"a message has more than {self._settings.max_message_bytes} bytes"))
 
     # The tasks.
 
@@ -194,9 +187,8 @@ class SocketLine:
                 continue  # the session is over; only the peer's close is waited for
             data = message.get("bytes")
             if data is None:
-                data = ProtocolViolation("a text message was received; messages are binary")
-            reactor.arrived(data)
-            if self._session.is_full and not self._code:
+                reactor.fail(ProtocolViolation("a text message was received; messages are binary"))
+            elif not reactor.arrived(data):
                 self._reads.clear()
 
     async def _write_out(self) -> None:

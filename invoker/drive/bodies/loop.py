@@ -17,7 +17,7 @@ from invoker.author.spec import Take
 from invoker.codecs.interface import payload_of
 from invoker.context import RUNNING, cannot_wait
 from invoker.core.invocation import Invocation
-from invoker.core.steps import CloseOutput, EndInput, FailInputs, Feed
+from invoker.core.steps import CloseOutput, EndInput, Feed
 from invoker.core.streams import InputStream
 from invoker.drive.bodies.pool import Threads, off_loop
 from invoker.drive.bodies.runner import Host, call_failed, comes_of, production_failed, shape
@@ -71,12 +71,6 @@ class LoopRunner:
     def end_inputs(self, command: EndInput) -> None:
         """End one or all inputs and wake their readers."""
         self.invocation.end_inputs(command)
-        for one in self.inputs:
-            one.wake()
-
-    def fail_inputs(self, command: FailInputs) -> None:
-        """Fail all inputs and wake their readers."""
-        self.invocation.fail_inputs(command)
         for one in self.inputs:
             one.wake()
 

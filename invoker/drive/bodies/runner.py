@@ -73,9 +73,6 @@ class Runner(Protocol):
     def end_inputs(self, command: Any) -> None:
         """Apply an EndInput to the invocation and wake who waits for it."""
 
-    def fail_inputs(self, command: Any) -> None:
-        """Apply a FailInputs to the invocation and wake who waits for it."""
-
     def close_output(self, command: CloseOutput) -> None:
         """Nobody reads an output any more: its generator is closed when it gives another value."""
 

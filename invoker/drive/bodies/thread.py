@@ -19,7 +19,7 @@ from typing import Any
 from invoker.author.spec import Take
 from invoker.context import RUNNING
 from invoker.core.invocation import Invocation
-from invoker.core.steps import CloseOutput, EndInput, FailInputs, Feed
+from invoker.core.steps import CloseOutput, EndInput, Feed
 from invoker.core.streams import InputStream
 from invoker.drive.bodies.awaiting import Awaiting
 from invoker.drive.bodies.pool import Threads
@@ -99,12 +99,6 @@ class ThreadRunner:
         """End one or all inputs and wake their readers."""
         with self.lock:
             self.invocation.end_inputs(command)
-            self.changed.notify_all()
-
-    def fail_inputs(self, command: FailInputs) -> None:
-        """Fail all inputs and wake their readers."""
-        with self.lock:
-            self.invocation.fail_inputs(command)
             self.changed.notify_all()
 
     def close_output(self, command: CloseOutput) -> None:

@@ -23,7 +23,6 @@ from invoker.core.steps import (
     Emitted,
     EndInput,
     Event,
-    FailInputs,
     Feed,
     Finished,
     Open,
@@ -57,10 +56,10 @@ class Wire(Protocol):
         """The first invocation was admitted: whatever can be told to the peer now, is (R-133)."""
 
     def ask(self) -> None:
-        """More frames are wanted."""
+        """More frames are wanted, after `arrived` said that none was."""
 
     def write(self, frame: Any) -> bool:
-        """Send one frame; False when the next one should wait for `room`."""
+        """Send one frame, behind the headers; False when the next one should wait for `room`."""
 
     async def room(self) -> None:
         """Wait until a frame may be written."""
@@ -73,7 +72,7 @@ class Reactor:
         session: Translates.
         wire: Carries.
         driver: Runs bodies.
-        on_close: Called once with the error to tell the peer as the conversation's status; None for OK.
+        on_close: Called once with what to tell the peer of the end.
         deadline: On the clock of ``time.monotonic``, or None; enforced by the wire.
         is_counted: Whether the engine counts what invocations hold; else the wire does.
         is_early: It began before the drain, which therefore does not refuse what it opens (G-104).
@@ -86,7 +85,7 @@ class Reactor:
         session: Session,
         wire: Wire,
         driver: Driver,
-        on_close: Callable[[InvocationError | None], None],
+        on_close: Callable[[Close], None],
         *,
         deadline: float | None = None,
         is_counted: bool = True,
@@ -128,10 +127,10 @@ class Reactor:
             if self._opened:
                 self._start()
         except InvocationError as error:
-            self._fail(error)
+            self.fail(error)
         except Exception:
             log.exception("a session failed")
-            self._fail(InternalError())
+            self.fail(InternalError())
         if frame is None and not self._is_closed:
             delay_s = self.driver.settings.lingering_s
             self._lingering = asyncio.get_running_loop().call_later(delay_s, self._lingers)
@@ -150,7 +149,7 @@ class Reactor:
         error = DeadlineExceeded("the deadline has passed") if late else Cancelled("the peer cancelled, or is gone")
         for runner in list(self.runners.values()):
             self._end(runner, error)
-        self._close(error)
+        self._close(Close(error))
 
     def _wants_input(self) -> bool:
         if len(self.runners) == 1:
@@ -175,7 +174,7 @@ class Reactor:
         elif kind is Feed:
             self._feed(step)  # type: ignore[arg-type]
         elif kind is Close:
-            self._close(step.error)  # type: ignore[union-attr]
+            self._close(step)  # type: ignore[arg-type]
         elif kind is Open:
             self._open(step)  # type: ignore[arg-type]
         elif kind is Timer:
@@ -193,15 +192,13 @@ class Reactor:
             self._finish(runner, error)
 
     def _command(self, step: Step) -> None:
-        assert isinstance(step, (EndInput, FailInputs, Cancel, CloseOutput))
+        assert isinstance(step, (EndInput, Cancel, CloseOutput))
         runner = self.runners.get(step.id)
         if runner is None:
             return
         try:
             if isinstance(step, EndInput):
                 runner.end_inputs(step)
-            elif isinstance(step, FailInputs):
-                runner.fail_inputs(step)
             elif isinstance(step, CloseOutput):
                 runner.close_output(step)
             else:
@@ -312,12 +309,13 @@ class Reactor:
 
     async def fail_all(self, error: InvocationError) -> None:
         """Every invocation of this conversation ends with ``error``, and so does the conversation."""
-        self._fail(error)
+        self.fail(error)
 
-    def _fail(self, error: InvocationError) -> None:
+    def fail(self, error: InvocationError) -> None:
+        """End the conversation at once: a frame breaks its protocol, or the wire met something that is no frame."""
         for runner in list(self.runners.values()):
             self._finish(runner, error)
-        self._close(error)
+        self._close(Close(error))
 
     def _finish(self, runner: Runner, error: InvocationError | None) -> None:
         if self._end(runner, error):
@@ -339,7 +337,7 @@ class Reactor:
         for step in self.session.deliver(event):
             self._perform(step)
 
-    def _close(self, error: InvocationError | None) -> None:
+    def _close(self, close: Close) -> None:
         if self._is_closed:
             return
         self._is_closed = True
@@ -349,7 +347,7 @@ class Reactor:
         self.driver.waiting.discard(self)
         for runner in list(self.runners.values()):  # none is left, unless the session closed without them
             self._end(runner, Cancelled("the conversation is over"))
-        self._on_close(error)
+        self._on_close(close)
         self.driver.exited(self)
 
     def _lingers(self) -> None:

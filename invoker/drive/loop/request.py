@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from invoker.core.session import Session
+from invoker.core.steps import Close
 from invoker.drive.driver import Driver
 from invoker.drive.loop.reactor import Reactor
 from invoker.errors import DeadlineExceeded, InternalError, InvocationError
@@ -60,13 +61,13 @@ async def converse(
             async with limit:
                 await wire.bring(reactor, read, limit)
         except InvocationError as error:
-            await reactor.fail_all(error)
+            reactor.fail(error)
         except Exception:
             if not limit.expired():
                 log.exception("a session or request failed")
-                await reactor.fail_all(InternalError())
+                reactor.fail(InternalError())
             elif not wire.is_closed:  # else the limit only ended the reading
-                await reactor.fail_all(DeadlineExceeded("the deadline has passed"))
+                reactor.fail(DeadlineExceeded("the deadline has passed"))
         return wire.error
     finally:
         if not wire.is_closed:
@@ -100,8 +101,8 @@ class _Request:
     async def room(self) -> None:
         raise AssertionError("there is always room")
 
-    def close(self, error: InvocationError | None) -> None:
-        self.is_closed, self.error = True, error
+    def close(self, close: Close) -> None:
+        self.is_closed, self.error = True, close.error
         if self._limit is not None:
             self._limit.reschedule(asyncio.get_running_loop().time())
         self._wake()

@@ -2,10 +2,11 @@
 
 A `Reactor` whose session bounds its own memory (ADR 8). What differs:
 
-* Reading never pauses: a frame that no function wants yet is the session's to keep. Instead the session *stalls* an
-  input that was fed enough, and is given `Wants` when the function has taken most of it.
-* Once the peer has half-closed, the session hears which inputs are waited for, since it alone can know that nothing
-  will come for them any more.
+* A frame that no function wants yet is the session's to keep. So reading pauses only while the session says that it
+  `is_full`. The session *stalls* an input that was fed enough, and is given `Wants` when the function has taken most
+  of it.
+* A session that `hears_waits` is also told which inputs are waited for: once the peer has half-closed it alone can
+  know that nothing will come for them, and a full one has to read on for a function that starves.
 * What a session answers to one event may cause others at once (a refused Open is Finished, an output of one invocation
   feeds another). Their steps are put behind those that are there already, which is the order in which the session gave
   them; so nothing is called from within itself, however long the chain.
@@ -66,8 +67,13 @@ class StoringSession(Protocol):
     stalled: set[tuple[str, int]]
     """Inputs, by invocation and index, that were not fed all there is."""
 
-    is_half_closed: bool
-    """Whether the peer has half-closed, so that waiting inputs are of interest."""
+    @property
+    def hears_waits(self) -> bool:
+        """Whether it wants `Wants` also for each empty input that a function waits for."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the wire should read no more until this is False again."""
 
     @property
     def held(self) -> int:
@@ -99,7 +105,7 @@ class SessionReactor(Reactor):
         session: Translates, and keeps.
         wire: Carries.
         driver: Runs bodies.
-        on_close: Called once with the error to tell the peer as the conversation's status; None for OK.
+        on_close: Called once with what to tell the peer of the end.
         deadline: On the clock of ``time.monotonic``, or None; enforced by the wire.
         hard_bytes: Unread payload at which an invocation fails; the session keeps to less.
         window: Messages that the session feeds an input ahead of its function.
@@ -111,7 +117,7 @@ class SessionReactor(Reactor):
         session: StoringSession,
         wire: SessionWire,
         driver: Driver,
-        on_close: Callable[[InvocationError | None], None],
+        on_close: Callable[[Close], None],
         *,
         deadline: float | None = None,
         hard_bytes: int = 512 * 1024 * 1024,
@@ -119,10 +125,10 @@ class SessionReactor(Reactor):
         fetch: Fetching,
     ) -> None:
         super().__init__(session, wire, driver, on_close, deadline=deadline)
-        self.hears_waits = False
+        self._is_halted = False  # whether the wire was told to read no more
         self._storing = session
         self._share = driver.engine.memory.share()
-        self._share.end = partial(later, asyncio.get_running_loop(), self._fail)
+        self._share.end = partial(later, asyncio.get_running_loop(), self.fail)
         self._low = window // 2
         self._limits = Limits(window, hard_bytes, _MANY_FRAMES, hard_bytes)
         self._fetch = fetch
@@ -146,23 +152,24 @@ class SessionReactor(Reactor):
         return True
 
     def arrived(self, frame: Any | None) -> bool:
-        """Apply one frame, or the half-close (None); more is always wanted."""
+        """Apply one frame, or the half-close (None); whether more is wanted now."""
         if self._is_closed:
             return True
         try:
             self._take(self._storing.half_close() if frame is None else self._storing.receive(frame))
             self._weigh()
         except InvocationError as error:
-            self._fail(error)
+            self.fail(error)
         except Exception:
             log.exception("a session failed")
-            self._fail(InternalError())
+            self.fail(InternalError())
         else:
             if frame is None and not self._is_closed:
                 self._lingering = self._loop.call_later(self.driver.settings.lingering_s, self._lingers)
             if self.is_paused or self.hears_waits:
                 self.resume()  # who waits already will not say so again
-        return True
+        self._is_halted = self._storing.is_full
+        return not self._is_halted
 
     def _weigh(self) -> None:
         held, share = self._storing.held, self._share
@@ -207,7 +214,7 @@ class SessionReactor(Reactor):
         """Do the session's steps, behind those that are there, and start what they opened."""
         self._work.extend(steps)
         self.is_paused = bool(self._storing.stalled)  # before any step is done: a body's thread looks the other way
-        self.hears_waits = self._storing.is_half_closed
+        self.hears_waits = self._storing.hears_waits
         if self._is_working:
             return
         self._is_working = True
@@ -219,6 +226,9 @@ class SessionReactor(Reactor):
                     self._start()
         finally:
             self._is_working = False
+        if self._is_halted and not self._storing.is_full:
+            self._is_halted = False
+            self.wire.ask()
         if self.driver.engine.is_draining:
             self._drained()
 
@@ -233,10 +243,10 @@ class SessionReactor(Reactor):
         try:
             self._take(self._storing.deliver(event))
         except InvocationError as error:
-            self._fail(error)
+            self.fail(error)
         except Exception:
             log.exception("a session failed")
-            self._fail(InternalError())
+            self.fail(InternalError())
 
     def _perform(self, step: Step) -> None:
         kind = type(step)
@@ -245,7 +255,7 @@ class SessionReactor(Reactor):
         elif kind is Fetch:
             self._begin(step)  # type: ignore[arg-type]
         elif kind is Close:
-            self._close(step.error)  # type: ignore[union-attr]
+            self._close(step)  # type: ignore[arg-type]
         else:
             super()._perform(step)
 
@@ -307,11 +317,11 @@ class SessionReactor(Reactor):
 
     # Endings.
 
-    def _fail(self, error: InvocationError) -> None:
+    def fail(self, error: InvocationError) -> None:
         """The session ends with ``error``, which it need not hear; so do its invocations."""
         for runner in list(self.runners.values()):
             self._end(runner, error)
-        self._close(error)
+        self._close(Close(error))
 
     def _finish(self, runner: Runner, error: InvocationError | None) -> None:
         if self._end(runner, error):
@@ -321,9 +331,9 @@ class SessionReactor(Reactor):
     def _drained(self) -> None:
         """While the process drains, a session without invocations can only end: it may open no more (ET-93)."""
         if not self.runners and not self._is_working and not self._is_closed:
-            self._fail(ShuttingDown("this invoker is draining and takes no new actions"))
+            self.fail(ShuttingDown("this invoker is draining and takes no new actions"))
 
-    def _close(self, error: InvocationError | None) -> None:
+    def _close(self, close: Close) -> None:
         if self._is_closed:
             return
         self._work.clear()
@@ -331,8 +341,8 @@ class SessionReactor(Reactor):
             if task is not asyncio.current_task():
                 task.cancel()
         self.driver.drains.discard(self._drained)
-        self._tell_end(error)
-        super()._close(error)
+        self._tell_end(close.error)
+        super()._close(close)
         self._share.close()
         self._storing.release()  # a body that does not leave keeps us, and must not keep what we stored
 

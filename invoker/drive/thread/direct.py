@@ -80,18 +80,14 @@ class DirectConversation:
         self._is_stuck = False
         self._is_over = False
 
-    def run(self) -> InvocationError | None:
-        """Run to the end, in this thread.
-
-        Returns:
-            The error to tell the peer as the conversation's status; None for OK.
-        """
+    def run(self) -> Close:
+        """Run to the end, in this thread; returns what to tell the peer of it."""
         self.driver.sweeper.add(self)
         try:
             return self._run()
         except Exception:
             log.exception("a session or wire failed")
-            return InternalError()
+            return Close(InternalError())
         finally:
             RUNNING.set(None)
             if self.invocation is not None:  # the context may outlive the invocation, which nothing needs to know then
@@ -101,16 +97,16 @@ class DirectConversation:
                 if self._is_stuck:
                     self.driver.threads.stuck -= 1
 
-    def _run(self) -> InvocationError | None:
+    def _run(self) -> Close:
         try:
             while self.invocation is None and self._closed is None:
                 self._receive()
         except InvocationError as error:
-            return self._ending(error)
+            return Close(self._ending(error))
         invocation = self.invocation
         if invocation is not None and not invocation.is_finished and self._may_serve(invocation):
             self._serve(invocation)
-        return self._closed.error if self._closed is not None else None
+        return self._closed or Close()
 
     def fail(self, error: InvocationError) -> None:
         """End the conversation from another thread (the drain is over, or the process holds too much)."""
@@ -313,7 +309,8 @@ class DirectConversation:
         """End the invocation and tell the peer at once, since user code may take its time to leave (R-075, R-112)."""
         closed = self.finish(error)
         if closed is not None and not self.wire.is_gone:
-            self.wire.finish(int(closed.status), str(closed))
+            trailers = self._closed.trailers if self._closed is not None else ()
+            self.wire.finish(int(closed.status), str(closed), trailers)
 
     def finish(self, error: InvocationError | None) -> InvocationError | None:
         """End the invocation, unless it has ended; the error of the ending that counts."""

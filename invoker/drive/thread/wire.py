@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from invoker.core.steps import Trailers
 from invoker.drive.thread.gate import Pace
 
 __all__ = ["Wire"]
@@ -44,8 +45,8 @@ class Wire(Protocol):
     def refuse(self, code: int, detail: str) -> bool:
         """Send the status while the thread is busy; False where that cannot be now."""
 
-    def finish(self, code: int, detail: str) -> bool:
-        """Send what is held, then the status; the first one counts."""
+    def finish(self, code: int, detail: str, trailers: Trailers = ()) -> bool:
+        """Send what is held, then the status and its metadata; the first one counts."""
 
     def cut(self, code: int, detail: str) -> None:
         """End the conversation with a status, from any thread."""

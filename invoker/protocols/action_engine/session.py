@@ -14,9 +14,9 @@ ends of the outputs and the status. An error ends outputs with the status instea
 half-close, once nothing runs; a message that is none, or an id that is in use, ends it with `farewell`.
 
 Memory: an input is fed a *window* ahead of its function; the rest stays in the nodes until the driver says, by `Wants`,
-that the function has taken most of it. While many bytes wait for functions that are behind, `is_full` asks the door to
-read no more, unless a function waits for an input that is empty: all nodes share one connection, and what it waits for
-may stand behind what nobody takes (the starvation rule, R-129). `resumed` tells the door that it may read again.
+that the function has taken most of it. While many bytes wait for functions that are behind, the session `is_full`, and
+the driver reads no more, unless a function waits for an input that is empty: all nodes share one connection, and what
+it waits for may stand behind what nobody takes (the starvation rule, R-129).
 """
 
 from __future__ import annotations
@@ -63,17 +63,15 @@ class ActionEngineSession:
     Attributes:
         headers: None are sent.
         stalled: Inputs that were not fed all there is.
-        is_half_closed: Whether the driver should tell which inputs are waited for.
-        is_full: Whether the door should read no more.
-        resumed: Sent to the door, and not to the peer: it may read again.
+        hears_waits: Whether the driver should tell which inputs are waited for.
+        is_full: Whether the driver should read no more.
         last_frame: What is said before a normal end: our own half-close.
     """
 
     def __init__(self, table: Table, metadata: Mapping[str, str], settings: ActionEngineSettings) -> None:
         self.headers: tuple[tuple[str, str], ...] = ()
         self.stalled: set[tuple[str, int]] = set()
-        self.is_full = self.is_half_closed = False
-        self.resumed = object()
+        self.is_full = self.hears_waits = False
         self.last_frame = HALF_CLOSE
         self._table = table
         self._metadata = dict(metadata)
@@ -92,18 +90,13 @@ class ActionEngineSession:
 
     # What the peer says.
 
-    def receive(self, frame: bytes | InvocationError) -> Iterable[Step]:
+    def receive(self, frame: bytes) -> Iterable[Step]:
         """Translate one message.
-
-        Args:
-            frame: The message, or the error that the door met in its place.
 
         Raises:
             ProtocolViolation: It is none, or gives an id that is in use.
             LimitExceeded: The session would hold too much.
         """
-        if isinstance(frame, InvocationError):
-            raise frame
         try:
             message = decode(frame)
         except WireError as error:
@@ -122,7 +115,7 @@ class ActionEngineSession:
 
     def half_close(self) -> Iterable[Step]:
         """The peer will say no more; what runs goes on."""
-        self._has_ended = self.is_half_closed = True
+        self._has_ended = self.hears_waits = True
         return () if self._running else (Close(),)
 
     def _aborted(self) -> Iterable[Step]:
@@ -274,15 +267,12 @@ class ActionEngineSession:
                 self._feed(reader, steps)
 
     def _settled(self, steps: list[Step]) -> list[Step]:
-        """See whether the door should stop reading, or go on."""
+        """See whether reading should stop, or go on."""
         high_bytes = self._settings.high_bytes
         waiting = {self._readers[place].node for place in self.stalled} if self.stalled else ()
         size = sum(node.size for node in waiting)
-        is_full = not self._starving and size > (high_bytes // 2 if self.is_full else high_bytes)
-        if self.is_full and not is_full:
-            steps.append(Send(self.resumed))
-        self.is_full = is_full
-        self.is_half_closed = self._has_ended or is_full
+        self.is_full = not self._starving and size > (high_bytes // 2 if self.is_full else high_bytes)
+        self.hears_waits = self._has_ended or self.is_full
         return steps
 
     def farewell(self, error: InvocationError) -> list[bytes]:
@@ -298,6 +288,7 @@ class ActionEngineSession:
 
     def release(self) -> None:
         """The session is over, however it ended: nothing is kept."""
+        self.is_full = False
         self._store = Store(self._settings)
         self._running.clear()
         self._readers.clear()

@@ -56,7 +56,8 @@ class EvergreenSession:
     Attributes:
         headers: Initial metadata to send at once (E-014).
         stalled: Inputs that were not fed all there is; give `Wants` when their functions have caught up.
-        is_half_closed: Whether the client has half-closed; from then on give `Wants` for inputs that are waited for.
+        is_full: Never: the session ends when it would hold too much.
+        is_half_closed: Whether the client has half-closed.
         is_closed: Whether the session is over.
         graph: Its nodes.
         running: Actions whose invocations were opened, by key.
@@ -76,7 +77,7 @@ class EvergreenSession:
         self.stalled: set[tuple[str, int]] = set()
         self.running: dict[str, RunningAction] = {}
         self.waiting: deque[RunningAction] = deque()
-        self.is_half_closed = False
+        self.is_full = self.is_half_closed = False
         self.is_closed = False
         self._metadata = metadata
         self._count = 0
@@ -88,6 +89,11 @@ class EvergreenSession:
     def held(self) -> int:
         """Bytes that it stores."""
         return self.graph.held
+
+    @property
+    def hears_waits(self) -> bool:
+        """From the half-close on it has to know which inputs are waited for, to see when nothing can go on (E-114)."""
+        return self.is_half_closed
 
     # What the client sends.
 

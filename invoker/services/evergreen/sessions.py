@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from invoker._pb.evergreen import evergreen_service_pb2
+from invoker.core.steps import Close
 from invoker.doors.grpc.loopline import Listener
 from invoker.doors.grpc.methods import CallWire, OnClose, SessionMethod
 from invoker.drive.driver import Driver
@@ -58,7 +59,7 @@ class Evergreen:
         refusal = self._refusal()
         if refusal is not None:
             log.info("a session was refused", extra={"status": refusal.status.name, "detail": str(refusal)})
-            on_close(refusal)
+            on_close(Close(refusal))
             return _Refused()
         session = EvergreenSession(self._table, metadata)
         self.running += 1
@@ -86,7 +87,13 @@ class Evergreen:
 
 
 def _closing(on_close: OnClose) -> OnClose:
-    return lambda error: on_close(None if error is None else translated(error, "the session"))
+    """Say the ending in Evergreen's words."""
+
+    def close(told: Close) -> None:
+        error = told.error
+        on_close(told if error is None else Close(translated(error, "the session"), told.trailers))
+
+    return close
 
 
 class _Refused:

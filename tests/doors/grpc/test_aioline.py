@@ -8,6 +8,7 @@ from typing import Any
 import grpc.aio
 import pytest
 
+from invoker.core.steps import Close
 from invoker.doors.grpc.aioline import AioLine
 from invoker.doors.grpc.outbox import ROOM_BYTES
 from invoker.errors import Cancelled
@@ -22,6 +23,10 @@ class Call:
         self.takes = asyncio.Event()
         self.takes.set()
         self.is_broken = False
+        self.trailers: Any = ()
+
+    def set_trailing_metadata(self, trailers: Any) -> None:
+        self.trailers = trailers
 
     async def read(self) -> Any:
         frame = await self.sent.get()
@@ -76,9 +81,20 @@ async def test_E014_headers_leave_before_the_first_frame_and_once(ends):
     await asyncio.sleep(0.01)
     assert call.got == [(("a", "b"),)]
     line.write(b"x")
-    line.close(None)
+    line.close(Close())
     assert await run is None
     assert call.got == [(("a", "b"),), b"x"]
+
+
+async def test_headers_leave_before_a_frame_of_a_session_that_opened_nothing(ends):
+    """And trailers with the status."""
+    call, line, _, run = ends
+    line.headers = (("a", "b"),)
+    line.write(b"x")
+    line.close(Close(trailers=(("c", "d"),)))
+    assert await run is None
+    assert call.got == [(("a", "b"),), b"x"]
+    assert call.trailers == (("c", "d"),)
 
 
 async def test_what_a_turn_wrote_leaves_in_one_message_before_the_status(ends):
@@ -87,11 +103,11 @@ async def test_what_a_turn_wrote_leaves_in_one_message_before_the_status(ends):
     error = Cancelled("enough")
     assert line.write(b"a")
     assert line.write(b"b")
-    line.close(error)
-    line.close(None)
+    line.close(Close(error))
+    line.close(Close())
     assert not line.write(b"c")
     assert await run is error
-    assert call.got == [b"ab"]
+    assert call.got == [(), b"ab"]
 
 
 async def test_frames_and_the_half_close_reach_the_session(ends):
@@ -101,7 +117,7 @@ async def test_frames_and_the_half_close_reach_the_session(ends):
         call.sent.put_nowait(one)
     await listener.ended.wait()
     assert listener.heard == [b"a", b"b", None]
-    line.close(None)
+    line.close(Close())
     assert await run is None
 
 
@@ -131,9 +147,9 @@ async def test_E110_a_slow_peer_makes_writers_wait(ends):
     assert not waiting.done()
     call.takes.set()
     await waiting
-    line.close(None)
+    line.close(Close())
     await run
-    assert call.got == [b"x", b"y" * ROOM_BYTES]
+    assert call.got == [(), b"x", b"y" * ROOM_BYTES]
 
 
 async def test_a_peer_that_is_gone_makes_nobody_wait(ends):

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
+import grpc
 import pytest
 
 from invoker import Context, Status, StatusError
-from invoker.doors.grpc.methods import CallMethod, SessionMethod, metadata_of
+from invoker.core.steps import Close, Send
+from invoker.doors.grpc.methods import CallMethod, CallWire, OnClose, SessionMethod, metadata_of
 from invoker.message import EMPTY
 from invoker.services.riff.grpc import riff_method
-from tests.doors.riff import KINDS, Riff, form, start
+from tests.doors.riff import FAST, KINDS, Riff, form, start
 
 
 def test_a_method_has_the_path_of_http2():
@@ -77,3 +81,66 @@ def test_a_door_serves_what_its_table_says_and_nothing_else(kind):
         call.data(b"x")
         assert call.rest() == [b"x"]
         assert riff.call().half_close().code.name == "UNIMPLEMENTED"
+
+
+TRAILERS = (("a", "1"), ("a", "2"), ("b-bin", b"\x00\xff"))
+
+
+class Echo:
+    """A session that opens nothing: a frame comes back, and the half-close ends it with trailers."""
+
+    def __init__(self, error: StatusError | None) -> None:
+        self.error = error
+
+    def receive(self, frame: bytes) -> list[Send]:
+        return [Send(frame), Send(frame)]
+
+    def half_close(self) -> list[Close]:
+        return [Close(self.error, TRAILERS)]
+
+    def deliver(self, event: object) -> list[Send]:
+        raise AssertionError(f"nothing was opened, and {event} came")
+
+
+class EchoCall:
+    """The same as the conversation at the end of a line."""
+
+    settles = False
+
+    def __init__(self, session: Echo, wire: CallWire, close: OnClose) -> None:
+        self.session, self.wire, self.close = session, wire, close
+
+    def arrived(self, frame: bytes | None) -> bool:
+        if frame is None:
+            self.close(self.session.half_close()[0])
+        else:
+            for step in self.session.receive(frame):
+                self.wire.write(step.frame)
+        return True
+
+    def gone(self) -> None:
+        """Nothing is left to do."""
+
+
+@pytest.mark.parametrize("error", [None, StatusError(Status.ABORTED, "enough")])
+@pytest.mark.parametrize(("kind", "is_session"), [*((kind, False) for kind in FAST), *((kind, True) for kind in KINDS)])
+def test_a_conversation_that_opens_nothing_has_headers_frames_and_trailers(kind, is_session, error):
+    """The door sends the headers before the first frame by itself, and the trailers with the status."""
+
+    def sync(x: bytes) -> bytes:
+        return x
+
+    async def asyn(x: bytes) -> bytes:
+        return x
+
+    call_method = CallMethod("a.B", "C", lambda _: Echo(error))
+    session_method = SessionMethod("a.B", "C", lambda wire, _, close, __: EchoCall(Echo(error), wire, close))
+    method = session_method if is_session else call_method
+    with Riff(kind, form(kind, sync, asyn), door={"methods": [method]}) as riff:
+        rpc = riff.channel.stream_stream("/a.B/C")(iter([b"x", b"y"]), timeout=20)
+        got = []
+        with nullcontext() if error is None else pytest.raises(grpc.RpcError):
+            got.extend(rpc)
+        assert b"".join(got) == b"xxyy"
+        assert (rpc.code().name, rpc.details()) == (("OK", "") if error is None else ("ABORTED", str(error)))
+        assert [one for one in rpc.trailing_metadata() if one[0] in ("a", "b-bin")] == list(TRAILERS)

@@ -61,6 +61,29 @@ async def test_what_an_event_causes_is_done_behind_what_is_there():
     assert await line.end() is None
 
 
+async def test_reading_pauses_while_the_session_is_full():
+    """The wire is told so by `arrived`, and asked once for more when the session has room again."""
+
+    def answer(event: Event) -> Iterable[Step]:
+        script.is_full = len(script.of(Emitted)) < 3
+        return [Open("b", function="nobody")] if type(event) is Emitted else ()  # so that one event causes another
+
+    script = Script(answer)
+    line = Line(driver_of(echo), script)
+    line.say(Open("a"))
+    script.is_full = True
+    assert not line.reactor.arrived([feed("a", b"1"), feed("a", b"2")])
+    await until(lambda: len(script.of(Emitted)) == 2)
+    assert line.asks == 0
+    assert not line.reactor.arrived([feed("a", b"3")])
+    await until(lambda: line.asks)
+    line.say(EndInput("a"))
+    await until(lambda: script.of(Finished)[-1].id == "a")
+    assert line.asks == 1
+    line.reactor.fail(Cancelled("enough"))
+    assert isinstance(await line.end(), Cancelled)
+
+
 async def test_a_long_chain_of_events_needs_no_stack():
     """Each refusal opens the next invocation, ten thousand times."""
 

@@ -70,7 +70,7 @@ async def test_E107_a_function_whose_output_ends_its_session_does_not_wait_for_t
     driver = driver_of(much if is_async else sync_much, grace_s=60)
     line = EvergreenLine(driver, EvergreenSettings(session_bytes=1000, fragment_bytes=100), is_full=True)
     line.say(act(much.__name__ if is_async else sync_much.__name__, {}, {"out": "r"}))
-    error = await asyncio.wait_for(line.closed, 5)
+    error = (await asyncio.wait_for(line.closed, 5)).error
     assert error is not None
     assert error.status is Status.RESOURCE_EXHAUSTED
     assert line.size > 0

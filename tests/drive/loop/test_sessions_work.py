@@ -160,7 +160,7 @@ async def test_ET93_an_idle_session_ends_when_the_process_drains():
     idle, busy = Line(driver, Script()), Line(driver, Script())
     busy.say(Open("a"))
     drained = asyncio.ensure_future(driver.drain(5))
-    assert isinstance(await asyncio.wait_for(idle.closed, 5), ShuttingDown)
+    assert isinstance((await asyncio.wait_for(idle.closed, 5)).error, ShuttingDown)
     assert not busy.closed.done()
     busy.say(EndInput("a", 0))
     assert isinstance(await busy.end(), ShuttingDown)

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 import pytest
 
 from invoker import InputCancelled, Status
+from invoker.core.steps import Close
+from invoker.protocols.riff.session import RiffSession
 from tests.drive.wires import LIMIT_S, Call, direct_driver, gen
 
 
@@ -183,6 +185,27 @@ def test_a_look_at_a_thread_that_waits_for_its_peer_takes_nothing_from_it():
 
 
 # What user code does in the end.
+
+
+class Trailing(RiffSession):
+    """Riff, whose status has trailing metadata."""
+
+    def deliver(self, event):
+        return [Close(step.error, (("a", "b"),)) if type(step) is Close else step for step in super().deliver(event)]
+
+
+@pytest.mark.parametrize("raises", [True, False])
+def test_trailers_go_with_the_status(raises):
+    """Also with one that is sent at once because the function failed, before the session's `Close` is looked at."""
+
+    def work(xs: Iterator[int]) -> Iterator[int]:
+        yield from xs
+        if raises:
+            raise ValueError("boom")
+
+    call = Call(direct_driver(work), session=Trailing()).start().half_close()
+    assert (call.end() is not None) is raises
+    assert call.wire.trailers == (("a", "b"),)
 
 
 @pytest.mark.parametrize("cause", ["decode", "violation", "raise"])
