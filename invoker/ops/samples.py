@@ -17,7 +17,7 @@ from invoker.author.spec import IGNORED, FunctionSpec, Take
 from invoker.author.spelling import is_array
 from invoker.codecs.typed import BYTES_LIKE, adapter, converter, fields, holds_pydantic, is_any, leaves, members
 
-__all__ = ["sample_arguments", "sample_command"]
+__all__ = ["call_command", "chat_command", "near", "sample_arguments"]
 
 _AT_HOME = ("127.0.0.1", "::1", "0.0.0.0", "::")  # noqa: S104 - where localhost leads to
 _TEXTS = ("NDArray[object_]", "NDArray[str_]", "NDArray[bytes_]")
@@ -26,25 +26,29 @@ _DEEPEST = 8
 _ATTEMPTS = 5
 
 
-def sample_command(spec: FunctionSpec, host: str, address: str, *, is_one: bool, has_sessions: bool) -> str:
+def call_command(spec: FunctionSpec, address: str, *, is_one: bool) -> str:
     """What to type after ``python -m invoker``; empty where no value is known for an input.
 
     Args:
         spec: Of the function.
-        host: Where the process listens.
         address: Of the gRPC door.
         is_one: Whether there is no other function.
-        has_sessions: Whether Evergreen is served.
     """
-    if host in _AT_HOME:
-        address = f"localhost:{address.rpartition(':')[2]}"
-    if has_sessions and _is_chat(spec):
-        return shlex.join(["chat", address, "--action", spec.name])
     arguments = sample_arguments(spec)
     if arguments is None:
         return ""
     which = [] if is_one else ["--function", spec.name]
     return f"{shlex.join(['call', address, *which])} {arguments}".rstrip()
+
+
+def chat_command(spec: FunctionSpec, address: str) -> str:
+    """The same for a function that holds a conversation over Evergreen; empty for every other one."""
+    return shlex.join(["chat", address, "--action", spec.name]) if _is_chat(spec) else ""
+
+
+def near(host: str, address: str) -> str:
+    """The address that a caller on this machine types, for a door that listens on a host."""
+    return f"localhost:{address.rpartition(':')[2]}" if host in _AT_HOME else address
 
 
 def sample_arguments(spec: FunctionSpec) -> str | None:

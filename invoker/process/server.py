@@ -31,7 +31,7 @@ from invoker.ops.endings import Endings
 from invoker.ops.memory import Trimmer
 from invoker.ops.metrics import Metrics, numbers_of
 from invoker.ops.ready import ready_block
-from invoker.ops.samples import sample_command
+from invoker.ops.samples import near
 from invoker.ops.watchdog import Watchdog
 from invoker.process.stopping import Guard, dump, listed
 from invoker.services.service import Service, Surroundings
@@ -41,11 +41,9 @@ if TYPE_CHECKING:
     from invoker.doors.grpc.aio import GrpcDoor
     from invoker.doors.grpc.fast import CompletionDoor
     from invoker.doors.grpc.methods import Method
-    from invoker.doors.http.app import FrontOf
+    from invoker.doors.http.app import Front
     from invoker.doors.http.door import HttpDoor
-    from invoker.doors.http.websocket import SocketApp
     from invoker.ops.health import Health
-    from invoker.services.graphpipe.modeldoors import ModelDoors
 
 __all__ = ["Server"]
 
@@ -109,9 +107,9 @@ class Server:
         self._grpc: GrpcDoor | CompletionDoor | None = None
         self._actions = dict(actions or {})
         self._services: tuple[Service, ...] = ()
+        self._fronts: list[Callable[[str], Front | None]] = []
         self._kinds = served(config)
         self._http: HttpDoor | None = None
-        self._models: ModelDoors | None = None
         self._health: Health | None = None
         self._watchdog: Watchdog | None = None
         self._pulse: asyncio.Task[None] | None = None
@@ -133,9 +131,9 @@ class Server:
     async def start(self) -> None:
         """Run the start hooks, bind both doors, and answer.
 
-        The HTTP door and GraphPipe's sockets open before hooks that take time: they say that this process is not ready,
-        answer what needs no function, and refuse calls. The gRPC door opens after them (R-014, ADR 15), as all doors of
-        workers do, since another worker on the same ports may be ready.
+        The HTTP door and the services' own sockets open before hooks that take time: they say that this process is not
+        ready, answer what needs no function, and refuse calls. The gRPC door opens after them (R-014, ADR 15), as all
+        doors of workers do, since another worker on the same ports may be ready.
 
         Raises:
             HookError: A start hook failed; the stop hooks have run.
@@ -146,8 +144,10 @@ class Server:
             DecodeError.status = Status.INVALID_ARGUMENT  # R-069; one process has one answer
         FunctionError.shows = self.config.error_detail
         tls = TlsFiles.of(self.config.tls_cert, self.config.tls_key, self.config.tls_client_ca)
-        around = Surroundings(self.config, self.driver, self._actions)
+        note, is_ready = self._endings.note, self.is_ready
+        around = Surroundings(self.config, self.driver, self._actions, is_ready, note, tls, self.share_ports)
         self._services = tuple(kind(around) for kind in self._kinds)
+        self._fronts = [one.http_front for one in reversed(self._services) if one.on_http]
         self.engine.is_loading = not self.share_ports and any(one.hooks.takes_time for one in self._functions)
         if is_early := self.engine.is_loading:
             await self._open_others(tls)
@@ -220,15 +220,15 @@ class Server:
     @property
     def ports(self) -> set[int]:
         """The ports of the open doors."""
-        tcp = self._models.tcp_address if self._models is not None else ""
-        return {int(one.rpartition(":")[2]) for one in (self.grpc_address, self.http_address, tcp) if one}
+        own = {address.port for one in self._services for address in one.addresses if address.port}
+        return own | {int(one.rpartition(":")[2]) for one in (self.grpc_address, self.http_address) if one}
 
     def leave(self) -> None:
         """Tell the clients of the HTTP door to connect anew; requests are served as before."""
         if self._http is not None:
             self._http.leave()
-        if self._models is not None:
-            self._models.leave()
+        for one in self._services:
+            one.leave()
 
     async def is_ready(self) -> bool:
         """Whether this process should get traffic: started, not draining, room for calls, functions ready."""
@@ -259,23 +259,22 @@ class Server:
         spoken = ", ".join(one for one in PROTOCOLS if config.serves(one))
         why += f"; {config.workers} workers" if self.share_ports else ""
         command = ""
-        if config.serves("riff") and not config.tls_cert:  # with TLS the caller knows better whom to trust
-            first, many = self._functions[0].spec, len(self._functions) > 1
-            sessions = config.serves("evergreen")
-            command = sample_command(first, host, self.grpc_address, is_one=not many, has_sessions=sessions)
+        if self.grpc_address and not config.tls_cert:  # with TLS the caller knows better whom to trust
+            spec, address, is_one = self._functions[0].spec, near(host, self.grpc_address), len(self._functions) == 1
+            samples = (one.sample(spec, address, is_one=is_one) for one in reversed(self._services))
+            command = next((one for one in samples if one), "")
         return ready_block([one.spec.name for one in self._functions], f"{self._served()} ({why})", spoken, command)
 
     def _served(self) -> str:
         """The addresses of the open doors."""
         addresses = [("grpc", self.grpc_address), ("http", self.http_address), ("http", self.config.http_unix)]
-        if self._models is not None:
-            addresses += [("graphpipe", self._models.tcp_address), ("graphpipe", self._models.unix_address)]
+        addresses += [(address.door, address.text) for one in self._services for address in one.addresses]
         return " ".join(f"{door}={address}" for door, address in addresses if address)
 
     async def _open_others(self, tls: TlsFiles | None) -> None:
-        """GraphPipe's doors, and that of HTTP, on which it is, too."""
-        if self.config.serves("graphpipe"):
-            await self._open_models(tls)
+        """The services' own sockets, and the HTTP door, behind which they are, too."""
+        for one in self._services:
+            await one.start()
         if self.config.serves("http"):
             await self._open_http(tls)
 
@@ -348,9 +347,10 @@ class Server:
 
         config = self.config
         host, _ = config.bind_host()
+        apps = (app for one in reversed(self._services) if (app := one.websocket()) is not None)
         self._http = HttpDoor(
             self.driver,
-            self._fronts(),
+            self._front,
             host=host,
             port=config.port,
             settings=HttpSettings(origins=config.allowed_origins, hosts=config.allowed_hosts),
@@ -358,45 +358,26 @@ class Server:
             is_ready=self.is_ready,
             metrics=Metrics(self.numbers).render,
             share_port=self.share_ports,
-            sockets=self._sockets() if config.serves("action-engine") else None,
+            sockets=next(apps, None),
             unix=config.http_unix,
             unix_mode=config.unix_mode,
         )
         self.http_address = await self._http.start()
 
-    def _fronts(self) -> FrontOf:
-        """GraphPipe answers its paths of the HTTP door, and riff all others."""
-        from invoker.services.riff.http import RiffFront
-
-        config, models = self.config, self._models
-        riff = RiffFront(self.driver, max_body_bytes=config.max_message_bytes, timeout_s=config.http_timeout_s or None)
-        return lambda path: (models.front(path) if models is not None else None) or riff
-
-    async def _open_models(self, tls: TlsFiles | None) -> None:
-        from invoker.codecs import wants_arrays
-        from invoker.services.graphpipe.modeldoors import ModelDoors
-
-        self._models = ModelDoors(self.config, self.driver, self.is_ready, note=self._endings.note)
-        await self._models.start(
-            tls=tls.server_context() if tls is not None else None,
-            share_port=self.share_ports,
-            has_arrays=any(wants_arrays(function.spec.types) for function in self._functions),
-        )
-
-    def _sockets(self) -> SocketApp:
-        from invoker.services.action_engine import configured_app
-
-        return configured_app(self.driver, self.config, self._actions)
+    def _front(self, path: str) -> Front | None:
+        """Who answers a path of the HTTP door."""
+        for one in self._fronts:
+            if (front := one(path)) is not None:
+                return front
+        return None
 
     async def _close_doors(self) -> None:
         if self._http is not None:
             await self._http.stop(_STOP_GRACE_S)
-        if self._models is not None:
-            await self._models.stop(_STOP_GRACE_S)
         if self._grpc is not None:
             await self._grpc.stop(_STOP_GRACE_S)
         for one in self._services:
-            await one.stop()
+            await one.stop(_STOP_GRACE_S)
 
     async def _keep_health(self) -> None:
         """Watchers of grpc.health.v1 hear of a change within a second."""

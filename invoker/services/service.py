@@ -6,16 +6,36 @@ protocol and the doors only inside the methods that need them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
+    from invoker.author.spec import FunctionSpec
     from invoker.config import Config
     from invoker.doors.grpc.methods import Method
+    from invoker.doors.http.app import Application, Front
+    from invoker.doors.tls import TlsFiles
     from invoker.drive.driver import Driver
 
-__all__ = ["Service", "Surroundings"]
+__all__ = ["Address", "Note", "Service", "Surroundings"]
+
+Note: TypeAlias = Callable[[str, str, dict[str, Any]], None]
+"""Takes a line of the log: name of the logger, text, ``extra``."""
+
+
+class Address(NamedTuple):
+    """Where a socket of a service's own listens.
+
+    Attributes:
+        door: What the ready line calls it.
+        text: ``host:port``, or the path of a Unix socket.
+        port: Of TCP; 0 for a Unix socket.
+    """
+
+    door: str
+    text: str
+    port: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +46,19 @@ class Surroundings:
         config: Every knob.
         driver: Runs the conversations.
         actions: Names of functions by those of actions, besides the functions' own.
+        is_ready: Whether this process should get traffic.
+        note: Takes a line of the log that may be written a little later; None: the service logs it itself.
+        tls: For its own sockets; None: they speak plain text.
+        share_port: Whether other processes may bind the same ports.
     """
 
     config: Config
     driver: Driver
     actions: Mapping[str, str]
+    is_ready: Callable[[], Awaitable[bool]]
+    note: Note | None = None
+    tls: TlsFiles | None = None
+    share_port: bool = False
 
 
 class Service:
@@ -42,11 +70,13 @@ class Service:
     Attributes:
         name: As INVOKER_PROTOCOLS says it.
         on_grpc: Whether it has methods for the gRPC door.
+        on_http: Whether it answers paths of the HTTP door.
         on_loop: Whether its conversations run on the event loop even where all functions are sync.
     """
 
     name: ClassVar[str]
     on_grpc: ClassVar[bool] = False
+    on_http: ClassVar[bool] = False
     on_loop: ClassVar[bool] = False
 
     def __init__(self, around: Surroundings) -> None:
@@ -60,5 +90,39 @@ class Service:
         """
         return ()
 
-    async def stop(self) -> None:
-        """Give up what is left; the doors are closed."""
+    def http_front(self, path: str) -> Front | None:  # noqa: ARG002 - for those that answer some
+        """Who answers this path of the HTTP door; None: the service does not claim it."""
+        return None
+
+    def websocket(self) -> Application | None:
+        """Who serves the WebSocket connections of the HTTP door; None: the service takes none."""
+        return None
+
+    @property
+    def addresses(self) -> Sequence[Address]:
+        """Where its own sockets listen, once started."""
+        return ()
+
+    def sample(self, spec: FunctionSpec, address: str, *, is_one: bool) -> str:  # noqa: ARG002 - as `http_front`
+        """What to type after ``python -m invoker`` to call a function; empty where the service knows nothing to type.
+
+        Args:
+            spec: Of the function.
+            address: Of the gRPC door.
+            is_one: Whether there is no other function.
+        """
+        return ""
+
+    async def start(self) -> None:
+        """Check what can be checked, and open the sockets of its own.
+
+        Raises:
+            SpecError: A function cannot be served by this protocol.
+            StartupError: An address cannot be bound.
+        """
+
+    def leave(self) -> None:
+        """Accept no more connections on sockets of its own; those that are there are served as before."""
+
+    async def stop(self, grace_s: float) -> None:
+        """Close what it has opened; what is under way has ``grace_s``. The doors are closed already. Idempotent."""

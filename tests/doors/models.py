@@ -16,8 +16,8 @@ from invoker.core.engine import Engine
 from invoker.core.streams import Limits
 from invoker.doors.http.exchange import HttpSettings
 from invoker.drive.driver import Driver, DriverSettings
+from invoker.services.graphpipe.http import GraphPipeFront
 from invoker.services.graphpipe.inferences import GraphPipeSettings, Inferences
-from invoker.services.graphpipe.paths import GraphPipeFront
 from tests.doors.doors import Served
 
 __all__ = ["exchanged", "inferring", "serving_models"]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from invoker.body.prepare import prepare, prepare_function
 from invoker.codecs.typed import converter
-from invoker.ops.samples import sample_arguments, sample_command
+from invoker.ops.samples import call_command, chat_command, near, sample_arguments
 
 
 class Person(TypedDict):
@@ -114,21 +114,21 @@ def test_R005_what_takes_no_known_value_gets_no_sample() -> None:
 
     spec = prepare_function(fn).function.spec
     assert sample_arguments(spec) is None
-    assert sample_command(spec, "127.0.0.1", "127.0.0.1:1", is_one=True, has_sessions=False) == ""
+    assert call_command(spec, "localhost:1", is_one=True) == ""
 
 
 def test_R005_the_address_is_one_that_leads_there() -> None:
     """localhost where that is listened on, else the address; one of several functions is named."""
-    spec = prepare("functions.square:square")[0].function.spec
     for host, address, shown in (("0.0.0.0", "0.0.0.0:1", "localhost:1"), ("192.0.2.1", "192.0.2.1:1", "192.0.2.1:1")):
-        assert sample_command(spec, host, address, is_one=True, has_sessions=True) == f"call {shown} --data 7"
-    several = sample_command(spec, "::1", "[::1]:1", is_one=False, has_sessions=True)
-    assert several == "call localhost:1 --function square --data 7"
+        assert near(host, address) == shown
+    assert near("::1", "[::1]:1") == "localhost:1"
+    spec = prepare("functions.square:square")[0].function.spec
+    assert call_command(spec, "h:1", is_one=True) == "call h:1 --data 7"
+    assert call_command(spec, "h:1", is_one=False) == "call h:1 --function square --data 7"
+    assert chat_command(spec, "h:1") == ""
     chat = prepare("functions.generate:generate")[0].function.spec
-    assert (
-        sample_command(chat, "::1", "[::1]:1", is_one=True, has_sessions=True) == "chat localhost:1 --action generate"
-    )
-    assert sample_command(chat, "::1", "[::1]:1", is_one=True, has_sessions=False) == "call localhost:1 --data 7"
+    assert chat_command(chat, "h:1") == "chat h:1 --action generate"
+    assert call_command(chat, "h:1", is_one=True) == "call h:1 --data 7"
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_R005_a_function_that_needs_a_trigger_is_sent_one() -> None:
 
     spec = prepare_function(one).function.spec
     assert sample_arguments(spec) == ""
-    assert sample_command(spec, "::1", "[::1]:1", is_one=True, has_sessions=False) == "call localhost:1"
+    assert call_command(spec, "h:1", is_one=True) == "call h:1"
 
 
 def test_R005_a_string_beside_a_list_is_json() -> None:

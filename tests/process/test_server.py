@@ -7,6 +7,7 @@ import time
 
 import grpc
 import grpc.aio
+import httpx
 import pytest
 
 from invoker._pb.evergreen import evergreen_pb2 as pb
@@ -57,6 +58,16 @@ async def test_only_what_is_asked_for_is_served(protocols, doors):
     assert ("try: python -m invoker call" in line) == ("riff" in protocols)
     assert await server.is_ready()
     assert await server.stop(drain_s=1)
+
+
+async def test_each_path_of_the_http_door_has_its_service():
+    """GraphPipe answers its own, and riff what is left."""
+    server = build(config(protocols=("http", "graphpipe")), "functions.square:square")
+    await server.start()
+    async with httpx.AsyncClient(base_url=f"http://{server.http_address}", trust_env=False) as client:
+        assert (await client.get("/graphpipe")).json()["Name"] == "square"
+        assert (await client.post("/", content=b"7")).text == "49"
+    await server.stop(drain_s=0)
 
 
 async def test_R018_R023_hooks_frame_the_life_of_the_process():

@@ -11,6 +11,10 @@ from tests.drive.memory import driver_of
 __all__ = ["around"]
 
 
+async def _is_ready() -> bool:
+    return True
+
+
 def around(*functions: Any, **knobs: Any) -> Surroundings:
     """The surroundings in a process that serves functions, with some knobs."""
-    return Surroundings(Config(**knobs), driver_of(*functions), {})
+    return Surroundings(Config(**knobs), driver_of(*functions), {}, _is_ready)

@@ -11,6 +11,7 @@ from invoker.errors import ConfigError
 from invoker.services.service import Service, Surroundings
 
 if TYPE_CHECKING:
+    from invoker.author.spec import FunctionSpec
     from invoker.doors.grpc.methods import Method
     from invoker.fetch.fetcher import Fetcher
 
@@ -51,10 +52,16 @@ class EvergreenService(Service):
             self._made_fetcher()  # so that what it cannot use is told before a port opens
         return (evergreen_method(self.around.driver, settings, fetch=self.fetch, sessions=config.sessions),)
 
-    async def stop(self) -> None:
+    async def stop(self, grace_s: float) -> None:  # noqa: ARG002 - a fetch is given up at once
         """Give up what is still being fetched."""
         if self._fetcher is not None:
             await self._fetcher.close()
+
+    def sample(self, spec: FunctionSpec, address: str, *, is_one: bool) -> str:  # noqa: ARG002 - it is named anyway
+        """A conversation, for a function that holds one."""
+        from invoker.ops.samples import chat_command
+
+        return chat_command(spec, address)
 
     async def fetch(self, uri: str, most: int, deliver: Callable[[bytes], None]) -> None:
         """Get what a reference of a session refers to; see `invoker.fetch.fetcher`."""

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 from invoker import __version__
 from invoker.codecs.tensor import TENSOR
@@ -28,15 +28,14 @@ from invoker.protocols.graphpipe.errors import translated
 from invoker.protocols.graphpipe.model import Model
 from invoker.protocols.graphpipe.session import GraphPipeSession, Prepared, Row, prepare
 from invoker.services.graphpipe.batching import Batching
+from invoker.services.service import Note
 from invoker.tensors import LIMIT_BYTES, Code, GraphPipeError
 
-__all__ = ["GraphPipeSettings", "Inferences", "Note"]
+__all__ = ["GraphPipeSettings", "Inferences"]
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-Note: TypeAlias = Callable[[str, str, dict[str, Any]], None]
 
 _HEAP_BYTES = 8 << 20
 """glibc gives memory back to the system, and takes it anew page by page, beyond twice the largest mapped block that was

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from invoker.author.reader import read
+from invoker.body.prepare import prepare
 from invoker.errors import ConfigError, InvocationError
 from invoker.services.evergreen.service import EvergreenService
 from tests.services.around import around
@@ -21,13 +23,13 @@ async def test_E053_references_are_read_below_the_roots_only(tmp_path):
     service = EvergreenService(around(square, ref_roots=(str(tmp_path),)))
     assert [one.path for one in service.grpc_methods()] == ["/evergreen.v2.EvergreenService/StartSession"]
     await service.fetch(uri, 100, got.append)
-    await service.stop()
+    await service.stop(1)
     assert got == [b"content"]
     service = EvergreenService(around(square))
     service.grpc_methods()
     with pytest.raises(InvocationError, match="Reference Refused"):
         await service.fetch(uri, 100, got.append)
-    await service.stop()
+    await service.stop(1)
 
 
 async def test_a_host_that_cannot_be_is_told_before_a_port_opens():
@@ -48,3 +50,11 @@ async def test_E075_an_alias_for_nothing_stops_the_start(inputs, text):
     """A typo is told before a port opens."""
     with pytest.raises(ConfigError, match=text):
         EvergreenService(around(square, inputs=inputs)).grpc_methods()
+
+
+def test_R005_its_sample_is_a_conversation_where_the_function_holds_one():
+    """For others it knows nothing to type."""
+    chat = prepare("functions.generate:generate")[0].function.spec
+    service = EvergreenService(around(square))
+    assert service.sample(chat, "h:1", is_one=True) == "chat h:1 --action generate"
+    assert service.sample(read(square), "h:1", is_one=True) == ""

@@ -1,4 +1,4 @@
-"""`invoker.services.graphpipe.framed`: GraphPipe behind lengths, on bare sockets."""
+"""`invoker.services.graphpipe.door`: GraphPipe behind lengths, on bare sockets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from invoker.errors import StartupError
 from invoker.services.graphpipe import framed as module
-from invoker.services.graphpipe.framed import FramedDoor
+from invoker.services.graphpipe.door import FramedDoor
 from invoker.tensors import Code, read_metadata_response
 from tests.conftest import SLOW
 from tests.doors.doors import until

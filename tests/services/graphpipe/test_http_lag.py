@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from invoker import function
 from invoker.protocols.graphpipe.answer import Answer, Response
-from invoker.services.graphpipe.framed import FramedDoor
+from invoker.services.graphpipe.door import FramedDoor
 from tests.conftest import SLOW
 from tests.doors.models import exchanged, inferring
 from tests.protocols.graphpipe.asking import ask, values

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from numpy.typing import NDArray
 
-from invoker.services.graphpipe.framed import FramedDoor
+from invoker.services.graphpipe.door import FramedDoor
 from invoker.services.graphpipe.inferences import GraphPipeSettings, Inferences
 from invoker.tensors import Code
 from tests.doors.doors import Served, until
@@ -132,7 +132,7 @@ async def test_G056_what_is_not_given_has_its_default() -> None:
 
 async def test_G105_what_is_refused_around_a_buffer_leaves_a_line_too(caplog: pytest.LogCaptureFixture) -> None:
     """Method, path, status; nothing of the body."""
-    caplog.set_level(logging.INFO, "invoker.services.graphpipe.paths")
+    caplog.set_level(logging.INFO, "invoker.services.graphpipe.http")
 
     def same(x: int) -> int:
         return x
@@ -144,7 +144,7 @@ async def test_G105_what_is_refused_around_a_buffer_leaves_a_line_too(caplog: py
         await client.post("/graphpipe", content=body, headers={"Content-Encoding": "gzip"})
         await client.post("/graphpipe", content=body, headers={"Accept": "text/html"})
         await client.get("/graphpipe")
-    told = [(one.getMessage(), one.status) for one in caplog.records if one.name == "invoker.services.graphpipe.paths"]  # type: ignore[attr-defined]
+    told = [(one.getMessage(), one.status) for one in caplog.records if one.name == "invoker.services.graphpipe.http"]  # type: ignore[attr-defined]
     assert told == [
         ("PUT /graphpipe answered", 405),
         ("POST /graphpipe/none answered", 404),

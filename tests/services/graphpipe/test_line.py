@@ -1,4 +1,4 @@
-"""`invoker.services.graphpipe.framedline`: what a client of a bare socket may take, and how connections end."""
+"""`invoker.services.graphpipe.line`: what a client of a bare socket may take, and how connections end."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from invoker.client import AsyncGraphPipe, GraphPipeError
 from invoker.errors import StartupError
 from invoker.services.graphpipe import framedline as module
-from invoker.services.graphpipe.framed import FramedDoor
+from invoker.services.graphpipe.door import FramedDoor
 from invoker.services.graphpipe.inferences import Inferences
 from invoker.tensors import Code
 from tests.doors.doors import until
@@ -262,7 +262,7 @@ async def test_G013_a_client_that_resets_is_gone(count: int, path: Path | None) 
 async def test_G013_a_client_that_has_sent_its_last_request_still_waits(path: Path | None) -> None:
     """It is answered; unless it goes all the same."""
     held = Held()
-    with patch("invoker.services.graphpipe.framedline._LOOK_S", 0.01):
+    with patch("invoker.services.graphpipe.line._LOOK_S", 0.01):
         async with opened(path, held.run) as place:
             reader, writer = await place.connect()
             _, other = await place.connect()

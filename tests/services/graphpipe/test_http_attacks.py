@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from invoker import function
-from invoker.services.graphpipe.framed import FramedDoor
+from invoker.services.graphpipe.door import FramedDoor
 from invoker.services.graphpipe.inferences import Inferences
 from invoker.tensors import Code
 from invoker.tensors.arrays import to_array

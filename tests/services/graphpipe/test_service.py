@@ -1,4 +1,4 @@
-"""`invoker.services.graphpipe.modeldoors`: what of GraphPipe is served, as the knobs say."""
+"""`invoker.services.graphpipe.service`: what of GraphPipe is served, as the knobs say."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from invoker.core.engine import Engine
 from invoker.doors.http.exchange import HttpSettings
 from invoker.drive.driver import Driver
 from invoker.errors import ConfigError, SpecError
-from invoker.services.graphpipe.modeldoors import ModelDoors
+from invoker.services.graphpipe.service import GraphPipeService
+from invoker.services.service import Surroundings
 from invoker.tensors import Code
 from tests.protocols.graphpipe.asking import code_of
 
@@ -38,35 +39,36 @@ async def is_ready() -> bool:
     return True
 
 
-def doors(function: Any = echo, **knobs: Any) -> ModelDoors:
+def service_of(function: Any = echo, **knobs: Any) -> GraphPipeService:
     driver = Driver(Engine(Catalog([lift(function, read(function))]), builtin(arrays=True)))
-    return ModelDoors(Config(**knobs), driver, is_ready)
+    return GraphPipeService(Surroundings(Config(**knobs), driver, {}, is_ready))
 
 
 async def test_G016_sockets_are_opened_as_the_knobs_say(tmp_path: Path) -> None:
     """Each says where it is."""
     path = str(tmp_path / "s")
-    made = doors(graphpipe_tcp="127.0.0.1:0", graphpipe_unix=path, unix_mode="640")
-    await made.start(tls=None, share_port=False, has_arrays=True)
-    assert made.tcp_address.startswith("127.0.0.1:")
-    assert not made.tcp_address.endswith(":0")
-    assert made.unix_address == path
+    made = service_of(graphpipe_tcp="127.0.0.1:0", graphpipe_unix=path, unix_mode="640")
+    await made.start()
+    tcp, unix = made.addresses
+    assert (tcp.door, tcp.text) == ("graphpipe", f"127.0.0.1:{tcp.port}")
+    assert tcp.port > 0
+    assert unix == ("graphpipe", path, 0)
     assert mode_of(path) == 0o640
     made.leave()
     await made.stop(1)
-    none = doors()
-    await none.start(tls=None, share_port=False, has_arrays=True)
-    assert (none.tcp_address, none.unix_address) == ("", "")
+    none = service_of()
+    await none.start()
+    assert not none.addresses
     await none.stop(1)
 
 
-async def test_G101_idle_connections_leave_descriptors_to_the_other_doors(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_G101_idle_connections_leave_descriptors_to_the_other_service_of(monkeypatch: pytest.MonkeyPatch) -> None:
     """A bare socket takes a quarter of them at most, whatever the knob says."""
-    monkeypatch.setattr("invoker.services.graphpipe.modeldoors.open_files", lambda: 8)
-    made = doors(graphpipe_tcp="127.0.0.1:0")
-    await made.start(tls=None, share_port=False, has_arrays=True)
+    monkeypatch.setattr("invoker.doors.sockets.open_files", lambda: 8)
+    made = service_of(graphpipe_tcp="127.0.0.1:0")
+    await made.start()
     try:
-        host, _, port = made.tcp_address.rpartition(":")
+        host, _, port = made.addresses[0].text.rpartition(":")
         lines = [await asyncio.open_connection(host, int(port)) for _ in range(3)]
         refused = await asyncio.wait_for(lines[2][0].read(), 5)
         assert code_of(refused[4:]) == Code.OVERLOADED
@@ -79,25 +81,27 @@ async def test_G101_idle_connections_leave_descriptors_to_the_other_doors(monkey
 
 def test_G004_G014_G079_G081_limits_are_those_of_the_knobs() -> None:
     """64 MiB, 30 s, 1 KiB/s and statuses of their own, unless the knobs say something else."""
-    settings = doors()._made().settings
+    settings = service_of()._made().settings
     assert (settings.limit_bytes, settings.timeout_s) == (64 << 20, 30.0)
     assert (settings.body_s, settings.bytes_per_s) == (30.0, 1024.0)
     assert (HttpSettings().body_s, HttpSettings().body_bytes_per_s) == (30.0, 1024.0)
     assert (settings.is_root, settings.plain_status) == (False, False)
-    said = doors(graphpipe_bytes=5000, graphpipe_timeout_s=0.0, graphpipe_errors="200", http_root="graphpipe")._made()
+    said = service_of(
+        graphpipe_bytes=5000, graphpipe_timeout_s=0.0, graphpipe_errors="200", http_root="graphpipe"
+    )._made()
     assert (said.limit_bytes, said.settings.timeout_s) == (5000, 0.0)
     assert (said.settings.is_root, said.settings.plain_status) == (True, True)
 
 
 def test_G107_only_its_own_paths_are_answered() -> None:
     """Unless it is to be the root."""
-    made, root = doors(), doors(http_root="graphpipe")
+    made, root = service_of(), service_of(http_root="graphpipe")
     for path in ("/graphpipe", "/graphpipe/echo", "/control/is_ready"):
-        assert made.front(path) is not None
-        assert root.front(path) is not None
+        assert made.http_front(path) is not None
+        assert root.http_front(path) is not None
     for path in ("/", "/graphpiper", "/elsewhere"):
-        assert made.front(path) is None
-        assert root.front(path) is not None
+        assert made.http_front(path) is None
+        assert root.http_front(path) is not None
 
 
 async def test_a_wrong_shape_is_told_at_the_start() -> None:
@@ -107,7 +111,7 @@ async def test_a_wrong_shape_is_told_at_the_start() -> None:
         raise NotImplementedError
 
     with pytest.raises(SpecError, match="declares a size"):
-        await doors(wrong).start(tls=None, share_port=False, has_arrays=True)
+        await service_of(wrong).start()
 
 
 @pytest.mark.parametrize(

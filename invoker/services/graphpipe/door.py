@@ -18,8 +18,8 @@ from typing import Any, Final
 
 from invoker.doors.accepting import Acceptor
 from invoker.doors.sockets import Purpose, UnixSocket, address_of, ask_whether_alive, bind_tcp
-from invoker.services.graphpipe.framedline import FramedLine
 from invoker.services.graphpipe.inferences import Inferences
+from invoker.services.graphpipe.line import FramedLine
 from invoker.tensors import Code, GraphPipeError
 
 __all__ = ["FramedDoor"]

@@ -1,4 +1,4 @@
-"""`invoker.services.graphpipe.paths`: GraphPipe over HTTP, through a real door."""
+"""`invoker.services.graphpipe.http`: GraphPipe over HTTP, through a real door."""
 
 from __future__ import annotations
 
