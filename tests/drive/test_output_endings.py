@@ -11,7 +11,7 @@ import pytest
 
 from invoker import Context, Output, function
 from invoker.core.steps import CloseOutput, Emitted, Finished, Open, OutputEnded
-from invoker.drive.bodies.thread import ThreadInput, ThreadRunner
+from invoker.drive.bodies.thread import ThreadRunner
 from invoker.protocols.riff.session import RiffSession
 from tests.drive.looplines import Line
 from tests.drive.memory import Peer, driver_of
@@ -277,7 +277,6 @@ async def test_a_host_that_hears_waits_is_told_of_every_waiting_reader():
     driver, host = driver_of(take), Host()
     invocation = driver.engine.open(Open("a"))
     runner = ThreadRunner(invocation, host, threads=driver.threads, grace_s=LIMIT_S)  # type: ignore[arg-type]
-    assert type(runner.inputs[0]) is ThreadInput
     runner.start()
     await asyncio.wait_for(host.heard.wait(), LIMIT_S)
     runner.finish(None)

@@ -13,18 +13,18 @@ import asyncio
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from invoker.author.spec import Take
 from invoker.context import RUNNING
 from invoker.core.invocation import Invocation
 from invoker.core.steps import CloseOutput, EndInput, Feed
 from invoker.core.streams import InputStream
 from invoker.drive.bodies.awaiting import Awaiting
 from invoker.drive.bodies.pool import Threads
-from invoker.drive.bodies.runner import Host, call_failed, check_thread, production_failed, shape
-from invoker.errors import DecodeError, Discarded, InputCancelled, InvocationError, StopInvocation
+from invoker.drive.bodies.runner import Host
+from invoker.drive.bodies.sync import SpreadBody, SyncInput
+from invoker.errors import InvocationError, StopInvocation
 from invoker.message import Message
 
 __all__ = ["OUTPUT_QUEUE", "ThreadRunner"]
@@ -35,7 +35,7 @@ OUTPUT_QUEUE = 16
 """Values that wait for the wire per output; the body's thread waits when they are full (R-127)."""
 
 
-class ThreadRunner:
+class ThreadRunner(SpreadBody):
     """Runs one sync body in threads of the pool.
 
     Args:
@@ -49,27 +49,21 @@ class ThreadRunner:
     def __init__(
         self, invocation: Invocation, host: Host, *, threads: Threads, grace_s: float, debug: bool = False
     ) -> None:
-        self.invocation = invocation
-        self.host = host
-        self.threads = threads
-        self.grace_s = grace_s
-        self.debug = debug
         self.loop = asyncio.get_running_loop()
+        super().__init__(invocation, Awaiting(self.loop), threads, debug=debug)
+        self.host = host
+        self.grace_s = grace_s
         self.left: asyncio.Future[None] = self.loop.create_future()
         self.lock = threading.Lock()
         self.changed = threading.Condition(self.lock)
         self.is_stopped = False
-        self.inputs = tuple(ThreadInput(self, stream) for stream in invocation.inputs)
+        self.inputs = tuple(SyncInput(self, stream) for stream in invocation.inputs)
         self._queues: tuple[deque[Message[bytes]], ...] = tuple(deque() for _ in invocation.outputs)
         self._ended: list[int] = []  # outputs whose end is to be told
-        self._running = 1  # threads that have not left user code yet
-        self._failure: InvocationError | None = None
         self._is_due = False  # whether readers will be woken at the end of the turn
         self._is_awake = False  # whether the forwarder knows that there is something to do
         self._wakeup: asyncio.Future[None] | None = None
         self._forwarder: asyncio.Task[None] | None = None
-        self._awaiting = Awaiting(self.loop)
-        self.wait = self._awaiting.wait
         invocation.context.bind(self)
 
     def start(self) -> None:
@@ -121,7 +115,7 @@ class ThreadRunner:
             for queue in self._queues:
                 queue.clear()
             self.changed.notify_all()
-        self._awaiting.cancel()
+        self.awaiting.cancel()
         if self._forwarder is not None and self._forwarder is not asyncio.current_task():
             self._forwarder.cancel()
         if not self.left.done():
@@ -164,7 +158,7 @@ class ThreadRunner:
                     return
             for index in ended:
                 await self.host.ended(self.invocation, index)
-        await self.host.finished(self.invocation, self._failure)
+        await self.host.finished(self.invocation, self.failure)
 
     def _batch(self) -> tuple[list[tuple[int, Message[bytes]]], list[int]] | None:
         """What waits for the wire, one of each output in turn (R-131), and which outputs end with it.
@@ -180,7 +174,7 @@ class ThreadRunner:
                 self.changed.notify_all()
             elif ended:
                 pass
-            elif self._running == 0 or self._failure is not None:
+            elif self.running == 0 or self.failure is not None:
                 return None
             else:
                 self._is_awake = False
@@ -206,188 +200,76 @@ class ThreadRunner:
     # In the body's threads.
 
     def _run(self) -> None:
-        invocation = self.invocation
-        RUNNING.set(invocation.context)
         try:
-            try:
-                outputs = invocation.function.open(self.inputs, invocation.context)
-                with self.lock:
-                    invocation.opened(len(outputs))
-                self._start_others(outputs)
-            except BaseException as error:  # noqa: BLE001 - user code may raise anything (R-123)
-                self._raised(error, call_failed)
-            else:
-                if outputs:
-                    self._drain(0, outputs[0])
+            outputs = self.open(self.inputs)
+            if outputs:
+                self.drain_all(outputs)
         finally:
             RUNNING.set(None)
-            self._leave()
+            self.leave()
 
-    def _start_others(self, outputs: Sequence[Iterator[Any]]) -> None:
-        for index in range(1, len(outputs)):
-            with self.lock:
-                self._running += 1
-            try:
-                self.threads.start(lambda index=index: self._run_other(index, outputs[index]))  # type: ignore[misc]
-            except BaseException:
-                with self.lock:
-                    self._running -= 1
-                raise
-
-    def _run_other(self, index: int, values: Iterator[Any]) -> None:
-        RUNNING.set(self.invocation.context)
-        try:
-            self._drain(index, values)
-        finally:
-            RUNNING.set(None)
-            self._leave()
-
-    def _drain(self, index: int, values: Iterator[Any]) -> None:
-        invocation, put = self.invocation, self._put
-        try:
-            for value in values:
-                try:
-                    number, message = invocation.encode(index, value)
-                except Discarded:
-                    self._check_over()
-                    continue
-                put(number, message)
-            with self.lock:
-                if invocation.end_output(index):
-                    self._tell_end(index)
-        except BaseException as error:  # noqa: BLE001 - user code may raise anything (R-123)
-            self._raised(error, production_failed)
-        finally:
-            self._close(values)
-
-    # What the function asks by its context; `invoker.context.Run`.
-
-    @property
-    def outputs(self) -> Sequence[Any]:
-        """The outputs of the invocation."""
-        return self.invocation.outputs
-
-    def is_over(self) -> bool:
-        """Whether the invocation has ended."""
-        return self.invocation.is_finished
-
-    def send(self, index: int, value: Any) -> None:
-        """Emit a value that the function sends by its context; waits while the peer is slow."""
-        check_thread()
-        message = self.invocation.encode_sent(index, value)
-        if self.invocation.is_finished:  # the context may outlive it
-            raise StopInvocation("the invocation is over")
-        if message is None:
-            self._check_over()
-        else:
-            self._put(index, message)
-
-    def end(self, index: int) -> None:
-        """End an output as the function asks by its context."""
-        with self.lock:
-            if self.invocation.end_sent(index):
-                self._tell_end(index)
-
-    def _tell_end(self, index: int) -> None:
-        self._ended.append(index)
-        self._wake_forwarder()
-
-    def _check_over(self) -> None:
-        """A value was dropped, so nothing has told the function that nobody is there any more."""
-        if self.is_stopped or self._failure is not None:
-            raise StopInvocation("the invocation is over")
-
-    def _put(self, index: int, message: Message[bytes]) -> None:
+    def put(self, index: int, message: Message[bytes]) -> None:
+        """Queue one message for the wire; waits while the queue is full."""
         queue = self._queues[index]
         with self.lock:
             while len(queue) >= OUTPUT_QUEUE and not self.is_stopped:
                 self.changed.wait()
-            if (
-                self.is_stopped or self._failure is not None
-            ):  # R-112: an endless output must not outlive another's error
+            if self.is_stopped or self.failure is not None:
+                # R-112: an endless output must not outlive the error of another one.
                 raise StopInvocation("the invocation is over")
             queue.append(message)
             if not self._is_awake:
                 self._wake_forwarder()
 
-    def _raised(self, error: BaseException, translate: Callable[..., InvocationError]) -> None:
-        if isinstance(error, StopInvocation) and not isinstance(error, InputCancelled):
-            return
-        with self.lock:
-            if self.invocation.is_finished or self._failure is not None:
-                return
-            self._failure = translate(error, debug=self.debug)
-            self._wake_forwarder()
+    def tell_end(self, index: int) -> None:
+        """Let the loop tell that an output has ended."""
+        self._ended.append(index)
+        self._wake_forwarder()
 
-    def _close(self, values: Iterator[Any]) -> None:
-        """Close a generator that has not ended, so that its ``finally`` runs here, in its own thread."""
-        close = getattr(values, "close", None)
-        if close is None:
-            return
-        try:
-            close()
-        except BaseException as error:  # noqa: BLE001 - user code may raise anything in its finally
-            if not isinstance(error, StopInvocation):
-                log.warning(
-                    "a function raised while it was closed: %r", error, extra={"invocation": self.invocation.id}
-                )
+    def is_over(self) -> bool:
+        """Whether the invocation has ended, or is about to."""
+        return self.is_stopped or self.failure is not None or self.invocation.is_finished
 
-    def _leave(self) -> None:
-        with self.lock:
-            self._running -= 1
-            if self._running:
-                return
+    def fail(self, error: InvocationError) -> None:  # noqa: ARG002 - the loop finds it in `failure`
+        """Let the loop end the invocation."""
+        self._wake_forwarder()
+
+    def thread_left(self) -> None:
+        """Tell the loop when no thread is left in user code."""
+        if self.running == 0:
+            self.invocation.context.release()
             self._wake_forwarder()
-        self.invocation.context.release()
-        self.call_on_loop(self._has_left)
+            self.call_on_loop(self._has_left)
 
     def _has_left(self) -> None:
         if not self.left.done():
             self.left.set_result(None)
 
+    def pull(self, stream: InputStream) -> Any:
+        """Wait for a message of ``stream``, and give it with its decoder; None when the stream has ended.
 
-class ThreadInput:
-    """An input as a sync function sees it: an iterator of decoded values."""
-
-    __slots__ = ("_runner", "_stream")
-
-    def __init__(self, runner: ThreadRunner, stream: InputStream) -> None:
-        self._runner = runner
-        self._stream = stream
-
-    def __iter__(self) -> ThreadInput:
-        return self
-
-    def __next__(self) -> Any:
-        stream, runner = self._stream, self._runner
-        with runner.lock:
+        Raises:
+            InputCancelled: The stream ended with an error (R-110).
+        """
+        with self.lock:
             item = stream.take()
             if item is None:
-                item = self._wait()
-            if runner.host.is_paused and stream.budget.is_low:
-                runner.call_on_loop(runner.host.resume)
-        decode, message = item
-        try:
-            value = decode(message)
-        except DecodeError as error:
-            # Ruling 3: a failed decode ends the invocation even if user code swallows the exception.
-            runner._raised(error, production_failed)  # noqa: SLF001 - the same file's other half
-            raise
-        return value if stream.spec.take is Take.PAYLOAD else shape(stream.spec, message, value)
+                item = self._await_item(stream)
+            if self.host.is_paused and stream.budget.is_low:
+                self.call_on_loop(self.host.resume)
+        return item
 
-    def _wait(self) -> Any:
+    def _await_item(self, stream: InputStream) -> Any:
         """Wait for a message; called with the lock held, which the wait releases."""
-        stream, runner = self._stream, self._runner
         stream.waiters += 1
         try:
-            while True:
-                if stream.is_ended:
-                    raise StopIteration
-                if runner.host.is_paused or runner.host.hears_waits:
-                    runner.call_on_loop(runner.host.resume)  # the starvation rule (R-129)
-                runner.changed.wait()
+            while not stream.is_ended:
+                if self.host.is_paused or self.host.hears_waits:
+                    self.call_on_loop(self.host.resume)  # the starvation rule (R-129)
+                self.changed.wait()
                 item = stream.take()
                 if item is not None:
                     return item
         finally:
             stream.waiters -= 1
+        return None

@@ -1,52 +1,33 @@
 """`DirectConversation`: runs a sync function in the very thread that reads and writes its wire stream.
 
-There is no hop: pulling an input reads the next frame, emitting writes one. The thread owns the session and the
-invocation, so neither needs a lock, and user code that blocks stalls nobody else. A function with several output
-iterators gets a thread for each, since each may block on an input of its own; those take turns under the line's lock
-(`SharedConversation`).
-
-Frames are *held* for the next pull (see `Line`) when that is sure to follow: after each result of a request/reply
-function, and after those of a generator that has come back at once the last time.
+There is no hop: pulling an input reads the next frame, emitting writes one (`Single`). The thread owns the session and
+the invocation, so neither needs a lock, and user code that blocks stalls nobody else. A function with several output
+iterators gets a thread for each, since each may block on an input of its own; those take turns under the wire's lock
+(`Several`).
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable
 
-from invoker.author.spec import Style
 from invoker.context import RUNNING
 from invoker.core.invocation import Invocation
 from invoker.core.session import Session
-from invoker.core.steps import Close, Elapsed, Emitted, EndInput, Feed, Finished, Open, Send, Step, Timer
-from invoker.core.streams import InputStream
+from invoker.core.steps import Close, Elapsed, EndInput, Feed, Finished, Open, Send, Step, Timer
 from invoker.drive.bodies.awaiting import Awaiting
-from invoker.drive.bodies.runner import call_failed, comes_of, production_failed
+from invoker.drive.bodies.sync import SyncInput
 from invoker.drive.driver import Driver
 from invoker.drive.thread.foresight import Foresight
-from invoker.drive.thread.inputs import DirectInput
-from invoker.drive.thread.outlet import DirectOutlet
 from invoker.drive.thread.several import Several
+from invoker.drive.thread.single import Single
 from invoker.drive.thread.wire import Wire
-from invoker.errors import (
-    Cancelled,
-    DeadlineExceeded,
-    DecodeError,
-    Discarded,
-    InputCancelled,
-    InternalError,
-    InvocationError,
-    StopInvocation,
-)
+from invoker.errors import Cancelled, DeadlineExceeded, InternalError, InvocationError
 
 __all__ = ["DirectConversation"]
 
 log = logging.getLogger(__name__)
-
-_PROMPT_S = 200e-6
-"""A generator that came back within this time after an output is expected to do so again."""
 
 _EARLY_S = 0.01
 """How much earlier than our own clock says a deadline may be enforced by the transport."""
@@ -71,9 +52,6 @@ class DirectConversation:
         self._closed: Close | None = None
         self._cut: InvocationError | None = None
         self._awaiting = Awaiting(driver.loop)
-        self.wait = self._awaiting.wait
-        self._is_prompt = False  # whether the generator came back at once after its last output
-        self._wrote_at = 0.0  # when it was given that output; 0 once it has pulled since
         self._ended_at = 0.0
         self._gone_at = 0.0
         self._foresight = Foresight()
@@ -172,38 +150,8 @@ class DirectConversation:
             return
         self.invocation = invocation
         invocation.may_be_ended(self.fail)
-        invocation.context.bind(DirectOutlet(self, invocation))
         self.wire.pace = self.driver.pace(invocation.function)
         self.wire.accepted()
-
-    def pull(self, stream: InputStream) -> Any:
-        """Read frames until ``stream`` has a message; None when it has ended.
-
-        Raises:
-            InputCancelled: The stream ended with an error (R-110).
-        """
-        if stream.queue:
-            return stream.take()
-        if self._wrote_at:
-            self._is_prompt = time.monotonic() - self._wrote_at < _PROMPT_S
-            self._wrote_at = 0.0
-        read, receive, invocation = self.wire.read, self.session.receive, self.invocation
-        assert invocation is not None
-        while True:
-            if stream.is_ended:
-                return stream.take()
-            try:
-                frame = read()
-                steps = self.half_closed() if frame is None else receive(frame)
-                for step in steps:
-                    if type(step) is Feed:
-                        invocation.feed(step)
-                    else:
-                        self.perform(step)
-            except InvocationError as error:
-                self._fail(error)
-            if stream.queue:
-                return stream.take()
 
     # The body.
 
@@ -218,7 +166,7 @@ class DirectConversation:
                 else:
                     self._receive()
         except InvocationError as error:
-            self._fail(error)
+            self.break_off(error)
             return False
         if invocation.got_nothing:
             self.finish(None)
@@ -227,85 +175,20 @@ class DirectConversation:
         return True
 
     def _serve(self, invocation: Invocation) -> None:
-        inputs = tuple(DirectInput(self, stream) for stream in invocation.inputs)
-        RUNNING.set(invocation.context)
-        try:
-            outputs = invocation.function.open(inputs, invocation.context)
-        except BaseException as error:  # noqa: BLE001 - user code may raise anything (R-123)
-            self.raised(error, call_failed)
-            self.finish(None)  # unless that was an ending: who raises StopInvocation just stops
-            return
-        invocation.opened(len(outputs))
+        body = Single(self, invocation, self._awaiting, debug=self.driver.settings.debug)
+        invocation.context.bind(body)
+        inputs = [SyncInput(body, stream) for stream in invocation.inputs]
+        outputs = body.open(inputs)
         if len(outputs) > 1:
-            Several(self, invocation, inputs).run(outputs)
+            Several(body, inputs, self.driver.threads).run(outputs)
             return
         if outputs:
-            self._drain(outputs[0], invocation)
+            body.drain(0, outputs[0])
         self.finish(None)
-
-    def _drain(self, values: Iterator[Any], invocation: Invocation) -> None:
-        encode, deliver, write, key = invocation.encode, self.session.deliver, self.wire.write, invocation.key
-        hold = is_mapped = invocation.function.spec.style is Style.REQUEST_REPLY
-        clock = time.monotonic
-        try:
-            for value in values:
-                if not is_mapped:
-                    hold = self._is_prompt if self._wrote_at == 0 else clock() - self._wrote_at < _PROMPT_S
-                try:
-                    index, message = encode(0, value)
-                except Discarded:
-                    self.check_over()
-                    continue
-                if invocation.is_finished:
-                    return
-                invocation.emit(index, message)
-                for step in deliver(Emitted(key, index, message)):
-                    write(step.frame, hold=hold)  # type: ignore[union-attr]
-                if not is_mapped:
-                    self._wrote_at = clock()
-        except BaseException as error:  # noqa: BLE001 - user code may raise anything (R-123)
-            self.raised(error, production_failed)
-        finally:
-            self.close(values)
-
-    def decode_failed(self, error: DecodeError) -> None:
-        """An input could not be decoded: the invocation is over."""
-        self.raised(error, production_failed)
-
-    def check_over(self) -> None:
-        """A value was dropped, so nothing has told the function that nobody is there any more."""
-        if self.is_over():
-            raise StopInvocation("the invocation is over")
-
-    def raised(self, error: BaseException, translate: Callable[..., InvocationError]) -> None:
-        """User code was left by an exception: an ending, unless the invocation is over already."""
-        if isinstance(error, StopInvocation) and not isinstance(error, InputCancelled):
-            return
-        invocation = self.invocation
-        assert invocation is not None
-        if invocation.is_finished:
-            if not isinstance(error, StopInvocation) and not comes_of(error, invocation.error):
-                log.info("a function raised after its invocation had ended", extra={"invocation": invocation.id})
-            return
-        self._fail(translate(error, debug=self.driver.settings.debug))
-
-    def close(self, values: Iterator[Any]) -> None:
-        """Close a generator that has not ended, so that its ``finally`` runs here, in its own thread."""
-        close = getattr(values, "close", None)
-        if close is None:
-            return
-        try:
-            close()
-        except BaseException as error:  # noqa: BLE001 - user code may raise anything in its finally
-            if not isinstance(error, StopInvocation):
-                assert self.invocation is not None
-                log.warning(
-                    "a function raised while it was closed: %r", error, extra={"invocation": self.invocation.id}
-                )
 
     # Endings.
 
-    def _fail(self, error: InvocationError) -> None:
+    def break_off(self, error: InvocationError) -> None:
         """End the invocation and tell the peer at once, since user code may take its time to leave (R-075, R-112)."""
         closed = self.finish(error)
         if closed is not None and not self.wire.is_gone:

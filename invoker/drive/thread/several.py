@@ -7,105 +7,75 @@ has news. Nothing is held or combined with a receive, since another output may h
 
 from __future__ import annotations
 
-import logging
-import threading
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from invoker.context import RUNNING
-from invoker.core.invocation import Invocation
 from invoker.core.steps import Emitted, Feed, OutputEnded
 from invoker.core.streams import InputStream
-from invoker.drive.bodies.runner import check_thread, production_failed
-from invoker.errors import Cancelled, DecodeError, Discarded, InputCancelled, InvocationError, StopInvocation
-
-if TYPE_CHECKING:
-    from invoker.drive.thread.direct import DirectConversation
-    from invoker.drive.thread.inputs import DirectInput
+from invoker.drive.bodies.pool import Threads
+from invoker.drive.bodies.sync import SpreadBody, SyncInput
+from invoker.drive.thread.single import Single
+from invoker.errors import Cancelled, InvocationError, StopInvocation
+from invoker.message import Message
 
 __all__ = ["Several"]
 
-log = logging.getLogger(__name__)
 
-
-class Several:
-    """Drains the outputs of one function.
+class Several(SpreadBody):
+    """Takes over from the body that called the function, once that has given several iterators.
 
     Args:
-        conversation: Whose session, wire and endings these are.
-        invocation: That of the conversation.
-        inputs: As the function holds them; from now on they pull under the lock.
+        single: That body.
+        inputs: As the function holds them; from now on they are pulled under the lock.
+        threads: Where a thread for each further output comes from.
     """
 
-    def __init__(self, conversation: DirectConversation, invocation: Invocation, inputs: Sequence[DirectInput]) -> None:
-        self.conversation = conversation
-        self.invocation = invocation
-        wire: Any = conversation.wire  # a `Line`, of which this uses more than its owner does
-        self.wire = wire
-        self.changed: threading.Condition = self.wire.share()
-        self._running = 0
+    __slots__ = ("changed", "conversation", "lock", "wire")
+
+    def __init__(self, single: Single, inputs: Sequence[SyncInput], threads: Threads) -> None:
+        super().__init__(single.invocation, single.awaiting, threads, debug=single.debug)
+        self.conversation = single.conversation
+        self.wire = single.conversation.wire
+        self.lock = self.changed = self.wire.share()
         for one in inputs:
-            one.pull = self.pull
-            one.failed = self.decode_failed
-        self.is_over, self.wait = conversation.is_over, conversation.wait
-        invocation.context.bind(self)
+            one.belong_to(self)
+        self.invocation.context.bind(self)
 
     def run(self, outputs: Sequence[Iterator[Any]]) -> None:
         """Drain them all; returns once no thread is in user code any more."""
-        conversation, threads = self.conversation, self.conversation.driver.threads
-        self._running = len(outputs)
-        for index in range(1, len(outputs)):
-            try:
-                threads.start(lambda index=index: self._drain_other(index, outputs[index]))  # type: ignore[misc]
-            except InvocationError as error:
-                with self.changed:
-                    self._running -= len(outputs) - index
-                    self._finish(error)
-                for one in outputs[index:]:
-                    conversation.close(one)
-                break
-        self._drain(0, outputs[0])
-        with self.changed:
-            while self._running:  # those who wait for the wire poll for themselves
+        self.drain_all(outputs)
+        self.leave()
+        with self.lock:
+            while self.running:  # those who wait for the wire poll for themselves
                 self.changed.wait()
             self._finish(None)
 
     def pull(self, stream: InputStream) -> Any:
-        """Take a message of ``stream``; None when it has ended.
+        """Wait for a message of ``stream``, and give it with its decoder; None when the stream has ended.
 
         Raises:
             InputCancelled: The stream ended with an error (R-110).
         """
-        with self.changed:
+        with self.lock:
             while True:
                 item = stream.take()
                 if item is not None or stream.is_ended:
                     return item
-                stream.waiters += 1
                 try:
                     self._receive()
                 except InvocationError as error:
                     self._finish(error)
-                finally:
-                    stream.waiters -= 1
-
-    def decode_failed(self, error: DecodeError) -> None:
-        """An input could not be decoded: the invocation is over."""
-        with self.changed:
-            self._finish(error)
 
     def _receive(self) -> None:
         """Apply a frame that is here, or wait for news."""
         wire, conversation = self.wire, self.conversation
-        if wire.is_gone:
-            raise Cancelled("the peer cancelled, or is gone")
+        self._check_peer()
         frame = wire.next_frame()
         if frame is not None:
             steps = conversation.session.receive(frame)
         elif wire.is_ended:
             wire.glance()
-            if wire.is_gone:
-                return
+            self._check_peer()
             steps = conversation.half_closed()
         else:
             wire.ask()
@@ -118,93 +88,48 @@ class Several:
                 conversation.perform(step)
         self.changed.notify_all()
 
+    def _check_peer(self) -> None:
+        if self.wire.is_gone:
+            raise Cancelled("the peer cancelled, or is gone")
+
     def _turn(self) -> None:
         if self.wire.is_done:
             self.changed.wait()  # the call is over; only threads in user code are waited for
         else:
             self.wire.turn()
 
-    def _drain_other(self, index: int, values: Iterator[Any]) -> None:
-        RUNNING.set(self.invocation.context)
-        try:
-            self._drain(index, values)
-        finally:
-            RUNNING.set(None)
-
-    def _drain(self, index: int, values: Iterator[Any]) -> None:
+    def put(self, index: int, message: Message[bytes]) -> None:
+        """Write one message when there is room; whoever waits for that lets the others go on."""
         invocation = self.invocation
-        try:
-            for value in values:
-                try:
-                    number, message = invocation.encode(index, value)
-                except Discarded:
-                    self._check_over()
-                    continue
-                with self.changed:
-                    self._put(number, message)
-            if invocation.end_output(index):
-                with self.changed:
-                    self._tell(OutputEnded(invocation.key, index))
-        except BaseException as error:  # noqa: BLE001 - user code may raise anything (R-123)
-            self._raised(error)
-        finally:
-            self.conversation.close(values)
-            with self.changed:
-                self._running -= 1
-                self.changed.notify_all()
+        with self.lock:
+            self.wire.await_room()
+            if invocation.is_finished:
+                raise StopInvocation("the invocation is over")
+            invocation.emit(index, message)
+            self._tell(Emitted(invocation.key, index, message))
 
-    def _put(self, index: int, message: Any) -> None:
-        wire, invocation = self.wire, self.invocation
-        wire.await_room()
-        if invocation.is_finished:
-            raise StopInvocation("the invocation is over")
-        invocation.emit(index, message)
-        self._tell(Emitted(invocation.key, index, message))
+    def tell_end(self, index: int) -> None:
+        """Write that an output has ended."""
+        self._tell(OutputEnded(self.invocation.key, index))
 
     def _tell(self, event: Emitted | OutputEnded) -> None:
         for step in self.conversation.session.deliver(event):
             self.wire.put(step.frame)  # type: ignore[union-attr]  # an output is only ever sent
 
-    def _check_over(self) -> None:
-        """A value was dropped, so nothing has told the function that nobody is there any more."""
-        if self.invocation.is_finished or self.wire.is_gone:
-            raise StopInvocation("the invocation is over")
+    def is_over(self) -> bool:
+        """Whether the invocation has ended, or the peer is gone."""
+        return self.conversation.is_over()
 
-    @property
-    def outputs(self) -> Sequence[Any]:
-        """The outputs of the invocation."""
-        return self.invocation.outputs
+    def thread_left(self) -> None:
+        """Wake the thread that waits for all of them."""
+        self.changed.notify_all()
 
-    def send(self, index: int, value: Any) -> None:
-        """Emit a value that the function sends by its context; waits while the peer is slow."""
-        check_thread()
-        message = self.invocation.encode_sent(index, value)
-        self._check_over()
-        if message is None:
-            return
-        try:
-            with self.changed:
-                self._put(index, message)
-        except InvocationError as error:  # the peer is gone; no function may make light of that
-            self._raised(error)
-            raise StopInvocation("the invocation is over") from None
-
-    def end(self, index: int) -> None:
-        """End an output as the function asks by its context."""
-        with self.changed:
-            if self.invocation.end_sent(index) and not self.invocation.is_finished:
-                self._tell(OutputEnded(self.invocation.key, index))
-
-    def _raised(self, error: BaseException) -> None:
-        if isinstance(error, StopInvocation) and not isinstance(error, InputCancelled):
-            return
-        with self.changed:
-            if self.invocation.is_finished:
-                return
-            self._finish(production_failed(error, debug=self.conversation.driver.settings.debug))
+    def fail(self, error: InvocationError) -> None:
+        """End the invocation; the peer is told at once, whatever the other outputs do (R-112)."""
+        self._finish(error)
 
     def _finish(self, error: InvocationError | None) -> None:
-        """The ending, with the lock held; an error is told at once, whatever the other outputs do (R-112)."""
+        """The ending, with the lock held."""
         if self.invocation.is_finished:
             return
         closed = self.conversation.finish(error)

@@ -1,14 +1,17 @@
-"""`Wire`: what a transport offers to the thread of one conversation."""
+"""`Wire` and `Conversation`: what the body of a direct call reads and writes, and whose it is."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
-from invoker.core.steps import Trailers
+from invoker.core.session import Session
+from invoker.core.steps import Step, Trailers
 from invoker.drive.thread.gate import Pace
+from invoker.errors import InvocationError
 
-__all__ = ["Wire"]
+__all__ = ["Conversation", "Wire"]
 
 
 class Wire(Protocol):
@@ -50,3 +53,55 @@ class Wire(Protocol):
 
     def cut(self, code: int, detail: str) -> None:
         """End the conversation with a status, from any thread."""
+
+    # For several threads, each with the lock held.
+
+    def share(self) -> threading.Condition:
+        """From now on several threads use this wire; the condition tells of every event."""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether no event will come any more."""
+
+    def turn(self) -> None:
+        """Wait for one event, or for the thread that does; the lock is released meanwhile."""
+
+    def glance(self) -> None:
+        """Take the events that are there, unless another thread waits for them."""
+
+    def ask(self) -> None:
+        """Receive one more frame."""
+
+    def next_frame(self) -> Any | None:
+        """A frame that is here already."""
+
+    def await_room(self) -> None:
+        """Wait until a frame can be sent; Cancelled when the peer is gone."""
+
+    def put(self, frame: Any) -> None:
+        """Send one frame now, when there is room."""
+
+    def send_status(self, code: int, detail: str) -> None:
+        """Send what is held, then the status; the first one counts."""
+
+
+class Conversation(Protocol):
+    """What a body needs of the direct conversation that it belongs to; called in the thread of the body."""
+
+    session: Session
+    wire: Wire
+
+    def half_closed(self) -> Iterable[Step]:
+        """The steps of the end of the peer's frames."""
+
+    def perform(self, step: Step) -> None:
+        """Act on one step of the session."""
+
+    def is_over(self) -> bool:
+        """Whether the invocation has ended, or the peer is gone."""
+
+    def finish(self, error: InvocationError | None) -> InvocationError | None:
+        """End the invocation, unless it has ended; the error of the ending that counts."""
+
+    def break_off(self, error: InvocationError) -> None:
+        """End the invocation and tell the peer at once, since user code may take its time to leave (R-075, R-112)."""
