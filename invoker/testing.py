@@ -31,7 +31,7 @@ from invoker.codecs import Registry, builtin, wants_arrays
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
 from invoker.drive.driver import Driver
-from invoker.drive.pump import pump
+from invoker.drive.loop.request import converse
 from invoker.errors import InvocationError
 from invoker.message import EMPTY, Message, as_headers
 from invoker.protocols.riff.session import RiffSession
@@ -107,32 +107,34 @@ class Harness:
 
     async def ainvoke(self, *inputs: Iterable[Any], accept: str | Sequence[str] | None = None) -> Result:
         """Do what `invoke` does, in an async test."""
-        driver = self._driver()
-        channel = _Memory(self._frames(inputs, accept))
         await self.function.start()
         try:
-            error = await pump(RiffSession(), channel, driver)
-            await driver.left(driver.settings.grace_s)
+            return await self._run(self._frames(inputs, accept))
         finally:
             await self.function.stop()
-            driver.threads.close()
-        return Result(channel.sent, error, self.registry)
 
     def frames(self, *frames: bytes) -> Result:
         """Run the function over serialised InputSignals, as they would come from the wire."""
+        return asyncio.run(self._run(iter(frames)))
 
-        async def run() -> Result:
-            driver = self._driver()
-            channel = _Memory(iter(frames))
-            error = await pump(RiffSession(), channel, driver)
+    async def _run(self, frames: Iterator[bytes]) -> Result:
+        driver = Driver(Engine(Catalog([self.function]), self.registry, check_outputs=self._check_outputs))
+        sent: list[tuple[int, Message[bytes]]] = []
+
+        async def read() -> bytes | None:
+            await asyncio.sleep(0)  # bodies have their turns between two frames
+            return next(frames, None)
+
+        def keep(frame: bytes) -> None:
+            data = pb.OutputSignal.FromString(frame).data
+            sent.append((data.resultIndex, Message(data.payload, dict(data.headers), data.contentType)))
+
+        try:
+            error = await converse(RiffSession(), driver, read, keep)
             await driver.left(driver.settings.grace_s)
+        finally:
             driver.threads.close()
-            return Result(channel.sent, error, self.registry)
-
-        return asyncio.run(run())
-
-    def _driver(self) -> Driver:
-        return Driver(Engine(Catalog([self.function]), self.registry, check_outputs=self._check_outputs))
+        return Result(sent, error, self.registry)
 
     def _frames(self, inputs: Sequence[Iterable[Any]], accept: str | Sequence[str] | None) -> Iterator[bytes]:
         """A StartFrame, then the values of all inputs in turn."""
@@ -170,29 +172,6 @@ class Harness:
             payload, media_type = made.payload, made.media_type
         frame = pb.InputFrame(payload=payload, contentType=media_type, headers=headers, argIndex=index)
         return pb.InputSignal(data=frame).SerializeToString()
-
-
-class _Memory:
-    """A channel whose peer has said everything already."""
-
-    def __init__(self, frames: Iterator[bytes]) -> None:
-        self._frames = frames
-        self.sent: list[tuple[int, Message[bytes]]] = []
-
-    async def read(self) -> bytes | None:
-        await asyncio.sleep(0)
-        return next(self._frames, None)
-
-    async def settle(self) -> None:
-        return None
-
-    async def accepted(self) -> None:
-        return None
-
-    async def write(self, frame: bytes) -> None:
-        data = pb.OutputSignal.FromString(frame).data
-        self.sent.append((data.resultIndex, Message(data.payload, dict(data.headers), data.contentType)))
-        await asyncio.sleep(0)
 
 
 class TestServer:
