@@ -8,7 +8,6 @@ status text beyond 8 KiB reaches clients as RESOURCE_EXHAUSTED (R-118).
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -22,11 +21,10 @@ from invoker.doors.grpc.aioline import AioLine
 from invoker.doors.grpc.details import clip
 from invoker.doors.grpc.methods import CallMethod, Method, SessionMethod, metadata_of
 from invoker.doors.grpc.settings import GrpcSettings
-from invoker.doors.grpc.settling import settle
 from invoker.doors.sockets import no_grpc
 from invoker.drive.driver import Driver
-from invoker.drive.pump import pump
-from invoker.errors import Cancelled, InternalError, InvocationError
+from invoker.drive.loop.reactor import Reactor
+from invoker.errors import InternalError, InvocationError
 
 __all__ = ["GrpcDoor"]
 
@@ -107,44 +105,12 @@ class GrpcDoor:
             context.set_details(clip(str(error)))
 
     async def _call(self, method: CallMethod, context: _Context, deadline: float | None) -> InvocationError | None:
+        line = AioLine(context, self.settings.settle_s, joins=False)
         session = method.session(metadata_of(context.invocation_metadata()))
-        return await pump(session, _GrpcChannel(context, self.settings.settle_s), self.driver, deadline=deadline)
+        return await line.run(Reactor(session, line, self.driver, line.close, deadline=deadline))
 
     async def _session(
         self, method: SessionMethod, context: _Context, deadline: float | None
     ) -> InvocationError | None:
-        line = AioLine(context, self.settings.settle_s)
+        line = AioLine(context, self.settings.settle_s, joins=True)
         return await line.run(method.begin(line, metadata_of(context.invocation_metadata()), line.close, deadline))
-
-
-class _GrpcChannel:
-    """One grpc.aio call as a channel of serialised messages."""
-
-    __slots__ = ("_call", "_context", "_settle_s")
-
-    def __init__(self, context: Any, settle_s: float) -> None:
-        self._context = context
-        self._settle_s = settle_s
-        self._call = asyncio.current_task()
-
-    async def read(self) -> bytes | None:
-        frame = await self._context.read()
-        if frame is grpc.aio.EOF:
-            return None
-        assert isinstance(frame, bytes)
-        return frame
-
-    async def settle(self) -> None:
-        await settle(self._context, self._call, self._settle_s)
-
-    async def accepted(self) -> None:
-        try:
-            await self._context.send_initial_metadata(())
-        except grpc.aio.InternalError:  # the call was cancelled meanwhile, which the handler hears of only later
-            raise Cancelled("the peer cancelled, or is gone") from None
-
-    async def write(self, frame: bytes) -> None:
-        try:
-            await self._context.write(frame)
-        except grpc.aio.InternalError:  # as above
-            raise Cancelled("the peer cancelled, or is gone") from None

@@ -1,4 +1,4 @@
-"""`Outbox`: frames of a session that wait to be sent, joined to few messages.
+"""`Outbox`: frames of a session that wait to be sent, joined to few messages; `Singles`: those that may not be joined.
 
 Serialised messages whose fields are all repeated may be joined by putting their bytes one after the other. So what
 waits leaves in one piece, however many small frames it is.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 
-__all__ = ["JOINED_BYTES", "ROOM_BYTES", "Outbox"]
+__all__ = ["JOINED_BYTES", "ROOM_BYTES", "Outbox", "Singles"]
 
 JOINED_BYTES = 1024 * 1024
 """Largest message that is made of several frames; a longer frame leaves alone."""
@@ -63,3 +63,22 @@ class Outbox:
         """Drop everything: nobody is left to get it."""
         self._frames.clear()
         self.size = 0
+
+
+class Singles(Outbox):
+    """Frames that leave one by one: whoever writes waits until those before have left (R-127)."""
+
+    __slots__ = ()
+
+    @property
+    def has_room(self) -> bool:
+        """Whether one more frame may be written."""
+        return len(self._frames) < 2
+
+    def put(self, frame: bytes) -> None:
+        """Add a frame."""
+        self._frames.append(frame)
+
+    def take(self) -> bytes:
+        """The next frame."""
+        return self._frames.popleft()

@@ -52,13 +52,14 @@ class Listener:
     def __init__(self) -> None:
         self.heard: list[Any] = []
         self.is_gone = False
+        self.wants_more = True
         self.ended = asyncio.Event()
 
     def arrived(self, frame: bytes | None) -> bool:
         self.heard.append(frame)
         if frame is None:
             self.ended.set()
-        return True
+        return self.wants_more
 
     def gone(self) -> None:
         self.is_gone = True
@@ -68,7 +69,7 @@ class Listener:
 async def ends():
     """A call, its line, who listens, and the running line."""
     call, listener = Call(), Listener()
-    line = AioLine(call, 0.001)
+    line = AioLine(call, 0.001, joins=True)
     return call, line, listener, asyncio.ensure_future(line.run(listener))
 
 
@@ -124,7 +125,7 @@ async def test_frames_and_the_half_close_reach_the_session(ends):
 async def test_E010_a_cancel_that_looked_like_an_end_is_none():
     """The session hears that the peer is gone, and nothing of a half-close."""
     call, listener = Call(), Listener()
-    run = asyncio.ensure_future(AioLine(call, 0.05).run(listener))
+    run = asyncio.ensure_future(AioLine(call, 0.05, joins=True).run(listener))
     call.sent.put_nowait(grpc.aio.EOF)
     await asyncio.sleep(0.01)
     run.cancel()
@@ -171,3 +172,50 @@ async def test_a_peer_that_is_gone_makes_nobody_wait(ends):
     with pytest.raises(asyncio.CancelledError):
         await run
     assert listener.is_gone
+
+
+async def test_R128_nothing_is_read_until_it_is_asked_for(ends):
+    """A conversation that wants no more leaves the rest with the transport."""
+    call, line, listener, run = ends
+    listener.wants_more = False
+    for one in (b"a", b"b", grpc.aio.EOF):
+        call.sent.put_nowait(one)
+    for expected in ([b"a"], [b"a", b"b"]):
+        await asyncio.sleep(0.01)
+        assert listener.heard == expected
+        line.ask()
+    await listener.ended.wait()
+    line.close(Close())
+    assert await run is None
+
+
+async def test_R109_an_end_that_nobody_takes_with_care_is_told_at_once():
+    """Whether the function would see a difference is asked when the end has come."""
+    call, listener = Call(), Listener()
+    listener.settles = False
+    line = AioLine(call, 3600, joins=False)
+    run = asyncio.ensure_future(line.run(listener))
+    call.sent.put_nowait(grpc.aio.EOF)
+    await asyncio.wait_for(listener.ended.wait(), 5)
+    line.close(Close())
+    assert await run is None
+
+
+async def test_R127_frames_that_may_not_be_joined_leave_one_by_one():
+    """Whoever writes waits for those before."""
+    call, listener = Call(), Listener()
+    line = AioLine(call, 0.001, joins=False)
+    run = asyncio.ensure_future(line.run(listener))
+    call.takes.clear()
+    assert line.write(b"a")
+    await asyncio.sleep(0.01)  # now it is under way
+    assert line.write(b"b")
+    assert not line.write(b"c")
+    waiting = [asyncio.ensure_future(line.room()) for _ in range(2)]
+    await asyncio.sleep(0.01)
+    assert not any(one.done() for one in waiting)
+    call.takes.set()
+    await asyncio.gather(*waiting)
+    line.close(Close())
+    assert await run is None
+    assert call.got == [(), b"a", b"b", b"c"]

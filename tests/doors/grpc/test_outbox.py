@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from invoker.doors.grpc import outbox
-from invoker.doors.grpc.outbox import JOINED_BYTES, ROOM_BYTES, Outbox
+from invoker.doors.grpc.outbox import JOINED_BYTES, ROOM_BYTES, Outbox, Singles
 
 
 def test_what_waits_leaves_in_one_message():
@@ -46,3 +46,16 @@ def test_there_is_room_below_the_mark():
 def test_the_room_is_less_than_a_message():
     """So what waits for a slow peer leaves in one piece."""
     assert ROOM_BYTES < JOINED_BYTES
+
+
+def test_R127_singles_leave_one_by_one():
+    """None is joined; whoever writes waits as soon as one waits behind another."""
+    box = Singles()
+    assert box.has_room
+    box.put(b"a")
+    assert box.has_room
+    box.put(b"b")
+    assert not box.has_room
+    assert [box.take(), box.take()] == [b"a", b"b"]
+    assert not box
+    assert box.has_room
