@@ -1,4 +1,4 @@
-"""`Exchange`: one request of the HTTP door as a channel, whichever protocol answers it.
+"""`Exchange`: one request of the HTTP door, whichever protocol answers it.
 
 It reads the body within its time, watches for a client that leaves, and writes the response, long ones in parts.
 """
@@ -57,11 +57,10 @@ class HttpSettings:
 
 
 class Exchange:
-    """One ASGI request as a channel: frames in, one response out.
+    """One ASGI request: its head, its body, and the response to it.
 
     Attributes:
         path: Of the request.
-        response: As it was written.
         is_gone: Whether the client has left.
         is_late: Whether the body came too slowly.
         conversation: To be cancelled when the client leaves; set by who converses, once the body is there.
@@ -72,7 +71,6 @@ class Exchange:
         self, scope: Scope, receive: Receive, send: Send, settings: HttpSettings, memory: ProcessBudget | None = None
     ) -> None:
         self.path = _path(scope)
-        self.response: Response | None = None
         self.is_gone = False
         self.is_late = False
         self.conversation: asyncio.Task[Any] | None = None
@@ -84,11 +82,18 @@ class Exchange:
         self._is_headed = False
         self._is_complete = False
         self._received = 0
-        self._started_s = 0.0
+        self._started_s = asyncio.get_running_loop().time()
         self._reader: asyncio.Task[Any] | None = None  # who waits for the body right now
         self._late_timer: asyncio.TimerHandle | None = None
         self._watch_timer: asyncio.TimerHandle | None = None
         self._watcher: asyncio.Task[None] | None = None
+
+    @property
+    def head(self) -> RequestHead:
+        """Everything but the body."""
+        scope = self._scope
+        headers = [(_text(name), _text(value)) for name, value in scope["headers"]]
+        return RequestHead(scope["method"], self.path, _text(scope["query_string"]), scope["http_version"], headers)
 
     async def read(self) -> RequestHead | BodyChunk | None:
         """The head, then the body's chunks, then None.
@@ -100,8 +105,7 @@ class Exchange:
         """
         if not self._is_headed:
             self._is_headed = True
-            self._started_s = asyncio.get_running_loop().time()
-            return _head(self._scope, self.path)
+            return self.head
         while not self._is_complete:
             body = await self._body()
             if body:
@@ -128,16 +132,6 @@ class Exchange:
             body += chunk
         self._watch()
         return body
-
-    async def settle(self) -> None:
-        """The framing of HTTP tells the end of a body."""
-
-    async def accepted(self) -> None:
-        """Nothing can be told before the function has ended: its output decides the status."""
-
-    async def write(self, frame: Response) -> None:
-        """Keep the response; it is written when the conversation is over, so that a slow client holds no invocation."""
-        self.response = frame
 
     async def respond(self, response: Response, *, close: bool, headers: Sequence[tuple[str, str]] = ()) -> None:
         """Write the response, and drop what is still to come of the body.
@@ -290,11 +284,6 @@ def _path(scope: Scope) -> str:
     if path.startswith(("http://", "https://")):
         path = "/" + path.partition("://")[2].partition("/")[2]
     return path
-
-
-def _head(scope: Scope, path: str) -> RequestHead:
-    headers = [(_text(name), _text(value)) for name, value in scope["headers"]]
-    return RequestHead(scope["method"], path, _text(scope["query_string"]), scope["http_version"], headers)
 
 
 def _text(data: bytes) -> str:

@@ -54,8 +54,7 @@ class GraphPipeFront(Front):
 
     async def answer(self, exchange: Exchange) -> Response | None:
         """Answer one request; None when nobody is left to be answered."""
-        head = await exchange.read()
-        assert isinstance(head, RequestHead)
+        head = exchange.head
         if exchange.path.startswith("/control/"):
             return await self._control(head)
         model = self._model(exchange.path)

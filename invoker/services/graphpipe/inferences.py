@@ -1,6 +1,6 @@
 """`Inferences`: the models of a driver's functions, and one inference after the other with them, for any door.
 
-A buffer goes in and a response comes out; between them stands one conversation of the pump. Reading and writing large
+A buffer goes in and a response comes out; between them stands one conversation on the loop. Reading and writing large
 buffers is done in a thread, so that nobody else on the loop waits for it (G-102).
 """
 
@@ -20,7 +20,7 @@ from invoker.core.budget import Share
 from invoker.core.steps import Close
 from invoker.drive.bodies.pool import off_loop
 from invoker.drive.driver import Driver
-from invoker.drive.pump import pump
+from invoker.drive.loop.request import converse
 from invoker.errors import InternalError, InvocationError, NotAcceptable
 from invoker.message import EMPTY, Headers
 from invoker.protocols.graphpipe.answer import Answer, Response, refusal
@@ -214,15 +214,29 @@ class Inferences:
 
     async def _converse(self, model: Model, prepared: Prepared, *, is_early: bool = False) -> Answer | Response:
         session = GraphPipeSession(model)
-        channel = _Channel(prepared)
+        frames: Iterator[Prepared | Row] = chain(
+            (prepared,), map(Row, range(prepared.rows or 0))
+        )  # its rows, if the function wants each alone
+        answers: list[Answer | Response] = []
+
+        async def read() -> Prepared | Row | None:
+            return next(frames, None)
+
         deadline = time.monotonic() + self.settings.timeout_s if self.settings.timeout_s else None
         try:
-            error = await pump(session, channel, self._driver, deadline=deadline, is_counted=False, is_early=is_early)
-            answer = channel.answer
-        finally:  # conversations hold on to these until the garbage is collected, which takes many small requests
+            error = await converse(
+                session,
+                self._driver,
+                read,
+                answers.append,
+                deadline=deadline,
+                is_counted=False,
+                is_early=is_early,
+            )
+            return answers[0] if answers else refusal(translated(error or InternalError()))
+        finally:  # the conversation holds on to these until the garbage is collected, which takes many small requests
             session.release()
-            channel.release()
-        return answer if answer is not None else refusal(translated(error or InternalError()))
+            answers.clear()
 
     async def _timely(self, size: int, work: Callable[[], T]) -> T:
         return work() if size < _LARGE_BYTES else await off_loop(self._driver.threads, work)
@@ -230,35 +244,6 @@ class Inferences:
 
 def _log(name: str, text: str, extra: dict[str, Any]) -> None:
     logging.getLogger(name).info("%s", text, extra=extra)
-
-
-class _Channel:
-    """One request, row by row if its function wants that, and what it is answered with."""
-
-    def __init__(self, prepared: Prepared) -> None:
-        self.answer: Answer | Response | None = None
-        self._frames: Iterator[Prepared | Row] = chain((prepared,), map(Row, range(prepared.rows or 0)))
-
-    async def read(self) -> Prepared | Row | None:
-        """The request, its rows, then None; the pump pauses between them as the function takes them."""
-        if self.answer is not None:  # nobody takes the other rows, of which there may be 2**60 of no bytes
-            return None
-        return next(self._frames, None)
-
-    def release(self) -> None:
-        """Drop the tensors."""
-        self._frames = iter(())
-        self.answer = None
-
-    async def settle(self) -> None:
-        """The request is whole."""
-
-    async def accepted(self) -> None:
-        """Nothing can be told before the function has ended."""
-
-    async def write(self, frame: Answer | Response) -> None:
-        """Keep the answer."""
-        self.answer = frame
 
 
 def _has_arrays(driver: Driver) -> bool:

@@ -11,7 +11,7 @@ from invoker.core.http import Response
 from invoker.doors.http.app import Front
 from invoker.doors.http.exchange import Exchange
 from invoker.drive.driver import Driver
-from invoker.drive.pump import pump
+from invoker.drive.loop.request import converse
 from invoker.errors import InternalError, Status, StatusError
 from invoker.protocols.riff.fields import Signature, signature_of
 from invoker.protocols.riff.http import HttpSession
@@ -46,9 +46,12 @@ class RiffFront(Front):
         """Run one invocation; None when nobody is left to be answered."""
         session = HttpSession(self._signature, max_body_bytes=self._max_body_bytes)
         deadline = None if self._timeout_s is None else time.monotonic() + self._timeout_s
+        responses: list[Response] = []
         conversation = exchange.conversation = asyncio.current_task()
         try:
-            error = await pump(session, exchange, self._driver, deadline=deadline, is_counted=False)
+            error = await converse(
+                session, self._driver, exchange.read, responses.append, deadline=deadline, is_counted=False
+            )
         except asyncio.CancelledError:
             if not exchange.is_gone or conversation is None:
                 raise
@@ -62,8 +65,8 @@ class RiffFront(Front):
             exchange.unwatch()
         if exchange.is_gone:
             return None
-        if exchange.response is not None:
-            return exchange.response
+        if responses:
+            return responses[0]
         return session.refusal(error or InternalError(), status=408 if exchange.is_late else 0)
 
     def _signature(self, name: str) -> Signature:

@@ -255,7 +255,7 @@ async def test_a_defect_of_ours_is_500_without_its_insides(
     async def broken(*_: object, **__: object) -> None:
         raise RuntimeError("secret")
 
-    monkeypatch.setattr("invoker.services.riff.http.pump", broken)
+    monkeypatch.setattr("invoker.services.riff.http.converse", broken)
     async with Served.at(square) as served:
         response = await served.post(b"1")
     assert (response.status_code, response.text) == (500, "Invoker: Internal Error\n")
