@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from invoker.body.lift import Function
 from invoker.core.engine import Engine
@@ -21,9 +21,6 @@ from invoker.drive.bodies.thread import ThreadRunner
 from invoker.drive.thread.gate import Pace
 from invoker.drive.thread.sweeper import Sweeper
 from invoker.errors import InvocationError, ShuttingDown, Status
-
-if TYPE_CHECKING:
-    from invoker.drive.thread.direct import DirectConversation
 
 __all__ = ["Driver", "DriverSettings", "SessionCounts"]
 
@@ -65,6 +62,15 @@ class Cuttable(Protocol):
         """End it with an error."""
 
 
+class Direct(Protocol):
+    """A conversation in a thread of its own; see `invoker.drive.thread.direct`."""
+
+    invocation: Invocation | None
+
+    def fail(self, error: InvocationError) -> None:
+        """End it with an error, from another thread."""
+
+
 class Driver:
     """Runs the conversations of one event loop over one engine.
 
@@ -86,7 +92,7 @@ class Driver:
         self._paces: dict[str, Pace] = {}
         self.loop: asyncio.AbstractEventLoop | None = None
         self.conversations: set[Cuttable] = set()
-        self.direct: set[DirectConversation] = set()
+        self.direct: set[Direct] = set()
         self.leaving: dict[asyncio.Future[None], str] = {}
         self.waiting: set[object] = set()
         self.drains: set[Callable[[], None]] = set()
@@ -129,11 +135,11 @@ class Driver:
         self.conversations.discard(conversation)
         self._look_quiet()
 
-    def entered_direct(self, conversation: DirectConversation) -> None:
+    def entered_direct(self, conversation: Direct) -> None:
         """A conversation begins in a thread of its own; called there."""
         self.direct.add(conversation)
 
-    def exited_direct(self, conversation: DirectConversation) -> None:
+    def exited_direct(self, conversation: Direct) -> None:
         """Its thread is free again; called there."""
         self.direct.discard(conversation)
         if self.engine.is_draining and self.loop is not None:
