@@ -12,6 +12,7 @@ import json
 import os
 import sys
 import traceback
+from collections.abc import Sequence
 from typing import Any
 
 from invoker.author.signature import name_of
@@ -19,6 +20,7 @@ from invoker.author.spec import HOOK_TIMEOUT_S, WANTED, FunctionSpec, StreamSpec
 from invoker.author.spelling import render
 from invoker.body.prepare import Prepared, prepare
 from invoker.codecs import wants_arrays
+from invoker.drive.driver import place_of
 from invoker.errors import StartupError
 from invoker.protocols.evergreen.listing import describe as describe_action
 
@@ -56,7 +58,8 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         text = json.dumps({"entrypoint": args.entrypoint, "functions": described, "error": None}, indent=2)
     else:
-        text = "\n\n".join(_text(one) for one in functions)
+        specs = [one.spec for one in functions]
+        text = "\n\n".join(_text(one, specs) for one in functions)
     try:
         print(text, flush=True)
     except BrokenPipeError:  # as of `| head`; what is left is flushed into nothing, else Python complains at its end
@@ -138,10 +141,10 @@ def _name(hook: Any) -> str | None:
     return None if hook is None else name_of(hook)
 
 
-def _text(prepared: Prepared) -> str:
+def _text(prepared: Prepared, beside: Sequence[FunctionSpec]) -> str:
     spec = prepared.spec
     title = spec.name + (f"  ({spec.entrypoint})" if spec.entrypoint not in ("", spec.name) else "")
-    rows = [("style", _style(spec))]
+    rows = [("style", _style(spec, beside))]
     if not spec.options or any(not one.is_ignored for one in spec.inputs):
         rows += _rows("input", spec.inputs, none="none: it is a source", is_open=spec.open_inputs)
     rows += _options(spec)
@@ -159,10 +162,9 @@ def _text(prepared: Prepared) -> str:
     return "\n".join(lines + [f"  {label.ljust(width)}  {text}" for label, text in rows])
 
 
-def _style(spec: FunctionSpec) -> str:
-    runs = "async, on the event loop" if spec.is_async else "sync, in a thread of its own"
+def _style(spec: FunctionSpec, beside: Sequence[FunctionSpec]) -> str:
     calls = "called once an invocation" if spec.style.value == "streaming" else "called once an item"
-    return f"{spec.style.value}: {calls}; {runs}"
+    return f"{spec.style.value}: {calls}; {place_of(spec, beside).value}"
 
 
 def _rows(label: str, streams: tuple[StreamSpec, ...], *, none: str, is_open: bool) -> list[tuple[str, str]]:

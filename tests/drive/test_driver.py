@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 
+from invoker.body.prepare import prepare_function
 from invoker.drive.bodies.loop import LoopRunner
 from invoker.drive.bodies.thread import ThreadRunner
+from invoker.drive.driver import Place, place_of
 from invoker.errors import ShuttingDown, Status
 from tests.drive.memory import Peer, driver_of
 
@@ -18,6 +20,15 @@ def square(x: int) -> int:
 async def agen(xs: AsyncIterator[int]) -> AsyncIterator[int]:
     async for x in xs:
         yield x
+
+
+def test_one_function_decides_where_a_body_runs():
+    """A sync function has its call's own thread only where no function of the process needs the loop."""
+    sync, other = prepare_function(square).spec, prepare_function(agen).spec
+    assert place_of(sync) is place_of(sync, [sync]) is Place.CALL
+    assert place_of(sync, [sync, other]) is Place.POOL
+    assert place_of(other) is place_of(other, [sync]) is Place.LOOP
+    assert [driver_of(*some).is_direct for some in ((square,), (agen,), (square, agen))] == [True, False, False]
 
 
 async def test_R036_sync_functions_run_in_threads_and_async_ones_on_the_loop():

@@ -94,7 +94,7 @@ class CompletionDoor:
         self._side: Any = None
         self._free: deque[Any] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._is_direct = all(not function.spec.is_async for function in driver.engine.catalog)
+        self._is_direct = driver.is_direct
         self._lender: Lender | None = None
         self._baton = threading.Lock()
         self._leaders = 0  # threads that wait for calls
