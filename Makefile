@@ -5,6 +5,8 @@ SEEDS ?= 3000
 FUZZ_SECONDS ?= 60
 VENV ?= .venv
 TESTS ?=
+# One process for each core, for all tests; a choice of TESTS runs in one, as a debugger wants it.
+SIDE_BY_SIDE ?= -n auto --dist worksteal
 IMAGE ?= stream-invoker
 ENGINE ?= docker podman buildah
 
@@ -49,10 +51,10 @@ run: $(BASE) ## serve a function: make run FN=functions.repeat:repeat
 setup: $(DEV) ## make .venv with the locked dependencies, for development
 
 test: $(DEV) ## run the tests: make test TESTS="tests/core -k order"
-	$(BIN)/python -m pytest $(TESTS)
+	$(BIN)/python -m pytest $(or $(TESTS),$(SIDE_BY_SIDE))
 
 test-protobuf6: $(PB6) ## run the tests on the newest protobuf 6
-	.venv-pb6/bin/python -m pytest --quiet $(or $(TESTS),$(PB6_TESTS))
+	.venv-pb6/bin/python -m pytest --quiet $(or $(TESTS),$(SIDE_BY_SIDE) $(PB6_TESTS))
 
 check: fmt-check lint types imports proto-check docs-check trace test test-protobuf6 conformance $(EXTRAS) ## all that CI asks for
 
@@ -131,7 +133,7 @@ dist: $(BASE) ## write the wheel and the source distribution into dist/
 dist-check: dist ## run a part of the tests from an unpacked source distribution, in an environment of its own
 	rm -rf build/sdist && mkdir -p build/sdist
 	tar -xzf "$$(ls -t dist/*.tar.gz | head -1)" -C build/sdist --strip-components 1
-	$(MAKE) --no-print-directory -C build/sdist test PYTHON="$(PYTHON)" TESTS="$(DIST_TESTS)"
+	$(MAKE) --no-print-directory -C build/sdist test PYTHON="$(PYTHON)" TESTS="$(SIDE_BY_SIDE) $(DIST_TESTS)"
 
 image: ## build the container image of deploy/Containerfile: make image IMAGE=stream-invoker ENGINE=podman
 	@for engine in $(ENGINE); do if command -v $$engine >/dev/null && $$engine info >/dev/null 2>&1; then \

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -15,6 +16,11 @@ import pytest
 
 LIMIT_S = 5.0
 SLOW = float(os.environ.get("INVOKER_TEST_SLOW", "4"))
+
+# Where the environment forbids Python to keep bytecode, each of the hundreds of programs that tests start would compile
+# the whole package again; that took a quarter of the suite's time.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # Threads of libraries that live as long as the process; whoever starts them first is not to blame.
 _HOUSE_THREADS = ("pydevd", "ThreadPoolExecutor", "grpc", "Thread-")

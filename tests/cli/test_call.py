@@ -185,6 +185,15 @@ def test_mistakes_are_exit_code_2(peer: Peer, arguments: list[str]) -> None:
     assert not peer.starts
 
 
+@pytest.fixture
+def _interruptible() -> Iterator[None]:
+    """Programs that the test starts get SIGINT, although a shell that runs the tests in the background ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_interruptible")
 def test_interrupt_cancels_the_call(peer: Peer) -> None:
     """Exit code 130, no traceback."""
     with begin(peer, "--function", "endless") as process:
