@@ -41,15 +41,16 @@ def _first_sentence(doc: str | None) -> str:
 
 
 def config_page() -> Iterator[str]:
-    """Every knob of `invoker.config.Config`."""
-    from invoker.config import flag_of, knob_of, knobs
+    """Every knob of the process and of its services."""
+    from invoker.config import flag_of, knob_of
+    from invoker.services.table import TABLE
 
     yield from ("# Configuration", "", MADE, "")
     yield "Precedence: command line, then environment, then default. An empty variable counts as unset. A value that a"
     yield "knob cannot have stops the process with exit code 2 and one line on stderr that names variable and value."
     yield ""
     rows = []
-    for one in knobs():
+    for one in TABLE.knobs:
         knob = knob_of(one)
         about = f"{knob.help} One of: {', '.join(knob.choices)}." if knob.choices else knob.help
         about += " Several: repeat the flag, or separate by commas." if knob.many else ""
@@ -67,11 +68,12 @@ def _shown(default: Any) -> str:
 
 def env_example() -> Iterator[str]:
     """Every variable with its default, to copy and edit."""
-    from invoker.config import knob_of, knobs
+    from invoker.config import knob_of
+    from invoker.services.table import TABLE
 
     yield "# Every variable of `python -m invoker`, with its default. An empty one counts as unset; flags win."
-    yield "# Made by `make docs` from invoker/config/process.py."
-    for one in knobs():
+    yield "# Made by `make docs` from invoker/config/process.py and the services below invoker/services."
+    for one in TABLE.knobs:
         knob = knob_of(one)
         yield from ("", *textwrap.wrap(knob.help, 110, initial_indent="# ", subsequent_indent="# "))
         if knob.many:

@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 
-from invoker.config import Config, knob_of, knobs
+from invoker.config import Config, knob_of
 from invoker.process.server import _CLOSE_LIMIT_S
+from invoker.services.table import TABLE
 from tests.image import containerfile
 
 DEPLOY = Path(__file__).resolve().parent.parent / "deploy"
 MANIFESTS = sorted(DEPLOY.glob("*.yaml"))
-ENV = {knob_of(one).env: one.name for one in knobs()}
+ENV = {knob_of(one).env: one.name for one in TABLE.knobs}
 
 kubernetes_validate = pytest.importorskip("kubernetes_validate", reason="takes requirements/dev.lock")
 yaml = pytest.importorskip("yaml", reason="takes requirements/dev.lock")
@@ -55,7 +56,7 @@ def function(pod: dict[str, Any]) -> dict[str, Any]:
 
 def settings(pod: dict[str, Any]) -> Config:
     """What that container is configured as."""
-    return Config.read({one["name"]: one["value"] for one in function(pod).get("env", ())})
+    return TABLE.read({one["name"]: one["value"] for one in function(pod).get("env", ())})
 
 
 def test_the_containerfile_passes_its_linter() -> None:

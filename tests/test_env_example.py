@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from invoker.config import Config, knob_of, knobs
+from invoker.config import knob_of
+from invoker.services.table import TABLE
 
 EXAMPLE = Path(__file__).resolve().parent.parent / "GRPC_PORT.env.example"
 LINE = re.compile(r"^([A-Z][A-Z0-9_]*)=(\S*)$")
@@ -28,12 +29,12 @@ def blocks() -> dict[str, tuple[str, str]]:
 
 def test_it_names_every_variable_and_no_other() -> None:
     """In the order of the code."""
-    assert list(blocks()) == [knob_of(one).env for one in knobs()]
+    assert list(blocks()) == [knob_of(one).env for one in TABLE.knobs]
 
 
 def test_it_shows_each_default() -> None:
     """The value shown is what an unset variable means."""
-    for one in knobs():
+    for one in TABLE.knobs:
         knob = knob_of(one)
         shown, _ = blocks()[knob.env]
         if shown == "":
@@ -44,7 +45,7 @@ def test_it_shows_each_default() -> None:
 
 def test_it_says_what_each_variable_does() -> None:
     """The comment above a variable holds the sentence, the unit and the choices of its knob."""
-    for one in knobs():
+    for one in TABLE.knobs:
         knob = knob_of(one)
         _, comment = blocks()[knob.env]
         assert knob.help in comment, knob.env
@@ -53,6 +54,6 @@ def test_it_says_what_each_variable_does() -> None:
 
 
 def test_it_can_be_read_as_it_stands() -> None:
-    """All values shown together are a Config, equal to the default one."""
+    """All values shown together are settings, equal to the default ones."""
     values = {name: value for name, (value, _) in blocks().items()}
-    assert Config.read(values) == Config()
+    assert TABLE.read(values) == TABLE.configured()

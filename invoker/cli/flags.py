@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from invoker import config as knobs
+from invoker.config import Knob, flag_of, knob_of
+from invoker.services.table import TABLE
 from invoker.usage import Parser, nearest
 
 __all__ = ["COMMANDS", "command_meant", "parser"]
@@ -19,22 +20,6 @@ COMMANDS = {
 }
 """What each command takes, and what it does."""
 
-# A heading stands above its knob and those that follow it in `Config`.
-_HEADINGS = {
-    "host": "addresses and protocols",
-    "max_message_bytes": "limits",
-    "hook_timeout_s": "times",
-    "actions": "Evergreen",
-    "socket_path": "action-engine sessions, over WebSocket",
-    "http_timeout_s": "HTTP",
-    "graphpipe_tcp": "GraphPipe",
-    "blocked_s": "what goes wrong",
-    "tls_cert": "TLS",
-    "allow_pickle": "code that is loaded",
-    "workers": "workers",
-    "loop": "event loop and log",
-}
-
 
 class _ServeParser(Parser):
     """Knows that a word which was no command may have been meant as one."""
@@ -47,7 +32,7 @@ class _ServeParser(Parser):
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser of ``serve``; its flags are the knobs of `invoker.config`."""
+    """The parser of ``serve``; its flags are the knobs of the process and of its services."""
     made = _ServeParser(
         prog="invoker",
         usage="invoker [serve] ENTRYPOINT [flags]\n       invoker COMMAND ...",
@@ -64,10 +49,10 @@ def parser() -> argparse.ArgumentParser:
         "--reload", action="store_true", help="serve anew whenever a file of the function changes (development)"
     )
     group = general
-    for one in knobs.knobs():
-        if one.name in _HEADINGS:
-            group = made.add_argument_group(_HEADINGS[one.name])
-        knob, flag = knobs.knob_of(one), knobs.flag_of(one)
+    for one in TABLE.knobs:
+        knob, flag = knob_of(one), flag_of(one)
+        if knob.heading:
+            group = made.add_argument_group(knob.heading)
         unit, many = " " + knob.unit if knob.unit else "", "; repeatable" if knob.many else ""
         note = f" [{knob.env}; default {_shown(one.default)}{unit}{many}]"
         text = (knob.help + note).replace("%", "%%")
@@ -99,7 +84,7 @@ def _version() -> str:
     return f"invoker {__version__}"
 
 
-def _metavar(knob: knobs.Knob) -> str:
+def _metavar(knob: Knob) -> str:
     if knob.choices:
         return "|".join(knob.choices)
     return {"seconds": "S", "bytes": "N"}.get(knob.unit, "N" if knob.unit else "VALUE")

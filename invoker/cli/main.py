@@ -13,9 +13,11 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from invoker import config as knobs
 from invoker.cli.flags import COMMANDS, command_meant, parser
+from invoker.config import Config
 from invoker.errors import LoadError, StartupError
+from invoker.services.actions import ActionKnobs
+from invoker.services.table import TABLE
 from invoker.usage import Parser
 
 if TYPE_CHECKING:
@@ -64,8 +66,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _serve(options: argparse.Namespace) -> int:
-    given = {one.name: getattr(options, one.name) for one in knobs.knobs()}
-    config = knobs.Config.read(os.environ, {name: value for name, value in given.items() if value is not None})
+    given = {one.name: getattr(options, one.name) for one in TABLE.knobs}
+    config = TABLE.read(os.environ, {name: value for name, value in given.items() if value is not None})
     from invoker.cli.variables import strays
     from invoker.errors import ConfigError
     from invoker.ops.logs import set_up
@@ -115,7 +117,7 @@ def _serve(options: argparse.Namespace) -> int:
         logging.shutdown()
 
 
-def build(config: knobs.Config, entrypoint: str) -> Server:
+def build(config: Config, entrypoint: str) -> Server:
     """A server for what an entrypoint names, ready to run.
 
     Raises:
@@ -130,7 +132,7 @@ def build(config: knobs.Config, entrypoint: str) -> Server:
 
     found = prepare(entrypoint, allow_pickle=config.allow_pickle, hook_timeout_s=config.hook_timeout_s)
     found, actions = with_actions(
-        found, config.actions, allow_pickle=config.allow_pickle, hook_timeout_s=config.hook_timeout_s
+        found, config.of(ActionKnobs).actions, allow_pickle=config.allow_pickle, hook_timeout_s=config.hook_timeout_s
     )
     for prepared in found:
         for warning in prepared.warnings:
@@ -138,13 +140,15 @@ def build(config: knobs.Config, entrypoint: str) -> Server:
     renew = _renewer(entrypoint, config) if config.reload_per_invocation else None
     catalog = Catalog([prepared.function for prepared in found], renew=renew)
     arrays = any(wants_arrays(prepared.spec.types) for prepared in found)
-    if not arrays and config.serves("graphpipe"):  # G-068: tensors reach what has no annotation as arrays
+    if not arrays and any(
+        one.gives_arrays for one in TABLE.served(config)
+    ):  # G-068: tensors reach what has no annotation as arrays
         arrays = find_spec("numpy") is not None and any(Any in prepared.spec.types for prepared in found)
     registry = builtin(pickle=config.pickle_codec, arrays=arrays, max_containers=config.max_containers)
     return Server(config, catalog, registry, actions=actions)
 
 
-def _renewer(entrypoint: str, config: knobs.Config) -> Callable[[Any], Any]:
+def _renewer(entrypoint: str, config: Config) -> Callable[[Any], Any]:
     """R-010: makes a function anew for one invocation; hooks would run never or always, so they are refused."""
     from invoker.body.prepare import prepare
     from invoker.errors import ConfigError

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from invoker.config import knob_of, knobs
+from invoker.config import knob_of
+from invoker.services.table import TABLE
 from invoker.usage import nearest
 
 __all__ = ["strays"]
@@ -18,7 +19,7 @@ _OF_A_SERVICE = ("INVOKER_SERVICE_", "INVOKER_PORT_")
 
 def strays(environment: Mapping[str, str]) -> Iterator[str]:
     """A sentence for each variable that begins as ours do and that no knob has."""
-    known = [knob_of(one).env for one in knobs()]
+    known = [knob_of(one).env for one in TABLE.knobs]
     bare_names = {one.removeprefix(_OURS): one for one in known}
     for name, value in environment.items():
         if not name.startswith(_OURS) or name in known or name.startswith(_OF_A_SERVICE):

@@ -1,5 +1,6 @@
-"""Settings of the process: every knob once, and the machinery that reads them."""
+"""Settings of the process, and the machinery of knobs with which services declare theirs."""
 
-from invoker.config.process import PROTOCOLS, Config, Knob, flag_of, knob_of, knobs
+from invoker.config.knob import Knob, flag_of, knob_of
+from invoker.config.process import Config
 
-__all__ = ["PROTOCOLS", "Config", "Knob", "flag_of", "knob_of", "knobs"]
+__all__ = ["Config", "Knob", "flag_of", "knob_of"]

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable
-from dataclasses import Field, dataclass, field
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from invoker.config.cores import usable_cores
 from invoker.errors import ConfigError
 
 __all__ = [
+    "Flags",
     "Knob",
     "as_given",
     "directories",
     "endpoint",
     "flag_of",
+    "gathered",
+    "given",
     "host",
     "hosts",
     "knob",
     "knob_of",
+    "knobs_of",
     "mode",
     "names",
     "one_of",
@@ -36,6 +40,10 @@ __all__ = [
 ]
 
 
+Flags: TypeAlias = Mapping[str, str | bool | Sequence[str]]
+"""What the command line gives, by the names of fields: texts, switches, or several texts."""
+
+
 @dataclass(frozen=True, slots=True)
 class Knob:
     """What is known about one knob besides its name and default.
@@ -48,6 +56,8 @@ class Knob:
         flag: On the command line; empty: made from the name.
         choices: The only values, if they are few.
         many: Whether the flag may be repeated; the variable separates by commas, and the value is a tuple.
+        heading: What ``--help`` says above it and those that follow it; empty: it follows another one.
+        before: Name of the knob before which it is listed; empty: it follows the one above it in its class.
     """
 
     env: str
@@ -57,12 +67,58 @@ class Knob:
     flag: str = ""
     choices: tuple[str, ...] = ()
     many: bool = False
+    heading: str = ""
+    before: str = ""
 
 
-def knob(default: Any, env: str, parse: Callable[[str], Any], help: str, *, unit: str = "", flag: str = "",
-         choices: tuple[str, ...] = (), many: bool = False) -> Any:  # fmt: skip
+def knob(default: Any, env: str, parse: Callable[[str], Any], help: str, *, unit: str = "", flag: str = "",  # noqa: PLR0913 - one for each attribute
+         choices: tuple[str, ...] = (), many: bool = False, heading: str = "", before: str = "") -> Any:  # fmt: skip
     """A field that is a knob."""
-    return field(default=default, metadata={"knob": Knob(env, help, unit, parse, flag, choices, many)})
+    about = Knob(env, help, unit, parse, flag, choices, many, heading, before)
+    return field(default=default, metadata={"knob": about})
+
+
+def knobs_of(kind: type) -> Iterator[Field[Any]]:
+    """The fields of a dataclass that are knobs, in its order."""
+    return (one for one in fields(kind) if "knob" in one.metadata)
+
+
+def gathered(kinds: Iterable[type]) -> tuple[Field[Any], ...]:
+    """The knobs of several dataclasses in the order in which they are listed; one that several inherit is one."""
+    found: list[Field[Any]] = []
+    for kind in kinds:
+        at = len(found)
+        for one in knobs_of(kind):
+            names = [other.name for other in found]
+            if one in found:
+                at = names.index(one.name) + 1
+                continue
+            assert one.name not in names, f"two knobs are named {one.name}"
+            if before := knob_of(one).before:
+                at = names.index(before)
+            found.insert(at, one)
+            at += 1
+    return tuple(found)
+
+
+def given(kind: type, env: Mapping[str, str], flags: Flags) -> dict[str, Any]:
+    """The values that the environment and the command line give to the knobs of a dataclass.
+
+    Raises:
+        ConfigError: A value that its knob cannot have; names the variable or flag, and the value (R-004).
+    """
+    values: dict[str, Any] = {}
+    for one in knobs_of(kind):
+        about, said = knob_of(one), flags.get(one.name)
+        if isinstance(said, bool):
+            values[one.name] = said
+        elif isinstance(said, str):
+            values[one.name] = parsed(about, said, flag_of(one))
+        elif said is not None:
+            values[one.name] = sum((parsed(about, text, flag_of(one)) for text in said), ())
+        elif (text := env.get(about.env, "").strip()) != "":
+            values[one.name] = parsed(about, text, about.env)
+    return values
 
 
 def knob_of(one: Field[Any]) -> Knob:

@@ -1,27 +1,26 @@
-"""`Config`: every knob once, with its environment variable, unit, default and validator.
+"""`Config`: the knobs of the process, and the settings that services have beside them.
 
 Precedence: command line, then environment, then default. An empty variable counts as unset (R-003); a value that a
-knob cannot have stops the process before anything else happens (R-004). `docs/reference/config.md` and
-``GRPC_PORT.env.example`` are made from this file or checked against it.
+knob cannot have stops the process before anything else happens (R-004). This module knows no service: each declares its
+own knobs, and `invoker.services.table` gathers all of them for ``--help``, `docs/reference/config.md` and
+``GRPC_PORT.env.example``.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import Field, dataclass, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from invoker.config import knob as parse
-from invoker.config.knob import Knob, as_given, flag_of, knob, knob_of, parsed
+from invoker.config.knob import Flags, given, knob
 from invoker.errors import ConfigError
 
-__all__ = ["PROTOCOLS", "Config", "Knob", "flag_of", "knob_of", "knobs"]
+__all__ = ["Config"]
 
-PROTOCOLS = ("riff", "evergreen", "http", "graphpipe", "action-engine")
-
-_SERVED = ("riff", "evergreen", "http", "graphpipe")
+T = TypeVar("T")
 
 _BAD_INPUT = ("unknown", "invalid-argument")
 _DETAILS = ("message", "type", "none")
@@ -29,18 +28,21 @@ _LOG_FORMATS = ("auto", "text", "json")
 _LOG_LEVELS = ("debug", "info", "warning", "error")
 _LOOPS = ("auto", "asyncio", "uvloop")
 _GRPC_DRIVERS = ("auto", "fast", "aio")
-_ROOTS = ("riff", "graphpipe")
-_ERRORS = ("http", "200")
-_METADATA = ("strict", "identical", "ignore")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """All knobs of a serving process."""
+    """The knobs of a serving process.
 
+    Attributes:
+        services: The settings of services; see `of`.
+    """
+
+    services: tuple[Any, ...] = ()
     host: str = knob(
         "auto", "INVOKER_HOST", parse.host,
         "Address to listen on; 'auto' is all interfaces inside a container or pod, loopback elsewhere.",
+        heading="addresses and protocols",
     )  # fmt: skip
     grpc_port: int = knob(8081, "GRPC_PORT", parse.port, "Port for gRPC; 0 takes a free one.")
     port: int = knob(8080, "PORT", parse.port, "Port for HTTP; 0 takes a free one.")
@@ -48,11 +50,6 @@ class Config:
         "auto", "INVOKER_GRPC_DRIVER", parse.one_of(*_GRPC_DRIVERS),
         "Which gRPC server is used: 'fast' is invoker's own, 'aio' is grpc.aio; 'auto' takes the fast one if it "
         "works with the installed grpcio.", choices=_GRPC_DRIVERS,
-    )  # fmt: skip
-    protocols: tuple[str, ...] = knob(
-        _SERVED, "INVOKER_PROTOCOLS", parse.some_of(*PROTOCOLS),
-        "Which protocols are served: riff and evergreen on the gRPC port; http, graphpipe and action-engine on "
-        "the HTTP port.",
     )  # fmt: skip
     http: bool = knob(
         True, "INVOKER_HTTP", parse.switch, "Opens the HTTP port; `--no-http` leaves it closed.", flag="--no-http"
@@ -64,7 +61,7 @@ class Config:
     )  # fmt: skip
     max_message_bytes: int = knob(
         4 * 1024 * 1024, "INVOKER_MAX_MESSAGE_BYTES", parse.whole(1),
-        "Size of the largest frame or HTTP body that is accepted.", unit="bytes",
+        "Size of the largest frame or HTTP body that is accepted.", unit="bytes", heading="limits",
     )  # fmt: skip
     max_streams: int = knob(
         10_000, "INVOKER_MAX_STREAMS", parse.whole(1),
@@ -114,6 +111,7 @@ class Config:
     )  # fmt: skip
     hook_timeout_s: float = knob(
         10.0, "INVOKER_HOOK_TIMEOUT_S", parse.seconds, "How long each start or stop hook may take.", unit="seconds",
+        heading="times",
     )  # fmt: skip
     lame_duck_s: float = knob(
         0.0, "INVOKER_LAME_DUCK_S", parse.seconds,
@@ -137,49 +135,6 @@ class Config:
         60.0, "INVOKER_LINGERING_S", parse.seconds,
         "An invocation is logged if it still runs this long after its inputs have ended.", unit="seconds",
     )  # fmt: skip
-    actions: tuple[tuple[str, str], ...] = knob(
-        (), "INVOKER_ACTIONS", parse.pairs("NAME=module:function"),
-        "One more name by which Evergreen clients find a function, as NAME=module:function; the function is "
-        "loaded if it is not served yet.", flag="--action", many=True,
-    )  # fmt: skip
-    inputs: tuple[tuple[str, str], ...] = knob(
-        (), "INVOKER_INPUTS", parse.pairs("ALIAS=parameter"),
-        "One more name by which Evergreen clients may give a parameter, as ALIAS=parameter.", flag="--input", many=True,
-    )  # fmt: skip
-    targets: tuple[str, ...] = knob(
-        (), "INVOKER_TARGETS", parse.names,
-        "A target id that Evergreen actions may name; an action may always name none.", flag="--target", many=True,
-    )  # fmt: skip
-    evergreen_metadata: str = knob(
-        "strict", "INVOKER_EVERGREEN_METADATA", parse.one_of(*_METADATA),
-        "How metadata on later pieces of an Evergreen node is treated: as an error, as an error unless it equals "
-        "that of the first piece, or ignored.", choices=_METADATA,
-    )  # fmt: skip
-    session_bytes: int = knob(
-        256 * 1024 * 1024, "INVOKER_SESSION_BYTES", parse.whole(1),
-        "How much an Evergreen session may hold: what was sent to it, what it fetched, and what its actions gave.",
-        unit="bytes",
-    )  # fmt: skip
-    session_nodes: int = knob(
-        100_000, "INVOKER_SESSION_NODES", parse.whole(1), "How many nodes an Evergreen session may hold.", unit="nodes",
-    )  # fmt: skip
-    sessions: int = knob(
-        1000, "INVOKER_SESSIONS", parse.whole(1),
-        "How many Evergreen sessions a process may have at once; further ones are refused.", unit="sessions",
-    )  # fmt: skip
-    ref_roots: tuple[str, ...] = knob(
-        (), "INVOKER_REF_ROOTS", parse.directories,
-        "A directory from which Evergreen clients may have files read, by file: references.",
-        flag="--ref-root", many=True,
-    )  # fmt: skip
-    ref_http: str = knob(
-        "off", "INVOKER_REF_HTTP", parse.hosts,
-        "From which hosts Evergreen clients may have content fetched, by http: and https: references: off, public "
-        "(public addresses only), or HOST,HOST.",
-    )  # fmt: skip
-    socket_path: str = knob(
-        "/", "INVOKER_SOCKET_PATH", parse.path, "Path on the HTTP port at which action-engine clients connect.",
-    )  # fmt: skip
     allowed_origins: tuple[str, ...] = knob(
         (), "INVOKER_ALLOWED_ORIGINS", parse.origins,
         "An origin of web pages that may use the HTTP port, as https://example.org; * is any. Pages of the port's own "
@@ -190,50 +145,16 @@ class Config:
         "A host name under which the HTTP port answers if it listens on loopback only, besides localhost, 127.0.0.1, "
         "[::1] and the one of INVOKER_HOST; * is any.", flag="--allowed-host", many=True,
     )  # fmt: skip
-    http_timeout_s: float = knob(
-        0.0, "INVOKER_HTTP_TIMEOUT_S", parse.seconds,
-        "How long an HTTP request may take before it is answered with 504; 0 means no limit.", unit="seconds",
-    )  # fmt: skip
     http_unix: str = knob(
         "", "INVOKER_HTTP_UNIX", str, "Path of a Unix socket that serves the same as the HTTP port, without TLS.",
-    )  # fmt: skip
-    http_root: str = knob(
-        "riff", "INVOKER_HTTP_ROOT", parse.one_of(*_ROOTS),
-        "What is served at / of the HTTP port: riff's request and reply, or a GraphPipe model.", choices=_ROOTS,
-    )  # fmt: skip
-    graphpipe_tcp: str = knob(
-        "", "INVOKER_GRAPHPIPE_TCP", parse.endpoint,
-        "HOST:PORT of a socket that takes GraphPipe requests without HTTP, each after its length.",
-    )  # fmt: skip
-    graphpipe_unix: str = knob(
-        "", "INVOKER_GRAPHPIPE_UNIX", str,
-        "Path of a Unix socket that takes GraphPipe requests without HTTP, each after its length.",
-    )  # fmt: skip
-    graphpipe_connections: int = knob(
-        1000, "INVOKER_GRAPHPIPE_CONNECTIONS", parse.whole(1),
-        "How many connections each of these two sockets may have at once, in each process; further ones are "
-        "refused. It is never more than a quarter of the files that the process may open.", unit="connections",
     )  # fmt: skip
     unix_mode: str = knob(
         "600", "INVOKER_UNIX_MODE", parse.mode, "Permissions of Unix sockets, in octal; whoever may write may connect.",
     )  # fmt: skip
-    graphpipe_bytes: int = knob(
-        64 * 1024 * 1024, "INVOKER_GRAPHPIPE_BYTES", parse.whole(1),
-        "Size of the largest GraphPipe request that is accepted.", unit="bytes",
-    )  # fmt: skip
-    graphpipe_timeout_s: float = knob(
-        30.0, "INVOKER_GRAPHPIPE_TIMEOUT_S", parse.seconds,
-        "How long a GraphPipe request may take, from its last byte to the response; 0 means no limit.", unit="seconds",
-    )  # fmt: skip
-    graphpipe_errors: str = knob(
-        "http", "INVOKER_GRAPHPIPE_ERRORS", parse.one_of(*_ERRORS),
-        "HTTP status of a GraphPipe response that has errors: 'http' is the status of the error, '200' is always "
-        "200.", choices=_ERRORS,
-    )  # fmt: skip
     blocked_s: float = knob(
         0.25, "INVOKER_BLOCKED_S", parse.seconds,
         "An async function is named in the log if it blocks the event loop for this long; 0 turns this off.",
-        unit="seconds",
+        unit="seconds", heading="what goes wrong",
     )  # fmt: skip
     bad_input: str = knob(
         "unknown", "INVOKER_BAD_INPUT", parse.one_of(*_BAD_INPUT),
@@ -250,7 +171,9 @@ class Config:
         "Readiness says no when all threads, or all invocations that may run, are taken, and calls have been refused "
         "for that reason for this long; 0 turns it off.", unit="seconds",
     )  # fmt: skip
-    tls_cert: str = knob("", "INVOKER_TLS_CERT", str, "PEM file with the server's certificate chain, for both ports.")
+    tls_cert: str = knob(
+        "", "INVOKER_TLS_CERT", str, "PEM file with the server's certificate chain, for both ports.", heading="TLS",
+    )  # fmt: skip
     tls_key: str = knob("", "INVOKER_TLS_KEY", str, "PEM file with the certificate's private key.")
     tls_client_ca: str = knob(
         "", "INVOKER_TLS_CLIENT_CA", str,
@@ -259,7 +182,7 @@ class Config:
     allow_pickle: bool = knob(
         False, "INVOKER_ALLOW_PICKLE", parse.switch,
         "Whether functions are loaded from .pkl files, which run whatever code they carry; only for files that "
-        "you made.",
+        "you made.", heading="code that is loaded",
     )  # fmt: skip
     pickle_codec: bool = knob(
         False, "INVOKER_PICKLE_CODEC", parse.switch,
@@ -273,7 +196,7 @@ class Config:
     workers: int = knob(
         1, "INVOKER_WORKERS", parse.workers,
         "How many processes serve side by side on the same ports; 'auto' is one for each core that this process "
-        "may use.", unit="processes",
+        "may use.", unit="processes", heading="workers",
     )  # fmt: skip
     heartbeat_s: float = knob(
         30.0, "INVOKER_HEARTBEAT_S", parse.seconds,
@@ -287,6 +210,7 @@ class Config:
     loop: str = knob(
         "auto", "INVOKER_LOOP", parse.one_of(*_LOOPS),
         "Which event loop is used; 'auto' takes uvloop if it is installed.", choices=_LOOPS,
+        heading="event loop and log",
     )  # fmt: skip
     log_level: str = knob(
         "info", "INVOKER_LOG_LEVEL", parse.one_of(*_LOG_LEVELS), "The lowest level that is logged.",
@@ -310,77 +234,38 @@ class Config:
             raise ConfigError(
                 "INVOKER_TLS_CLIENT_CA is set without INVOKER_TLS_CERT; mTLS needs a server certificate too"
             )
-        if "action-engine" in self.protocols and not self.serves("http"):
-            raise ConfigError(
-                "INVOKER_PROTOCOLS has action-engine without http; action-engine is served on the HTTP port"
-            )
-        if self.http_unix and not self.serves("http"):
-            raise ConfigError(
-                "INVOKER_HTTP_UNIX is set, but http is not served; see INVOKER_PROTOCOLS and INVOKER_HTTP"
-            )
-        self._check_graphpipe()
-        if not any(self.serves(one) for one in PROTOCOLS):
-            given = f"INVOKER_PROTOCOLS is {','.join(self.protocols)}"
-            if "http" in self.protocols:
-                raise ConfigError(f"{given} and INVOKER_HTTP is off, so nothing would be served")
-            raise ConfigError(
-                f"{given}, which needs a door of its own (INVOKER_GRAPHPIPE_TCP or INVOKER_GRAPHPIPE_UNIX) or http "
-                "beside it; else nothing would be served"
-            )
-        speaks_grpc = self.serves("riff") or self.serves("evergreen")
-        if self.port and self.port == self.grpc_port and speaks_grpc and self.serves("http"):
-            raise ConfigError(f"PORT and GRPC_PORT are both {self.port}; HTTP and gRPC need a port each")
+        self.check_unix(self.http_unix, "INVOKER_HTTP_UNIX")
         for low, high in (("high_frames", "hard_frames"), ("high_bytes", "hard_bytes")):
             if getattr(self, low) > getattr(self, high):
                 raise ConfigError(f"{low} is {getattr(self, low)}, above {high} {getattr(self, high)}; it must not be")
 
-    def _check_graphpipe(self) -> None:
-        has_socket = bool(self.graphpipe_tcp or self.graphpipe_unix)
-        if "graphpipe" not in self.protocols and (has_socket or self.http_root == "graphpipe"):
-            given = "INVOKER_HTTP_ROOT, INVOKER_GRAPHPIPE_TCP or INVOKER_GRAPHPIPE_UNIX"
-            raise ConfigError(f"{given} is for GraphPipe, and INVOKER_PROTOCOLS does not have graphpipe")
-        for path, name in ((self.graphpipe_unix, "INVOKER_GRAPHPIPE_UNIX"), (self.http_unix, "INVOKER_HTTP_UNIX")):
-            if path and self.workers > 1:
-                raise ConfigError(f"{name} works with one process only, because workers cannot share a Unix socket")
-        if self.graphpipe_tcp.endswith(":0") and self.workers > 1:
-            raise ConfigError("INVOKER_GRAPHPIPE_TCP has port 0; with several workers, give the number of a port")
+    def of(self, kind: type[T]) -> T:
+        """The settings of one kind that services have; with its defaults if none were read."""
+        return next((one for one in self.services if isinstance(one, kind)), None) or kind()
 
-    def serves(self, protocol: str) -> bool:
-        """Whether one of `PROTOCOLS` is served."""
-        if protocol == "graphpipe" and not (self.graphpipe_tcp or self.graphpipe_unix):
-            return protocol in self.protocols and self.serves("http")
-        return protocol in self.protocols and (protocol != "http" or self.http)
+    def check_unix(self, path: str, env: str) -> None:
+        """A Unix socket has one owner.
+
+        Raises:
+            ConfigError: There are several workers, and a path.
+        """
+        if path and self.workers > 1:
+            raise ConfigError(f"{env} works with one process only, because workers cannot share a Unix socket")
 
     @classmethod
-    def read(
-        cls, env: Mapping[str, str] = os.environ, flags: Mapping[str, str | bool | Sequence[str]] | None = None
-    ) -> Config:
+    def read(cls, env: Mapping[str, str], flags: Flags, kinds: Iterable[type] = ()) -> Config:
         """Read the environment and the command line.
 
         Args:
             env: Variables; empty or blank ones count as unset.
-            flags: Texts (switches, or several texts) by field name; they win over the environment.
+            flags: By field name; they win over the environment.
+            kinds: Of the services' settings; each is a dataclass of knobs.
 
         Raises:
             ConfigError: A value that its knob cannot have; names the variable or flag, and the value (R-004).
         """
-        values: dict[str, Any] = {}
-        for one in fields(cls):
-            about = knob_of(one)
-            if flags and one.name in flags:
-                given = flags[one.name]
-                if isinstance(given, bool):
-                    values[one.name] = given
-                elif isinstance(given, str):
-                    values[one.name] = parsed(about, given, flag_of(one))
-                else:
-                    values[one.name] = sum((parsed(about, text, flag_of(one)) for text in given), ())
-            elif (text := env.get(about.env, "").strip()) != "":
-                values[one.name] = parsed(about, text, about.env)
-        try:
-            return cls(**values)
-        except ConfigError as error:  # of knobs that do not go together
-            raise ConfigError(as_given(error.detail, knobs(), flags or {})) from None
+        own = given(cls, env, flags)
+        return cls(services=tuple(kind(**given(kind, env, flags)) for kind in kinds), **own)
 
     def bind_host(self) -> tuple[str, str]:
         """The address to bind, and why it is that one."""
@@ -391,8 +276,3 @@ class Config:
         if Path("/.dockerenv").exists() or Path("/run/.containerenv").exists():
             return "0.0.0.0", "all interfaces, inside a container"  # noqa: S104
         return "127.0.0.1", "loopback only, outside a container"
-
-
-def knobs() -> tuple[Field[Any], ...]:
-    """The fields of `Config`, in order."""
-    return fields(Config)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from invoker.body.lift import Function
 from invoker.codecs import Registry
-from invoker.config import PROTOCOLS, Config
+from invoker.config import Config
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
 from invoker.core.streams import Limits
@@ -35,7 +35,7 @@ from invoker.ops.samples import near
 from invoker.ops.watchdog import Watchdog
 from invoker.process.stopping import Guard, dump, listed
 from invoker.services.service import Service, Surroundings
-from invoker.services.table import served
+from invoker.services.table import TABLE, Table
 
 if TYPE_CHECKING:
     from invoker.doors.grpc.aio import GrpcDoor
@@ -67,6 +67,7 @@ class Server:
         catalog: What to serve.
         registry: Codecs.
         actions: Names of functions by those of Evergreen actions, besides the functions' own.
+        table: What services there are.
 
     Attributes:
         grpc_address: ``host:port`` once started; empty when neither riff nor Evergreen is served.
@@ -78,7 +79,13 @@ class Server:
     """
 
     def __init__(
-        self, config: Config, catalog: Catalog, registry: Registry, *, actions: Mapping[str, str] | None = None
+        self,
+        config: Config,
+        catalog: Catalog,
+        registry: Registry,
+        *,
+        actions: Mapping[str, str] | None = None,
+        table: Table = TABLE,
     ) -> None:
         self.config = config
         self.grpc_address = ""
@@ -108,7 +115,8 @@ class Server:
         self._actions = dict(actions or {})
         self._services: tuple[Service, ...] = ()
         self._fronts: list[Callable[[str], Front | None]] = []
-        self._kinds = served(config)
+        self._table = table
+        self._kinds = table.served(config)
         self._http: HttpDoor | None = None
         self._health: Health | None = None
         self._watchdog: Watchdog | None = None
@@ -255,7 +263,7 @@ class Server:
         """What is served, where, and a call to copy (R-005)."""
         config = self.config
         host, why = config.bind_host()
-        spoken = ", ".join(one for one in PROTOCOLS if config.serves(one))
+        spoken = ", ".join(one.name for one in self._kinds)
         why += f"; {config.workers} workers" if self.share_ports else ""
         command = ""
         if self.grpc_address and not config.tls_cert:  # with TLS the caller knows better whom to trust
@@ -274,7 +282,7 @@ class Server:
         """The services' own sockets, and the HTTP door, behind which they are, too."""
         for one in self._services:
             await one.start()
-        if self.config.serves("http"):
+        if self._table.has_http(self.config):
             await self._open_http(tls)
 
     async def _open_grpc(self, tls: TlsFiles | None) -> None:
@@ -288,10 +296,8 @@ class Server:
         self._health.add_to(self._grpc.server)
         if config.reflection:
             add_reflection(services, self._grpc.server)
-        if config.reflection and config.serves("riff"):
-            from invoker.ops.describe import add_describe
-
-            add_describe(self.engine.catalog, self._grpc.server)
+        for one in self._services:
+            one.add_servicers(self._grpc.server, services)
         host, _ = config.bind_host()
         port = self._grpc.bind(_address(host, config.grpc_port))
         await self._grpc.start()

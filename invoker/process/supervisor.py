@@ -29,6 +29,7 @@ from invoker.process.child import Child
 from invoker.process.ports import reserve
 from invoker.process.stopping import Signals, leave_at_once
 from invoker.process.worker import Place, end_limit_s
+from invoker.services.table import TABLE
 
 __all__ = ["Backoff", "Supervisor", "supervise"]
 
@@ -123,9 +124,8 @@ class Supervisor:
         try:
             host, _ = self._config.bind_host()
             self._ports.append(reserve(host, self._config.grpc_port, "gRPC", "GRPC_PORT"))
-            if self._config.graphpipe_tcp:  # a worker knows it from its own command line
-                name, _, tcp_port = self._config.graphpipe_tcp.rpartition(":")
-                self._ports.append(reserve(name.strip("[]"), int(tcp_port), "GraphPipe", "INVOKER_GRAPHPIPE_TCP"))
+            for service in TABLE.served(self._config):
+                self._ports += [reserve(*port) for port in service.ports(self._config)]
             if self._config.http:
                 self._ports.append(reserve(host, self._config.port, "HTTP", "PORT"))
             async with asyncio.TaskGroup() as group:

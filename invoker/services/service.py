@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from invoker.doors.tls import TlsFiles
     from invoker.drive.driver import Driver
 
-__all__ = ["Address", "Note", "Service", "Surroundings"]
+__all__ = ["Address", "Note", "Port", "Service", "Surroundings"]
 
 Note: TypeAlias = Callable[[str, str, dict[str, Any]], None]
 """Takes a line of the log: name of the logger, text, ``extra``."""
@@ -36,6 +36,22 @@ class Address(NamedTuple):
     door: str
     text: str
     port: int = 0
+
+
+class Port(NamedTuple):
+    """A TCP port of a service's own, before anything listens there.
+
+    Attributes:
+        host: Name or address.
+        number: 0 takes a free one.
+        door: What listens there.
+        knob: What says it, for errors.
+    """
+
+    host: str
+    number: int
+    door: str
+    knob: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +85,46 @@ class Service:
 
     Attributes:
         name: As INVOKER_PROTOCOLS says it.
+        knobs: A frozen dataclass of its own knobs (see `invoker.config.knob`), which ``config.of(knobs)`` gives; None:
+            it has none.
+        is_default: Whether it is served when nobody chooses.
+        needs: What it lacks if nothing is served, though it was chosen.
         on_grpc: Whether it has methods for the gRPC door.
         on_http: Whether it answers paths of the HTTP door.
         on_loop: Whether its conversations run on the event loop even where all functions are sync.
+        gives_arrays: Whether functions without annotations may be given arrays.
     """
 
     name: ClassVar[str]
+    knobs: ClassVar[type | None] = None
+    is_default: ClassVar[bool] = True
+    needs: ClassVar[str] = ""
     on_grpc: ClassVar[bool] = False
     on_http: ClassVar[bool] = False
     on_loop: ClassVar[bool] = False
+    gives_arrays: ClassVar[bool] = False
 
     def __init__(self, around: Surroundings) -> None:
         self.around = around
+
+    @classmethod
+    def is_served(cls, config: Config, *, is_chosen: bool, has_http: bool) -> bool:  # noqa: ARG003 - for those of HTTP
+        """Whether it is served.
+
+        Args:
+            config: Every knob.
+            is_chosen: Whether INVOKER_PROTOCOLS has it.
+            has_http: Whether there is an HTTP door.
+
+        Raises:
+            ConfigError: Knobs that do not go together.
+        """
+        return is_chosen
+
+    @classmethod
+    def ports(cls, config: Config) -> Sequence[Port]:  # noqa: ARG003 - for those that have some
+        """The TCP ports of its own sockets; a supervisor reserves them for its workers."""
+        return ()
 
     def grpc_methods(self) -> Sequence[Method]:
         """The methods that the gRPC door serves for it.
@@ -89,6 +133,14 @@ class Service:
             ConfigError: Its knobs say what cannot be.
         """
         return ()
+
+    def add_servicers(self, server: Any, names: Sequence[str]) -> None:
+        """Add generated servicers to the gRPC door, for calls that are no conversations.
+
+        Args:
+            server: A grpc.aio server or what stands in for one.
+            names: Of the gRPC services that the door's methods belong to.
+        """
 
     def http_front(self, path: str) -> Front | None:  # noqa: ARG002 - for those that answer some
         """Who answers this path of the HTTP door; None: the service does not claim it."""

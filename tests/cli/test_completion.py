@@ -11,7 +11,8 @@ import pytest
 from invoker.cli import main as cli
 from invoker.cli.completion import _SCRIPTS
 from invoker.cli.flags import COMMANDS
-from invoker.config import flag_of, knobs
+from invoker.config import flag_of
+from invoker.services.table import TABLE
 
 COMPLETED = [
     (["ca"], ["call"]),
@@ -64,7 +65,7 @@ def test_zsh_reads_its_script(scripts: Path) -> None:
 def test_every_command_and_every_flag_of_serve_is_known(scripts: Path, shell: str) -> None:
     """Whichever shell it is."""
     text = (scripts / shell).read_text()
-    flags = [flag_of(one) for one in knobs()]
+    flags = [flag_of(one) for one in TABLE.knobs]
     spelt = [f"-l {one[2:]} " for one in flags] if shell == "fish" else flags
     assert all(one in text for one in (*COMMANDS, *spelt))
 

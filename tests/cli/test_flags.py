@@ -7,13 +7,14 @@ import re
 import pytest
 
 from invoker.cli.flags import COMMANDS, command_meant, parser
-from invoker.config import flag_of, knob_of, knobs
+from invoker.config import flag_of, knob_of
+from invoker.services.table import TABLE
 
 
 def test_every_knob_is_a_flag() -> None:
     """With its variable in the help."""
     text = parser().format_help()
-    assert all(flag_of(one) in text and knob_of(one).env in text for one in knobs())
+    assert all(flag_of(one) in text and knob_of(one).env in text for one in TABLE.knobs)
 
 
 def test_help_has_the_commands_first_and_the_flags_in_groups() -> None:

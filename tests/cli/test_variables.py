@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from invoker.cli.variables import strays
-from invoker.config import knob_of, knobs
+from invoker.config import knob_of
+from invoker.services.table import TABLE
 
 
 @pytest.mark.parametrize(
@@ -24,6 +25,6 @@ def test_a_name_that_no_knob_has_is_told_with_the_nearest(name: str, hint: str) 
 
 def test_names_that_others_set_are_let_pass() -> None:
     """Those of knobs, of other programs, of Kubernetes' Services, and our own between processes."""
-    known = {knob_of(one).env: "x" for one in knobs()}
+    known = {knob_of(one).env: "x" for one in TABLE.knobs}
     service = {"INVOKER_SERVICE_HOST": "10.0.0.1", "INVOKER_PORT": "tcp://10.0.0.1:80", "INVOKER_PORT_80_TCP": "x"}
     assert list(strays(known | service | {"PATH": "/bin", "INVOKER_WORKER": "{}", "INVOKER_TEST_SLOW": "2"})) == []

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pytest
 
-from invoker.config import Config
-from invoker.config.knob import directories, endpoint, hosts, mode, names, pairs, some_of
+from invoker.config.knob import directories, endpoint, gathered, hosts, knob, mode, names, pairs, some_of
 from invoker.errors import ConfigError
+from invoker.services.evergreen.service import EvergreenKnobs
+from invoker.services.table import TABLE
 
 
 def test_names_stand_between_commas():
@@ -57,51 +60,23 @@ def test_hosts_are_not_both(text):
 def test_a_repeated_flag_adds_up_and_wins_over_the_variable():
     """Each may hold several, too."""
     env = {"INVOKER_TARGETS": "x", "INVOKER_ACTIONS": "A=m:f"}
-    read = Config.read(env, {"targets": ["a,b", "c"]})
+    read = TABLE.read(env, {"targets": ["a,b", "c"]}).of(EvergreenKnobs)
     assert read.targets == ("a", "b", "c")
     assert read.actions == (("A", "m:f"),)
     with pytest.raises(ConfigError, match=r"--action is 'A'.*NAME=module:function"):
-        Config.read({}, {"actions": ["A"]})
-
-
-def test_something_is_served():
-    """`--no-http` takes the HTTP door away from what INVOKER_PROTOCOLS says."""
-    read = Config.read({"INVOKER_PROTOCOLS": "http,evergreen"}, {"http": False})
-    assert [one for one in ("riff", "evergreen", "http") if read.serves(one)] == ["evergreen"]
-    with pytest.raises(ConfigError, match="nothing would be served"):
-        Config.read({"INVOKER_PROTOCOLS": "http"}, {"http": False})
-
-
-def test_action_engine_is_served_on_the_http_door_when_it_is_asked_for():
-    """Not by default, and not without that door."""
-    assert not Config.read({}).serves("action-engine")
-    assert Config.read({"INVOKER_PROTOCOLS": "riff,http,action-engine"}).serves("action-engine")
-    for env, flags in (
-        ({"INVOKER_PROTOCOLS": "riff,action-engine"}, {}),
-        ({"INVOKER_PROTOCOLS": "http,action-engine"}, {"http": False}),
-    ):
-        with pytest.raises(ConfigError, match="without http; action-engine is served on the HTTP port"):
-            Config.read(env, flags)
-
-
-def test_sessions_over_sockets_have_a_path():
-    """It starts with a slash."""
-    assert Config.read({}, {"socket_path": "/actions"}).socket_path == "/actions"
-    for text in ("actions", "/a?b", "/a b", "/a#b"):
-        with pytest.raises(ConfigError, match=r"INVOKER_SOCKET_PATH.*a path that starts with /"):
-            Config.read({"INVOKER_SOCKET_PATH": text})
+        TABLE.read({}, {"actions": ["A"]})
 
 
 def test_web_pages_have_origins_and_the_door_has_hosts():
     """The flags may be repeated; an origin with a path, or without a scheme, is none."""
-    read = Config.read({"INVOKER_ALLOWED_ORIGINS": "https://a.example,http://b.example:3000"})
+    read = TABLE.read({"INVOKER_ALLOWED_ORIGINS": "https://a.example,http://b.example:3000"})
     assert read.allowed_origins == ("https://a.example", "http://b.example:3000")
     flags = {"allowed_origins": ["*"], "allowed_hosts": ["a.example", "b.example:80"]}
-    read = Config.read({}, flags)
+    read = TABLE.read({}, flags)
     assert (read.allowed_origins, read.allowed_hosts) == (("*",), ("a.example", "b.example:80"))
     for wrong in ("https://a.example/", "a.example", "null", "https://"):
         with pytest.raises(ConfigError, match="without a path, or"):
-            Config.read({}, {"allowed_origins": [wrong]})
+            TABLE.read({}, {"allowed_origins": [wrong]})
 
 
 def test_a_mode_is_octal_and_lets_the_owner_in():
@@ -120,3 +95,39 @@ def test_an_endpoint_has_a_host_and_a_port():
     for text in ("localhost", ":1", "localhost:", "localhost:65536", "::1:80", "a b:1", "localhost:x"):
         with pytest.raises(ValueError, match="HOST:PORT"):
             endpoint(text)
+
+
+def test_knobs_of_several_classes_are_one_list():
+    """A knob stands where it says, else behind the one above it; one that two classes inherit stands once."""
+
+    @dataclass
+    class Process:
+        a: int = knob(1, "A", int, "A.")
+        b: int = knob(1, "B", int, "B.")
+        no_knob: int = 0
+
+    @dataclass
+    class Shared:
+        s: int = knob(1, "S", int, "S.", before="b")
+        t: int = knob(1, "T", int, "T.")
+
+    @dataclass
+    class One(Shared):
+        u: int = knob(1, "U", int, "U.", before="t")
+
+    @dataclass
+    class Two(Shared):
+        v: int = knob(1, "V", int, "V.")
+
+    @dataclass
+    class Three:
+        w: int = knob(1, "W", int, "W.")
+
+    assert [one.name for one in gathered((Process, One, Two, Three))] == ["a", "s", "u", "t", "v", "b", "w"]
+
+    @dataclass
+    class Twice:
+        a: int = knob(1, "A", int, "Another one.")
+
+    with pytest.raises(AssertionError, match="two knobs are named a"):
+        gathered((Process, Twice))

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from invoker.config import Config, flag_of, knob_of, knobs, process
 from invoker.config import knob as parsers
+from invoker.config import process
 from invoker.errors import ConfigError
+from invoker.services.table import TABLE
 
 
 def test_R002_unset_ports_have_their_defaults():
     """GRPC_PORT falls back on 8081, PORT on 8080."""
-    read = Config.read({})
+    read = TABLE.read({})
     assert (read.grpc_port, read.port) == (8081, 8080)
 
 
 @pytest.mark.parametrize("blank", ["", "  "])
 def test_R003_a_blank_variable_counts_as_unset(blank):
     """An empty GRPC_PORT is 8081."""
-    assert Config.read({"GRPC_PORT": blank, "PORT": blank}) == Config.read({})
+    assert TABLE.read({"GRPC_PORT": blank, "PORT": blank}) == TABLE.read({})
 
 
 @pytest.mark.parametrize("value", ["abc", "-1", "65536", "80.5", "0x10", "8081 8082", "٣"])
@@ -26,14 +27,14 @@ def test_R003_a_blank_variable_counts_as_unset(blank):
 def test_R004_a_bad_port_is_refused_by_name_and_value(name, value):
     """One sentence that names the variable, the value, and what was expected."""
     with pytest.raises(ConfigError, match=rf"{name} is .*expected a port number from 0 to 65535") as caught:
-        Config.read({name: value})
+        TABLE.read({name: value})
     assert caught.value.exit_code == 2
     assert repr(value) in str(caught.value)
 
 
 def test_flags_win_over_the_environment():
     """Precedence: flag, variable, default."""
-    read = Config.read({"GRPC_PORT": "1", "INVOKER_HTTP": "no"}, {"grpc_port": "2", "http": True})
+    read = TABLE.read({"GRPC_PORT": "1", "INVOKER_HTTP": "no"}, {"grpc_port": "2", "http": True})
     assert (read.grpc_port, read.http) == (2, True)
 
 
@@ -55,68 +56,31 @@ def test_flags_win_over_the_environment():
 def test_values_that_a_knob_cannot_have_are_refused(env, text):
     """Each says what was expected."""
     with pytest.raises(ConfigError, match=text):
-        Config.read(env)
-
-
-@pytest.mark.parametrize(
-    ("env", "flags", "text"),
-    [
-        ({}, {"workers": "2", "graphpipe_unix": "z"}, "--graphpipe-unix works with one process only, because"),
-        (
-            {"INVOKER_GRAPHPIPE_UNIX": "z"},
-            {"workers": "2"},
-            "INVOKER_GRAPHPIPE_UNIX works with one process only, because",
-        ),
-        (
-            {"INVOKER_WORKERS": "2"},
-            {"graphpipe_tcp": "127.0.0.1:0"},
-            "--graphpipe-tcp has port 0; with several workers",
-        ),
-        ({}, {"tls_cert": "c.pem"}, "--tls-cert is set without INVOKER_TLS_KEY; TLS needs both"),
-        ({"INVOKER_HTTP_UNIX": "z"}, {"http": False}, "INVOKER_HTTP_UNIX is set, but http is not served"),
-        ({}, {"protocols": ["http"], "http": False}, "--protocols is http and --no-http is"),
-        ({}, {"port": "8080", "grpc_port": "8080"}, "--port and --grpc-port are both 8080; HTTP and gRPC need a port"),
-        ({}, {"protocols": ["graphpipe"]}, "--protocols is graphpipe, which needs a door of its own"),
-    ],
-)
-def test_what_does_not_go_together_is_named_as_it_was_given(env, flags, text):
-    """By its flag, or by its variable."""
-    with pytest.raises(ConfigError) as caught:
-        Config.read(env, flags)
-    assert caught.value.detail.startswith(text)
-    assert caught.value.exit_code == 2
+        TABLE.read(env)
 
 
 def test_workers_are_a_number_or_one_for_each_core(monkeypatch):
     """One unless told otherwise."""
     monkeypatch.setattr(parsers, "usable_cores", lambda: 6)
-    assert [Config.read(env).workers for env in ({}, {"INVOKER_WORKERS": "3"}, {"INVOKER_WORKERS": "Auto"})] == [
+    assert [TABLE.read(env).workers for env in ({}, {"INVOKER_WORKERS": "3"}, {"INVOKER_WORKERS": "Auto"})] == [
         1,
         3,
         6,
     ]
 
 
-def test_every_knob_has_its_own_variable_and_flag():
-    """And a sentence of help."""
-    names = [knob_of(one).env for one in knobs()]
-    flags = [flag_of(one) for one in knobs()]
-    assert len(set(names)) == len(names) == len(set(flags))
-    assert all(knob_of(one).help.endswith(".") for one in knobs())
-
-
 def test_the_address_is_loopback_outside_a_container(monkeypatch):
     """'auto' says why it chose what it chose."""
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     monkeypatch.setattr(process.Path, "exists", lambda self: False)
-    assert Config.read({}).bind_host() == ("127.0.0.1", "loopback only, outside a container")
+    assert TABLE.read({}).bind_host() == ("127.0.0.1", "loopback only, outside a container")
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
-    assert Config.read({}).bind_host()[1] == "all interfaces, inside a pod"
-    assert Config.read({"INVOKER_HOST": "::1"}).bind_host()[0] == "::1"
+    assert TABLE.read({}).bind_host()[1] == "all interfaces, inside a pod"
+    assert TABLE.read({"INVOKER_HOST": "::1"}).bind_host()[0] == "::1"
 
 
 def test_a_container_binds_all_interfaces(monkeypatch):
     """Its callers come from other containers."""
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     monkeypatch.setattr(process.Path, "exists", lambda self: True)
-    assert Config.read({}).bind_host()[1] == "all interfaces, inside a container"
+    assert TABLE.read({}).bind_host()[1] == "all interfaces, inside a container"

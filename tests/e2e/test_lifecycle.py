@@ -12,7 +12,7 @@ import grpc
 import pytest
 
 from invoker.client import SyncRiffClient
-from invoker.config import Config
+from invoker.services.table import TABLE
 from tests.e2e.process import started
 
 pytestmark = pytest.mark.timeout(15)
@@ -77,7 +77,7 @@ def test_R001_the_port_of_GRPC_PORT_is_served() -> None:
 
 def test_R002_unset_GRPC_PORT_means_8081() -> None:
     """Without `GRPC_PORT` the gRPC door is at 8081 (R-002)."""
-    assert Config.read({}).grpc_port == 8081
+    assert TABLE.read({}).grpc_port == 8081
     if is_taken(8081):
         return
     with started(SQUARE, env={"GRPC_PORT": None}) as process:
@@ -86,7 +86,7 @@ def test_R002_unset_GRPC_PORT_means_8081() -> None:
 
 def test_R140_unset_PORT_means_8080_and_it_can_be_switched_off() -> None:
     """The HTTP door is at `PORT`, 8080 by default, and `--no-http` leaves it closed (R-140)."""
-    assert Config.read({}).port == Config.read({"PORT": ""}).port == 8080
+    assert TABLE.read({}).port == TABLE.read({"PORT": ""}).port == 8080
     if not is_taken(8080):
         with started(SQUARE, env={"PORT": None}) as process:
             assert process.ready()[1] == "127.0.0.1:8080"
@@ -97,7 +97,7 @@ def test_R140_unset_PORT_means_8080_and_it_can_be_switched_off() -> None:
 @pytest.mark.parametrize("text", ["", " ", "\t \n"])
 def test_R003_a_blank_GRPC_PORT_counts_as_unset(text: str) -> None:
     """An empty or blank `GRPC_PORT` is the default (R-003)."""
-    assert Config.read({"GRPC_PORT": text}).grpc_port == 8081
+    assert TABLE.read({"GRPC_PORT": text}).grpc_port == 8081
 
 
 @pytest.mark.parametrize("text", ["http", "65536", "-1", "80.5"])

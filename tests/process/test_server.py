@@ -13,13 +13,14 @@ import pytest
 from invoker._pb.evergreen import evergreen_pb2 as pb
 from invoker.body.prepare import prepare_function
 from invoker.cli.main import build
-from invoker.config import PROTOCOLS, Config
+from invoker.config import Config
 from invoker.errors import DecodeError, HookError, StartupError, Status
 from invoker.process.server import Server
+from invoker.services.table import TABLE
 
 
 def config(**more):
-    return Config(host="127.0.0.1", grpc_port=0, port=0, **more)
+    return TABLE.configured(host="127.0.0.1", grpc_port=0, port=0, **more)
 
 
 async def test_a_server_starts_both_doors_and_stops_cleanly():
@@ -46,7 +47,7 @@ async def test_the_http_door_may_stay_shut():
 
 @pytest.mark.parametrize(
     ("protocols", "doors"),
-    [(("riff",), "grpc"), (("evergreen",), "grpc"), (("http",), "http"), (PROTOCOLS, "grpc http")],
+    [(("riff",), "grpc"), (("evergreen",), "grpc"), (("http",), "http"), (TABLE.names, "grpc http")],
 )
 async def test_only_what_is_asked_for_is_served(protocols, doors):
     """--protocols: the ready line names them, and the doors that they need."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from invoker.config import Config
 from invoker.services.service import Surroundings
+from invoker.services.table import TABLE
 from tests.drive.memory import driver_of
 
 __all__ = ["around"]
@@ -17,4 +17,4 @@ async def _is_ready() -> bool:
 
 def around(*functions: Any, **knobs: Any) -> Surroundings:
     """The surroundings in a process that serves functions, with some knobs."""
-    return Surroundings(Config(**knobs), driver_of(*functions), {}, _is_ready)
+    return Surroundings(TABLE.configured(**knobs), driver_of(*functions), {}, _is_ready)

@@ -18,6 +18,8 @@ async def test_a_service_without_anything_of_its_own_attaches_nothing():
     assert not service.on_grpc
     assert not service.on_loop
     assert not service.on_http
+    assert not service.ports(service.around.config)
+    service.add_servicers(None, ())
     assert service.http_front("/") is None
     assert service.websocket() is None
     assert not service.addresses

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from invoker.config import knob as parse
+from invoker.config.knob import knob
 from invoker.errors import ConfigError
+from invoker.services.actions import ActionKnobs
 from invoker.services.service import Service, Surroundings
 
 if TYPE_CHECKING:
@@ -15,7 +19,39 @@ if TYPE_CHECKING:
     from invoker.doors.grpc.methods import Method
     from invoker.fetch.fetcher import Fetcher
 
-__all__ = ["EvergreenService"]
+__all__ = ["EvergreenKnobs", "EvergreenService"]
+
+_METADATA = ("strict", "identical", "ignore")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvergreenKnobs(ActionKnobs):
+    """What may be chosen of Evergreen."""
+
+    targets: tuple[str, ...] = knob(
+        (), "INVOKER_TARGETS", parse.names,
+        "A target id that Evergreen actions may name; an action may always name none.", flag="--target", many=True,
+        before="session_bytes",
+    )  # fmt: skip
+    evergreen_metadata: str = knob(
+        "strict", "INVOKER_EVERGREEN_METADATA", parse.one_of(*_METADATA),
+        "How metadata on later pieces of an Evergreen node is treated: as an error, as an error unless it equals "
+        "that of the first piece, or ignored.", choices=_METADATA,
+    )  # fmt: skip
+    session_nodes: int = knob(
+        100_000, "INVOKER_SESSION_NODES", parse.whole(1), "How many nodes an Evergreen session may hold.", unit="nodes",
+        before="sessions",
+    )  # fmt: skip
+    ref_roots: tuple[str, ...] = knob(
+        (), "INVOKER_REF_ROOTS", parse.directories,
+        "A directory from which Evergreen clients may have files read, by file: references.",
+        flag="--ref-root", many=True, before="allowed_origins",
+    )  # fmt: skip
+    ref_http: str = knob(
+        "off", "INVOKER_REF_HTTP", parse.hosts,
+        "From which hosts Evergreen clients may have content fetched, by http: and https: references: off, public "
+        "(public addresses only), or HOST,HOST.",
+    )  # fmt: skip
 
 
 class EvergreenService(Service):
@@ -24,9 +60,11 @@ class EvergreenService(Service):
     name = "evergreen"
     on_grpc = True
     on_loop = True
+    knobs = EvergreenKnobs
 
     def __init__(self, around: Surroundings) -> None:
         super().__init__(around)
+        self._settings = around.config.of(EvergreenKnobs)
         self._fetcher: Fetcher | None = None
 
     def grpc_methods(self) -> Sequence[Method]:
@@ -38,19 +76,19 @@ class EvergreenService(Service):
         from invoker.protocols.evergreen.settings import EvergreenSettings
         from invoker.services.evergreen.sessions import evergreen_method
 
-        config = self.around.config
+        known = self._settings
         self._check_inputs()
         settings = EvergreenSettings(
-            metadata=config.evergreen_metadata,
+            metadata=known.evergreen_metadata,
             actions=self.around.actions,
-            inputs=dict(config.inputs),
-            targets=config.targets,
-            session_bytes=config.session_bytes,
-            nodes=config.session_nodes,
+            inputs=dict(known.inputs),
+            targets=known.targets,
+            session_bytes=known.session_bytes,
+            nodes=known.session_nodes,
         )
-        if config.ref_roots or config.ref_http != "off":
+        if known.ref_roots or known.ref_http != "off":
             self._made_fetcher()  # so that what it cannot use is told before a port opens
-        return (evergreen_method(self.around.driver, settings, fetch=self.fetch, sessions=config.sessions),)
+        return (evergreen_method(self.around.driver, settings, fetch=self.fetch, sessions=known.sessions),)
 
     async def stop(self, grace_s: float) -> None:  # noqa: ARG002 - a fetch is given up at once
         """Give up what is still being fetched."""
@@ -72,7 +110,7 @@ class EvergreenService(Service):
         specs = [function.spec for function in self.around.driver.engine.catalog]
         known = {one.name for spec in specs for one in (*spec.inputs, *spec.optional)}
         seen: set[str] = set()
-        for alias, name in self.around.config.inputs:
+        for alias, name in self._settings.inputs:
             if name not in known and not any(spec.open_names for spec in specs):
                 near = get_close_matches(name, known, n=1)
                 hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(known)) or 'none'}"
@@ -85,6 +123,6 @@ class EvergreenService(Service):
         if self._fetcher is None:
             from invoker.fetch.fetcher import Fetcher, FetchPolicy  # most processes refuse references unread
 
-            roots = tuple(Path(one) for one in self.around.config.ref_roots)
-            self._fetcher = Fetcher(FetchPolicy(roots, self.around.config.ref_http))
+            roots = tuple(Path(one) for one in self._settings.ref_roots)
+            self._fetcher = Fetcher(FetchPolicy(roots, self._settings.ref_http))
         return self._fetcher

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
+from invoker.config import knob as parse
+from invoker.config.knob import knob
 from invoker.services.service import Service
 
 if TYPE_CHECKING:
     from invoker.author.spec import FunctionSpec
+    from invoker.config import Config
     from invoker.doors.grpc.methods import Method
     from invoker.doors.http.app import Front
 
-__all__ = ["RiffHttpService", "RiffService"]
+__all__ = ["RiffHttpKnobs", "RiffHttpService", "RiffService"]
 
 
 class RiffService(Service):
@@ -27,6 +31,13 @@ class RiffService(Service):
 
         return (riff_method(),)
 
+    def add_servicers(self, server: Any, names: Sequence[str]) -> None:  # noqa: ARG002 - it describes functions
+        """What tells callers of the functions."""
+        if self.around.config.reflection:
+            from invoker.ops.describe import add_describe
+
+            add_describe(self.around.driver.engine.catalog, server)
+
     def sample(self, spec: FunctionSpec, address: str, *, is_one: bool) -> str:
         """A call with a value for each input."""
         from invoker.ops.samples import call_command
@@ -34,12 +45,29 @@ class RiffService(Service):
         return call_command(spec, address, is_one=is_one)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RiffHttpKnobs:
+    """What may be chosen of riff's HTTP twin."""
+
+    http_timeout_s: float = knob(
+        0.0, "INVOKER_HTTP_TIMEOUT_S", parse.seconds,
+        "How long an HTTP request may take before it is answered with 504; 0 means no limit.", unit="seconds",
+        heading="HTTP", before="http_unix",
+    )  # fmt: skip
+
+
 class RiffHttpService(Service):
     """riff's HTTP twin: a request is an invocation. It answers every path that no other service claims."""
 
     name = "http"
     on_http = True
+    knobs = RiffHttpKnobs
     _front: Front | None = None
+
+    @classmethod
+    def is_served(cls, config: Config, *, is_chosen: bool, has_http: bool) -> bool:  # noqa: ARG003 - as `Service`
+        """On the HTTP door only."""
+        return is_chosen and has_http
 
     def http_front(self, path: str) -> Front:  # noqa: ARG002 - whatever the path is
         """Who answers any path."""
@@ -50,6 +78,6 @@ class RiffHttpService(Service):
             self._front = RiffFront(
                 self.around.driver,
                 max_body_bytes=config.max_message_bytes,
-                timeout_s=config.http_timeout_s or None,
+                timeout_s=config.of(RiffHttpKnobs).http_timeout_s or None,
             )
         return self._front

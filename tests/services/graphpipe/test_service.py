@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from invoker.author.reader import read
 from invoker.body.lift import lift
 from invoker.codecs import builtin
-from invoker.config import Config
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
 from invoker.doors.http.exchange import HttpSettings
@@ -23,6 +22,7 @@ from invoker.drive.driver import Driver
 from invoker.errors import ConfigError, SpecError
 from invoker.services.graphpipe.service import GraphPipeService
 from invoker.services.service import Surroundings
+from invoker.services.table import TABLE
 from invoker.tensors import Code
 from tests.protocols.graphpipe.asking import code_of
 
@@ -41,7 +41,7 @@ async def is_ready() -> bool:
 
 def service_of(function: Any = echo, **knobs: Any) -> GraphPipeService:
     driver = Driver(Engine(Catalog([lift(function, read(function))]), builtin(arrays=True)))
-    return GraphPipeService(Surroundings(Config(**knobs), driver, {}, is_ready))
+    return GraphPipeService(Surroundings(TABLE.configured(**knobs), driver, {}, is_ready))
 
 
 async def test_G016_sockets_are_opened_as_the_knobs_say(tmp_path: Path) -> None:
@@ -129,17 +129,28 @@ async def test_a_wrong_shape_is_told_at_the_start() -> None:
 def test_knobs_that_cannot_be_together(knobs: dict[str, Any], text: str) -> None:
     """Each is one sentence."""
     with pytest.raises(ConfigError, match=text):
-        Config(**knobs)
+        TABLE.configured(**knobs)
 
 
-def test_what_serves_graphpipe() -> None:
+@pytest.mark.parametrize(
+    ("knobs", "is_served"),
+    [
+        ({}, True),
+        ({"http": False}, False),
+        ({"http": False, "graphpipe_tcp": "localhost:0"}, True),
+        ({"protocols": ("graphpipe",), "graphpipe_unix": "/tmp/x"}, True),
+    ],
+)
+def test_what_serves_graphpipe(knobs: dict[str, Any], is_served: bool) -> None:
     """The HTTP door, or a socket of its own."""
-    assert Config().serves("graphpipe")
-    assert not Config(http=False).serves("graphpipe")
-    assert Config(http=False, graphpipe_tcp="localhost:0").serves("graphpipe")
-    assert Config(protocols=("graphpipe",), graphpipe_unix="/tmp/x").serves("graphpipe")
-    with pytest.raises(ConfigError, match="nothing would be served"):
-        Config(protocols=("graphpipe",))
+    assert (GraphPipeService in TABLE.served(TABLE.configured(**knobs))) is is_served
+
+
+def test_the_port_of_the_socket_is_known_before_it_listens() -> None:
+    """A supervisor reserves it; the brackets of an IPv6 address are no part of the address."""
+    said = TABLE.configured(graphpipe_tcp="[::1]:4000")
+    assert GraphPipeService.ports(said) == (("::1", 4000, "GraphPipe", "INVOKER_GRAPHPIPE_TCP"),)
+    assert not GraphPipeService.ports(TABLE.configured())
 
 
 def test_nothing_is_imported_before_it_is_asked_for() -> None:
