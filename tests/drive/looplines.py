@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
@@ -21,6 +22,8 @@ class Line:
 
     Attributes:
         is_full: The next frame that is written has to wait for room.
+        reads: Frames that the reactor has got.
+        settled: Half-closes that the reactor wanted to be told from a cancel with care.
         unread: What the peer has sent and nobody has asked for.
         waits: Set while a body waits for room.
     """
@@ -28,13 +31,16 @@ class Line:
     def __init__(self, driver: Any, *, deadline: float | None = None, session: Any = None) -> None:
         self.driver = driver
         self.is_gone = self.is_accepted = self.is_full = False
-        self.unread: deque[bytes | None] = deque()
+        self.unread: deque[Any] = deque()
         self.got: list[pb.OutputFrame] = []
         self.waits = asyncio.Event()
-        self.asks = 0
+        self.asks = self.reads = self.settled = 0
         self._has_room = asyncio.Event()
         self._is_reading = True
-        self._closed: asyncio.Future[Close] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        self._closed: asyncio.Future[Close] = loop.create_future()
+        if deadline is not None:
+            loop.call_later(max(0.0, deadline - time.monotonic()), self.go)
         self.reactor = Reactor(session or RiffSession(), self, driver, self._closed.set_result, deadline=deadline)
 
     # The reactor's side.
@@ -59,12 +65,12 @@ class Line:
 
     # The peer's side.
 
-    def start(self, *types: str) -> Line:
-        frame = pb.StartFrame(expectedContentTypes=types or (JSON,))
+    def start(self, *types: str, names: tuple[str, ...] = ()) -> Line:
+        frame = pb.StartFrame(expectedContentTypes=types or (JSON,), inputNames=names)
         return self.raw(pb.InputSignal(start=frame).SerializeToString())
 
-    def data(self, payload: bytes, index: int = 0) -> Line:
-        frame = pb.InputFrame(payload=payload, contentType=JSON, argIndex=index)
+    def data(self, payload: bytes, index: int = 0, media_type: str = JSON) -> Line:
+        frame = pb.InputFrame(payload=payload, contentType=media_type, argIndex=index)
         return self.raw(pb.InputSignal(data=frame).SerializeToString())
 
     def half_close(self) -> Line:
@@ -90,19 +96,36 @@ class Line:
         if self._is_reading and self.unread:
             frame = self.unread.popleft()
             self._is_reading = False
+            self.reads += 1
+            if frame is None:
+                self.settled += self.reactor.settles
             if self.reactor.arrived(frame) and frame is not None:
                 self._is_reading = True
             if self.unread:
                 asyncio.get_running_loop().call_soon(self._bring)
 
+    @property
+    def is_over(self) -> bool:
+        return self._closed.done()
+
+    async def ending(self) -> InvocationError | None:
+        """How the conversation ended; others of its driver may go on."""
+        async with asyncio.timeout(5):
+            return (await asyncio.shield(self._closed)).error
+
     async def end(self) -> InvocationError | None:
         """How the conversation ended, once its bodies have left too; nothing is left of it then."""
-        error = (await asyncio.wait_for(asyncio.shield(self._closed), 5)).error
+        error = await self.ending()
         assert await self.driver.left(5)
         assert not self.driver.engine.running
         assert not self.driver.conversations
         assert not self.reactor.runners
         return error
+
+    async def outputs(self, count: int) -> list[bytes]:
+        """The first ``count`` payloads, once they have arrived."""
+        await until(lambda: len(self.got) >= count)
+        return self.payloads()[:count]
 
     def payloads(self, index: int | None = None) -> list[bytes]:
         return [one.payload for one in self.got if index is None or one.resultIndex == index]

@@ -10,7 +10,8 @@ from invoker.drive.bodies.loop import LoopRunner
 from invoker.drive.bodies.thread import ThreadRunner
 from invoker.drive.driver import Place, place_of
 from invoker.errors import ShuttingDown, Status
-from tests.drive.memory import Peer, driver_of
+from tests.drive.looplines import Line
+from tests.drive.memory import driver_of
 
 
 def square(x: int) -> int:
@@ -35,7 +36,7 @@ async def test_R036_sync_functions_run_in_threads_and_async_ones_on_the_loop():
     """The runner follows from the function."""
     for function, kind in ((square, ThreadRunner), (agen, LoopRunner)):
         driver = driver_of(function)
-        peer = Peer(driver).start().data(b"1")
+        peer = Line(driver).start().data(b"1")
         await peer.outputs(1)
         (conversation,) = driver.conversations
         assert type(conversation.runners["riff"]) is kind
@@ -46,11 +47,11 @@ async def test_R036_sync_functions_run_in_threads_and_async_ones_on_the_loop():
 async def test_R024_a_drain_lets_what_runs_end_and_refuses_the_rest():
     """A running call completes with OK; a new one is told that we are shutting down."""
     driver = driver_of(agen)
-    running = Peer(driver).start().data(b"1")
+    running = Line(driver).start().data(b"1")
     await running.outputs(1)
     draining = asyncio.create_task(driver.drain(10))
     await asyncio.sleep(0)
-    late = await Peer(driver).start().end()
+    late = await Line(driver).start().ending()
     assert isinstance(late, ShuttingDown)
     assert not draining.done()
     assert await running.half_close().end() is None
@@ -60,7 +61,7 @@ async def test_R024_a_drain_lets_what_runs_end_and_refuses_the_rest():
 async def test_R025_a_drain_is_bounded():
     """Then what still runs is cut with UNAVAILABLE."""
     driver = driver_of(agen)
-    running = Peer(driver).start().data(b"1")
+    running = Line(driver).start().data(b"1")
     await running.outputs(1)
     assert await driver.drain(0.05) is False
     error = await running.end()
@@ -73,13 +74,13 @@ async def test_R025_a_drain_is_bounded():
 async def test_a_full_pool_refuses_the_call_only():
     """LimitExceeded reaches the peer, and the next call is served once there is room."""
     driver = driver_of(square, threads=1)
-    first = Peer(driver).start().data(b"2")
+    first = Line(driver).start().data(b"2")
     await first.outputs(1)
-    second = await Peer(driver).start().data(b"2").half_close().end()
+    second = await Line(driver).start().data(b"2").half_close().ending()
     assert second.status is Status.RESOURCE_EXHAUSTED
     assert await first.half_close().end() is None
     assert await driver.left(5)
     while driver.threads.busy:  # noqa: ASYNC110 - a counter has no event
         await asyncio.sleep(0.01)
-    assert await Peer(driver).start().data(b"2").half_close().end() is None
+    assert await Line(driver).start().data(b"2").half_close().end() is None
     driver.threads.close()

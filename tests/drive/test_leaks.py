@@ -16,11 +16,11 @@ import pytest
 from numpy.typing import NDArray
 
 from invoker.core.invocation import Invocation
-from invoker.drive.pump import Conversation
-from invoker.errors import Cancelled
+from invoker.drive.loop.reactor import Reactor
 from tests.doors.doors import until
 from tests.doors.models import inferring
-from tests.drive.memory import Peer, driver_of
+from tests.drive.looplines import Line
+from tests.drive.memory import driver_of
 from tests.protocols.graphpipe.asking import ask
 
 
@@ -44,26 +44,27 @@ async def async_body(xs: AsyncIterator[int]) -> AsyncIterator[int]:
 
 async def one_of_each(driver) -> None:
     """OK, error, cancel, deadline, early return, a reader that never reads, bad frames."""
-    ok = Peer(driver).start().data(b"1").half_close()
-    raises = Peer(driver).start().data(b"1").data(b"13")
-    early = Peer(driver).start().data(b"99").data(b"1")
-    late = Peer(driver, deadline=time.monotonic() + 0.01).start().data(b"1")
-    bad = Peer(driver).start().raw(b"\xff\xff")
-    deaf = Peer(driver)
-    deaf.reading.clear()
+    ok = Line(driver).start().data(b"1").half_close()
+    raises = Line(driver).start().data(b"1").data(b"13")
+    early = Line(driver).start().data(b"99").data(b"1")
+    late = Line(driver, deadline=time.monotonic() + 0.01).start().data(b"1")
+    bad = Line(driver).start().raw(b"\xff\xff")
+    deaf = Line(driver).start()
+    deaf.is_full = True
     for _ in range(100):
-        (deaf.start() if deaf.sent.empty() else deaf).data(b"1")
-    gone = Peer(driver).start().data(b"1")
+        deaf.data(b"1")
+    gone = Line(driver).start().data(b"1")
     await gone.outputs(1)
-    gone.raw(Cancelled("gone"))
-    deaf.task.cancel()
-    await asyncio.gather(*(one.task for one in (ok, raises, early, late, bad, deaf, gone)), return_exceptions=True)
+    gone.go()
+    deaf.go()
+    for one in (ok, raises, early, late, bad, deaf, gone):
+        await one.ending()
     assert await driver.left(5)
 
 
 def alive() -> int:
     """Invocations and conversations that somebody holds on to."""
-    return sum(isinstance(one, (Invocation, Conversation)) for one in gc.get_objects())
+    return sum(isinstance(one, (Invocation, Reactor)) for one in gc.get_objects())
 
 
 @pytest.mark.timeout(40)

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from invoker import Context, Output, function
+from invoker import Context, Output, Status, function
 from invoker.core.steps import CloseOutput, Emitted, Finished, Open, OutputEnded
 from invoker.drive.bodies.thread import ThreadRunner
 from invoker.protocols.riff.session import RiffSession
 from tests.drive.looplines import Line
-from tests.drive.memory import Peer, driver_of
+from tests.drive.memory import driver_of
 from tests.drive.wires import LIMIT_S, Call, direct_driver
 
 JSON = "application/json"
@@ -61,7 +61,7 @@ async def over(kind: str, fn: Any, session: Told, *data: bytes, half_closes: boo
         call = Call(direct_driver(fn), session=session).start(JSON, JSON)
     else:
         made = driver_of(fn)
-        call = (Peer(made, session=session) if kind == "pump" else Line(made, session=session)).start(JSON, JSON)
+        call = Line(made, session=session).start(JSON, JSON)
     for payload in data:
         call.data(payload)
     if half_closes:
@@ -110,9 +110,7 @@ every_way = pytest.mark.parametrize(
     ("kind", "fn"),
     [
         ("direct", unequal),
-        ("pump", unequal),
         ("reactor", unequal),
-        ("pump", aunequal),
         ("reactor", aunequal),
     ],
 )
@@ -135,7 +133,7 @@ async def test_E086_an_unwanted_output_is_drained_in_silence(kind: str, fn: Any)
     assert told == [1, (1, "end"), None]
 
 
-@pytest.mark.parametrize("kind", ["direct", "pump"])
+@pytest.mark.parametrize("kind", ["direct", "reactor"])
 async def test_the_end_of_an_output_that_the_function_ends_itself_is_told(kind: str):
     """A lone generator's other outputs end with the invocation."""
 
@@ -246,11 +244,10 @@ def endless_drops(xs: Iterator[int]) -> Iterator[int]:
 @pytest.mark.parametrize("fn", [endless_adrops, endless_drops])
 async def test_R115_an_endless_unwanted_output_can_be_cancelled(fn: Any):
     """Nothing waits for the wire any more, so dropping itself must look."""
-    peer = Peer(driver_of(fn, grace_s=LIMIT_S), session=Told(unwanted=(0,))).start(JSON)
+    peer = Line(driver_of(fn, grace_s=LIMIT_S), session=Told(unwanted=(0,))).start(JSON)
     await asyncio.sleep(0)
-    peer.task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await peer.task
+    peer.go()
+    assert (await peer.end()).status is Status.CANCELLED
     assert await peer.driver.left(LIMIT_S)
     peer.driver.threads.close()
 

@@ -10,8 +10,9 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from invoker.core.streams import Limits
-from invoker.errors import Cancelled, LimitExceeded
-from tests.drive.memory import Peer, driver_of
+from invoker.errors import LimitExceeded
+from tests.drive.looplines import Line, until
+from tests.drive.memory import driver_of
 
 
 def gen(xs: Iterator[int]) -> Iterator[int]:
@@ -28,7 +29,7 @@ async def agen(xs: AsyncIterator[int]) -> AsyncIterator[int]:
 async def test_R125_R012_parallel_calls_do_not_mix(function):
     """100 conversations of one driver get their own values only."""
     driver = driver_of(function)
-    peers = [Peer(driver).start().data(b"%d" % number).half_close() for number in range(100)]
+    peers = [Line(driver).start().data(b"%d" % number).half_close() for number in range(100)]
     assert await asyncio.gather(*(peer.end() for peer in peers)) == [None] * 100
     assert [peer.payloads() for peer in peers] == [[b"%d" % (n * n)] for n in range(100)]
 
@@ -39,7 +40,7 @@ async def test_R126_input_is_taken_independently_of_output():
     def hundred(xs: Iterator[int]) -> Iterator[int]:
         yield sum(itertools.islice(xs, 100))
 
-    peer = Peer(driver_of(hundred)).start()
+    peer = Line(driver_of(hundred)).start()
     for _ in range(100):
         peer.data(b"1")
     assert await peer.end() is None
@@ -62,17 +63,17 @@ async def test_R127_RM4_a_peer_that_does_not_read_suspends_the_function(is_async
         for last in produced:
             yield last
 
-    peer = Peer(driver_of(anumbers if is_async else numbers))
-    peer.reading.clear()
+    peer = Line(driver_of(anumbers if is_async else numbers))
+    peer.is_full = True
     peer.start()
     await asyncio.sleep(0.2)
     stalled = last
     assert stalled <= 64
     await asyncio.sleep(0.1)
     assert last == stalled
-    peer.reading.set()
+    peer.take()
     assert await peer.outputs(200) == [b"%d" % n for n in range(200)]
-    peer.raw(Cancelled("enough"))
+    peer.go()
     await peer.end()
     assert await peer.driver.left(5)
 
@@ -89,7 +90,7 @@ async def test_R128_R129_reading_pauses_at_the_mark_but_starvation_reads_on(is_a
         yield len([x async for x in b])
         yield len([x async for x in a])
 
-    peer = Peer(driver_of(asecond_first if is_async else second_first, limits=Limits(high_frames=8))).start()
+    peer = Line(driver_of(asecond_first if is_async else second_first, limits=Limits(high_frames=8))).start()
     for number in range(500):
         peer.data(b"1", number % 2)
     assert await peer.half_close().end() is None
@@ -104,7 +105,7 @@ async def test_R128_a_sleeping_function_stops_the_reading():
         await go.wait()
         yield sum([x async for x in xs])
 
-    peer = Peer(driver_of(late, limits=Limits(high_frames=8))).start()
+    peer = Line(driver_of(late, limits=Limits(high_frames=8))).start()
     for _ in range(100):
         peer.data(b"1")
     await asyncio.sleep(0.05)
@@ -121,7 +122,7 @@ async def test_R130_the_hard_cap_ends_a_starving_call():
         async for x in b:
             yield x
 
-    peer = Peer(driver_of(other, limits=Limits(high_frames=4, hard_frames=50))).start()
+    peer = Line(driver_of(other, limits=Limits(high_frames=4, hard_frames=50))).start()
     for _ in range(60):
         peer.data(b"1", 0)
     error = await peer.end()
@@ -153,14 +154,13 @@ async def test_R131_R111_an_endless_output_does_not_starve_a_slow_one(is_async):
     async def aboth() -> tuple[AsyncIterator[int], AsyncIterator[int]]:
         return acount(), aslow()
 
-    peer = Peer(driver_of(aboth if is_async else both)).start("application/json", "application/json")
+    peer = Line(driver_of(aboth if is_async else both)).start("application/json", "application/json")
     await peer.outputs(50)
     go.set()
-    async with peer.arrived:
-        await peer.arrived.wait_for(lambda: peer.payloads(1) == [b"7"])
-        seen = len(peer.got)
-        await peer.arrived.wait_for(lambda: len(peer.got) > seen + 50)
-    assert not peer.task.done()
-    peer.raw(Cancelled("enough"))
+    await until(lambda: peer.payloads(1) == [b"7"])
+    seen = len(peer.got)
+    await until(lambda: len(peer.got) > seen + 50)
+    assert not peer.is_over
+    peer.go()
     await peer.end()
     assert await peer.driver.left(5)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -11,8 +10,8 @@ import pytest
 from invoker.core.budget import STEP_BYTES
 from invoker.drive.driver import Driver
 from invoker.errors import InvocationError, Overloaded, Status
-from tests.drive.looplines import Line, until
-from tests.drive.memory import Peer, driver_of
+from tests.drive.looplines import Line
+from tests.drive.memory import driver_of
 from tests.drive.wires import Call, direct_driver
 
 PADDED = b"1" + b" " * (2 * STEP_BYTES)
@@ -44,7 +43,7 @@ def is_full(error: InvocationError | None) -> bool:
     return error.status is Status.RESOURCE_EXHAUSTED and "INVOKER_MEMORY_BYTES" in str(error)
 
 
-async def filled(made: Any, frames: int) -> Any:
+async def filled(made: Line, frames: int) -> Line:
     """A call whose first input has so many frames, all of which were taken."""
     made.start()
     for _ in range(frames):
@@ -53,46 +52,33 @@ async def filled(made: Any, frames: int) -> Any:
     return made
 
 
-@pytest.mark.parametrize("kind", [Peer, Line])
 @pytest.mark.parametrize("function", [adeaf, deaf])
-async def test_the_largest_invocation_ends_and_the_smaller_one_goes_on(kind: Any, function: Any) -> None:
+async def test_the_largest_invocation_ends_and_the_smaller_one_goes_on(function: Any) -> None:
     """On the loop, with a sync and an async body; nothing stays counted."""
     driver = narrow(driver_of(function))
-    large = await filled(kind(driver), 24)
+    large = await filled(Line(driver), 24)
     await seven(large)
-    small = await filled(kind(driver), 17)
+    small = await filled(Line(driver), 17)
     await seven(small)
-    assert is_full(await ending(large))
+    assert is_full(await large.ending())
     assert await small.half_close().end() is None
     assert len(small.payloads()) == 18
     assert driver.engine.memory.held == 0
     assert driver.engine.memory.ended == 1
 
 
-async def ending(one: Any) -> InvocationError | None:
-    """How it ended, while others run."""
-    if isinstance(one, Peer):
-        return await asyncio.wait_for(asyncio.shield(one.task), 5)
-    return (await asyncio.wait_for(asyncio.shield(one._closed), 5)).error
-
-
-async def seven(one: Any) -> None:
+async def seven(one: Line) -> None:
     """The value of its second input came back, so all before it was taken."""
-    if isinstance(one, Peer):
-        assert await one.outputs(1) == [b"7"]
-        return
-    await until(lambda: bool(one.payloads()))
-    assert one.payloads() == [b"7"]
+    assert await one.outputs(1) == [b"7"]
 
 
-@pytest.mark.parametrize("kind", [Peer, Line])
-async def test_an_invocation_that_grows_largest_ends_itself(kind: Any) -> None:
+async def test_an_invocation_that_grows_largest_ends_itself() -> None:
     """Its frame is refused; the other one is not touched."""
     driver = narrow(driver_of(adeaf))
-    small = await filled(kind(driver), 12)
+    small = await filled(Line(driver), 12)
     await seven(small)
-    large = await filled(kind(driver), 31)
-    assert is_full(await ending(large))
+    large = await filled(Line(driver), 31)
+    assert is_full(await large.ending())
     assert await small.half_close().end() is None
     assert driver.engine.memory.ended == 0
 

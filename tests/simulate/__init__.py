@@ -6,7 +6,7 @@ broken, and who takes the next step. The parts::
     bodies   the functions that are run, and what each must produce
     peer     what a caller sends, and how it behaves
     tasks    coroutines that are stepped by hand, one `await` at a time
-    model    the driver: pump and runners, reduced to what they do with the core
+    model    the driver: reactor and runners, reduced to what they do with the core
     world    the scheduler, the environment, and the invariants that hold after each step
 
 Evergreen sessions are simulated in another way: with their real reactor and the real runners of async functions, on an

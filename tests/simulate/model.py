@@ -1,6 +1,6 @@
 """The driver, reduced to what it does with sessions, engine and invocations.
 
-`Conversation` mirrors `invoker.drive.pump`; `Runner` mirrors the runner on the loop, and with ``is_queued`` the one
+`Conversation` mirrors `invoker.drive.loop.reactor`; `Runner` the runner on the loop, and with ``is_queued`` the one
 with threads: outputs wait in short queues for a forwarder, and nothing can interrupt user code.
 """
 

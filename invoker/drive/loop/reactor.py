@@ -1,7 +1,10 @@
 """`Reactor`: one conversation on the loop whose frames are brought by callbacks, without a task for reading.
 
-It is the pump (`invoker.drive.pump`) turned round: a line calls `arrived` for each frame, whose steps are applied at
-once; bodies write to the line themselves. Only they are tasks.
+A line, or the task of a request (`invoker.drive.loop.request`), calls `arrived` for each frame, whose steps are applied
+at once; bodies write to the line themselves. Only they are tasks.
+
+The conversation ends with the session's `Close`. Bodies that have not left user code by then are told to, and are
+watched by the driver, so a peer never waits for somebody's ``finally``.
 """
 
 from __future__ import annotations

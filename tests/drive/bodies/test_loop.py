@@ -8,9 +8,10 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from invoker.codecs import codec, unregister
-from invoker.errors import Cancelled, DecodeError, Status
+from invoker.errors import DecodeError, Status
 from invoker.message import Message
-from tests.drive.memory import Peer, driver_of
+from tests.drive.looplines import Line
+from tests.drive.memory import driver_of
 
 
 async def test_R115_a_body_that_waits_elsewhere_is_cancelled():
@@ -25,9 +26,9 @@ async def test_R115_a_body_that_waits_elsewhere_is_cancelled():
         finally:
             cleaned.set()
 
-    peer = Peer(driver_of(sleeper)).start()
+    peer = Line(driver_of(sleeper)).start()
     await inside.wait()
-    peer.raw(Cancelled("gone"))
+    peer.go()
     assert (await peer.end()).status is Status.CANCELLED
     await asyncio.wait_for(cleaned.wait(), 5)
     assert await peer.driver.left(5)
@@ -44,12 +45,12 @@ async def test_a_generator_that_waits_for_the_wire_is_closed():
         finally:
             closed.set()
 
-    peer = Peer(driver_of(numbers))
-    peer.reading.clear()
+    peer = Line(driver_of(numbers))
+    peer.is_full = True
     peer.start()
     while not peer.is_accepted:  # noqa: ASYNC110
         await asyncio.sleep(0)
-    peer.raw(Cancelled("gone"))
+    peer.go()
     await peer.end()
     await asyncio.wait_for(closed.wait(), 5)
 
@@ -64,9 +65,9 @@ async def test_a_body_that_ignores_its_cancelled_inputs_is_cancelled_after_the_g
         except BaseException:
             await asyncio.sleep(3600)
 
-    peer = Peer(driver_of(stubborn, grace_s=0.05)).start().data(b"1")
+    peer = Line(driver_of(stubborn, grace_s=0.05)).start().data(b"1")
     await peer.outputs(1)
-    peer.raw(Cancelled("gone"))
+    peer.go()
     await peer.end()
     assert await peer.driver.left(5)
     assert "cancelled again" in caplog.text
@@ -79,7 +80,7 @@ async def test_several_readers_of_one_input_all_wake():
         first, second = await asyncio.gather(anext(xs), anext(xs))
         yield first + second
 
-    peer = Peer(driver_of(both)).start()
+    peer = Line(driver_of(both)).start()
     await asyncio.sleep(0.02)
     assert await peer.data(b"1").data(b"2").end() is None
     assert peer.payloads() == [b"3"]
@@ -101,7 +102,7 @@ async def test_a_large_payload_is_decoded_off_the_loop():
 
     try:
         padding = b" " * (1 << 20)
-        peer = Peer(driver_of(same)).start()
+        peer = Line(driver_of(same)).start()
         for payload in (b"1", b"2" + padding):
             peer.data(payload, media_type="text/x-slow")
         assert await peer.outputs(2) == [b"1", b"2"]

@@ -11,7 +11,8 @@ import pytest
 
 from invoker import Context, function
 from invoker.errors import EncodeError, FunctionError, InvocationError, Status, StopInvocation
-from tests.drive.memory import Peer, driver_of
+from tests.drive.looplines import Line
+from tests.drive.memory import driver_of
 from tests.drive.wires import LIMIT_S, Call, direct_driver
 
 Got = tuple[list[tuple[int, bytes]], InvocationError | None]
@@ -28,7 +29,7 @@ def directly(fn: Any, *data: bytes, outputs: int = 2) -> Got:
 
 def in_thread(fn: Any, *data: bytes, outputs: int = 2) -> Got:
     async def run() -> Got:
-        peer = Peer(driver_of(fn)).start(*["application/json"] * outputs)
+        peer = Line(driver_of(fn)).start(*["application/json"] * outputs)
         for payload in data:
             peer.data(payload)
         error = await asyncio.wait_for(peer.half_close().end(), LIMIT_S)
@@ -182,7 +183,7 @@ async def test_an_awaitable_of_a_sync_function_does_not_send():
         ctx.outputs["b"].send(0)
         return answer()
 
-    peer = Peer(driver_of(mixed)).start("application/json", "application/json").data(b"1").half_close()
+    peer = Line(driver_of(mixed)).start("application/json", "application/json").data(b"1").half_close()
     error = await peer.end()
     assert isinstance(error, FunctionError)
     assert "from its own thread" in error.detail
@@ -233,12 +234,12 @@ async def test_R127_who_sends_waits_while_the_peer_is_slow():
             made["async"] = number
 
     for name, fn in (("sync", flood), ("async", aflood)):
-        peer = Peer(driver_of(fn))
-        peer.reading.clear()
+        peer = Line(driver_of(fn))
+        peer.is_full = True
         peer.start("application/json", "application/json")
         await asyncio.sleep(0.05)
         assert made.get(name, 0) < 100
-        peer.reading.set()
+        peer.take()
         assert await asyncio.wait_for(peer.half_close().end(), LIMIT_S) is None
         assert len(peer.payloads(0)) == 500
         await peer.driver.left(LIMIT_S)

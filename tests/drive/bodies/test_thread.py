@@ -7,8 +7,8 @@ import threading
 from collections.abc import Iterator
 
 from invoker.drive.bodies.thread import OUTPUT_QUEUE
-from invoker.errors import Cancelled
-from tests.drive.memory import Peer, driver_of
+from tests.drive.looplines import Line
+from tests.drive.memory import driver_of
 
 
 async def test_a_stopped_emit_raises_what_except_exception_cannot_eat():
@@ -25,9 +25,9 @@ async def test_a_stopped_emit_raises_what_except_exception_cannot_eat():
         finally:
             left.set()
 
-    peer = Peer(driver_of(stubborn)).start()
+    peer = Line(driver_of(stubborn)).start()
     await peer.outputs(3)
-    peer.raw(Cancelled("gone"))
+    peer.go()
     await peer.end()
     assert await asyncio.to_thread(left.wait, 5)
     assert await peer.driver.left(5)
@@ -44,12 +44,12 @@ async def test_the_queue_to_the_wire_is_bounded():
             made.append(number)
             yield number
 
-    peer = Peer(driver_of(numbers))
-    peer.reading.clear()
+    peer = Line(driver_of(numbers))
+    peer.is_full = True
     peer.start()
     await asyncio.sleep(0.1)
     assert len(made) <= 3 * OUTPUT_QUEUE
-    peer.reading.set()
+    peer.take()
     assert await peer.end() is None
     assert len(peer.got) == 1000
     peer.driver.threads.close()
@@ -66,10 +66,10 @@ async def test_R036_a_blocking_function_does_not_stall_the_loop():
             yield x
 
     driver = driver_of(wait)
-    slow = Peer(driver).start().data(b"0").half_close()
-    quick = Peer(driver).start().data(b"1").half_close()
-    assert await asyncio.wait_for(quick.end(), 5) is None
-    assert not slow.task.done()
+    slow = Line(driver).start().data(b"0").half_close()
+    quick = Line(driver).start().data(b"1").half_close()
+    assert await asyncio.wait_for(quick.ending(), 5) is None
+    assert not slow.is_over
     go.set()
     assert await slow.end() is None
     driver.threads.close()

@@ -11,27 +11,8 @@ import pytest
 
 from invoker.core.streams import Limits
 from invoker.errors import LimitExceeded
-from tests.drive.looplines import Line, agen, gen, square, until
+from tests.drive.looplines import Line, until
 from tests.drive.memory import driver_of
-
-
-@pytest.mark.parametrize("function", [square, agen, gen])
-async def test_every_style_answers_in_order(function):
-    """Also a sync one, a hop away."""
-    line = Line(driver_of(function)).start()
-    for number in range(100):
-        line.data(b"%d" % number)
-    assert await line.half_close().end() is None
-    assert line.payloads() == [b"%d" % (n * n) for n in range(100)]
-    assert line.is_accepted
-
-
-@pytest.mark.parametrize("function", [square, agen, gen])
-async def test_R032_zero_inputs_give_zero_outputs(function):
-    """A start and a half-close: OK."""
-    line = Line(driver_of(function)).start().half_close()
-    assert await line.end() is None
-    assert line.got == []
 
 
 async def test_R114_the_function_may_end_before_its_input():
