@@ -29,12 +29,17 @@
     `-- Discarded                   a value for an output that nobody reads; its driver goes on
 
 Sorted by whose fault it is, so that a log reader knows whom to ask. A peer sees ``str(error)`` and never a traceback.
+The text of an InvocationError is made of parts, in one spot; a protocol that has other names for inputs and outputs
+asks for the same text with them (`InvocationError.said_at`), and no code reads a text.
 """
 
 from __future__ import annotations
 
 import enum
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from invoker.wording import Place, Reason, describe
 
 __all__ = [
     "CallError",
@@ -44,6 +49,7 @@ __all__ = [
     "DecodeError",
     "Discarded",
     "EncodeError",
+    "ErrorPolicy",
     "FunctionError",
     "HookError",
     "InputCancelled",
@@ -63,13 +69,9 @@ __all__ = [
     "StatusError",
     "StopInvocation",
     "UnsupportedMediaType",
-    "describe",
     "let_go",
-    "quoted",
-    "told",
+    "reason_of",
 ]
-
-_SHOWN = 64
 
 
 class Status(enum.IntEnum):
@@ -115,7 +117,72 @@ class InvokerError(Exception):
 
 
 class InvocationError(InvokerError):
-    """One invocation fails; every other one and the process go on."""
+    """One invocation fails; every other one and the process go on.
+
+    Args:
+        detail: What was met, what was expected. After a place or ``met`` it goes on from there: it begins with a blank
+            or a colon.
+        place: The input or output that it is about; the text begins with it.
+        met: What came there, such as a media type; the text has it behind the place and a colon.
+        reason: Why; the text has it behind the detail and a colon.
+        hint: What helps; the end of the text.
+    """
+
+    def __init__(
+        self,
+        detail: str = "",
+        *,
+        place: Place | None = None,
+        met: str = "",
+        reason: Reason | None = None,
+        hint: str = "",
+    ) -> None:
+        self.place = place
+        self.met = met
+        self.reason = reason
+        self._sentence = detail
+        self._hint = hint
+        super().__init__(self._text(self._start))
+
+    def said_at(self, place: str, met: str = "") -> str:
+        """The detail with other words for its place, and for what was met there."""
+        within = self.place.within if self.place is not None else ""
+        return self._text(self._started(f"{place}{within}", met or self.met)).strip()
+
+    def inside(self, place: Place) -> Self:
+        """The same error, as part of what is at a place: the text begins with that one, then says what it said."""
+        return type(self)(f": {self._start}", place=place, reason=self.reason, hint=self._hint)
+
+    def add_hint(self, hint: str) -> None:
+        """Put something behind the text."""
+        self._hint += hint
+        self._retell()
+
+    def withhold(self, shows: str) -> None:
+        """Leave out what an exception of the author's code says (R-117).
+
+        Args:
+            shows: ``message``, all of it; ``type``, its type; ``none``, nothing.
+        """
+        if self.reason is not None and self.reason.raised and shows != "message":
+            self.reason = Reason(self.reason.raised if shows == "type" else "")
+            self._retell()
+
+    @property
+    def _start(self) -> str:
+        return self._started("" if self.place is None else str(self.place), self.met)
+
+    def _started(self, place: str, met: str) -> str:
+        head = f"{place}: {met}" if place and met else place or met
+        return f"{head}{self._sentence}"
+
+    def _text(self, start: str) -> str:
+        why = self.reason.text if self.reason is not None else ""
+        return f"{start}: {why}{self._hint}" if start and why else f"{start}{why}{self._hint}"
+
+    def _retell(self) -> None:
+        self.detail = self._text(self._start).strip()
+        self.args = (self.detail,)
 
 
 class UnsupportedMediaType(InvocationError):
@@ -154,14 +221,8 @@ class CallError(InvocationError):
 
 
 class FunctionError(InvocationError):
-    """The user's function raised while producing (R-033, R-113).
+    """The user's function raised while producing (R-033, R-113)."""
 
-    Attributes:
-        shows: What peers see of an exception of user code: its type and ``message``, its ``type``, or ``none`` of it
-            (R-117). One process has one answer.
-    """
-
-    shows: ClassVar[str] = "message"
     status = Status.UNKNOWN
     prefix = "Invoker: Unexpected Error"
 
@@ -303,23 +364,25 @@ def let_go(error: BaseException | None) -> None:
             waiting += one.exceptions
 
 
-def quoted(text: str) -> str:
-    """An id or a name that a peer chose, for the text of an error: quoted, escaped, at most 64 characters of it."""
-    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
+def reason_of(error: BaseException) -> Reason:
+    """What an exception of user code says, as a reason that an `ErrorPolicy` may withhold (R-117)."""
+    return Reason(error.detail if isinstance(error, InvokerError) else describe(error), type(error).__name__)
 
 
-def describe(error: BaseException) -> str:
-    """Say an exception of user code for the peer: its type and text, no traceback, no path (R-117)."""
-    try:
-        text = str(error)
-    except Exception:  # noqa: BLE001 - a user's __str__ may raise anything
-        text = "(its __str__ raised)"
-    name = type(error).__name__
-    return f"{name}: {text}" if text else name
+@dataclass(frozen=True, slots=True)
+class ErrorPolicy:
+    """What an operator says about how invocations end.
 
+    Attributes:
+        shows: What peers see of an exception of user code: its type and ``message``, its ``type``, or ``none`` (R-117).
+        bad_input: The status of a payload that cannot be decoded (R-069).
+    """
 
-def told(error: BaseException) -> str:
-    """What peers see of an exception of user code, as `FunctionError.shows` says (R-117)."""
-    if FunctionError.shows == "message":
-        return error.detail if isinstance(error, InvokerError) else describe(error)
-    return type(error).__name__ if FunctionError.shows == "type" else ""
+    shows: str = "message"
+    bad_input: Status = DecodeError.status
+
+    def apply(self, error: InvocationError) -> None:
+        """Give an error its status and its text; an invocation ends with it."""
+        error.withhold(self.shows)
+        if isinstance(error, DecodeError):
+            error.status = self.bad_input

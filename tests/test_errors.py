@@ -1,26 +1,30 @@
 """The error tree."""
 
 import re
+from copy import copy
 
 import pytest
 
 from invoker import errors
 from invoker.errors import (
     ConfigError,
+    DecodeError,
     EncodeError,
+    ErrorPolicy,
     FunctionError,
     InputCancelled,
     InvocationError,
     InvokerError,
+    LimitExceeded,
     ProtocolViolation,
     Status,
     StatusError,
     StopInvocation,
     UnsupportedMediaType,
-    describe,
     let_go,
-    quoted,
+    reason_of,
 )
+from invoker.wording import Place, Reason
 
 
 def test_an_error_says_its_prefix_and_its_detail():
@@ -81,20 +85,6 @@ def test_exit_codes():
     assert issubclass(ConfigError, InvokerError)
 
 
-class Rude(Exception):
-    def __str__(self):
-        raise RuntimeError("no")
-
-
-@pytest.mark.parametrize(
-    ("error", "text"),
-    [(ValueError("boom"), "ValueError: boom"), (KeyError(), "KeyError"), (Rude(), "Rude: (its __str__ raised)")],
-)
-def test_R117_an_exception_is_described_by_type_and_message(error, text):
-    """No traceback and no path; an exception that cannot be printed is named."""
-    assert describe(error) == text
-
-
 def test_an_error_that_was_told_lets_go_of_what_its_frames_hold():
     """So do those that it came from, and the members of groups; a circle among them ends."""
 
@@ -121,16 +111,80 @@ def test_an_error_that_was_told_lets_go_of_what_its_frames_hold():
     let_go(None)
 
 
+X = Place("input", 0, "x")
+Y = Place("output", 1, within=", part 2")
+
+
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("error", "text"),
     [
-        ("p", "'p'"),
-        ('日\n"', "'日\\n\"'"),
-        ("x" * 64, f"'{'x' * 64}'"),
-        ("x" * 65, f"'{'x' * 64}...'"),
-        ("\x1b[31m\x00", "'\\x1b[31m\\x00'"),
+        (DecodeError("why"), "why"),
+        (DecodeError(": why", place=X), "input #0 'x': why"),
+        (DecodeError(" ended", place=X), "input #0 'x' ended"),
+        (DecodeError(" cannot be decoded", place=X, met="a/b"), "input #0 'x': a/b cannot be decoded"),
+        (DecodeError(" is odd", met="a/b", reason=Reason("it is")), "a/b is odd: it is"),
+        (EncodeError(": no", place=Y, reason=Reason("because"), hint="; try"), "output #1, part 2: no: because; try"),
+        (FunctionError(reason=Reason("KeyError: 'k'", "KeyError"), hint="; try"), "KeyError: 'k'; try"),
+        (FunctionError(reason=Reason("")), ""),
     ],
 )
-def test_E116_names_are_escaped_and_shortened(text, shown):
-    """At most 64 characters, and none that a terminal obeys (ET-85)."""
-    assert quoted(text) == shown
+def test_a_text_is_made_of_parts(error, text):
+    """Place, what was met there, the detail, the reason and a hint, each where it is given."""
+    assert (error.detail, error.args) == (text, (text,))
+    assert str(copy(error)) == str(error)
+
+
+def test_a_protocol_has_words_of_its_own_for_a_place():
+    """And for what was met there; the rest stays, and so does the part of a place."""
+    error = DecodeError(" cannot be decoded", place=X, met="a/b", reason=Reason("why"))
+    assert error.said_at("parameter 'x'") == "parameter 'x': a/b cannot be decoded: why"
+    assert error.said_at("parameter 'x'", "Int8 [2]") == "parameter 'x': Int8 [2] cannot be decoded: why"
+    assert EncodeError(" is odd", place=Y).said_at("output 'y'") == "output 'y', part 2 is odd"
+    assert DecodeError(": why").said_at("input 'x'") == "input 'x': why"
+
+
+def test_an_error_may_be_put_at_a_place():
+    """Its text stands behind that of the place, with its own place; what it was raised by may still be withheld."""
+    inner = EncodeError(": int cannot be a/b", place=Y, reason=Reason("KeyError: 'k'", "KeyError"), hint="; try")
+    made = inner.inside(X)
+    assert type(made) is EncodeError
+    assert (made.place, made.detail) == (X, "input #0 'x': output #1, part 2: int cannot be a/b: KeyError: 'k'; try")
+    made.withhold("none")
+    assert made.detail == "input #0 'x': output #1, part 2: int cannot be a/b; try"
+
+
+def test_a_hint_may_come_later():
+    """At the end of the text, also of what `str` gives."""
+    error = LimitExceeded("full", hint="; a")
+    error.add_hint("; b")
+    assert str(error) == "Invoker: Limit Exceeded: full; a; b"
+    assert error.args == ("full; a; b",)
+
+
+@pytest.mark.parametrize(
+    ("shows", "text"), [("message", "at: KeyError: 'k'; try"), ("type", "at: KeyError; try"), ("none", "at; try")]
+)
+def test_R117_what_an_exception_says_may_be_withheld(shows, text):
+    """Only of the author's; the invoker's own reasons always pass."""
+    error = FunctionError("at", reason=reason_of(KeyError("k")), hint="; try")
+    ErrorPolicy(shows).apply(error)
+    assert (error.detail, error.args) == (text, (text,))
+    ours = DecodeError("at", reason=Reason("too long"))
+    ErrorPolicy(shows).apply(ours)
+    assert ours.detail == "at: too long"
+    assert reason_of(ConfigError("bad")) == Reason("bad", "ConfigError")
+
+
+def test_R069_a_policy_says_the_status_of_bad_input():
+    """Of this error, and of no other kind."""
+    policy = ErrorPolicy(bad_input=Status.INVALID_ARGUMENT)
+    first, other = DecodeError("x"), FunctionError("x")
+    policy.apply(first)
+    policy.apply(other)
+    assert (first.status, DecodeError("y").status, other.status) == (
+        Status.INVALID_ARGUMENT,
+        Status.UNKNOWN,
+        Status.UNKNOWN,
+    )
+    ErrorPolicy().apply(first)
+    assert first.status is Status.UNKNOWN

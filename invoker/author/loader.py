@@ -30,7 +30,8 @@ from invoker.author.loadfail import (
     explain_slow,
     where_of,
 )
-from invoker.errors import LoadError, StartupError, describe
+from invoker.errors import LoadError, StartupError
+from invoker.wording import describe
 
 __all__ = ["Catalogue", "load", "module_of"]
 

@@ -19,7 +19,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from invoker.errors import StartupError, describe
+from invoker.errors import StartupError
+from invoker.wording import describe
 
 __all__ = [
     "explain_import",

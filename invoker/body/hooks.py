@@ -20,7 +20,8 @@ from collections.abc import Callable
 from typing import Any
 
 from invoker.author.spec import HOOK_TIMEOUT_S, FunctionSpec
-from invoker.errors import HookError, StartupError, describe
+from invoker.errors import HookError, StartupError
+from invoker.wording import describe
 
 __all__ = ["Hooks", "run_hook"]
 

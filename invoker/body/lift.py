@@ -21,6 +21,7 @@ from invoker.body.mapping import gather_map, map_async, map_sync
 from invoker.body.results import async_results, parted, parted_async, sync_results, wanted
 from invoker.context import Context, Inputs
 from invoker.errors import DecodeError, ProtocolViolation
+from invoker.wording import Place
 
 __all__ = ["Function", "lift"]
 
@@ -218,7 +219,9 @@ class Function:
 
     def _missing(self, index: int) -> DecodeError:
         name = self.spec.inputs[min(index, len(self.spec.inputs) - 1)].name
-        return DecodeError(f"input #{index} '{name}' ended without a value, and '{self.spec.name}' needs one")
+        return DecodeError(
+            f" ended without a value, and '{self.spec.name}' needs one", place=Place("input", index, name)
+        )
 
 
 def _only_effects(mapped: Iterator[Any]) -> Iterator[Any]:

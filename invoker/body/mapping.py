@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequen
 from types import AsyncGeneratorType, CoroutineType, GeneratorType, NoneType
 from typing import Any, Final
 
-from invoker.errors import FunctionError, told
+from invoker.errors import FunctionError, reason_of
 from invoker.message import Message, Output
 
 __all__ = ["gather_map", "is_plain", "map_async", "map_sync"]
@@ -176,4 +176,4 @@ async def _guarded(call: Callable[..., Any], values: tuple[Any, ...]) -> Any:
         return result if is_plain(result) else await result
     except (SystemExit, KeyboardInterrupt) as error:
         # a task that raises these ends the loop, and the process with it.
-        raise FunctionError(told(error)) from error
+        raise FunctionError(reason=reason_of(error)) from error

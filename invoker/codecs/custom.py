@@ -29,6 +29,7 @@ from invoker.codecs.typed import is_any
 from invoker.errors import EncodeError, LoadError
 from invoker.mediatypes import MediaType, parse
 from invoker.message import EMPTY, Message
+from invoker.wording import Place
 
 __all__ = ["Adapted", "adapt", "codec", "entry_points", "register", "registered", "unregister"]
 
@@ -71,7 +72,7 @@ class Adapted(Specialised):
             return True
         return isinstance(made, type) and isinstance(type_, type) and issubclass(made, type_)
 
-    def decoder(self, media_type: MediaType, type_: Any, where: str) -> Decode:
+    def decoder(self, media_type: MediaType, type_: Any, where: Place) -> Decode:
         """A closure around the codec's ``decode``."""
         decode_, essence = self.codec.decode, media_type.essence
 
@@ -83,7 +84,7 @@ class Adapted(Specialised):
 
         return decode
 
-    def encoder(self, offer: Offer, cls: type, where: str) -> Encode | None:
+    def encoder(self, offer: Offer, cls: type, where: Place) -> Encode | None:
         """A closure around the codec's ``encode``, which checks what it gives; `Registry` has asked ``can_encode``."""
         encode_, media_type, name = self.codec.encode, offer.media_type, offer.media_type.essence
 
@@ -101,7 +102,7 @@ class Adapted(Specialised):
         try:
             return self.encodes and (ask is None or bool(ask(value)))
         except BaseException as error:
-            raise refuse_encode(error, "can_encode", self.media_types[0], type(value)) from error
+            raise refuse_encode(error, Place("can_encode"), self.media_types[0], type(value)) from error
 
 
 class _Functions:

@@ -22,6 +22,7 @@ from invoker.codecs.typed import bytes_like, converter, enc_hook, fields, is_any
 from invoker.errors import DecodeError
 from invoker.mediatypes import MediaType
 from invoker.message import EMPTY, Message
+from invoker.wording import Place
 
 __all__ = ["MAX_FIELDS", "FormCodec", "gather", "is_object", "wants_list"]
 
@@ -42,7 +43,7 @@ class FormCodec(Specialised):
         """Whether the charset, if one is asked for, is known."""
         return _charset(media_type) is not None
 
-    def decoder(self, media_type: MediaType, type_: Any, where: str) -> Decode:
+    def decoder(self, media_type: MediaType, type_: Any, where: Place) -> Decode:
         """A closure that reads a form into ``type_``."""
         essence = media_type.essence
         charset = _charset(media_type)
@@ -67,7 +68,7 @@ class FormCodec(Specialised):
 
         return decode
 
-    def encoder(self, offer: Offer, cls: type, where: str) -> Encode | None:
+    def encoder(self, offer: Offer, cls: type, where: Place) -> Encode | None:
         """A closure that writes dicts and objects of ``cls``."""
         charset = _charset(offer.media_type)
         if charset is None or not (issubclass(cls, Mapping) or is_structured(cls)):
@@ -139,7 +140,8 @@ def _hinted(error: DecodeError, type_: Any) -> DecodeError:
     """Whoever sends lists as a form has most likely sent JSON, and left it to curl to say what it is."""
     if not (wants_arrays([type_]) or any((typing.get_origin(one) or one) in _LISTS for one in members(type_))):
         return error
-    return DecodeError(f"{error.detail}; for lists send JSON, with Content-Type: application/json")
+    error.add_hint("; for lists send JSON, with Content-Type: application/json")
+    return error
 
 
 def _is_list(annotation: Any) -> bool:

@@ -8,6 +8,7 @@ answer with a closure that does only what is left to do, and which raises nothin
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
@@ -17,6 +18,7 @@ from invoker.codecs.refusal import refuse_encode
 from invoker.errors import DecodeError
 from invoker.mediatypes import MediaType, parse
 from invoker.message import Message
+from invoker.wording import Place
 
 __all__ = ["Codec", "Decode", "Encode", "Offer", "Specialised", "payload_of", "refusing"]
 
@@ -111,11 +113,11 @@ class Specialised:
         """Whether it may make this type; if not, the next codec for the media type is asked."""
         return self.decodes
 
-    def decoder(self, media_type: MediaType, type_: Any, where: str) -> Decode:
+    def decoder(self, media_type: MediaType, type_: Any, where: Place) -> Decode:
         """A closure that decodes this media type to ``type_``; ``where`` starts the text of its errors."""
         raise NotImplementedError
 
-    def encoder(self, offer: Offer, cls: type, where: str) -> Encode | None:
+    def encoder(self, offer: Offer, cls: type, where: Place) -> Encode | None:
         """A closure that encodes values of class ``cls``, or None when this codec does not take them."""
         raise NotImplementedError
 
@@ -129,7 +131,7 @@ class Specialised:
         Raises:
             DecodeError: It is not what its media type or ``type_`` says.
         """
-        return self.decoder(parse(message.media_type or self.media_types[0]), type_, "payload")(message)
+        return self.decoder(parse(message.media_type or self.media_types[0]), type_, Place("payload"))(message)
 
     def encode(self, value: Any, media_type: MediaType) -> Message[bytes]:
         """Make a message of a value.
@@ -137,14 +139,14 @@ class Specialised:
         Raises:
             EncodeError: It has no form in this media type.
         """
-        encode = self.encoder(Offer(self, media_type), type(value), "value")
+        encode = self.encoder(Offer(self, media_type), type(value), Place("value"))
         if encode is None:
-            raise refuse_encode("it has no form in it", "value", media_type.essence, type(value))
+            raise refuse_encode("it has no form in it", Place("value"), media_type.essence, type(value))
         return encode(value)
 
     def can_encode(self, value: Any) -> bool:
         """Whether values of this type have a form; what is inside may still have none."""
-        return self.encoder(Offer(self, parse(self.media_types[0])), type(value), "value") is not None
+        return self.encoder(Offer(self, parse(self.media_types[0])), type(value), Place("value")) is not None
 
 
 def payload_of(message: Message[bytes]) -> bytes:
@@ -153,10 +155,9 @@ def payload_of(message: Message[bytes]) -> bytes:
 
 
 def refusing(error: DecodeError) -> Decode:
-    """A closure that refuses every message with this text."""
-    detail = error.detail
+    """A closure that refuses every message with this error."""
 
     def decode(_: Message[bytes]) -> Any:
-        raise DecodeError(detail)
+        raise copy(error)  # for each gets a traceback of its own
 
     return decode

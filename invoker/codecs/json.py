@@ -38,6 +38,7 @@ from invoker.codecs.typed import (
 )
 from invoker.mediatypes import MediaType
 from invoker.message import EMPTY, Message
+from invoker.wording import Place
 
 __all__ = ["JsonCodec"]
 
@@ -57,7 +58,7 @@ class JsonCodec(Specialised):
         """Whether the charset, if one is asked for, is one of Unicode."""
         return media_type.charset is None or charsets.lookup(media_type.charset, only_unicode=True) is not None
 
-    def decoder(self, media_type: MediaType, type_: Any, where: str) -> Decode:
+    def decoder(self, media_type: MediaType, type_: Any, where: Place) -> Decode:
         """A closure that parses this charset into ``type_``."""
         essence = media_type.essence
         charset = charsets.lookup(media_type.charset or "utf-8", only_unicode=True)
@@ -89,7 +90,7 @@ class JsonCodec(Specialised):
 
         return decode
 
-    def encoder(self, offer: Offer, cls: type, where: str) -> Encode | None:
+    def encoder(self, offer: Offer, cls: type, where: Place) -> Encode | None:
         """A closure that writes values of ``cls``."""
         if not plain(cls):
             return None
@@ -157,7 +158,7 @@ def _raw(type_: Any) -> Decode | None:
     return lambda message: wanted(message.payload)
 
 
-def _transcoding(parse: Callable[[Any], Any], charset: str, names: tuple[str, str, Any]) -> Decode:
+def _transcoding(parse: Callable[[Any], Any], charset: str, names: tuple[Place, str, Any]) -> Decode:
     to_text = charsets.decoder(charset)
 
     def decode(message: Message[bytes]) -> Any:
@@ -169,7 +170,7 @@ def _transcoding(parse: Callable[[Any], Any], charset: str, names: tuple[str, st
     return decode
 
 
-def _transcoded(charset: str, name: str, cls: type, where: str) -> Encode:
+def _transcoded(charset: str, name: str, cls: type, where: Place) -> Encode:
     to_bytes = charsets.encoder(charset)
 
     def encode(value: Any) -> Message[bytes]:

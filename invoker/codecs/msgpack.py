@@ -12,6 +12,7 @@ from invoker.codecs.refusal import refuse_decode, refuse_encode
 from invoker.codecs.typed import BYTES_LIKE, converter, dec_hook, enc_hook, holds_pydantic, is_any, per_member, plain
 from invoker.mediatypes import MediaType
 from invoker.message import EMPTY, Message
+from invoker.wording import Place
 
 __all__ = ["MsgpackCodec"]
 
@@ -23,7 +24,7 @@ class MsgpackCodec(Specialised):
 
     media_types = ("application/msgpack", "application/x-msgpack", "application/vnd.msgpack")
 
-    def decoder(self, media_type: MediaType, type_: Any, where: str) -> Decode:
+    def decoder(self, media_type: MediaType, type_: Any, where: Place) -> Decode:
         """A closure that unpacks into ``type_``."""
         essence = media_type.essence
         try:
@@ -42,7 +43,7 @@ class MsgpackCodec(Specialised):
 
         return decode
 
-    def encoder(self, offer: Offer, cls: type, where: str) -> Encode | None:
+    def encoder(self, offer: Offer, cls: type, where: Place) -> Encode | None:
         """A closure that packs values of ``cls``."""
         if not plain(cls) and not issubclass(cls, BYTES_LIKE):
             return None

@@ -21,9 +21,9 @@ from invoker.codecs.interface import Decode, Encode, Offer, Specialised, payload
 from invoker.codecs.parts import Part, PartReader
 from invoker.codecs.refusal import refuse_decode, refuse_encode
 from invoker.codecs.typed import BYTES_LIKE, bytes_like, converter, fields, is_structured, members
-from invoker.errors import DecodeError
 from invoker.mediatypes import MediaType, parse
 from invoker.message import EMPTY, Message
+from invoker.wording import Place
 
 __all__ = ["MultipartCodec"]
 
@@ -34,7 +34,7 @@ class MultipartCodec(Specialised):
     media_types = ("multipart/form-data",)
     by_name_only = True
 
-    def decoder(self, media_type: MediaType, type_: Any, where: str) -> Decode:
+    def decoder(self, media_type: MediaType, type_: Any, where: Place) -> Decode:
         """A closure that reads a body into ``type_``."""
         essence = media_type.essence
         try:
@@ -51,14 +51,12 @@ class MultipartCodec(Specialised):
                 parts = reader.feed(message.payload)
                 reader.close()
                 return make(parts)
-            except DecodeError as error:
-                raise DecodeError(f"{where}: {error.detail}") from error
             except BaseException as error:
                 raise refuse_decode(error, where, essence, type_) from error
 
         return decode
 
-    def encoder(self, offer: Offer, cls: type, where: str) -> Encode | None:
+    def encoder(self, offer: Offer, cls: type, where: Place) -> Encode | None:
         """A closure that writes dicts and objects of ``cls``, with a boundary of its own for each."""
         if not (issubclass(cls, Mapping) or is_structured(cls)):
             return None

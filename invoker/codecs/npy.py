@@ -15,6 +15,7 @@ from invoker.codecs.tensor import array_wanted
 from invoker.codecs.typed import bytes_like
 from invoker.mediatypes import MediaType
 from invoker.message import EMPTY, Message
+from invoker.wording import Place
 
 __all__ = ["NpyCodec"]
 
@@ -31,7 +32,7 @@ class NpyCodec(Specialised):
         """Arrays, the payload as it is, or whatever comes."""
         return array_wanted(type_) is not None or bytes_like(type_) is not None
 
-    def decoder(self, media_type: MediaType, type_: Any, where: str) -> Decode:
+    def decoder(self, media_type: MediaType, type_: Any, where: Place) -> Decode:
         """A closure that makes an array of a file."""
         if (wanted := array_wanted(type_)) is None:
             make = bytes_like(type_) or bytes
@@ -48,7 +49,7 @@ class NpyCodec(Specialised):
 
         return decode
 
-    def encoder(self, offer: Offer, cls: type, where: str) -> Encode | None:
+    def encoder(self, offer: Offer, cls: type, where: Place) -> Encode | None:
         """A closure that writes arrays, and what has the form of one."""
         from invoker.tensors import arrays
 

@@ -11,6 +11,7 @@ from invoker.codecs.refusal import refuse_decode, refuse_encode
 from invoker.codecs.typed import BYTES_LIKE, bytes_like, is_any
 from invoker.mediatypes import MediaType
 from invoker.message import EMPTY, Message
+from invoker.wording import Place
 
 __all__ = ["OctetsCodec"]
 
@@ -20,7 +21,7 @@ class OctetsCodec(Specialised):
 
     media_types = ("application/octet-stream",)
 
-    def decoder(self, media_type: MediaType, type_: Any, where: str) -> Decode:
+    def decoder(self, media_type: MediaType, type_: Any, where: Place) -> Decode:
         """A closure that hands the payload on; a str gets it as UTF-8, and a number is read from that."""
         if is_any(type_):
             return payload_of
@@ -43,7 +44,7 @@ class OctetsCodec(Specialised):
 
         return decode
 
-    def encoder(self, offer: Offer, cls: type, where: str) -> Encode | None:
+    def encoder(self, offer: Offer, cls: type, where: Place) -> Encode | None:
         """A closure that hands values of ``cls`` on."""
         name = offer.media_type.essence
         if cls is bytes:

@@ -13,6 +13,7 @@ from invoker.codecs.text import TextCodec
 from invoker.codecs.typed import bytes_like, is_any
 from invoker.errors import UnsupportedMediaType
 from invoker.mediatypes import parse
+from invoker.wording import Place
 
 __all__ = ["open_decoder"]
 
@@ -41,7 +42,7 @@ def open_decoder(media_type: str, type_: Any, *, index: int, error: UnsupportedM
     if one is not None and not one.is_wildcard and (one.type == "text" or one.essence in _TEXTUAL):
         codec = TextCodec((one.essence,))
         if codec.can_decode(type_):
-            return codec.decoder(one, type_, f"input #{index}")
+            return codec.decoder(one, type_, Place("input", index))
     kind = bytes_like(type_)
     if is_any(type_) or kind is bytes:
         return payload_of

@@ -10,6 +10,7 @@ from invoker.codecs.refusal import refuse_decode, refuse_encode
 from invoker.codecs.typed import is_any, members
 from invoker.mediatypes import MediaType
 from invoker.message import EMPTY, Message
+from invoker.wording import Place
 
 __all__ = ["PickleCodec"]
 
@@ -20,7 +21,7 @@ class PickleCodec(Specialised):
     media_types = ("application/x-python-pickle",)
     by_name_only = True
 
-    def decoder(self, media_type: MediaType, type_: Any, where: str) -> Decode:
+    def decoder(self, media_type: MediaType, type_: Any, where: Place) -> Decode:
         """A closure that loads a pickle and checks its class where the annotation is made of plain classes."""
         essence = media_type.essence
         wanted = members(type_)
@@ -37,7 +38,7 @@ class PickleCodec(Specialised):
 
         return decode
 
-    def encoder(self, offer: Offer, cls: type, where: str) -> Encode | None:
+    def encoder(self, offer: Offer, cls: type, where: Place) -> Encode | None:
         """A closure that pickles whatever can be."""
         name = offer.media_type.essence
 

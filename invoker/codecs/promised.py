@@ -23,6 +23,7 @@ from invoker.codecs.refusal import spell
 from invoker.codecs.typed import BYTES_LIKE, is_any, is_structured, leaves, members
 from invoker.errors import EncodeError
 from invoker.message import Message
+from invoker.wording import Place
 
 __all__ = ["check_promise"]
 
@@ -42,7 +43,7 @@ _MOST_KNOWN: Final = 1000
 _known: set[tuple[Any, type]] = set()
 
 
-def check_promise(type_: Any, value: Any, where: str) -> None:
+def check_promise(type_: Any, value: Any, where: Place) -> None:
     """Refuse a value whose class is not what is declared.
 
     Args:
@@ -68,10 +69,11 @@ def check_promise(type_: Any, value: Any, where: str) -> None:
     _known.add((type_, cls))
 
 
-def _refuse(type_: Any, value: Any, where: str) -> None:
+def _refuse(type_: Any, value: Any, where: Place) -> None:
     if not _fits(type_, value):
         given = "None" if value is None else spell(type(value))
-        raise EncodeError(f"{where} is declared {spell(type_)}, and the function gave {given}{_hint(type_, value)}")
+        declared = f" is declared {spell(type_)}, and the function gave {given}"
+        raise EncodeError(declared, place=where, hint=_hint(type_, value))
 
 
 def _fits(type_: Any, value: Any) -> bool:

@@ -6,9 +6,10 @@ import re
 import sys
 from typing import Any
 
-from invoker.errors import DecodeError, EncodeError, FunctionError, InvocationError, StopInvocation, told
+from invoker.errors import DecodeError, EncodeError, InvocationError, StopInvocation
+from invoker.wording import Place, Reason, describe
 
-__all__ = ["quote", "reason", "refuse_decode", "refuse_encode", "spell", "unnamed"]
+__all__ = ["quote", "reason", "refuse_decode", "refuse_encode", "spell"]
 
 _LONGEST = 400
 _OURS = (InvocationError, RecursionError, UnicodeError)
@@ -19,36 +20,32 @@ _PATH = re.compile(
 _ADDRESS = re.compile(r" (?:object )?at 0x[0-9a-fA-F]+")
 
 
-_NAMED = re.compile(r"^(input #\d+) '[^']*'")
-
-
-def refuse_decode(error: BaseException | str, where: str, media_type: str, type_: Any = Any) -> DecodeError:
+def refuse_decode(error: BaseException | str, where: Place, media_type: str, type_: Any = Any) -> DecodeError:
     """Make the DecodeError of a payload; re-raises what is not the codec's doing."""
     if isinstance(error, StopInvocation):
         raise error
     if isinstance(error, DecodeError):
-        return error if error.detail.startswith(where) else DecodeError(f"{where}: {error.detail}")
+        return error if error.place == where else error.inside(where)
     wanted = f" cannot become {spell(type_)}" if type_ is not Any else " cannot be decoded"
-    why = reason(error)
-    met = f"{where}: {quote(media_type)}{wanted}"
-    return DecodeError(f"{met}: {why}" if why else met)
+    return DecodeError(wanted, place=where, met=quote(media_type), reason=reason(error))
 
 
-def refuse_encode(error: BaseException | str, where: str, media_type: str, cls: type) -> EncodeError:
+def refuse_encode(error: BaseException | str, where: Place, media_type: str, cls: type) -> EncodeError:
     """Make the EncodeError of a value; re-raises what is not the codec's doing."""
     if isinstance(error, StopInvocation):
         raise error
     if isinstance(error, EncodeError):
-        return error if error.detail.startswith(where) else EncodeError(f"{where}: {error.detail}")
-    met = f"{where}: {cls.__name__} cannot be {quote(media_type)}"
-    # What an author's class or codec raises speaks of the author's data; our own reasons are texts.
-    shows_all = FunctionError.shows == "message" or isinstance(error, _OURS)
-    why = reason(error) if shows_all or isinstance(error, str) else told(error)
-    return EncodeError(f"{met}: {why}" if why else met)
+        return error if error.place == where else error.inside(where)
+    why = reason(error)
+    if not isinstance(error, (str, *_OURS)):
+        # What an author's class or codec raises speaks of the author's data; our own reasons are texts.
+        why = Reason(why.text, type(error).__name__)
+    return EncodeError(f": {cls.__name__} cannot be {quote(media_type)}", place=where, reason=why)
 
 
-def reason(error: BaseException | str) -> str:
+def reason(error: BaseException | str) -> Reason:
     """Why, in one line that is fit for the wire (R-117)."""
+    raised = ""
     if isinstance(error, str):
         text = error
     elif isinstance(error, RecursionError):
@@ -56,7 +53,7 @@ def reason(error: BaseException | str) -> str:
     elif isinstance(error, UnicodeError):
         text = _unicode(error)
     elif isinstance(error, InvocationError):
-        text = error.detail
+        text, raised = error.detail, error.reason.raised if error.reason is not None else ""
     elif type(error).__module__.partition(".")[0] == "pydantic_core" and hasattr(error, "errors"):
         text = _pydantic(error)
     elif isinstance(error, OSError):
@@ -64,13 +61,8 @@ def reason(error: BaseException | str) -> str:
     elif isinstance(error, ValueError) and (type(error).__module__ == "msgspec" or type(error) is ValueError):
         text = str(error)
     else:
-        text = told(error)
-    return _clean(text)
-
-
-def unnamed(text: str) -> str:
-    """A text without the name behind ``input #0`` at its beginning, for protocols that have names of their own."""
-    return _NAMED.sub(r"\1", text)
+        text, raised = describe(error), type(error).__name__
+    return Reason(_clean(text), raised)
 
 
 def quote(text: str) -> str:

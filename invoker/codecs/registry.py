@@ -28,6 +28,7 @@ from invoker.codecs.shaped import shaped
 from invoker.codecs.text import TextCodec
 from invoker.errors import EncodeError, NotAcceptable, UnsupportedMediaType
 from invoker.mediatypes import MediaType, Range, matches, parse, rank
+from invoker.wording import Place
 
 __all__ = ["Registry", "builtin", "builtin_codecs"]
 
@@ -200,7 +201,7 @@ class Registry:
         cls = type(value)
         found = self._encoders.get((offers, cls, index))
         if found is None:
-            found = _make_encoder(offers, value, f"output #{index}")
+            found = _make_encoder(offers, value, Place("output", index))
             _remember(self._encoders, (offers, cls, index), found)
         return found
 
@@ -212,7 +213,7 @@ class Registry:
         claiming = () if one.is_wildcard else tuple(codec for codec in self._claiming(one) if codec.decodes)
         if not claiming:
             raise _unsupported(media_type, index)
-        where = f"input #{index} '{name}'" if name else f"input #{index}"
+        where = Place("input", index, name)
         try:
             for codec in claiming:
                 if codec.can_decode(type_):
@@ -291,7 +292,7 @@ def builtin(
     return registry
 
 
-def _make_encoder(offers: tuple[Offer, ...], value: Any, where: str) -> Encode:
+def _make_encoder(offers: tuple[Offer, ...], value: Any, where: Place) -> Encode:
     cls = type(value)
     for offer in offers:
         codec = offer.codec
@@ -301,11 +302,13 @@ def _make_encoder(offers: tuple[Offer, ...], value: Any, where: str) -> Encode:
             return encode
     only = offers[0].codec if all(offer.codec is offers[0].codec for offer in offers) else None
     if isinstance(only, Specialised) and (text := only.refusal(cls)):
-        raise EncodeError(f"{where}: {text}")
+        raise EncodeError(f": {text}", place=where)
     accepted = ", ".join(str(offer.media_type) for offer in offers[:10])
     raise EncodeError(
-        f"{where}: no acceptable media type takes {cls.__name__}; acceptable are {quote(accepted)}; "
-        "give what one of them takes, such as text, a list, a dict or a dataclass, or register a codec by @codec"
+        f": no acceptable media type takes {cls.__name__}; acceptable are {quote(accepted)}",
+        place=where,
+        hint="; give what one of them takes, such as text, a list, a dict or a dataclass, or register a codec "
+        "by @codec",
     )
 
 

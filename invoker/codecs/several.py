@@ -6,6 +6,7 @@ has run. This media type carries them as far as the session, which parts them ag
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
@@ -14,6 +15,7 @@ from invoker.codecs.interface import Encode, Offer, Specialised
 from invoker.errors import EncodeError
 from invoker.mediatypes import parse
 from invoker.message import EMPTY, Message
+from invoker.wording import Place
 
 __all__ = ["SEVERAL", "SeveralCodec", "several_in"]
 
@@ -38,21 +40,21 @@ class SeveralCodec(Specialised):
         self._part = part
         self._offer = Offer(part, parse(part.media_types[0]))
 
-    def encoder(self, offer: Offer, cls: type, where: str) -> Encode | None:  # noqa: ARG002 - it has one form
+    def encoder(self, offer: Offer, cls: type, where: Place) -> Encode | None:  # noqa: ARG002 - it has one form
         """A closure that encodes tuples part by part; None for other classes."""
         if not issubclass(cls, tuple):
             return None
 
         def encode(value: tuple[Any, ...]) -> Message[bytes]:
-            parts = [self._encoded(one, f"{where}, part {index}") for index, one in enumerate(value)]
+            parts = [self._encoded(one, replace(where, within=f", part {index}")) for index, one in enumerate(value)]
             return Message(msgspec.msgpack.encode([(one.media_type, one.payload) for one in parts]), EMPTY, SEVERAL)
 
         return encode
 
-    def _encoded(self, value: Any, where: str) -> Message[bytes]:
+    def _encoded(self, value: Any, where: Place) -> Message[bytes]:
         encode = self._part.encoder(self._offer, type(value), where)
         if encode is None:
-            raise EncodeError(f"{where}: {type(value).__name__} cannot be {self._offer.media_type}")
+            raise EncodeError(f": {type(value).__name__} cannot be {self._offer.media_type}", place=where)
         return encode(value)
 
 

@@ -13,6 +13,7 @@ from invoker.codecs.support import wants_arrays
 from invoker.codecs.typed import leaves
 from invoker.errors import DecodeError, EncodeError
 from invoker.message import Message
+from invoker.wording import Place
 
 if TYPE_CHECKING:
     from invoker.tensors import ArrayType, Declared
@@ -23,7 +24,7 @@ _ARRAYS: Final = ("application/vnd.graphpipe.tensor", "application/x-npy")
 """What says the shape of an array without elements, too."""
 
 
-def shaped(decode: Decode, type_: Any, where: str) -> Decode:
+def shaped(decode: Decode, type_: Any, where: Place) -> Decode:
     """A decoder that refuses arrays of other shapes than the one that is declared; of all other types, itself.
 
     Args:
@@ -50,13 +51,13 @@ def shaped(decode: Decode, type_: Any, where: str) -> Decode:
         if isinstance(value, ndarray) and value.shape == (0,) and empty[:1] == (0,) and _is_of_lists(message):
             value = value.reshape(empty)
         if isinstance(value, ndarray) and (problem := misfit(value.shape, declared, {})):
-            raise DecodeError(f"{where}: {problem}") from GraphPipeError(Code.SHAPE, problem)
+            raise DecodeError(f": {problem}", place=where) from GraphPipeError(Code.SHAPE, problem)
         return value
 
     return decode_shaped
 
 
-def fitted_output(encode: Encode, type_: Any, where: str, *, is_checked: bool = True) -> Encode:
+def fitted_output(encode: Encode, type_: Any, where: Place, *, is_checked: bool = True) -> Encode:
     """An encoder that casts arrays if the author wants that, and refuses other shapes than the one that is declared.
 
     Args:
@@ -86,17 +87,17 @@ def fitted_output(encode: Encode, type_: Any, where: str, *, is_checked: bool = 
             value = cast_output(value, wanted) if wanted is not None and casts else value
             met = shape(value)
         except GraphPipeError as error:
-            raise EncodeError(f"{where}: {error.detail}") from error
+            raise EncodeError(f": {error.detail}", place=where) from error
         except ValueError:  # a ragged list, of which the codec makes what it can
             return encode(value)
         if declared is not None and (problem := misfit(met, declared, {})):
-            raise EncodeError(f"{where}: {problem}")
+            raise EncodeError(f": {problem}", place=where)
         return encode(value)
 
     return encode_fitted
 
 
-def _array(type_: Any, where: str) -> tuple[ArrayType | None, Declared | None]:
+def _array(type_: Any, where: Place) -> tuple[ArrayType | None, Declared | None]:
     """The one array that an annotation has, and its shape; nothing where it has several or none."""
     try:
         return _known(type_, where)
@@ -105,13 +106,13 @@ def _array(type_: Any, where: str) -> tuple[ArrayType | None, Declared | None]:
 
 
 @functools.lru_cache(maxsize=1000)
-def _known(type_: Any, where: str) -> tuple[ArrayType | None, Declared | None]:
+def _known(type_: Any, where: Place) -> tuple[ArrayType | None, Declared | None]:
     several = [one for one in leaves(type_) if wants_arrays([one])]
     if len(several) != 1:
         return None, None
     from invoker.tensors import array_type, shape_of  # whoever wants arrays has imported numpy
 
-    return array_type(several[0]), shape_of(several[0], where)
+    return array_type(several[0]), shape_of(several[0], str(where))
 
 
 def _is_of_lists(message: Message[bytes]) -> bool:

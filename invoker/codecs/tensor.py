@@ -33,6 +33,7 @@ from invoker.tensors import (
     spelled,
     write_tensor,
 )
+from invoker.wording import Place
 
 __all__ = ["TENSOR", "TensorCodec", "array_wanted", "message_of", "tensor_in"]
 
@@ -55,7 +56,7 @@ class TensorCodec(Specialised):
         """Arrays, the payload as it is, or whatever comes."""
         return array_wanted(type_) is not None or bytes_like(type_) is not None
 
-    def decoder(self, media_type: MediaType, type_: Any, where: str) -> Decode:
+    def decoder(self, media_type: MediaType, type_: Any, where: Place) -> Decode:
         """A closure that makes an array of a tensor."""
         if (wanted := array_wanted(type_)) is None:
             return _as_bytes(bytes_like(type_))
@@ -75,7 +76,7 @@ class TensorCodec(Specialised):
 
         return decode
 
-    def encoder(self, offer: Offer, cls: type, where: str) -> Encode | None:
+    def encoder(self, offer: Offer, cls: type, where: Place) -> Encode | None:
         """A closure that writes values of ``cls`` as tables."""
         from invoker.tensors import arrays
 
@@ -87,7 +88,7 @@ class TensorCodec(Specialised):
             try:
                 return Message(bytes(write_tensor(arrays.to_tensor(value))), EMPTY, name)
             except GraphPipeError as error:  # which says already of what no tensor can be made
-                raise EncodeError(f"{where}: {reason(error)}") from error
+                raise EncodeError(f": {reason(error).text}", place=where) from error
             except BaseException as error:
                 raise refuse_encode(error, where, name, cls) from error
 

@@ -29,6 +29,7 @@ from invoker.codecs.refusal import refuse_decode, refuse_encode
 from invoker.codecs.typed import BYTES_LIKE, bytes_like, members
 from invoker.mediatypes import MediaType
 from invoker.message import EMPTY, Message
+from invoker.wording import Place
 
 __all__ = ["TextCodec"]
 
@@ -47,7 +48,7 @@ class TextCodec(Specialised):
             return False
         return True
 
-    def decoder(self, media_type: MediaType, type_: Any, where: str) -> Decode:
+    def decoder(self, media_type: MediaType, type_: Any, where: Place) -> Decode:
         """A closure that reads this charset and encoding as ``type_``."""
         essence = media_type.essence
         try:
@@ -75,7 +76,7 @@ class TextCodec(Specialised):
 
         return decode
 
-    def encoder(self, offer: Offer, cls: type, where: str) -> Encode | None:
+    def encoder(self, offer: Offer, cls: type, where: Place) -> Encode | None:
         """A closure that spells values of ``cls``; bytes only where the peer asked for text by name."""
         try:
             parameters = _read_parameters(offer.media_type)
@@ -135,7 +136,7 @@ def _read_parameters(media_type: MediaType) -> _Parameters:
     return _Parameters(other, transcodes=True)
 
 
-def _str_decoder(names: tuple[str, str, Any]) -> Decode:
+def _str_decoder(names: tuple[Place, str, Any]) -> Decode:
     """The hot path: UTF-8 to str."""
 
     def decode(message: Message[bytes]) -> str:
@@ -148,7 +149,7 @@ def _str_decoder(names: tuple[str, str, Any]) -> Decode:
     return decode
 
 
-def _str_encoder(name: str, essence: str, where: str) -> Encode:
+def _str_encoder(name: str, essence: str, where: Place) -> Encode:
     """The hot path: str to UTF-8."""
 
     def encode(value: str) -> Message[bytes]:
@@ -160,7 +161,7 @@ def _str_encoder(name: str, essence: str, where: str) -> Encode:
     return encode
 
 
-def _bytes_decoder(wanted: type, parameters: _Parameters, names: tuple[str, str, Any]) -> Decode:
+def _bytes_decoder(wanted: type, parameters: _Parameters, names: tuple[Place, str, Any]) -> Decode:
     if parameters.transfer:
         change = _UNWRAP[parameters.transfer]
     elif parameters.transcodes:
@@ -181,7 +182,7 @@ def _bytes_decoder(wanted: type, parameters: _Parameters, names: tuple[str, str,
     return decode
 
 
-def _bytes_encoder(parameters: _Parameters, media_type: MediaType, cls: type, where: str) -> Encode:
+def _bytes_encoder(parameters: _Parameters, media_type: MediaType, cls: type, where: Place) -> Encode:
     name = str(media_type)
     if parameters.transfer:
         change = _WRAP[parameters.transfer]

@@ -24,7 +24,16 @@ from invoker.core.invocation import Invocation
 from invoker.core.outputs import UnwantedOutput
 from invoker.core.steps import Open
 from invoker.core.streams import Budget, InputStream, Limits, OutputStream, SingleInput
-from invoker.errors import InvocationError, NotReady, Overloaded, ProtocolViolation, ShuttingDown, Status, let_go
+from invoker.errors import (
+    ErrorPolicy,
+    InvocationError,
+    NotReady,
+    Overloaded,
+    ProtocolViolation,
+    ShuttingDown,
+    Status,
+    let_go,
+)
 from invoker.message import as_headers
 
 __all__ = ["Counters", "Engine"]
@@ -60,6 +69,7 @@ class Engine:
         memory_bytes: What all conversations together may hold unread.
         memory_bytes: What all conversations together may hold unread.
         check_outputs: Whether values that are not what their function declares are refused.
+        policy: What the errors that invocations end with become.
     """
 
     def __init__(
@@ -71,6 +81,7 @@ class Engine:
         max_invocations: int = 0,
         check_outputs: bool = True,
         memory_bytes: int = 512 * 1024 * 1024,
+        policy: ErrorPolicy | None = None,
     ) -> None:
         self.memory = ProcessBudget(memory_bytes)
         self.catalog = catalog
@@ -78,6 +89,7 @@ class Engine:
         self.limits = limits or Limits()
         self.max_invocations = max_invocations
         self.check_outputs = check_outputs
+        self.policy = policy or ErrorPolicy()
         self.is_draining = False
         self.is_loading = False
         self.full_since = 0.0
@@ -202,7 +214,6 @@ class Engine:
             configs=command.configs,
         )
         return Invocation(
-            number,
             command.id,
             function,
             context,
@@ -210,6 +221,7 @@ class Engine:
             outputs=outputs,
             budget=budget,
             drops_unlisted=command.by_value and spec.open_outputs,
+            policy=self.policy,
         )
 
     def registry_for(self, function: Function) -> Registry:

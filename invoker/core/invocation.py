@@ -23,7 +23,15 @@ from invoker.context import Context, find_output
 from invoker.core.outputs import ClosedOutput, EndedOutput, MutedOutput, UnwantedOutput
 from invoker.core.steps import ALL, EndInput, Feed
 from invoker.core.streams import Budget, InputStream, OutputStream
-from invoker.errors import Discarded, EncodeError, InvocationError, LimitExceeded, ProtocolViolation, StopInvocation
+from invoker.errors import (
+    Discarded,
+    EncodeError,
+    ErrorPolicy,
+    InvocationError,
+    LimitExceeded,
+    ProtocolViolation,
+    StopInvocation,
+)
 from invoker.message import Message, Output
 
 __all__ = ["Awaits", "Invocation"]
@@ -55,6 +63,7 @@ class Invocation:
         is_finished: Whether the ending has come.
         is_settled: Whether `patience_s` is over.
         drops_unlisted: Whether values for outputs that the caller did not name are dropped; else they are an error.
+        policy: What the error that it ends with becomes.
         generators: How many iterators the body gave; 0 until it has given them.
         bytes_in: Payload bytes fed so far.
         bytes_out: Payload bytes emitted so far.
@@ -76,12 +85,12 @@ class Invocation:
         "is_settled",
         "key",
         "outputs",
+        "policy",
         "started_s",
     )
 
     def __init__(
         self,
-        id: str,
         key: str,
         function: Function,
         context: Context,
@@ -90,8 +99,9 @@ class Invocation:
         outputs: MutableSequence[OutputStream | UnwantedOutput],
         budget: Budget,
         drops_unlisted: bool = False,
+        policy: ErrorPolicy,
     ) -> None:
-        self.id = id
+        self.id = context.invocation_id
         self.key = key
         self.function = function
         self.context = context
@@ -99,6 +109,7 @@ class Invocation:
         self.outputs = outputs
         self.budget = budget
         self.drops_unlisted = drops_unlisted
+        self.policy = policy
         self.error: InvocationError | None = None
         self.is_finished = False
         self.awaits = Awaits.NOTHING
@@ -135,13 +146,12 @@ class Invocation:
             self.check_index(index)
         stream = self.inputs[index]
         if stream.is_ended and not (stream.fed and stream.spec.single):
-            raise ProtocolViolation(self._too_late(stream))
+            raise ProtocolViolation(self._too_late(stream), place=stream.place)
         self.bytes_in += len(command.message.payload)
         try:
             stream.feed(command.message)
         except LimitExceeded as error:
-            error.detail += self._most_unread(stream)
-            error.args = (error.detail,)
+            error.add_hint(self._most_unread(stream))
             raise
 
     def check_index(self, index: int) -> None:
@@ -204,18 +214,17 @@ class Invocation:
         """Which input the function leaves unread, for the text of an error."""
         most = max(self.inputs, key=lambda one: len(one.queue))
         if not most.queue:
-            return f"; this one frame is of input #{fed.index} '{fed.spec.name}'"
+            return f"; this one frame is of {fed.place}"
         return (
-            f"; {len(most.queue)} of them are of input #{most.index} '{most.spec.name}', which "
+            f"; {len(most.queue)} of them are of {most.place}, which "
             f"'{self.function.spec.name}' reads more slowly than they come, or not at all"
         )
 
     def _too_late(self, stream: InputStream) -> str:
-        where = f"input #{stream.index} '{stream.spec.name}'"
         if not stream.spec.is_option:
-            return f"{where} has ended and cannot take another message"
+            return " has ended and cannot take another message"
         return (
-            f"{where} is an option of '{self.function.spec.name}', and its value came too late; send it before the "
+            f" is an option of '{self.function.spec.name}', and its value came too late; send it before the "
             "first frame of another input, or name it in inputNames"
         )
 
@@ -296,6 +305,8 @@ class Invocation:
             return False
         self.is_finished = True
         self.error = error
+        if error is not None:
+            self.policy.apply(error)
         for stream in self.inputs:
             if error is not None:
                 stream.fail(error)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from invoker.errors import Discarded, EncodeError, StopInvocation
+from invoker.wording import Place
 
 __all__ = ["ClosedOutput", "EndedOutput", "MutedOutput", "UnwantedOutput"]
 
@@ -67,4 +68,4 @@ class EndedOutput(UnwantedOutput):
         Raises:
             EncodeError: Always (E-130).
         """
-        raise EncodeError(f"output #{self.index} '{self.name}' was given a value after its end")
+        raise EncodeError(" was given a value after its end", place=Place("output", self.index, self.name))

@@ -34,15 +34,10 @@ from invoker.codecs.promised import check_promise
 from invoker.codecs.shaped import fitted_output
 from invoker.codecs.text import TextCodec
 from invoker.core.budget import Budget, Limits
-from invoker.errors import (
-    EncodeError,
-    InputCancelled,
-    InvocationError,
-    ProtocolViolation,
-    UnsupportedMediaType,
-)
+from invoker.errors import EncodeError, InputCancelled, InvocationError, ProtocolViolation, UnsupportedMediaType
 from invoker.mediatypes import MediaType, parse, rank
 from invoker.message import EMPTY, REFERENCE, Message, Ref
+from invoker.wording import Place
 
 __all__ = ["Budget", "InputStream", "Limits", "OutputStream", "SingleInput", "StreamStatistics"]
 
@@ -158,6 +153,11 @@ class InputStream:
             self.budget.bytes -= len(message.payload)
         self.queue.clear()
 
+    @property
+    def place(self) -> Place:
+        """For errors."""
+        return Place("input", self.index, self.spec.name)
+
     def statistics(self) -> StreamStatistics:
         """What this input holds right now."""
         queued = len(self.queue)
@@ -178,7 +178,7 @@ class SingleInput(InputStream):
             LimitExceeded: The hard cap is reached.
         """
         if self.fed:
-            raise ProtocolViolation(f"input #{self.index} '{self.spec.name}': expected 1 frame, got 2 or more")
+            raise ProtocolViolation(": expected 1 frame, got 2 or more", place=self.place)
         super().feed(message)
 
 
@@ -256,7 +256,7 @@ class OutputStream:
         """A closure that encodes values of this value's class, which is compared with what is declared here."""
         if self._type is Any or type(value) is self._type:
             return self._registry.encoder(offers, value, index=self.index)
-        where = f"output #{self.index} '{self.name}'"
+        where = Place("output", self.index, self.name)
         if self._is_checked:
             check_promise(self._type, value, where)
         encode = self._registry.encoder(offers, value, index=self.index)
@@ -276,7 +276,9 @@ class OutputStream:
         if message.media_type:
             encoded = self._encode_as(message.payload, message.media_type)
         elif type(message.payload) is Message:
-            raise EncodeError(f"output #{self.index} was given a Message within a Message; yield the inner one")
+            raise EncodeError(
+                " was given a Message within a Message; yield the inner one", place=Place("output", self.index)
+            )
         else:
             encoded = self.encode(message.payload)
         return Message(encoded.payload, headers, encoded.media_type) if headers else encoded
@@ -289,9 +291,8 @@ class OutputStream:
         try:
             chosen = parse(media_type)
         except (ValueError, TypeError, AttributeError) as error:
-            raise EncodeError(
-                f"output #{self.index} was given {media_type!a}, which is no media type: {error}"
-            ) from None
+            was = f" was given {media_type!a}, which is no media type: {error}"
+            raise EncodeError(was, place=Place("output", self.index)) from None
         offers = tuple(offer for offer in self._offers if offer.media_type.essence == chosen.essence)
         if not offers and self._by_value and chosen.type == "text" and not chosen.is_wildcard:
             offers = _text_offers(chosen)  # E-104: any text may be said to be of its own kind
@@ -306,8 +307,9 @@ class OutputStream:
             params = tuple((name, value) for name, value in chosen.params if name != "q")
             return Message(bytes(payload), EMPTY, str(MediaType(chosen.type, chosen.subtype, params)))
         raise EncodeError(
-            f"output #{self.index} was given {media_type!a}, but the caller accepts {self._accept or '*/*'!r}"
-            + ("" if is_raw else f", and no codec makes it of {type(payload).__name__}")
+            f" was given {media_type!a}, but the caller accepts {self._accept or '*/*'!r}"
+            + ("" if is_raw else f", and no codec makes it of {type(payload).__name__}"),
+            place=Place("output", self.index),
         )
 
 
@@ -329,7 +331,8 @@ def _reference(value: Ref, index: int) -> Message[bytes]:
     try:
         media_type = parse(value.media_type)
     except (ValueError, TypeError, AttributeError) as error:
-        raise EncodeError(f"output #{index} was given a Ref of type {value.media_type!a}: {error}") from None
+        was = f" was given a Ref of type {value.media_type!a}: {error}"
+        raise EncodeError(was, place=Place("output", index)) from None
     return Message(b"", wire_headers({REFERENCE: value.uri}, index), str(media_type))
 
 
@@ -346,11 +349,12 @@ def wire_headers(headers: Any, index: int) -> dict[str, str]:
             first = given[0] if given else ""
         name, value = str(key), str(first)
         if not name:
-            raise EncodeError(f"output #{index} has a header without a name")
+            raise EncodeError(" has a header without a name", place=Place("output", index))
         try:
             name.encode()
             value.encode()
         except UnicodeEncodeError:
-            raise EncodeError(f"output #{index} has a header {name!a} that is not valid Unicode") from None
+            has = f" has a header {name!a} that is not valid Unicode"
+            raise EncodeError(has, place=Place("output", index)) from None
         made[name] = value
     return made

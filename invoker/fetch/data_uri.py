@@ -9,8 +9,9 @@ import binascii
 import re
 from urllib.parse import unquote_to_bytes
 
-from invoker.errors import DecodeError, LimitExceeded, quoted
+from invoker.errors import DecodeError, LimitExceeded
 from invoker.fetch.errors import ReferenceRefused
+from invoker.wording import quoted
 
 __all__ = ["decode", "scheme_of"]
 

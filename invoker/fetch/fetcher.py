@@ -19,13 +19,14 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from invoker.errors import ConfigError, quoted
+from invoker.errors import ConfigError
 from invoker.fetch.data_uri import scheme_of
 from invoker.fetch.errors import ReferenceFailed, ReferenceRefused
 from invoker.fetch.files import read_file
 from invoker.fetch.hosts import Address, Hosts, Resolver, is_public, resolve
 from invoker.fetch.transfer import Transfer
 from invoker.fetch.web import WebReader
+from invoker.wording import quoted
 
 __all__ = ["FetchPolicy", "Fetcher"]
 

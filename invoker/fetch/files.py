@@ -21,8 +21,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
-from invoker.errors import LimitExceeded, quoted
+from invoker.errors import LimitExceeded
 from invoker.fetch.errors import ReferenceFailed, ReferenceRefused
+from invoker.wording import quoted
 
 __all__ = ["open_below", "path_of", "read_file"]
 

@@ -24,7 +24,7 @@ from invoker.doors.grpc.settings import GrpcSettings
 from invoker.doors.sockets import open_files
 from invoker.doors.tls import TlsFiles
 from invoker.drive.driver import Driver, DriverSettings
-from invoker.errors import ConfigError, DecodeError, FunctionError, StartupError, Status
+from invoker.errors import ConfigError, ErrorPolicy, StartupError, Status
 from invoker.ops import prints
 from invoker.ops.board import Numbers
 from invoker.ops.endings import Endings
@@ -54,6 +54,9 @@ _HEALTH_S = 1.0
 _GC_THRESHOLDS = (20_000, 20, 20)
 """New objects between two collections: an invocation makes some hundred, and leaves no cycles behind."""
 _STOP_GRACE_S = 1.0
+
+_BAD_INPUT = {"unknown": Status.UNKNOWN, "invalid-argument": Status.INVALID_ARGUMENT}
+"""Of a payload that cannot be decoded (R-069)."""
 
 _CLOSE_LIMIT_S = 5.0
 """What the doors get to close, all in all, before the stop is taken for stuck."""
@@ -98,6 +101,7 @@ class Server:
             max_invocations=config.max_invocations,
             check_outputs=config.check_outputs,
             memory_bytes=config.memory_bytes,
+            policy=ErrorPolicy(config.error_detail, _BAD_INPUT[config.bad_input]),
         )
         self._endings = Endings()
         self.engine.on_close += [self._endings, prints.ended]
@@ -147,9 +151,6 @@ class Server:
             StartupError: A port cannot be bound, or a certificate not be read.
         """
         open_files()
-        if self.config.bad_input == "invalid-argument":
-            DecodeError.status = Status.INVALID_ARGUMENT  # R-069; one process has one answer
-        FunctionError.shows = self.config.error_detail
         tls = TlsFiles.of(self.config.tls_cert, self.config.tls_key, self.config.tls_client_ca)
         note, is_ready = self._endings.note, self.is_ready
         around = Surroundings(self.config, self.driver, self._actions, is_ready, note, tls, self.share_ports)

@@ -9,35 +9,35 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from invoker.codecs.refusal import quote, reason, refuse_decode, refuse_encode, spell
-from invoker.errors import DecodeError, EncodeError, FunctionError, Status, StatusError, StopInvocation
+from invoker.errors import DecodeError, EncodeError, ErrorPolicy, Status, StatusError, StopInvocation
+from invoker.wording import Place
 from tests.codecs.wire import PATIENT, Point
+
+IN, OUT = Place("input", 0), Place("output", 0)
 
 
 def test_a_refusal_says_where_what_and_why() -> None:
     """In this order."""
-    assert refuse_decode("why", "input #0", "a/b").detail == "input #0: a/b cannot be decoded: why"
-    assert refuse_decode(ValueError("why"), "input #0", "a/b", Point).detail == "input #0: a/b cannot become Point: why"
-    assert refuse_encode(KeyError("k"), "output #1", "a/b", int).detail == "output #1: int cannot be a/b: KeyError: 'k'"
+    assert refuse_decode("why", IN, "a/b").detail == "input #0: a/b cannot be decoded: why"
+    assert refuse_decode(ValueError("why"), IN, "a/b", Point).detail == "input #0: a/b cannot become Point: why"
+    assert refuse_encode(KeyError("k"), OUT, "a/b", int).detail == "output #0: int cannot be a/b: KeyError: 'k'"
 
 
 def test_our_own_errors_stay_and_learn_where() -> None:
     """Once."""
-    first = DecodeError("input #0: x")
-    assert refuse_decode(first, "input #0", "a/b") is first
-    assert refuse_decode(DecodeError("x"), "input #0", "a/b").detail == "input #0: x"
-    assert refuse_encode(EncodeError("x"), "output #0", "a/b", int).detail == "output #0: x"
-    assert (
-        refuse_encode(StatusError(Status.ABORTED, "y"), "output #0", "a/b", int).detail
-        == "output #0: int cannot be a/b: y"
-    )
+    first = DecodeError(": x", place=IN)
+    assert refuse_decode(first, IN, "a/b") is first
+    assert refuse_decode(DecodeError("x"), IN, "a/b").detail == "input #0: x"
+    assert refuse_encode(EncodeError("x"), OUT, "a/b", int).detail == "output #0: x"
+    assert refuse_encode(StatusError(Status.ABORTED, "y"), OUT, "a/b", int).detail == "output #0: int cannot be a/b: y"
 
 
 def test_the_end_of_an_invocation_is_no_refusal() -> None:
     """It goes on its way."""
     with pytest.raises(StopInvocation):
-        refuse_decode(StopInvocation(), "", "")
+        refuse_decode(StopInvocation(), IN, "")
     with pytest.raises(StopInvocation):
-        refuse_encode(StopInvocation(), "", "", int)
+        refuse_encode(StopInvocation(), IN, "", int)
 
 
 @pytest.mark.parametrize(
@@ -54,12 +54,12 @@ def test_the_end_of_an_invocation_is_no_refusal() -> None:
 )  # fmt: skip
 def test_R117_texts_are_clean(text: str, clean: str) -> None:
     """Without paths, line ends and broken Unicode."""
-    assert reason(ValueError(text)) == clean
+    assert reason(ValueError(text)).text == clean
 
 
 def test_errors_of_the_system_keep_their_paths_to_themselves() -> None:
     """Only what happened is told."""
-    assert reason(FileNotFoundError(2, "No such file", "/x/y")) == "FileNotFoundError: No such file"
+    assert reason(FileNotFoundError(2, "No such file", "/x/y")).text == "FileNotFoundError: No such file"
 
 
 def test_annotations_are_spelt_as_they_are_written() -> None:
@@ -72,32 +72,34 @@ def test_annotations_are_spelt_as_they_are_written() -> None:
 def test_long_texts_are_cut() -> None:
     """A peer's own words and those of an error."""
     assert len(quote("x" * 10_000)) < 130
-    assert len(reason("x" * 10_000)) < 410
+    assert len(reason("x" * 10_000).text) < 410
 
 
 @PATIENT
 @given(st.text())
 def test_any_text_is_made_fit_for_the_wire(text: str) -> None:
     """Printable and encodable."""
-    for made in (reason(text), quote(text), reason(RuntimeError(text))):
+    for made in (reason(text).text, quote(text), reason(RuntimeError(text)).text):
         made.encode()
         assert made.isprintable()
 
 
 @pytest.mark.parametrize(("shows", "why"), [("message", ": KeyError: 'secret'"), ("type", ": KeyError"), ("none", "")])
-def test_R117_exceptions_of_a_value_show_what_the_knob_says(
-    monkeypatch: pytest.MonkeyPatch, shows: str, why: str
-) -> None:
+def test_R117_exceptions_of_a_value_show_what_the_knob_says(shows: str, why: str) -> None:
     """What the codec itself says stays."""
-    monkeypatch.setattr(FunctionError, "shows", shows)
-    made = refuse_encode(KeyError("secret"), "output 0", "text/plain", int)
-    assert made.detail == f"output 0: int cannot be text/plain{why}"
-    assert refuse_encode("too long", "output 0", "text/plain", int).detail.endswith("text/plain: too long")
-    decoded = refuse_decode(KeyError("secret"), "input 0", "text/plain", int)
-    assert decoded.detail == f"input 0: text/plain cannot become int{why}"
+    policy = ErrorPolicy(shows)
+    made = refuse_encode(KeyError("secret"), OUT, "text/plain", int)
+    policy.apply(made)
+    assert made.detail == f"output #0: int cannot be text/plain{why}"
+    ours = refuse_encode("too long", OUT, "text/plain", int)
+    policy.apply(ours)
+    assert ours.detail.endswith("text/plain: too long")
+    decoded = refuse_decode(KeyError("secret"), IN, "text/plain", int)
+    policy.apply(decoded)
+    assert decoded.detail == f"input #0: text/plain cannot become int{why}"
 
 
 def test_R117_texts_have_no_addresses_of_objects() -> None:
     """They differ from call to call, and tell where things lie in memory."""
-    assert reason(ValueError("malformed node: <ast.Name object at 0x7f12ab>")) == "malformed node: <ast.Name>"
-    assert reason(ValueError("<function f at 0x7F12AB> failed")) == "<function f> failed"
+    assert reason(ValueError("malformed node: <ast.Name object at 0x7f12ab>")).text == "malformed node: <ast.Name>"
+    assert reason(ValueError("<function f at 0x7F12AB> failed")).text == "<function f> failed"

@@ -13,14 +13,18 @@ from invoker.core.steps import ALL, EndInput, Feed, Open
 from invoker.core.streams import Limits
 from invoker.errors import (
     Cancelled,
+    DecodeError,
     Discarded,
     EncodeError,
+    ErrorPolicy,
     FunctionError,
     InputCancelled,
     LimitExceeded,
     ProtocolViolation,
+    Status,
     StopInvocation,
     UnsupportedMediaType,
+    reason_of,
 )
 from invoker.message import Message, Output
 
@@ -346,3 +350,12 @@ def test_R166_a_stream_without_names_waits_for_options_for_a_second():
         invocation.feed(feed(1))
     invocation = opened(pick)
     assert (invocation.may_begin(), invocation.patience_s) == (False, None)
+
+
+def test_R069_R117_an_invocation_ends_with_what_the_policy_says():
+    """Its status and its text are set before anybody is told of the ending."""
+    policy = ErrorPolicy("none", Status.INVALID_ARGUMENT)
+    engine = Engine(Catalog([prepare_function(repeat).function]), builtin(entry_points=False), policy=policy)
+    ending = engine.open(Open("a"))
+    assert ending.finish(DecodeError("odd", reason=reason_of(KeyError("k"))))
+    assert (ending.error.status, str(ending.error)) == (Status.INVALID_ARGUMENT, "Invoker: Bad Input Signal: odd")

@@ -13,8 +13,9 @@ import pytest
 from invoker._pb.evergreen import evergreen_pb2 as pb
 from invoker.body.prepare import prepare_function
 from invoker.cli.main import build
+from invoker.client import CallFailed, RiffClient
 from invoker.config import Config
-from invoker.errors import DecodeError, HookError, StartupError, Status
+from invoker.errors import HookError, StartupError, Status
 from invoker.process.server import Server
 from invoker.services.table import TABLE
 
@@ -117,14 +118,28 @@ async def test_R006_a_taken_port_stops_the_start():
     await first.stop(drain_s=0)
 
 
-async def test_R069_bad_input_may_be_an_invalid_argument(monkeypatch):
-    """The switch changes the code and nothing else."""
-    monkeypatch.setattr(DecodeError, "status", Status.UNKNOWN)
-    server = build(config(http=False, bad_input="invalid-argument"), "functions.square:square")
+@pytest.mark.parametrize(
+    ("told", "status"), [("unknown", Status.UNKNOWN), ("invalid-argument", Status.INVALID_ARGUMENT)]
+)
+async def test_R069_bad_input_may_be_an_invalid_argument(told, status):
+    """The switch changes the status and nothing else; servers of one process may differ in it."""
+    other = build(config(http=False, bad_input="invalid-argument"), "functions.square:square")
+    server = build(config(http=False, bad_input=told), "functions.square:square")
+    await other.start()
     await server.start()
-    assert DecodeError("x").status is Status.INVALID_ARGUMENT
-    assert str(DecodeError("x")) == "Invoker: Bad Input Signal: x"
+    async with RiffClient(server.grpc_address) as client:
+        with pytest.raises(CallFailed) as failed:
+            await client.invoke([[b"{"]], content_type="application/json").collect()
+    assert failed.value.status is status
+    assert failed.value.detail.startswith("Invoker: Bad Input Signal: input #0 'x': application/json cannot become int")
     await server.stop(drain_s=0)
+    await other.stop(drain_s=0)
+
+
+async def test_R117_the_policy_of_a_server_is_its_own():
+    """What its knob says of exceptions goes to its engine."""
+    server = build(config(http=False, error_detail="type"), "functions.square:square")
+    assert server.engine.policy.shows == "type"
 
 
 @pytest.mark.parametrize(("full_s", "is_ready"), [(0.001, False), (0.0, True), (3600.0, True)])

@@ -24,7 +24,7 @@ from invoker.errors import (
     InputCancelled,
     InvocationError,
     StopInvocation,
-    told,
+    reason_of,
 )
 from invoker.message import Message, as_headers
 
@@ -134,11 +134,11 @@ def _translated(error: BaseException, kind: type[InvocationError], *, debug: boo
         return error.error
     if isinstance(error, StopInvocation):
         raise AssertionError("a stopped body has no ending of its own")  # noqa: TRY004 - it cannot happen
-    detail = told(error)
+    hint = ""
     if str(error) in _TWO_READERS:
-        detail += "; two outputs read one generator at the same time, so give each a branch of its own by invoker.tee"
+        hint = "; two outputs read one generator at the same time, so give each a branch of its own by invoker.tee"
     if debug:
-        detail += "\n" + "".join(traceback.format_exception(error))
-    made = kind(detail)
+        hint += "\n" + "".join(traceback.format_exception(error))
+    made = kind(reason=reason_of(error), hint=hint)
     made.__cause__ = error
     return made

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from invoker.codecs.refusal import unnamed
 from invoker.errors import (
     Cancelled,
     DeadlineExceeded,
@@ -24,6 +23,7 @@ from invoker.errors import (
     UnsupportedMediaType,
 )
 from invoker.fetch.errors import ReferenceFailed, ReferenceRefused
+from invoker.wording import Place
 
 __all__ = [
     "EvergreenError",
@@ -122,24 +122,21 @@ def shutting_down(detail: str) -> EvergreenError:
     return EvergreenError(Status.UNAVAILABLE, "Evergreen: Shutting Down", detail)
 
 
-def translated(error: InvocationError, where: str, names: Mapping[str, str] | None = None) -> InvocationError:
+def translated(error: InvocationError, where: str, names: Mapping[Place, str] | None = None) -> InvocationError:
     """Say an error of the machinery in the words of this protocol.
 
     Args:
         error: As an invocation ended.
         where: The action or node, for the text.
-        names: What the machinery calls ``input #0``, by those words.
+        names: What the client calls inputs and outputs, by their places.
 
     Returns:
         Errors of this protocol, those that a function chose itself, and ends of the call stay as they are.
     """
     if isinstance(error, EvergreenError | StatusError | Cancelled | DeadlineExceeded | InternalError):
         return error
-    said = error.detail
-    if names and said.startswith(("input #", "output #")):
-        said = unnamed(said)
-        words = said.partition(":")[0]
-        said = names.get(words, words) + said[len(words) :]
+    words = names.get(error.place) if names and error.place is not None else None
+    said = error.detail if words is None else error.said_at(words)
     detail = f"{where}: {said}" if said else where
     if isinstance(error, DecodeError | UnsupportedMediaType):
         return bad_input(detail)

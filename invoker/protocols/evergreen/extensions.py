@@ -22,7 +22,7 @@ from google.protobuf import duration_pb2
 
 from invoker._pb.evergreen import evergreen_pb2 as pb
 from invoker.core.steps import Cancel, CloseOutput, Send, Step, Timer
-from invoker.errors import Cancelled, InvocationError, Status, quoted
+from invoker.errors import Cancelled, InvocationError, Status
 from invoker.message import Headers, Message
 from invoker.protocols.evergreen.configs import Config
 from invoker.protocols.evergreen.errors import EvergreenError, bad_action
@@ -33,6 +33,7 @@ from invoker.protocols.evergreen.running import RunningAction
 from invoker.protocols.evergreen.settings import EXTENSIONS
 from invoker.protocols.evergreen.wire import leaf_frame, metadata_of, prefix_of
 from invoker.protocols.evergreen.writers import Form, Writer
+from invoker.wording import quoted
 
 if TYPE_CHECKING:
     from invoker.protocols.evergreen.session import EvergreenSession

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from invoker.author.spec import StreamSpec, Take
 from invoker.core.steps import EndInput, Feed, Step
-from invoker.errors import quoted
 from invoker.message import Message
 from invoker.protocols.evergreen.cursor import END, Cursor
 from invoker.protocols.evergreen.errors import bad_input
 from invoker.protocols.evergreen.nodes import Node
 from invoker.protocols.evergreen.settings import EvergreenSettings
+from invoker.wording import quoted
 
 if TYPE_CHECKING:
     from invoker.protocols.evergreen.running import RunningAction

@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 
 from invoker.core.steps import Open
-from invoker.errors import quoted
 from invoker.message import Headers
 from invoker.protocols.evergreen.inputs import Input
 from invoker.protocols.evergreen.nodes import Node
 from invoker.protocols.evergreen.references import References
 from invoker.protocols.evergreen.table import Binding
 from invoker.protocols.evergreen.writers import Writer
+from invoker.wording import Place, quoted
 
 __all__ = ["RunningAction", "open_step"]
 
@@ -63,10 +63,10 @@ class RunningAction:
         return found if self.status is None else [*found, self.status]
 
     @property
-    def names(self) -> dict[str, str]:
-        """Inputs and outputs by the words of the machinery, as the client knows them."""
-        found = {f"input #{one.index}": f"input {quoted(one.name)}" for one in self.inputs}
-        found.update((f"output #{index}", f"output {quoted(one.node.id)}") for index, one in self.writers.items())
+    def names(self) -> dict[Place, str]:
+        """What the client calls inputs and outputs, by their places."""
+        found = {Place("input", one.index): f"input {quoted(one.name)}" for one in self.inputs}
+        found.update((Place("output", index), f"output {quoted(one.node.id)}") for index, one in self.writers.items())
         return found
 
     @property

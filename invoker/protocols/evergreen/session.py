@@ -20,7 +20,7 @@ from google.protobuf.message import DecodeError as WireError
 from invoker._pb.evergreen import evergreen_pb2 as pb
 from invoker.author.spec import FunctionSpec
 from invoker.core.steps import Cancel, Close, Elapsed, Emitted, Event, Fetched, Finished, OutputEnded, Step, Wants
-from invoker.errors import Cancelled, InvocationError, Status, quoted
+from invoker.errors import Cancelled, InvocationError, Status
 from invoker.message import EMPTY, Headers
 from invoker.protocols.evergreen.configs import Config
 from invoker.protocols.evergreen.errors import EvergreenError, bad_action, bad_fragment, incomplete, limit, translated
@@ -33,6 +33,7 @@ from invoker.protocols.evergreen.running import RunningAction, open_step
 from invoker.protocols.evergreen.settings import EvergreenSettings
 from invoker.protocols.evergreen.table import Binding, Table
 from invoker.protocols.evergreen.writers import Writer, form_of
+from invoker.wording import quoted
 
 __all__ = ["METHOD", "SERVICE", "EvergreenSession"]
 

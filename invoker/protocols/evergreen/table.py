@@ -8,9 +8,9 @@ from difflib import get_close_matches
 
 from invoker._pb.evergreen import evergreen_pb2 as pb
 from invoker.author.spec import FunctionSpec, StreamSpec, Style
-from invoker.errors import quoted
 from invoker.protocols.evergreen.errors import bad_action, limit, not_found, target_not_found
 from invoker.protocols.evergreen.settings import EvergreenSettings
+from invoker.wording import quoted
 
 __all__ = ["Binding", "Table"]
 

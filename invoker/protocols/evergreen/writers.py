@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from invoker.author.spec import FunctionSpec, Result, StreamSpec, Style, Take
 from invoker.core.steps import Send, Step
-from invoker.errors import EncodeError, quoted
+from invoker.errors import EncodeError
 from invoker.message import REFERENCE, Message
 from invoker.protocols.evergreen.cursor import whole_characters
 from invoker.protocols.evergreen.errors import incomplete
@@ -37,6 +37,7 @@ from invoker.protocols.evergreen.wire import (
     metadata_of,
     prefix_of,
 )
+from invoker.wording import quoted
 
 if TYPE_CHECKING:
     from invoker.protocols.evergreen.running import RunningAction

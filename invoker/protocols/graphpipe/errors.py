@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final, TypeAlias
 
-from invoker.codecs.refusal import unnamed
 from invoker.errors import (
     Cancelled,
     DeadlineExceeded,
@@ -27,7 +26,7 @@ from invoker.message import Headers
 from invoker.protocols.graphpipe.model import Model, Port
 from invoker.tensors import Code, GraphPipeError, TensorType, spelled
 
-__all__ = ["ConfigRefused", "Met", "explained", "names_of", "translated"]
+__all__ = ["ConfigRefused", "Met", "explained", "translated"]
 
 Met: TypeAlias = tuple[Port, TensorType, tuple[int, ...]]
 """An input, and the type and shape of what came for it."""
@@ -67,13 +66,13 @@ _OTHER_KINDS: Final = ("application/json", "application/x-www-form-urlencoded", 
 """What a body may be said to be that is no buffer; clients send buffers as all sorts of things."""
 
 
-def translated(error: InvocationError, names: Mapping[str, str] | None = None) -> GraphPipeError:
+def translated(error: InvocationError, model: Model | None = None, met: Sequence[Met] = ()) -> GraphPipeError:
     """Say how an invocation ended with a code of GraphPipe.
 
     Args:
         error: One that has a code already is kept, also where it is the cause of another.
-        names: By the first words that the machinery has for an input or output, those for its peer; the first that fit
-            are taken.
+        model: What was asked, for the names of its inputs and outputs.
+        met: What came for its inputs.
 
     Returns:
         Without a traceback (G-065); of our own defects not even the detail.
@@ -81,23 +80,13 @@ def translated(error: InvocationError, names: Mapping[str, str] | None = None) -
     if isinstance(error, GraphPipeError):
         return error
     if isinstance(error, DecodeError) and isinstance(error.__cause__, GraphPipeError):
-        return GraphPipeError(error.__cause__.code, _renamed(error.detail, names or {}))
+        return GraphPipeError(error.__cause__.code, _renamed(error, model, met))
     if isinstance(error, StatusError):
         return GraphPipeError(_BY_STATUS.get(error.status, Code.FUNCTION_FAILED), error.detail)
     if isinstance(error, InternalError):
         return GraphPipeError(Code.FUNCTION_FAILED, str(error))
     code = next((code for cls, code in _BY_CLASS if isinstance(error, cls)), Code.FUNCTION_FAILED)
-    return GraphPipeError(code, _renamed(error.detail, names or {}))
-
-
-def names_of(model: Model, met: Sequence[Met]) -> Iterator[tuple[str, str]]:
-    """What the peer knows inputs and outputs as, by the words that errors of codecs begin with; for `translated`."""
-    for index, (port, type_, shape) in enumerate(met):
-        yield f"input #{index}: {port.media_type} ", f"input '{port.name}': {spelled(type_)} {list(shape)} "
-        yield f"input #{index}:", f"input '{port.name}':"
-    for index, port in enumerate(model.outputs):
-        yield f"output #{index}:", f"output '{port.name}':"
-        yield f"output #{index} ", f"output '{port.name}' "
+    return GraphPipeError(code, _renamed(error, model, met))
 
 
 def explained(error: GraphPipeError, metadata: Headers) -> GraphPipeError:
@@ -113,7 +102,16 @@ def explained(error: GraphPipeError, metadata: Headers) -> GraphPipeError:
     return GraphPipeError(error.code, f"{error.detail}; it came as {kind}, and a GraphPipe buffer is expected here")
 
 
-def _renamed(detail: str, names: Mapping[str, str]) -> str:
-    detail = unnamed(detail) if names else detail
-    first = next((one for one in names if detail.startswith(one)), "")
-    return names[first] + detail[len(first) :] if first else detail
+def _renamed(error: InvocationError, model: Model | None, met: Sequence[Met]) -> str:
+    """The detail, with what the peer calls the input or output, and with what it sent there."""
+    place = error.place
+    if model is None or place is None or place.index is None:
+        return error.detail
+    if place.kind == "input" and place.index < len(met):
+        port, type_, shape = met[place.index]
+        sent = f"{spelled(type_)} {list(shape)}" if error.met == port.media_type else ""
+        return error.said_at(f"input '{port.name}'", sent)
+    if place.kind == "output" and place.index < len(model.outputs):
+        own = f" '{place.name}'" if place.name else ""  # the author knows it by this name
+        return error.said_at(f"output '{model.outputs[place.index].name}'{own}")
+    return error.detail

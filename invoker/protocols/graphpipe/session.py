@@ -33,7 +33,7 @@ from invoker.protocols.graphpipe.answer import Answer, Response, refusal
 from invoker.protocols.graphpipe.batch import alike, count_of_batch, merged
 from invoker.protocols.graphpipe.binding import Given, admit, fitting, given_inputs, wanted_outputs
 from invoker.protocols.graphpipe.config import Config
-from invoker.protocols.graphpipe.errors import Met, explained, names_of, translated
+from invoker.protocols.graphpipe.errors import Met, explained, translated
 from invoker.protocols.graphpipe.model import Model, Port
 from invoker.protocols.graphpipe.plain import message_as
 from invoker.protocols.graphpipe.rows import count_rows, row
@@ -209,7 +209,7 @@ class GraphPipeSession:
         prepared, given = self._prepared, self._messages
         self.release()
         if event.error is not None:
-            error = translated(event.error, dict(names_of(self._model, prepared.met)))
+            error = translated(event.error, self._model, prepared.met)
             if error.code is Code.BAD_OUTPUT and isinstance(event.error, EncodeError):
                 error = GraphPipeError(error.code, error.detail + self._model.hint)
             return (Send(refusal(error)), Close(error))

@@ -20,7 +20,6 @@ What the request gives to which parameter is said in `invoker.protocols.riff.fil
 from __future__ import annotations
 
 import enum
-import re
 from collections.abc import Callable, Sequence
 
 from invoker.codecs import Part, PartReader
@@ -47,7 +46,6 @@ __all__ = ["HttpSession", "State"]
 _ID = "http"
 _NAMES_OUT = ("out",)
 _LARGEST_DIGITS = 18
-_INPUT = re.compile(r"input #(\d{1,9})(?: '[^']*')?")
 
 
 class State(enum.Enum):
@@ -213,10 +211,10 @@ class HttpSession:
 
     def _named(self, error: InvocationError) -> InvocationError:
         """R-145: a client knows parameters by their names, not by the numbers of inputs."""
-        found = _INPUT.match(error.detail) if isinstance(error, DecodeError) else None
-        if found is None or int(found[1]) >= len(self._names):
+        index = error.place.index if error.place is not None and error.place.kind == "input" else None
+        if index is None or index >= len(self._names) or not isinstance(error, DecodeError):
             return error
-        return DecodeError(f"parameter '{self._names[int(found[1])]}'{error.detail[found.end() :]}")
+        return DecodeError(error.said_at(f"parameter '{self._names[index]}'"))
 
     def _refuse(
         self, error: InvocationError, *, status: int = 0, headers: tuple[tuple[str, str], ...] = ()

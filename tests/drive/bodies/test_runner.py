@@ -6,7 +6,16 @@ import pytest
 
 from invoker.author.spec import StreamSpec, Take
 from invoker.drive.bodies.runner import call_failed, production_failed, shape
-from invoker.errors import CallError, Cancelled, FunctionError, InputCancelled, Status, StatusError, StopInvocation
+from invoker.errors import (
+    CallError,
+    Cancelled,
+    ErrorPolicy,
+    FunctionError,
+    InputCancelled,
+    Status,
+    StatusError,
+    StopInvocation,
+)
 from invoker.message import Message
 
 
@@ -37,16 +46,19 @@ def test_R117_tracebacks_are_told_in_debug_only():
 
 
 @pytest.mark.parametrize(("shows", "expected"), [("message", "KeyError: 'x'"), ("type", "KeyError"), ("none", "")])
-def test_R117_a_knob_says_what_a_peer_sees(monkeypatch, shows, expected):
+def test_R117_a_knob_says_what_a_peer_sees(shows, expected):
     """Of a user's exception; a chosen status keeps its text, and the log its cause."""
-    monkeypatch.setattr(FunctionError, "shows", shows)
+    policy = ErrorPolicy(shows)
     cause = KeyError("x")
     for translate in (call_failed, production_failed):
         made = translate(cause)
+        policy.apply(made)
         assert made.detail == expected
         assert made.__cause__ is cause
-        assert str(translate(StatusError(Status.NOT_FOUND, "gone"))) == "gone"
-    assert str(production_failed(cause)) == ": ".join(filter(None, ["Invoker: Unexpected Error", expected]))
+        chosen = translate(StatusError(Status.NOT_FOUND, "gone"))
+        policy.apply(chosen)
+        assert str(chosen) == "gone"
+    assert str(made) == ": ".join(filter(None, ["Invoker: Unexpected Error", expected]))
 
 
 def test_a_stopped_body_has_no_ending_of_its_own():

@@ -8,6 +8,7 @@ from google.protobuf import any_pb2
 from google.rpc import status_pb2
 
 from invoker.errors import DecodeError, Status
+from invoker.wording import Place
 from tests.protocols.evergreen.conversation import Conversation
 from tests.protocols.evergreen.functions import join, ticks, upper
 from tests.protocols.evergreen.notation import A, F
@@ -42,4 +43,6 @@ def test_E121_the_status_of_a_cancelled_action_says_who_cancelled_it():
 def test_E090_a_payload_that_cannot_be_read_is_told_with_the_name_of_its_input():
     """The client knows names, not numbers."""
     c = Conversation(join).send(A("join", {"x": "p", "y": "q"}, {"out": "r"}), F("q", 0, b"\xff"))
-    c.finish("a1", DecodeError("input #1 'q': no text")).fails("BAD", "action 'join' #1: input 'y': no text")
+    c.finish("a1", DecodeError(": no text", place=Place("input", 1, "q"))).fails(
+        "BAD", "action 'join' #1: input 'y': no text"
+    )

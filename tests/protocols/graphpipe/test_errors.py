@@ -8,9 +8,13 @@ from numpy.typing import NDArray
 
 from invoker import errors
 from invoker.errors import InvocationError, Status, StatusError
-from invoker.protocols.graphpipe.errors import names_of, translated
+from invoker.protocols.graphpipe.errors import translated
 from invoker.tensors import Code, GraphPipeError, TensorType, http_status
+from invoker.wording import Place, Reason
 from tests.protocols.graphpipe.asking import model_of
+
+MSGPACK = "application/msgpack"
+X, N, OUT = Place("input", 0, "x"), Place("input", 1, "n"), Place("output", 0)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +48,7 @@ def test_a_code_is_kept() -> None:
     """Also below the error of a codec."""
     shape = GraphPipeError(Code.SHAPE, "rank")
     assert translated(shape) is shape
-    outer = errors.DecodeError("input #0: rank")
+    outer = errors.DecodeError(": rank", place=Place("input", 0))
     outer.__cause__ = shape
     assert translated(outer).code is Code.SHAPE
     assert translated(outer).detail == "input #0: rank"
@@ -63,17 +67,25 @@ def scale(x: NDArray[np.float32], n: list[float], *, flag: bool = False) -> NDAr
     ("error", "detail"),
     [
         (
-            errors.DecodeError("input #1 'n': application/msgpack cannot become list[float]: Expected `float`"),
+            errors.DecodeError(" cannot become list[float]", place=N, met=MSGPACK, reason=Reason("Expected `float`")),
             "input 'n': Float32 [1, 2] cannot become list[float]: Expected `float`",
         ),
         (
-            errors.DecodeError("input #0: application/vnd.graphpipe.tensor cannot become NDArray[float32]: no"),
+            errors.DecodeError(" cannot become NDArray[float32]: no", place=X, met="application/vnd.graphpipe.tensor"),
             "input 'x': Int64 [2] cannot become NDArray[float32]: no",
         ),
-        (errors.DecodeError("input #0 'x': it has the shape [2]"), "input 'x': it has the shape [2]"),
-        (errors.EncodeError("output #0: None cannot be a tensor"), "output 'output0': None cannot be a tensor"),
-        (errors.EncodeError("output #0 has a header"), "output 'output0' has a header"),
-        (errors.DecodeError("input #10: it"), "input #10: it"),
+        (
+            errors.DecodeError(" cannot become list[float]", place=N, met="text/plain"),
+            "input 'n': text/plain cannot become list[float]",
+        ),
+        (errors.DecodeError(": it has the shape [2]", place=X), "input 'x': it has the shape [2]"),
+        (errors.DecodeError(" ended without a value", place=X), "input 'x' ended without a value"),
+        (errors.EncodeError(": None cannot be a tensor", place=OUT), "output 'output0': None cannot be a tensor"),
+        (errors.EncodeError(" has a header", place=OUT), "output 'output0' has a header"),
+        (errors.EncodeError(" is odd", place=Place("output", 0, "out")), "output 'output0' 'out' is odd"),
+        (errors.EncodeError(": it", place=Place("output", 1)), "output #1: it"),
+        (errors.DecodeError(": it", place=Place("input", 10)), "input #10: it"),
+        (errors.DecodeError(": it", place=Place("value")), "value: it"),
         (errors.FunctionError("ValueError: input #0: mine"), "ValueError: input #0: mine"),
     ],
 )
@@ -81,5 +93,5 @@ def test_G084_peers_read_the_names_that_they_know(error: InvocationError, detail
     """And the types that they sent, where the machinery knows numbers and media types of its own."""
     model = model_of(scale)
     x, n, _ = model.inputs
-    names = dict(names_of(model, [(x, TensorType.INT64, (2,)), (n, TensorType.FLOAT32, (1, 2))]))
-    assert translated(error, names).detail == detail
+    met = [(x, TensorType.INT64, (2,)), (n, TensorType.FLOAT32, (1, 2))]
+    assert translated(error, model, met).detail == detail

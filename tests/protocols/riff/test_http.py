@@ -27,6 +27,7 @@ from invoker.errors import (
 from invoker.message import Message
 from invoker.protocols.riff.fields import Field, Signature
 from invoker.protocols.riff.http import HttpSession, State
+from invoker.wording import Place
 
 LIMIT = 64
 
@@ -153,7 +154,8 @@ def test_R145_undecodable_input_is_400() -> None:
     """What a client sent is no error of the server; the parameter is called by its name."""
     session = opened(Signature(("x",), fields=(Field("x"), Field("k", is_option=True))))
     told(session, post(query="k=1"), BodyChunk(b"1"))
-    response = finished(session, error=DecodeError("input #1: text/plain cannot become list: expected an array"))
+    error = DecodeError(" cannot become list: expected an array", place=Place("input", 1, "y"), met="text/plain")
+    response = finished(session, error=error)
     assert response.status == 400
     assert b"Bad Input Signal: parameter 'k': text/plain cannot become list: expected an array" in response.body
 

@@ -1,0 +1,59 @@
+"""The parts that texts of errors are made of: `Place`, `Reason`, and what quotes names and exceptions of others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+__all__ = ["Place", "Reason", "describe", "quoted"]
+
+_SHOWN = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in an invocation something is wrong. Two places are equal if their kind and their index are.
+
+    Attributes:
+        kind: ``input`` or ``output``; of a value that stands alone, a word for it.
+        index: Its number; None for a value that stands alone.
+        name: As the function calls it; empty where the text does not say it.
+        within: A part of it, as the text has it.
+    """
+
+    kind: str
+    index: int | None = None
+    name: str = field(default="", compare=False)
+    within: str = field(default="", compare=False)
+
+    def __str__(self) -> str:
+        number = "" if self.index is None else f" #{self.index}"
+        name = f" '{self.name}'" if self.name else ""
+        return f"{self.kind}{number}{name}{self.within}"
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why something failed, as the text of an error ends.
+
+    Attributes:
+        text: In words.
+        raised: The type of the exception of an author's code that says so; empty if the words are the invoker's own.
+    """
+
+    text: str
+    raised: str = ""
+
+
+def quoted(text: str) -> str:
+    """An id or a name that a peer chose, for the text of an error: quoted, escaped, at most 64 characters of it."""
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
+
+
+def describe(error: BaseException) -> str:
+    """Say an exception of user code for the peer: its type and text, no traceback, no path (R-117)."""
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 - a user's __str__ may raise anything
+        text = "(its __str__ raised)"
+    name = type(error).__name__
+    return f"{name}: {text}" if text else name
