@@ -14,6 +14,8 @@ a session asks its driver to do is a *step*: a command, or one of the words abou
     Close        ends the conversation                             none: nothing follows it
     Timer        waits                                             Elapsed
     Fetch        gets what a URI refers to                         Fetched, once or several times
+    Ask          asks the store, which conversations share         Answered, once
+    Subscribe    listens to what others write there                Told, for each change
 
 The driver tells each event once, to the session whose step caused it. A new word needs an ADR (8, 19).
 
@@ -27,11 +29,14 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from invoker.core.store import Change, Question, Refused
 from invoker.errors import InvocationError
 from invoker.message import EMPTY, Message
 
 __all__ = [
     "ALL",
+    "Answered",
+    "Ask",
     "Cancel",
     "Close",
     "CloseOutput",
@@ -48,7 +53,9 @@ __all__ = [
     "OutputEnded",
     "Send",
     "Step",
+    "Subscribe",
     "Timer",
+    "Told",
     "Trailers",
     "Wants",
 ]
@@ -193,6 +200,45 @@ class Fetched(msgspec.Struct, frozen=True):
     error: InvocationError | None = None
 
 
+class Ask(msgspec.Struct, frozen=True):
+    """Ask the store, which all conversations of the process share; answered by `Answered` with the same key."""
+
+    key: str
+    question: Question
+
+
+class Answered(msgspec.Struct, frozen=True):
+    """What the store says to an `Ask`, in a later turn: what its question promises, or `Refused`."""
+
+    key: str
+    value: Any
+
+
+class Subscribe(msgspec.Struct, frozen=True):
+    """Hear of each change of a space of the store, until the conversation is over.
+
+    Attributes:
+        topic: The name of the space.
+        names: Items of interest; None: all. Without any, only the end of the space is told.
+        has_initial: Whether the items that are there already are told first, as if each were new.
+    """
+
+    topic: str
+    names: tuple[str, ...] | None = None
+    has_initial: bool = False
+
+
+class Told(msgspec.Struct, frozen=True):
+    """What another conversation, or this one, did to a space; after `Refused`, which is its end, nothing is told.
+
+    It comes only while the peer has room for what the session sends; a session that falls behind gets the last change
+    of each item.
+    """
+
+    topic: str
+    value: Change | Refused
+
+
 class Timer(msgspec.Struct, frozen=True):
     """Give an `Elapsed` after ``delay_s``; a later Timer replaces this one."""
 
@@ -204,5 +250,5 @@ class Elapsed(msgspec.Struct, frozen=True):
 
 
 Command: TypeAlias = Open | Feed | EndInput | Cancel | CloseOutput
-Event: TypeAlias = Emitted | OutputEnded | Wants | Finished | Fetched | Elapsed
-Step: TypeAlias = Command | Send | Close | Fetch | Timer
+Event: TypeAlias = Emitted | OutputEnded | Wants | Finished | Fetched | Elapsed | Answered | Told
+Step: TypeAlias = Command | Send | Close | Fetch | Timer | Ask | Subscribe

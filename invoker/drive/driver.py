@@ -16,6 +16,8 @@ from invoker.author.spec import FunctionSpec
 from invoker.body.lift import Function
 from invoker.core.engine import Engine
 from invoker.core.invocation import Invocation
+from invoker.core.spaces import MemoryStore
+from invoker.core.store import Store
 from invoker.drive.bodies.loop import LoopRunner
 from invoker.drive.bodies.pool import Threads
 from invoker.drive.bodies.runner import Host, Runner
@@ -106,14 +108,17 @@ class Driver:
     Args:
         engine: Who admits invocations.
         settings: How bodies are treated.
+        store: What conversations share; None: it is kept in memory.
 
     Attributes:
         waiting: Conversations that will tell a refusal, but not yet (R-170).
         drains: Called when the drain begins; conversations that could go on for ever without work put themselves here.
     """
 
-    def __init__(self, engine: Engine, settings: DriverSettings | None = None) -> None:
+    def __init__(self, engine: Engine, settings: DriverSettings | None = None, *, store: Store | None = None) -> None:
         self.engine = engine
+        self.store: Store = store or MemoryStore()
+        self._sweeping: asyncio.TimerHandle | None = None
         self.settings = settings or DriverSettings()
         self.threads = Threads(self.settings.threads)
         self.sweeper = Sweeper()
@@ -241,8 +246,20 @@ class Driver:
                     await self._quiet.wait()
         return not self.leaving and not self.direct
 
+    def sweep_store(self) -> None:
+        """Let the store forget what has expired as often as it says; to be called after it was asked."""
+        if self._sweeping is None:
+            self._sweep()
+
+    def _sweep(self) -> None:
+        delay_s = self.store.sweep()
+        loop = asyncio.get_running_loop()
+        self._sweeping = None if delay_s is None else loop.call_later(delay_s, self._sweep)
+
     def close(self) -> None:
         """Let idle threads leave."""
+        if self._sweeping is not None:
+            self._sweeping.cancel()
         self.threads.close()
         self.sweeper.close()
 

@@ -19,6 +19,7 @@ from typing import Any, Protocol
 from invoker.core.invocation import Invocation
 from invoker.core.session import Session
 from invoker.core.steps import (
+    Ask,
     Cancel,
     Close,
     CloseOutput,
@@ -32,10 +33,12 @@ from invoker.core.steps import (
     OutputEnded,
     Send,
     Step,
+    Subscribe,
     Timer,
 )
 from invoker.drive.bodies.runner import Runner, later
 from invoker.drive.driver import Driver
+from invoker.drive.loop.seat import Seat
 from invoker.errors import Cancelled, DeadlineExceeded, InternalError, InvocationError, StopInvocation
 from invoker.message import Message
 
@@ -108,6 +111,8 @@ class Reactor:
         self._lingering: asyncio.TimerHandle | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._emitted = 0
+        self._has_room = True
+        self._seat: Seat | None = None
         driver.entered(self)
 
     # What the peer sends; the line's listener.
@@ -173,7 +178,7 @@ class Reactor:
     def _perform(self, step: Step) -> None:
         kind = type(step)
         if kind is Send:
-            self.wire.write(step.frame)  # type: ignore[union-attr]
+            self._has_room = self.wire.write(step.frame)  # type: ignore[union-attr]
         elif kind is Feed:
             self._feed(step)  # type: ignore[arg-type]
         elif kind is Close:
@@ -182,6 +187,8 @@ class Reactor:
             self._open(step)  # type: ignore[arg-type]
         elif kind is Timer:
             self._wind(step)  # type: ignore[arg-type]
+        elif kind is Ask or kind is Subscribe:
+            self._at_store(step)  # type: ignore[arg-type]
         else:
             self._command(step)
 
@@ -230,7 +237,14 @@ class Reactor:
         if not self.driver.may_wait(self):
             self._deliver(Elapsed())
             return
-        self._timer = asyncio.get_running_loop().call_later(step.delay_s, self._deliver, Elapsed())
+        self._timer = asyncio.get_running_loop().call_later(step.delay_s, self.tell, Elapsed())
+
+    def _at_store(self, step: Ask | Subscribe) -> None:
+        """Ask the store, or listen to it, from a seat that is taken at the first time."""
+        if self._seat is None:
+            self._seat = Seat(self.driver.store, self.tell, self.wire.room)
+        self._seat.perform(step)
+        self.driver.sweep_store()
 
     def _relieve(self, key: str, error: InvocationError) -> None:
         """The process holds too much, and this invocation most of it."""
@@ -336,6 +350,22 @@ class Reactor:
         self.resume()
         return True
 
+    def tell(self, event: Event) -> bool:
+        """Give the session an event that comes by itself; False when the next one should wait for room on the wire."""
+        if self._is_closed:
+            return True
+        self._has_room = True
+        try:
+            self._deliver(event)
+            if self._opened:
+                self._start()
+        except InvocationError as error:
+            self.fail(error)
+        except Exception:
+            log.exception("a session failed")
+            self.fail(InternalError())
+        return self._has_room
+
     def _deliver(self, event: Event) -> None:
         for step in self.session.deliver(event):
             self._perform(step)
@@ -348,6 +378,8 @@ class Reactor:
             if timer is not None:
                 timer.cancel()
         self.driver.waiting.discard(self)
+        if self._seat is not None:
+            self._seat.leave()
         for runner in list(self.runners.values()):  # none is left, unless the session closed without them
             self._end(runner, Cancelled("the conversation is over"))
         self._on_close(close)

@@ -34,7 +34,6 @@ from invoker.core.steps import (
     Finished,
     Open,
     OutputEnded,
-    Send,
     Step,
     Timer,
     Wants,
@@ -136,7 +135,6 @@ class SessionReactor(Reactor):
         self._loop = asyncio.get_running_loop()
         self._work: deque[Step] = deque()
         self._is_working = self._is_looking = False
-        self._has_room = True
         self._began = time.monotonic()
         self._actions = 0
         driver.sessions.running += 1
@@ -249,13 +247,8 @@ class SessionReactor(Reactor):
             self.fail(InternalError())
 
     def _perform(self, step: Step) -> None:
-        kind = type(step)
-        if kind is Send:
-            self._has_room = self.wire.write(step.frame)  # type: ignore[union-attr]
-        elif kind is Fetch:
-            self._begin(step)  # type: ignore[arg-type]
-        elif kind is Close:
-            self._close(step)  # type: ignore[arg-type]
+        if type(step) is Fetch:
+            self._begin(step)
         else:
             super()._perform(step)
 

@@ -1,0 +1,280 @@
+"""`MemoryStore`: the store of one process, pure: it knows no loop, no threads, and the time only as it is told.
+
+It looks for an expired space whenever one is named, and at all of them when it is swept. Names of spaces that are gone
+are remembered for as many as there may be, so that it can say why one is not there.
+"""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final
+
+from invoker.core.store import (
+    ABSENT,
+    Change,
+    Create,
+    Drop,
+    Get,
+    Guest,
+    Hold,
+    Item,
+    Look,
+    News,
+    Put,
+    Question,
+    Reason,
+    Refused,
+    Scan,
+    Space,
+)
+
+__all__ = ["MemoryStore", "StoreLimits"]
+
+_OVERHEAD: Final = 256
+"""Bytes that an item is counted for beside its name and value."""
+
+_SWEEP_S: Final = 60.0
+_SECOND: Final = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class StoreLimits:
+    """How much is kept.
+
+    Attributes:
+        spaces: At once.
+        items: Of one space.
+        space_bytes: Of one space.
+        total_bytes: Of all spaces.
+    """
+
+    spaces: int = 10_000
+    items: int = 10_000
+    space_bytes: int = 100 * 1024 * 1024
+    total_bytes: int = 512 * 1024 * 1024
+
+
+class MemoryStore:
+    """Keeps spaces in memory; see `invoker.core.store.Store` for its methods.
+
+    Args:
+        limits: How much is kept.
+        clock: Nanoseconds of the epoch; never goes back.
+
+    Attributes:
+        size: Bytes that all spaces take.
+    """
+
+    def __init__(self, limits: StoreLimits | None = None, clock: Callable[[], int] | None = None) -> None:
+        self.size = 0
+        self._limits = limits or StoreLimits()
+        self._clock = clock or _steady_clock()
+        self._spaces: dict[str, _Space] = {}
+        self._gone: dict[str, Reason] = {}
+        self._seats: dict[Guest, _Seat] = {}
+
+    def ask(self, guest: Guest, key: str, question: Question) -> None:
+        """Answer a question; at once, except for a `Drop` of what others hold."""
+        if isinstance(question, Create):
+            guest.answered(key, self._create(question))
+            return
+        space = self._find(question.space)
+        if isinstance(question, Drop):
+            self._drop(space, question, partial(guest.answered, key))
+        elif isinstance(space, Refused):
+            guest.answered(key, space)
+        else:
+            space.used_ns = self._clock()
+            guest.answered(key, self._answer(guest, space, question))
+
+    def subscribe(self, guest: Guest, news: News) -> None:
+        """Tell of a space from now on."""
+        space = self._find(news.space)
+        if isinstance(space, Refused):
+            news.put(space)
+            return
+        space.used_ns = self._clock()
+        if news.has_initial:
+            for name in space.names:
+                item = space.items[name]
+                news.put(Change(name, item.value, item.updated_ns, is_new=True))
+        space.news.append(news)
+        self._seat(guest).news.append((space, news))
+
+    def leave(self, guest: Guest) -> None:
+        """Let go of what a guest held and subscribed to."""
+        seat = self._seats.pop(guest, None)
+        if seat is None:
+            return
+        for space, news in seat.news:
+            if news in space.news:
+                space.news.remove(news)
+        for space in seat.holds:
+            space.holds -= 1
+            space.used_ns = self._clock()
+            space.let_go()
+
+    def sweep(self) -> float | None:
+        """Forget what has expired."""
+        for name in list(self._spaces):
+            self._find(name)
+        now = self._clock()
+        left = [_SWEEP_S * _SECOND if one.holds else one.expires_ns - now for one in self._spaces.values()]
+        return min(max(min(left) / _SECOND, 1.0), _SWEEP_S) if left else None
+
+    # Inside.
+
+    def _seat(self, guest: Guest) -> _Seat:
+        return self._seats.setdefault(guest, _Seat())
+
+    def _find(self, name: str) -> _Space | Refused:
+        space = self._spaces.get(name)
+        if space is None:
+            return Refused(self._gone.get(name, Reason.UNKNOWN))
+        if not space.holds and self._clock() >= space.expires_ns:
+            return self._end(space, Reason.EXPIRED)
+        return space
+
+    def _end(self, space: _Space, reason: Reason) -> Refused:
+        del self._spaces[space.name]
+        self.size -= space.size
+        self._gone[space.name] = reason
+        if len(self._gone) > self._limits.spaces:
+            del self._gone[next(iter(self._gone))]
+        news, space.news, space.items = space.news, [], {}
+        for one in news:
+            one.put(Refused(reason))
+        return Refused(reason)
+
+    def _create(self, question: Create) -> Space | Refused:
+        space, now = self._find(question.space), self._clock()
+        if not isinstance(space, Refused):
+            space.used_ns = now
+            return space.told()
+        size, limits = _OVERHEAD + len(question.space) + len(question.about), self._limits
+        if len(self._spaces) >= limits.spaces or self.size + size > limits.total_bytes:
+            self.sweep()
+        if len(self._spaces) >= limits.spaces:
+            return Refused(Reason.SPACES, len(self._spaces))
+        if self.size + size > limits.total_bytes:
+            return Refused(Reason.BYTES, self.size)
+        self._gone.pop(question.space, None)
+        space = _Space(question.space, question.about, question.ttl_s, now, now, size)
+        self._spaces[space.name] = space
+        self.size += size
+        return space.told(is_new=True)
+
+    def _drop(self, space: _Space | Refused, question: Drop, answer: Callable[[Refused | None], None]) -> None:
+        if isinstance(space, Refused):
+            answer(None)
+        elif space.holds and not question.is_forced:
+            answer(Refused(Reason.HELD, space.holds))
+        else:
+            self._end(space, Reason.DROPPED)
+            space.dropped.append(answer)
+            space.let_go()
+
+    def _answer(self, guest: Guest, space: _Space, question: Look | Hold | Get | Scan | Put) -> Any:
+        if isinstance(question, Get):
+            return space.items.get(question.name)
+        if isinstance(question, Put):
+            return self._put(space, question)
+        if isinstance(question, Scan):
+            return space.scan(question)
+        if isinstance(question, Hold):
+            space.holds += 1
+            self._seat(guest).holds.append(space)
+        return space.told()
+
+    def _put(self, space: _Space, question: Put) -> Item | Refused | None:
+        name, value, limits = question.name, question.value, self._limits
+        old = space.items.get(name)
+        version = ABSENT if old is None else old.updated_ns
+        if question.expects is not None and question.expects != version:
+            return Refused(Reason.CHANGED)
+        now = max(self._clock(), version + 1)
+        growth = (0 if value is None else _weight(name, value)) - (0 if old is None else _weight(name, old.value))
+        if value is None:
+            if old is None:
+                return None
+            del space.items[name]
+            space.names.remove(name)
+        elif old is None and len(space.items) >= limits.items:
+            return Refused(Reason.ITEMS, len(space.items))
+        elif growth > 0 and (space.size + growth > limits.space_bytes or self.size + growth > limits.total_bytes):
+            return Refused(Reason.BYTES, space.size)
+        else:
+            space.items[name] = Item(name, value, now if old is None else old.created_ns, now)
+            if old is None:
+                insort(space.names, name)
+        space.size += growth
+        self.size += growth
+        for news in tuple(space.news):
+            news.put(Change(name, value, now, is_new=old is None))
+        return space.items.get(name)
+
+
+@dataclass(slots=True, eq=False)
+class _Space:
+    """One space; ``names`` are those of its items, sorted, and ``dropped`` are told once nobody holds it any more."""
+
+    name: str
+    about: bytes
+    ttl_s: float
+    created_ns: int
+    used_ns: int
+    size: int
+    holds: int = 0
+    items: dict[str, Item] = field(default_factory=dict)
+    names: list[str] = field(default_factory=list)
+    news: list[News] = field(default_factory=list)
+    dropped: list[Callable[[None], None]] = field(default_factory=list)
+
+    @property
+    def expires_ns(self) -> int:
+        return self.used_ns + int(self.ttl_s * _SECOND)
+
+    def let_go(self) -> None:
+        """Answer those that deleted it, once nobody holds it any more."""
+        if not self.holds:
+            dropped, self.dropped = self.dropped, []
+            for answer in dropped:
+                answer(None)
+
+    def told(self, *, is_new: bool = False) -> Space:
+        return Space(
+            self.name, self.about, self.ttl_s, self.created_ns, self.used_ns, len(self.items), self.size, self.holds,
+            is_new,
+        )  # fmt: skip
+
+    def scan(self, question: Scan) -> tuple[Item, ...]:
+        names, prefix, after = self.names, question.prefix, question.after
+        start = bisect_left(names, prefix) if after < prefix else bisect_right(names, after) if after else 0
+        found: list[Item] = []
+        for name in names[start : start + max(0, question.most)]:
+            if not name.startswith(prefix):
+                break
+            found.append(self.items[name])
+        return tuple(found)
+
+
+@dataclass(slots=True)
+class _Seat:
+    """What a guest has to let go of when it leaves."""
+
+    holds: list[_Space] = field(default_factory=list)
+    news: list[tuple[_Space, News]] = field(default_factory=list)
+
+
+def _weight(name: str, value: bytes) -> int:
+    return _OVERHEAD + len(name) + len(value)
+
+
+def _steady_clock() -> Callable[[], int]:
+    """The time of day when this was called, and what has passed since by a clock that nobody sets."""
+    began = time.time_ns() - time.monotonic_ns()
+    return lambda: began + time.monotonic_ns()

@@ -1,0 +1,259 @@
+"""`Store`: what outlives a conversation. Its words, what keeps the state, and how news of it waits to be taken.
+
+Theory. State lies in *spaces*. A space has a name, a text about itself, and named items of bytes. It expires when it
+was not used for its time to live; a conversation that *holds* it keeps it from expiring until the conversation is over.
+Each item says when it was written. That time is its version and grows with each writing, so a write may demand that
+nothing was written since (`Put.expects`). A conversation that subscribes to a space hears of each change, in the order
+in which they were made, and without a gap behind the items that it is told first. The last news says why the space is
+gone.
+
+A store answers each question once, now or later, and raises nothing: what cannot be done is `Refused`. It is asked on
+one loop. Where nothing is said otherwise, a question about a space uses it.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Protocol, TypeAlias
+
+import msgspec
+
+__all__ = [
+    "ABSENT",
+    "Change",
+    "Create",
+    "Drop",
+    "Get",
+    "Guest",
+    "Hold",
+    "Item",
+    "Look",
+    "News",
+    "Put",
+    "Question",
+    "Reason",
+    "Refused",
+    "Scan",
+    "Space",
+    "Store",
+]
+
+ABSENT = 0
+"""What `Put.expects` of an item that is not there."""
+
+_NEWS = 1024
+_NEWS_BYTES = 16 * 1024 * 1024
+"""Changes that wait, and their bytes, beyond which only the last one of each item is kept."""
+
+
+class Create(msgspec.Struct, frozen=True):
+    """Make a space unless it is there; answered by `Space`, whose ``about`` says what it was made with."""
+
+    space: str
+    ttl_s: float
+    about: bytes = b""
+
+
+class Look(msgspec.Struct, frozen=True):
+    """How is a space? Answered by `Space`."""
+
+    space: str
+
+
+class Hold(msgspec.Struct, frozen=True):
+    """Keep a space from expiring until the asking conversation is over; answered by `Space`."""
+
+    space: str
+
+
+class Drop(msgspec.Struct, frozen=True):
+    """Delete a space; answered by None once nobody holds it any more, also where there is none.
+
+    Unless ``is_forced``, a space that is held stays and the answer is `Refused`. Its subscribers are told at once.
+    """
+
+    space: str
+    is_forced: bool = False
+
+
+class Get(msgspec.Struct, frozen=True):
+    """Read an item; answered by `Item`, or None where there is none."""
+
+    space: str
+    name: str
+
+
+class Scan(msgspec.Struct, frozen=True):
+    """Read the items whose names begin with ``prefix`` and sort behind ``after``; answered by a tuple of `Item`."""
+
+    space: str
+    prefix: str = ""
+    after: str = ""
+    most: int = 1000
+
+
+class Put(msgspec.Struct, frozen=True):
+    """Write an item, or delete it by None; answered by the `Item`, or by None when it is not there any more.
+
+    ``expects`` is the version that it must have, or `ABSENT`; None writes whatever it has.
+    """
+
+    space: str
+    name: str
+    value: bytes | None
+    expects: int | None = None
+
+
+Question: TypeAlias = Create | Look | Hold | Drop | Get | Scan | Put
+
+
+class Space(msgspec.Struct, frozen=True):
+    """A space: when it was made and last used, in nanoseconds of the epoch; how much is in it, and how many hold it."""
+
+    name: str
+    about: bytes
+    ttl_s: float
+    created_ns: int
+    used_ns: int
+    items: int
+    size: int
+    holds: int
+    is_new: bool = False
+
+
+class Item(msgspec.Struct, frozen=True):
+    """An item; ``updated_ns`` is its version."""
+
+    name: str
+    value: bytes
+    created_ns: int
+    updated_ns: int
+
+
+class Change(msgspec.Struct, frozen=True):
+    """An item was written, or deleted (``value`` is None); ``is_new`` says that it was not there before."""
+
+    name: str
+    value: bytes | None
+    updated_ns: int
+    is_new: bool = False
+
+
+class Reason(enum.Enum):
+    """Why a question is refused, or a space is gone."""
+
+    UNKNOWN = "there is no such space"
+    EXPIRED = "the space was not used for too long"
+    DROPPED = "the space was deleted"
+    HELD = "the space is in use"
+    CHANGED = "the item has another version"
+    SPACES = "there are too many spaces"
+    ITEMS = "the space has too many items"
+    BYTES = "the space, or all of them together, would be too large"
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """The answer to what cannot be done, and the last news of a space; ``count`` of what there is too much."""
+
+    reason: Reason
+    count: int = 0
+
+
+class Guest(Protocol):
+    """A conversation, as a store knows it: who asks, holds and subscribes; told on the loop."""
+
+    def answered(self, key: str, value: Any) -> None:
+        """The answer to the question ``key``."""
+
+    def has_news(self, news: News) -> None:
+        """There is something to take, where there was nothing."""
+
+
+class Store(Protocol):
+    """Keeps spaces; in memory (`invoker.core.spaces`), or where several processes share it."""
+
+    def ask(self, guest: Guest, key: str, question: Question) -> None:
+        """Answer a question, now or later, by ``guest.answered``; who has left does not listen."""
+
+    def subscribe(self, guest: Guest, news: News) -> None:
+        """Put into ``news`` what happens from now on, until the guest leaves or the space is gone."""
+
+    def leave(self, guest: Guest) -> None:
+        """The guest's conversation is over: what it held and subscribed to is let go."""
+
+    def sweep(self) -> float | None:
+        """Forget what has expired.
+
+        Returns:
+            Seconds until it should be called again; None: not before something is asked.
+        """
+
+
+class News:
+    """What happened in one space and was not taken yet, in order.
+
+    A subscriber that takes too slowly gets the last change of each item only; that an item was deleted is never lost.
+
+    Args:
+        space: Its name.
+        names: Items of interest; None: all. Without any, only the end of the space is told.
+        has_initial: Whether the items that are there already come first.
+        told: Called when there is something to take where there was nothing.
+    """
+
+    __slots__ = ("_changes", "_is_over", "_mark", "_size", "_told", "has_initial", "names", "space")
+
+    def __init__(
+        self, space: str, names: tuple[str, ...] | None, told: Callable[[News], None], *, has_initial: bool = False
+    ) -> None:
+        self.space = space
+        self.names = None if names is None else frozenset(names)
+        self.has_initial = has_initial
+        self._told = told
+        self._changes: deque[Change | Refused] = deque()
+        self._size = 0
+        self._mark = (_NEWS, _NEWS_BYTES)
+        self._is_over = False
+
+    def put(self, change: Change | Refused) -> None:
+        """Add what happened, if it is of interest; nothing follows a `Refused`."""
+        if self._is_over:
+            return
+        if isinstance(change, Refused):
+            self._is_over = True
+        elif self.names is not None and change.name not in self.names:
+            return
+        else:
+            self._size += len(change.value or b"")
+        self._changes.append(change)
+        if len(self._changes) > self._mark[0] or self._size > self._mark[1]:
+            self._join()
+        if len(self._changes) == 1:
+            self._told(self)
+
+    def take(self) -> Change | Refused | None:
+        """What happened next; None when nothing has."""
+        if not self._changes:
+            return None
+        change = self._changes.popleft()
+        if isinstance(change, Change):
+            self._size -= len(change.value or b"")
+        if not self._changes:
+            self._mark = (_NEWS, _NEWS_BYTES)
+        return change
+
+    def _join(self) -> None:
+        """Keep the last change of each item, in the order of those; do so again when there is twice as much."""
+        last: dict[str, Change] = {}
+        end: list[Refused] = []
+        for one in self._changes:
+            if isinstance(one, Refused):
+                end.append(one)
+                continue
+            first = last.pop(one.name, one)
+            last[one.name] = one if first.is_new == one.is_new else msgspec.structs.replace(one, is_new=first.is_new)
+        self._changes = deque([*last.values(), *end])
+        self._size = sum(len(one.value or b"") for one in last.values())
+        self._mark = (max(_NEWS, 2 * len(self._changes)), max(_NEWS_BYTES, 2 * self._size))

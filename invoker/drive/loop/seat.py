@@ -1,0 +1,81 @@
+"""`Seat`: the place of one conversation at the store that all of them share.
+
+It performs `Ask` and `Subscribe`, and brings `Answered` and `Told`, each in a turn of its own: a session is never
+called from within its own step, whether a store answers at once or late. News are told only while the wire has room, so
+a slow peer makes them wait in `News`, which is bounded, and not in the wire.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from invoker.core.steps import Answered, Ask, Event, Subscribe, Told
+from invoker.core.store import News, Store
+
+__all__ = ["Seat"]
+
+
+class Seat:
+    """A guest of the store.
+
+    Args:
+        store: Is asked.
+        tell: Gives the session an event; False when the wire has no room for another frame.
+        room: Waits until it has.
+    """
+
+    def __init__(self, store: Store, tell: Callable[[Event], bool], room: Callable[[], Awaitable[None]]) -> None:
+        self._store = store
+        self._tell = tell
+        self._room = room
+        self._loop = asyncio.get_running_loop()
+        self._news: set[News] = set()  # in which something waits
+        self._telling: asyncio.Task[None] | None = None
+        self._has_left = False
+
+    def perform(self, step: Ask | Subscribe) -> None:
+        """Ask the store, or listen to one of its spaces."""
+        if isinstance(step, Ask):
+            self._store.ask(self, step.key, step.question)
+        else:
+            news = News(step.topic, step.names, self.has_news, has_initial=step.has_initial)
+            self._store.subscribe(self, news)
+
+    def leave(self) -> None:
+        """The conversation is over."""
+        self._has_left = True
+        if self._telling is not None:
+            self._telling.cancel()
+        self._store.leave(self)
+
+    # The store's side; `Guest`.
+
+    def answered(self, key: str, value: Any) -> None:
+        """Give the session an answer, in a later turn."""
+        self._loop.call_soon(self._answer, Answered(key, value))
+
+    def has_news(self, news: News) -> None:
+        """Tell the session what waits, in a later turn."""
+        self._news.add(news)
+        if self._telling is None and not self._has_left:
+            self._telling = self._loop.create_task(self._tell_news(), name="news")
+
+    # Inside.
+
+    def _answer(self, event: Answered) -> None:
+        if not self._has_left:
+            self._tell(event)
+
+    async def _tell_news(self) -> None:
+        """Tell all that waits, of several spaces in turn; wait for room between."""
+        while self._news:
+            for news in list(self._news):
+                change = news.take()
+                if change is None:
+                    self._news.discard(news)
+                elif not self._tell(Told(news.space, change)):
+                    await self._room()
+            await asyncio.sleep(0)  # a session that answers news by writing must not keep others from their turn
+        self._telling = None
