@@ -24,7 +24,6 @@ from __future__ import annotations
 import functools
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from invoker.author.spec import IGNORED, StreamSpec, Take
@@ -39,24 +38,13 @@ from invoker.mediatypes import MediaType, parse, rank
 from invoker.message import EMPTY, REFERENCE, Message, Ref
 from invoker.wording import Place
 
-__all__ = ["Budget", "InputStream", "Limits", "OutputStream", "SingleInput", "StreamStatistics"]
+__all__ = ["Budget", "InputStream", "Limits", "OutputStream", "SingleInput"]
 
 _MOST_DECODERS = 64
 """A peer that invents parameters for each frame must not fill the memory (R-011)."""
 
 Decode = Callable[[Message[bytes]], Any]
 Encode = Callable[[Any], Message[bytes]]
-
-
-@dataclass(frozen=True, slots=True)
-class StreamStatistics:
-    """A look at an input: for metrics and for the dump of what hangs."""
-
-    name: str
-    queued_frames: int
-    taken_frames: int
-    is_ended: bool
-    is_waited_for: bool
 
 
 class InputStream:
@@ -157,11 +145,6 @@ class InputStream:
     def place(self) -> Place:
         """For errors."""
         return Place("input", self.index, self.spec.name)
-
-    def statistics(self) -> StreamStatistics:
-        """What this input holds right now."""
-        queued = len(self.queue)
-        return StreamStatistics(self.spec.name, queued, self.fed - queued, self.is_ended, self.waiters > 0)
 
 
 class SingleInput(InputStream):

@@ -144,22 +144,6 @@ def test_a_peer_that_invents_parameters_does_not_fill_the_memory():
     assert len(stream._decoders) <= 64
 
 
-def test_statistics_tell_what_is_queued():
-    """An input can be looked at without being read."""
-    stream = make_input()
-    stream.feed(text(b"a"))
-    stream.feed(text(b"b"))
-    stream.take()
-    seen = stream.statistics()
-    assert (seen.name, seen.queued_frames, seen.taken_frames, seen.is_ended, seen.is_waited_for) == (
-        "xs",
-        1,
-        1,
-        False,
-        False,
-    )
-
-
 @given(st.lists(st.one_of(st.binary(max_size=9), st.none()), max_size=60))
 def test_the_budget_is_the_sum_of_what_is_queued(actions):
     """Whatever is fed and taken, frames and bytes are those of the queue."""
