@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -286,6 +287,19 @@ def test_R154_a_body_over_the_limit_is_413_while_it_is_read() -> None:
     assert responded(session.receive(BodyChunk(b"x"))).status == 413
     assert session.receive(BodyChunk(b"x")) == ()
     assert session.half_close() == ()
+
+
+@pytest.mark.parametrize("most", [LIMIT, 2])
+def test_the_chunks_of_a_body_are_let_go(most: int) -> None:
+    """Once they are one value, or the body is refused; else a request holds its body twice while its function runs."""
+    session, chunk = opened(limit=most), bytes([1, 2])
+    session.receive(post())
+    before = sys.getrefcount(chunk)
+    session.receive(BodyChunk(chunk))
+    assert sys.getrefcount(chunk) == before + 1
+    steps = [*session.receive(BodyChunk(b"x")), *session.half_close()]
+    assert any(isinstance(step, Feed) for step in steps) is (most == LIMIT)
+    assert sys.getrefcount(chunk) == before
 
 
 @pytest.mark.parametrize(("length", "is_refused"), [(str(LIMIT), False), (str(LIMIT + 1), True), ("9" * 5000, True)])
