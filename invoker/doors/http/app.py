@@ -15,6 +15,7 @@ from invoker.core.http import Response
 from invoker.doors.http.exchange import ALWAYS, Exchange, HttpSettings, Receive, Scope, Send
 from invoker.doors.http.origins import Origins
 from invoker.drive.driver import Driver
+from invoker.errors import Cancelled
 
 __all__ = ["Application", "Front", "FrontOf", "HttpApp", "IsReady", "Metrics", "refuse_socket"]
 
@@ -31,8 +32,13 @@ _READY_S = 5.0
 class Front(Protocol):
     """A protocol on this door."""
 
-    async def answer(self, exchange: Exchange) -> Response | None:
-        """Answer one request; None when nobody is left to be answered."""
+    async def answer(self, exchange: Exchange) -> Response:
+        """Answer one request.
+
+        Raises:
+            Cancelled: The client has left before its request was complete.
+            asyncio.CancelledError: The client has left, so the task of the request is cancelled.
+        """
 
 
 class HttpApp:
@@ -97,13 +103,25 @@ class HttpApp:
             await send({"type": "websocket.close"})
 
     async def _answer(self, scope: Scope, exchange: Exchange) -> Response | None:
+        """The response; None when the client has left and nobody is there to take it."""
         response = await self._own(scope["method"], exchange.path)
         if response is not None:
             return response
         front = self._front(exchange.path)
         if front is None:
             return Response(404, (("Content-Type", "text/plain"),), b"Invoker: Not Found\n")
-        return await front.answer(exchange)
+        try:
+            response = await front.answer(exchange)
+        except Cancelled:
+            return None
+        except asyncio.CancelledError:
+            if not exchange.is_gone:
+                raise
+            exchange.uncancel()
+            return None
+        finally:
+            exchange.unwatch()
+        return None if exchange.is_gone else response
 
     async def _own(self, method: str, path: str) -> Response | None:
         """What the process answers itself, without touching the function (R-156)."""

@@ -63,7 +63,6 @@ class Exchange:
         path: Of the request.
         is_gone: Whether the client has left.
         is_late: Whether the body came too slowly.
-        conversation: To be cancelled when the client leaves; set by who converses, once the body is there.
         share: What the body takes of the process's memory, until the response is made.
     """
 
@@ -73,7 +72,6 @@ class Exchange:
         self.path = _path(scope)
         self.is_gone = False
         self.is_late = False
-        self.conversation: asyncio.Task[Any] | None = None
         self.share = (memory or ProcessBudget()).share()
         self._scope = scope
         self._receive = receive
@@ -83,7 +81,8 @@ class Exchange:
         self._is_complete = False
         self._received = 0
         self._started_s = asyncio.get_running_loop().time()
-        self._reader: asyncio.Task[Any] | None = None  # who waits for the body right now
+        self._task: asyncio.Task[Any] | None = None  # that reads the body; it is cancelled when the client leaves
+        self._is_reading = False
         self._late_timer: asyncio.TimerHandle | None = None
         self._watch_timer: asyncio.TimerHandle | None = None
         self._watcher: asyncio.Task[None] | None = None
@@ -182,8 +181,13 @@ class Exchange:
             return
         await self._send({"type": "http.response.body", "body": b"", "more_body": False})
 
+    def uncancel(self) -> None:
+        """Take note that the request was cancelled because its client has left (R-154, G-013)."""
+        if self._task is not None:
+            self._task.uncancel()
+
     def unwatch(self) -> None:
-        """The conversation is over."""
+        """The request is answered, or nobody waits for it: stop watching, and give the memory back."""
         self.share.close()
         self._stop_timing()
         if self._watch_timer is not None:
@@ -195,15 +199,16 @@ class Exchange:
         if self._late_timer is None:
             loop = asyncio.get_running_loop()
             self._late_timer = loop.call_at(self._until_s, self._check_late)
-        self._reader = reader = asyncio.current_task()
+        self._task = task = asyncio.current_task()
+        self._is_reading = True
         try:
             message = await self._receive()
         except asyncio.CancelledError:
-            if reader is None or not self.is_late or reader.uncancel():
+            if task is None or not self.is_late or task.uncancel():
                 raise
             raise DeadlineExceeded(f"only {self._received} bytes of the body came in time") from None
         finally:
-            self._reader = None
+            self._is_reading = False
         if message["type"] == "http.disconnect":
             self.is_gone = True
             raise Cancelled("the client left before its request was complete")
@@ -226,16 +231,16 @@ class Exchange:
         loop, until_s = asyncio.get_running_loop(), self._until_s
         if until_s > loop.time():
             self._late_timer = loop.call_at(until_s, self._check_late)
-        elif self._reader is not None:  # else nobody waits for the peer; whoever does so next has no time left
+        elif self._is_reading and self._task is not None:  # else the next one who reads has no time left
             self.is_late = True
-            self._reader.cancel()
+            self._task.cancel()
 
     def _stop_timing(self) -> None:
         if self._late_timer is not None:
             self._late_timer.cancel()
 
     def _watch(self) -> None:
-        """From now on the client can only leave; who is answered soon need not be watched."""
+        """Look in a moment whether the client leaves; a request that is answered by then costs no task for that."""
         self._stop_timing()
         self._watch_timer = asyncio.get_running_loop().call_later(_WATCH_S, self._begin_watch)
 
@@ -246,8 +251,8 @@ class Exchange:
         while (await self._receive())["type"] != "http.disconnect":
             pass
         self.is_gone = True
-        if self.conversation is not None:
-            self.conversation.cancel()
+        if self._task is not None:
+            self._task.cancel()
 
     def _abort(self) -> None:
         connection = self._scope.get("state", {}).get("connection")

@@ -7,7 +7,6 @@ the HTTP around it is told in text.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 from typing import Final
@@ -15,7 +14,7 @@ from typing import Final
 from invoker.core.http import RequestHead, Response
 from invoker.doors.http.app import Front, IsReady
 from invoker.doors.http.exchange import Exchange
-from invoker.errors import Cancelled, DeadlineExceeded, Overloaded
+from invoker.errors import DeadlineExceeded, Overloaded
 from invoker.mediatypes import rank
 from invoker.message import Headers
 from invoker.protocols.graphpipe.answer import Response as Answered
@@ -52,8 +51,8 @@ class GraphPipeFront(Front):
         self._path = path
         self._is_ready = is_ready
 
-    async def answer(self, exchange: Exchange) -> Response | None:
-        """Answer one request; None when nobody is left to be answered."""
+    async def answer(self, exchange: Exchange) -> Response:
+        """Answer one request."""
         head = exchange.head
         if exchange.path.startswith("/control/"):
             return await self._control(head)
@@ -68,8 +67,7 @@ class GraphPipeFront(Front):
             return refused
         return await self._infer(exchange, model, head)
 
-    async def _infer(self, exchange: Exchange, model: Model, head: RequestHead) -> Response | None:
-        conversation = exchange.conversation = asyncio.current_task()
+    async def _infer(self, exchange: Exchange, model: Model, head: RequestHead) -> Response:
         try:
             body = await exchange.whole(self._inferences.limit_bytes)
             if body is None:
@@ -78,19 +76,10 @@ class GraphPipeFront(Front):
             return self._reply(
                 await self._inferences.infer(model, body, exchange.share, metadata=metadata, door=_door(head))
             )
-        except Cancelled:
-            return None
         except Overloaded as error:
             return self._reply(self._inferences.refuse(translated(error), door=_door(head)), close=True)
         except DeadlineExceeded as error:
             return _logged(head, _text(408, error.detail, close=True))  # G-014
-        except asyncio.CancelledError:
-            if not exchange.is_gone or conversation is None:
-                raise
-            conversation.uncancel()  # G-013: the client has left, and the invocation with it
-            return None
-        finally:
-            exchange.unwatch()
 
     def _refused(self, head: RequestHead) -> Response | None:
         """What can be refused before the body is read."""

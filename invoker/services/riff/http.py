@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 from collections.abc import Mapping
@@ -42,29 +41,18 @@ class RiffFront(Front):
             one.spec.name: signature_of(one.spec, engine.registry_for(one)) for one in engine.catalog
         }
 
-    async def answer(self, exchange: Exchange) -> Response | None:
-        """Run one invocation; None when nobody is left to be answered."""
+    async def answer(self, exchange: Exchange) -> Response:
+        """Run one invocation."""
         session = HttpSession(self._signature, max_body_bytes=self._max_body_bytes)
         deadline = None if self._timeout_s is None else time.monotonic() + self._timeout_s
         responses: list[Response] = []
-        conversation = exchange.conversation = asyncio.current_task()
         try:
             error = await converse(
                 session, self._driver, exchange.read, responses.append, deadline=deadline, is_counted=False
             )
-        except asyncio.CancelledError:
-            if not exchange.is_gone or conversation is None:
-                raise
-            # R-154: `Exchange` cancelled us, because the client has left, and the invocation with it.
-            conversation.uncancel()
-            return None
         except Exception:  # a session or driver of ours is at fault; nothing of it may reach the peer (R-117)
             log.exception("a request failed inside the invoker")
             error = InternalError()
-        finally:
-            exchange.unwatch()
-        if exchange.is_gone:
-            return None
         if responses:
             return responses[0]
         return session.refusal(error or InternalError(), status=408 if exchange.is_late else 0)

@@ -136,9 +136,12 @@ async def test_G013_a_client_that_leaves_ends_the_conversation(monkeypatch: pyte
     monkeypatch.setattr("invoker.doors.http.exchange._WATCH_S", 0.01)
     peer = Peer(b"ab")
     exchange = await begun(peer)
-    await exchange.whole(10)
-    peer.leave()
-    exchange.conversation = asyncio.ensure_future(asyncio.Event().wait())
+
+    async def answer() -> None:
+        await exchange.whole(10)
+        peer.leave()
+        await asyncio.Event().wait()
+
     with pytest.raises(asyncio.CancelledError):
-        await exchange.conversation
+        await asyncio.ensure_future(answer())
     assert exchange.is_gone
