@@ -1,14 +1,14 @@
 """The fast door: calls on grpcio's own completion queues, without a hop for each message.
 
-**Direct.** When every function is sync, a call of one invocation (riff) gets a completion queue and a thread of its own
-(`Line`, `DirectConversation`). A few threads of the pool *lead*: they wait on the server's queue, hand events of all
-other methods (sessions, health, reflection) to the loop, and serve a riff call themselves. When the last of them has
-taken a call, another one takes its place as soon as it is about to wait, or has been in user code for a beat of the
-sweeper: while calls are short, a hand-over would cost more than they do. Sessions of many invocations share one more
-queue, at its *side*; nothing waits there before the first of them.
+**In threads.** When every function is sync, each call of one invocation (riff) gets a completion queue and a thread of
+its own (`ThreadLine`, `DirectConversation`). A few threads of the pool *lead*: each waits on the server's queue, serves
+a riff call itself, and hands events of all other methods (sessions, health, reflection) to the loop. When the last
+leader has taken a call, another thread takes its place as soon as that leader is about to wait, or has been in user
+code for a beat of the sweeper; while calls are short, handing over would cost more than they do. Sessions of many
+invocations share one more queue (`_side`), on which nothing waits before the first session begins.
 
 **On the loop.** When any function is async, all calls share the server's queue, which the loop drains itself (`Lender`,
-`LoopLine`, `Reactor`); a sync function beside async ones runs in a thread of the pool, a hop away from its call.
+`LoopLine`, `Reactor`). A sync function beside async ones runs in a thread of the pool, a hop away from its call.
 
 ADR 0006 says which private parts of grpcio this stands on.
 """
@@ -31,12 +31,12 @@ from invoker.core.steps import Close
 from invoker.doors.grpc.cygrpc import cygrpc
 from invoker.doors.grpc.details import status_of
 from invoker.doors.grpc.lending import Lender
-from invoker.doors.grpc.line import Line
 from invoker.doors.grpc.loopline import JoiningLine, LoopLine
 from invoker.doors.grpc.methods import CallMethod, Method, OnClose, SessionMethod, metadata_of
 from invoker.doors.grpc.servicers import Handlers, ServicerCall
 from invoker.doors.grpc.settings import GrpcSettings
 from invoker.doors.grpc.settling import settle_time
+from invoker.doors.grpc.threadline import ThreadLine
 from invoker.doors.sockets import no_grpc
 from invoker.drive.driver import Driver
 from invoker.drive.loop.reactor import Reactor
@@ -231,7 +231,7 @@ class CompletionDoor:
     def _accept(self, event: Any, accept: _Accept) -> bool:
         """Serve one call; whether the thread shall wait for more."""
         limits, threads = self.driver.engine.limits, self.driver.threads
-        line = Line(
+        line = ThreadLine(
             event.call, accept.queue, self.driver.sweeper, high_frames=limits.high_frames, high_bytes=limits.high_bytes
         )
         try:
@@ -265,7 +265,7 @@ class CompletionDoor:
             self._leaders += 1
         return True
 
-    def _converse(self, line: Line, event: Any, method: CallMethod) -> None:
+    def _converse(self, line: ThreadLine, event: Any, method: CallMethod) -> None:
         """Run one call in a slot that was taken for it."""
         try:
             metadata = metadata_of(event.invocation_metadata)
@@ -282,7 +282,7 @@ class CompletionDoor:
             self.driver.threads.leave()  # before the peer hears of the end: it may call again at once
         self._finish(line, close)
 
-    def _finish(self, line: Line, close: Close) -> None:
+    def _finish(self, line: ThreadLine, close: Close) -> None:
         if line.finish(*status_of(close.error), close.trailers):
             self._free.append(line.queue)
         else:
@@ -351,7 +351,7 @@ class _Lingering:
 
     __slots__ = ("_free", "_line")
 
-    def __init__(self, line: Line, free: deque[Any]) -> None:
+    def __init__(self, line: ThreadLine, free: deque[Any]) -> None:
         self._line = line
         self._free = free
 

@@ -1,4 +1,4 @@
-"""`Operations`: what may be posted on one call, and what its events tell; the base of `Line`.
+"""`Operations`: what may be posted on one call, and what its events tell; the base of `ThreadLine`.
 
 Flags say what is under way, since a call allows one receive and one send at a time. Posting is done with the lock held,
 because the thread of the call is not the only one that posts; who takes an event off the queue hands it to `handle`.

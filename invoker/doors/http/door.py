@@ -17,7 +17,7 @@ from typing import Any
 
 from hypercorn.app_wrappers import ASGIWrapper
 from hypercorn.asyncio.worker_context import WorkerContext
-from hypercorn.config import Config
+from hypercorn.config import Config as HypercornConfig
 
 from invoker.doors.accepting import Acceptor
 from invoker.doors.http.app import Application, FrontOf, HttpApp, IsReady, Metrics
@@ -268,8 +268,8 @@ class _Counted:
             connection.exited()
 
 
-def _configured() -> Config:
-    config = Config()
+def _configured() -> HypercornConfig:
+    config = HypercornConfig()
     config.accesslog = None
     config.errorlog = log
     config.include_server_header = False

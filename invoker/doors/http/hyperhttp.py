@@ -1,7 +1,7 @@
 """What hypercorn does not leave to the application: heads that are refused, floods, 100, reason phrases, lost clients.
 
 hypercorn 0.18 takes a head that says two lengths, and methods in lower case, which a proxy before it may understand
-otherwise; it takes whatever frames of HTTP/2 come, as many as were read, before anybody else has a turn (see `calm`);
+otherwise; it takes whatever frames of HTTP/2 come, as many as were read, before anybody else has a turn (see `Calm`);
 and HTTP/2 is begun by prior knowledge or ALPN only, not by `Upgrade`, which RFC 9113 gave up.
 
 It answers 100 before the application has seen the request, so that a client sends all of a body that is
@@ -18,17 +18,14 @@ from http import HTTPStatus
 from typing import Any, Final
 
 import h11
-from h2.errors import ErrorCodes
-from h2.events import DataReceived, Event, RequestReceived
 from hypercorn.asyncio.tcp_server import MAX_RECV, TCPServer
 from hypercorn.events import Closed, RawData
-from hypercorn.protocol import ProtocolWrapper
-from hypercorn.protocol.events import Response
+from hypercorn.protocol import ProtocolWrapper, events
 from hypercorn.protocol.h2 import H2Protocol
 from hypercorn.protocol.h11 import H11Protocol
 from hypercorn.protocol.http_stream import HTTPStream
 
-from invoker.doors.http.calm import PREFACE, Calm, FloodError
+from invoker.doors.http.h2 import PREFACE, Calm, FloodError, Http2
 
 __all__ = ["PatientServer", "Waiting", "waiting"]
 
@@ -67,7 +64,7 @@ class PatientServer(TCPServer):
     def _speak_http2(self) -> None:
         one = self._wrapper
         about = (one.context, one.task_group, one.state, one.ssl, one.client, one.server, one.send)
-        one.protocol = _Http2(one.app, one.config, *about)
+        one.protocol = Http2(one.app, one.config, *about)
         self._calm = Calm()
 
     async def protocol_send(self, event: Any) -> None:
@@ -121,7 +118,7 @@ class PatientServer(TCPServer):
     async def _end(self, why: str) -> None:
         log.info("an HTTP/2 connection was ended: %s", why)
         protocol = self.protocol.protocol
-        assert isinstance(protocol, _Http2)  # nobody else is watched
+        assert isinstance(protocol, Http2)  # nobody else is watched
         await protocol.say_calm(why)
         left = _FAREWELL_BYTES
         try:
@@ -132,27 +129,6 @@ class PatientServer(TCPServer):
                     left -= len(data)
         except (TimeoutError, OSError):
             pass  # it does not take it, or has left
-
-
-class _Http2(H2Protocol):
-    """Refuses methods that are not in capitals, which hypercorn would capitalise."""
-
-    async def _handle_events(self, events: list[Event]) -> None:
-        refused = {one.stream_id for one in events if isinstance(one, RequestReceived) and not _is_method(one)}
-        if not refused:
-            await super()._handle_events(events)
-            return
-        for stream_id in refused:
-            self.connection.reset_stream(stream_id, ErrorCodes.PROTOCOL_ERROR)
-        for one in events:
-            if isinstance(one, DataReceived) and one.stream_id in refused:
-                self.connection.acknowledge_received_data(one.flow_controlled_length, one.stream_id)
-        await super()._handle_events([one for one in events if getattr(one, "stream_id", None) not in refused])
-
-    async def say_calm(self, why: str) -> None:
-        """Tell the client that it sends too much (RFC 9113, 10.5)."""
-        self.connection.close_connection(ErrorCodes.ENHANCE_YOUR_CALM, additional_data=why.encode())
-        await self._flush()
 
 
 class Waiting:
@@ -182,7 +158,7 @@ class Waiting:
                 return {"type": "http.disconnect"}  # it has understood: there is no body to wait for
         await asyncio.sleep(0)  # who reads ahead, and refuses for the head, gives up reading in this turn of the loop
         if _waits(self._protocol):
-            await self._stream.send(Response(stream_id=self._stream.stream_id, headers=[], status_code=100))
+            await self._stream.send(events.Response(stream_id=self._stream.stream_id, headers=[], status_code=100))
         return await self._receive()
 
     async def send(self, message: Any) -> None:
@@ -253,11 +229,6 @@ def _without_upgrade(request: h11.Request) -> h11.Request:
         return request
     headers = [(name, value) for name, value in request.headers if name not in (b"upgrade", b"http2-settings")]
     return h11.Request(method=request.method, headers=headers, target=request.target, http_version=request.http_version)
-
-
-def _is_method(request: RequestReceived) -> bool:
-    method = next((value for name, value in request.headers or () if name == b":method"), b"")
-    return bool(method == method.upper())
 
 
 def _waits(protocol: H11Protocol) -> bool:

@@ -1,8 +1,8 @@
 """`Single`: a sync function that gives one iterator, in the thread that reads and writes its wire stream.
 
-Pulling an input reads the next frame, and emitting writes one. Frames are *held* for the next pull (see `Line`) when
-that is sure to follow: after each result of a request/reply function, and after those of a generator that has come back
-at once the last time.
+Pulling an input reads the next frame, and emitting writes one. Frames are *held* for the next pull (see `ThreadLine`)
+when that is sure to follow: after each result of a request/reply function, and after those of a generator that has come
+back at once the last time.
 """
 
 from __future__ import annotations

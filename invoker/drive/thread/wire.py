@@ -15,7 +15,7 @@ __all__ = ["Conversation", "Wire"]
 
 
 class Wire(Protocol):
-    """What a transport offers to the thread of one conversation; see `invoker.doors.grpc.line.Line`."""
+    """What a transport offers to the thread of one conversation; see `invoker.doors.grpc.threadline.ThreadLine`."""
 
     lock: Any
     is_gone: bool

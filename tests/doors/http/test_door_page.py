@@ -7,8 +7,8 @@ import re
 import pytest
 
 from invoker.doors import sockets
-from invoker.doors.http import calm, exchange
 from invoker.doors.http import door as http
+from invoker.doors.http import exchange, h2
 from tests.doors.models import serving_models
 from tests.pages import ROOT
 
@@ -34,9 +34,9 @@ def test_the_limits_are_those_of_the_code() -> None:
         alive["TCP_KEEPIDLE"] + alive["TCP_KEEPINTVL"] * alive["TCP_KEEPCNT"]
     ]
     assert limit("requests at once on a connection") == [config.h2_max_concurrent_streams]
-    counted = [calm._ALLOWANCE, calm._PER_SECOND, calm._RESET_FRAMES, calm._SETTING_BYTES]
+    counted = [h2._ALLOWANCE, h2._PER_SECOND, h2._RESET_FRAMES, h2._SETTING_BYTES]
     assert limit("frames of HTTP/2 that ask for nothing") == counted
-    assert limit("CONTINUATION frames") == [calm._CONTINUATIONS]
+    assert limit("CONTINUATION frames") == [h2._CONTINUATIONS]
     assert f"| a body | {settings.body_s:g} s, and a second more for each {settings.body_bytes_per_s:g} bytes |" in PAGE
     assert ("half of the file descriptors" in PAGE, http._SHARE) == (True, 2)
 

@@ -15,7 +15,7 @@ import pytest
 from numpy.typing import NDArray
 
 from invoker.errors import StartupError
-from invoker.services.graphpipe import framed as module
+from invoker.services.graphpipe import door as module
 from invoker.services.graphpipe.door import FramedDoor
 from invoker.tensors import Code, read_metadata_response
 from tests.conftest import SLOW

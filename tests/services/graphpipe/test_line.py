@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 
 from invoker.client import AsyncGraphPipe, GraphPipeError
 from invoker.errors import StartupError
-from invoker.services.graphpipe import framedline as module
+from invoker.services.graphpipe import line as module
 from invoker.services.graphpipe.door import FramedDoor
 from invoker.services.graphpipe.inferences import Inferences
 from invoker.tensors import Code
 from tests.doors.doors import until
 from tests.doors.models import exchanged, inferring
 from tests.protocols.graphpipe.asking import METADATA_REQUEST, ask, code_of, values
-from tests.services.graphpipe.test_framed import Held, framed, read_one
+from tests.services.graphpipe.test_door import Held, framed, read_one
 from tests.tensors.samples import fixture
 
 REQUEST = fixture("infer_request")

@@ -1,9 +1,9 @@
-"""`Calm`: how many frames of HTTP/2 a client may send that ask for nothing, and how many are taken at once.
+"""HTTP/2 at this door: `Http2` refuses what hypercorn would take, and `Calm` bounds frames that ask for nothing.
 
-A frame of nine bytes costs a server a thousand times what it costs its sender: it is parsed, answered, or begins what
-the next one takes back. So each connection has an allowance for frames that are neither a request nor a part of one.
-Time fills it up, slowly, and what is sent to the client adds to it, since taking a long response in needs
-WINDOW_UPDATEs. A client that goes beyond it is told ENHANCE_YOUR_CALM (RFC 9113, 10.5).
+A frame of nine bytes costs a server a thousand times what it costs its sender: the server parses it, answers it, or
+begins a request that the next frame takes back. So each connection has an allowance for frames that are neither a
+request nor a part of one. The allowance grows slowly with time, and by what is sent to the client, since a client that
+takes a long response has to send WINDOW_UPDATEs. A client that exceeds it is told ENHANCE_YOUR_CALM (RFC 9113, 10.5).
 
 The parser works off whatever it is given before anybody else has a turn, so it is given a few frames at a time.
 """
@@ -14,7 +14,11 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Final
 
-__all__ = ["PREFACE", "Calm", "FloodError"]
+from h2.errors import ErrorCodes
+from h2.events import DataReceived, Event, RequestReceived
+from hypercorn.protocol.h2 import H2Protocol
+
+__all__ = ["PREFACE", "Calm", "FloodError", "Http2"]
 
 PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
@@ -106,3 +110,29 @@ class Calm:
             self._allowance -= size // _SETTING_BYTES
         if self._allowance < 0:
             raise FloodError("too many frames that ask for nothing")
+
+
+class Http2(H2Protocol):
+    """Refuses methods that are not in capitals, which hypercorn would capitalise."""
+
+    async def _handle_events(self, events: list[Event]) -> None:
+        refused = {one.stream_id for one in events if isinstance(one, RequestReceived) and not _is_method(one)}
+        if not refused:
+            await super()._handle_events(events)
+            return
+        for stream_id in refused:
+            self.connection.reset_stream(stream_id, ErrorCodes.PROTOCOL_ERROR)
+        for one in events:
+            if isinstance(one, DataReceived) and one.stream_id in refused:
+                self.connection.acknowledge_received_data(one.flow_controlled_length, one.stream_id)
+        await super()._handle_events([one for one in events if getattr(one, "stream_id", None) not in refused])
+
+    async def say_calm(self, why: str) -> None:
+        """Tell the client that it sends too much (RFC 9113, 10.5)."""
+        self.connection.close_connection(ErrorCodes.ENHANCE_YOUR_CALM, additional_data=why.encode())
+        await self._flush()
+
+
+def _is_method(request: RequestReceived) -> bool:
+    method = next((value for name, value in request.headers or () if name == b":method"), b"")
+    return bool(method == method.upper())

@@ -1,4 +1,4 @@
-"""`invoker.doors.http.calm`: what counts as a flood, and how much is given on at once."""
+"""`invoker.doors.http.h2`: what counts as a flood, and how much is given on at once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from invoker.doors.http.calm import PREFACE, Calm, FloodError
+from invoker.doors.http.h2 import PREFACE, Calm, FloodError
 from tests.attack.floods import (
     CONTINUATION,
     DATA,

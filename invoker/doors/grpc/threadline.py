@@ -1,4 +1,4 @@
-"""`Line`: one gRPC call on a completion queue of its own, driven by the thread that runs its function.
+"""`ThreadLine`: one gRPC call on a completion queue of its own, driven by the thread that runs its function.
 
 Theory. A call allows one receive and one send at a time; each is posted, and done when its event comes off the queue.
 The thread looks at the queue (a microsecond) and sleeps there only when nothing is left to do, so what has arrived
@@ -36,7 +36,7 @@ from invoker.doors.grpc.operations import CLOSE, DONE, READ, Operations
 from invoker.drive.thread.gate import UNGATED, Pace, Ticket
 from invoker.errors import Cancelled
 
-__all__ = ["Line"]
+__all__ = ["ThreadLine"]
 
 _AHEAD = 32
 """Frames that are received ahead of the function, if they are there already."""
@@ -45,7 +45,7 @@ _LARGE = 16 * 1024
 """A frame of more bytes is not joined by another one ahead of the function."""
 
 
-class Line(Operations):
+class ThreadLine(Operations):
     """One call; see the module.
 
     Args:
