@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
 
 from invoker.body.prepare import prepare_function
 from invoker.drive.bodies.loop import LoopRunner
@@ -12,6 +15,7 @@ from invoker.drive.driver import Place, place_of
 from invoker.errors import ShuttingDown, Status
 from tests.drive.looplines import Line
 from tests.drive.memory import driver_of
+from tests.drive.wires import LIMIT_S, Call, direct_driver
 
 
 def square(x: int) -> int:
@@ -84,3 +88,77 @@ async def test_a_full_pool_refuses_the_call_only():
         await asyncio.sleep(0.01)
     assert await Line(driver).start().data(b"2").half_close().end() is None
     driver.threads.close()
+
+
+class Deaf:
+    """A direct call whose function stays in its thread until it may go, and which its driver knows of."""
+
+    def __init__(self) -> None:
+        inside, self.go = threading.Event(), threading.Event()
+
+        def deaf(x: int) -> int:
+            inside.set()
+            self.go.wait(LIMIT_S)
+            return x
+
+        self.driver = direct_driver(deaf)
+        self.call = Call(self.driver)
+        self.driver.entered_direct(self.call.conversation)
+        self.call.start().data(b"1").half_close()
+        assert inside.wait(LIMIT_S)
+
+    def leave(self) -> None:
+        """Let the function return; its thread tells the driver, as that of a door does."""
+        self.go.set()
+        self.call.end()
+        self.driver.exited_direct(self.call.conversation)
+
+
+@pytest.fixture
+def deaf() -> Iterator[Deaf]:
+    made = Deaf()
+    yield made
+    made.leave()
+
+
+async def test_R024_a_drain_waits_for_direct_calls(deaf):
+    """Their threads tell the loop when they are free."""
+    draining = asyncio.create_task(deaf.driver.drain(LIMIT_S))
+    await asyncio.sleep(0)
+    assert not draining.done()
+    await asyncio.to_thread(deaf.leave)
+    assert await draining is True
+    assert deaf.call.wire.status == (0, "")
+
+
+async def test_R025_a_direct_call_that_outlives_the_drain_is_cut(deaf):
+    """With UNAVAILABLE; the thread is still in user code then."""
+    assert await deaf.driver.drain(0.01) is False
+    code, detail = deaf.call.wire.status
+    assert code == int(Status.UNAVAILABLE)
+    assert detail.startswith("Invoker: Shutting Down: the invocation was cut")
+
+
+async def test_R116_a_direct_body_that_stays_in_user_code_is_left_behind(deaf):
+    """The end of the process does not take it for clean, and names it; once it has left there is nothing to name."""
+    (number,) = deaf.driver.engine.running
+    assert await deaf.driver.drain(0.01) is False
+    assert await deaf.driver.left(0.01) is False
+    assert deaf.driver.left_behind == [f"'deaf' (invocation {number})"]
+    leaving = asyncio.create_task(deaf.driver.left(LIMIT_S))
+    await asyncio.sleep(0)
+    assert not leaving.done()
+    await asyncio.to_thread(deaf.leave)
+    assert await leaving is True
+    assert deaf.driver.left_behind == []
+
+
+async def test_a_direct_call_without_an_invocation_has_nothing_to_name():
+    """It waits for its first frame, so it is no body that stays behind, but it is not over."""
+    driver = direct_driver(square)
+    call = Call(driver)
+    driver.entered_direct(call.conversation)
+    assert (driver.left_behind, await driver.left(0.01)) == ([], False)
+    call.cancel().end()
+    driver.exited_direct(call.conversation)
+    assert await driver.left(LIMIT_S) is True

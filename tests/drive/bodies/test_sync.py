@@ -75,6 +75,25 @@ def pair(xs: Iterator[int], ctx: Context) -> tuple[Iterator[int], Iterator[int]]
     return first(), iter(())
 
 
+def second_sends(xs: Iterator[int], ctx: Context) -> tuple[Iterator[int], Iterator[int]]:
+    done = threading.Event()
+
+    def first() -> Iterator[int]:
+        assert done.wait(LIMIT_S)
+        yield from ()
+
+    def second() -> Iterator[int]:
+        for x in xs:
+            ctx.outputs[0].send(x * 10)
+            yield x
+        ctx.outputs[0].end()
+        with pytest.raises(EncodeError, match="given a value after its end"):
+            ctx.outputs[0].send(0)
+        done.set()
+
+    return first(), second()
+
+
 @function(outputs=("a", "b"))
 async def async_sends(xs: AsyncIterator[int], ctx: Context) -> None:
     async for x in xs:
@@ -114,6 +133,28 @@ def test_E126_an_async_function_awaits_what_it_sends(fn: Any):
 def test_E126_a_generator_may_send_besides_what_it_yields(run: Run, fn: Any):
     """Also one of several generators, each in a thread of its own."""
     assert run(fn, b"1", b"2") == ([(0, b"1"), (0, b"2"), (1, b"10"), (1, b"20")], None)
+
+
+@sync_drivers
+def test_E126_a_generator_that_is_not_the_first_may_send_and_end_too(run: Run):
+    """Its thread is none that called the function; what it sends leaves on the output that it names."""
+    assert run(second_sends, b"1", b"2") == ([(0, b"10"), (0, b"20"), (1, b"1"), (1, b"2")], None)
+
+
+@sync_drivers
+def test_an_error_of_a_generator_that_is_not_the_first_ends_both(run: Run):
+    """A value that no codec takes is its own fault, and fails where it is sent."""
+
+    def broken(xs: Iterator[int], ctx: Context) -> tuple[Iterator[int], Iterator[int]]:
+        def second() -> Iterator[int]:
+            ctx.outputs[0].send(object())
+            yield 1
+
+        return iter(xs), second()
+
+    sent, error = run(broken)
+    assert sent == []
+    assert isinstance(error, EncodeError)
 
 
 @sync_drivers
@@ -215,6 +256,36 @@ def test_R115_a_peer_that_is_gone_stops_who_sends():
     assert error is None or error.status is Status.CANCELLED
     assert seen == [StopInvocation]
     assert call.driver.engine.counters.finished == {Status.CANCELLED: 1}
+
+
+def test_R115_a_peer_that_is_gone_stops_a_generator_that_is_not_the_first():
+    """Also where it sends; ``except Exception`` cannot make light of it."""
+    seen: list[type[BaseException]] = []
+    began = threading.Event()
+
+    def endless(xs: Iterator[int], ctx: Context) -> tuple[Iterator[int], Iterator[int]]:
+        def second() -> Iterator[int]:
+            try:
+                while True:
+                    try:
+                        ctx.outputs[0].send(1)
+                        began.set()
+                    except Exception as error:
+                        seen.append(type(error))
+            except BaseException as error:
+                seen.append(type(error))
+                raise
+            yield 1
+
+        return iter(xs), second()
+
+    call = Call(direct_driver(endless)).start("application/json", "application/json")
+    assert began.wait(LIMIT_S)
+    error = call.cancel().end()
+    assert error is not None
+    assert error.status is Status.CANCELLED
+    assert seen == [StopInvocation]
+    assert call.driver.threads.busy == 0
 
 
 async def test_R127_who_sends_waits_while_the_peer_is_slow():

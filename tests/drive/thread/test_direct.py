@@ -39,6 +39,18 @@ def test_a_sink_reads_to_the_end():
     assert call.payloads() == []
 
 
+def test_R166_an_option_that_comes_first_is_fed_before_the_function_is_called():
+    """The conversation reads it; only what comes after it is pulled."""
+
+    def scaled(xs: Iterator[int], factor: int = 1) -> Iterator[int]:
+        for x in xs:
+            yield x * factor
+
+    call = Call(direct_driver(scaled)).start().data(b"3", 1).data(b"5", 0).half_close()
+    assert call.end() is None
+    assert call.payloads() == [b"15"]
+
+
 def test_R114_the_function_may_end_before_its_input():
     """The call ends with OK although the caller never half-closes."""
 
