@@ -149,10 +149,8 @@ class MemoryWire:
         return self._polling
 
     def finish(self, code: int, detail: str, trailers: Trailers = ()) -> bool:
-        if self.status is None:
-            self.trailers = trailers
         with self.lock:
-            self.send_status(code, detail)
+            self.send_status(code, detail, trailers)
             self.glance()
         return self.is_done
 
@@ -204,9 +202,10 @@ class MemoryWire:
         assert not self._sending
         self._send(frame, hold=False)
 
-    def send_status(self, code: int, detail: str) -> None:
+    def send_status(self, code: int, detail: str, trailers: Trailers = ()) -> None:
         if self.status is None:
             self.status = (code, detail)
+            self.trailers = trailers
             self.told.set()
             self._events.put(lambda: setattr(self, "is_done", True))
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from invoker.context import RUNNING
 from invoker.core.invocation import Invocation
 from invoker.core.session import Session
-from invoker.core.steps import Close, Elapsed, EndInput, Feed, Finished, Open, Send, Step, Timer
+from invoker.core.steps import Close, Elapsed, EndInput, Feed, Finished, Open, Send, Step, Timer, Trailers
 from invoker.drive.bodies.awaiting import Awaiting
 from invoker.drive.bodies.sync import SyncInput
 from invoker.drive.driver import Driver
@@ -192,8 +192,12 @@ class DirectConversation:
         """End the invocation and tell the peer at once, since user code may take its time to leave (R-075, R-112)."""
         closed = self.finish(error)
         if closed is not None and not self.wire.is_gone:
-            trailers = self._closed.trailers if self._closed is not None else ()
-            self.wire.finish(int(closed.status), str(closed), trailers)
+            self.wire.finish(int(closed.status), str(closed), self.trailers)
+
+    @property
+    def trailers(self) -> Trailers:
+        """What goes with the status, once the session has closed."""
+        return self._closed.trailers if self._closed is not None else ()
 
     def finish(self, error: InvocationError | None) -> InvocationError | None:
         """End the invocation, unless it has ended; the error of the ending that counts."""

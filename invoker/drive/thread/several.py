@@ -134,5 +134,5 @@ class Several(SpreadBody):
             return
         closed = self.conversation.finish(error)
         if closed is not None:
-            self.wire.send_status(int(closed.status), str(closed))
+            self.wire.send_status(int(closed.status), str(closed), self.conversation.trailers)
         self.changed.notify_all()

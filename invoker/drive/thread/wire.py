@@ -81,8 +81,8 @@ class Wire(Protocol):
     def put(self, frame: Any) -> None:
         """Send one frame now, when there is room."""
 
-    def send_status(self, code: int, detail: str) -> None:
-        """Send what is held, then the status; the first one counts."""
+    def send_status(self, code: int, detail: str, trailers: Trailers = ()) -> None:
+        """Send what is held, then the status and its metadata; the first one counts."""
 
 
 class Conversation(Protocol):
@@ -90,6 +90,10 @@ class Conversation(Protocol):
 
     session: Session
     wire: Wire
+
+    @property
+    def trailers(self) -> Trailers:
+        """What goes with the status, once the session has closed."""
 
     def half_closed(self) -> Iterable[Step]:
         """The steps of the end of the peer's frames."""

@@ -194,8 +194,9 @@ class Trailing(RiffSession):
         return [Close(step.error, (("a", "b"),)) if type(step) is Close else step for step in super().deliver(event)]
 
 
+@pytest.mark.parametrize("outputs", [1, 2])
 @pytest.mark.parametrize("raises", [True, False])
-def test_trailers_go_with_the_status(raises):
+def test_trailers_go_with_the_status(raises, outputs):
     """Also with one that is sent at once because the function failed, before the session's `Close` is looked at."""
 
     def work(xs: Iterator[int]) -> Iterator[int]:
@@ -203,7 +204,11 @@ def test_trailers_go_with_the_status(raises):
         if raises:
             raise ValueError("boom")
 
-    call = Call(direct_driver(work), session=Trailing()).start().half_close()
+    def twice(xs: Iterator[int]) -> tuple[Iterator[int], Iterator[int]]:
+        return work(xs), iter(())
+
+    driver = direct_driver(work if outputs == 1 else twice)
+    call = Call(driver, session=Trailing()).start(*["*/*"] * outputs).half_close()
     assert (call.end() is not None) is raises
     assert call.wire.trailers == (("a", "b"),)
 
