@@ -42,7 +42,7 @@ class Config:
         """
         try:
             return msgspec.json.decode(self.value, type=dict[str, Any])
-        except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:
             raise ConfigRefused(f"the config is no JSON object: {error}") from None
 
     def __repr__(self) -> str:

@@ -84,11 +84,18 @@ def test_E119_a_dropped_node_is_released():
     assert c.session.graph.held == 0
 
 
-@pytest.mark.parametrize("part", [K("q", 0, "p"), K("q", 3, "b", "p", more=True), A("upper", {"x": "p"}, {"y": "r"})])
-def test_E119_later_use_of_a_dropped_node_aborts(part):
-    """As a child or as an input."""
+@pytest.mark.parametrize(
+    ("part", "where"),
+    [
+        (K("q", 0, "p"), "node 'q', seq 0: its child"),
+        (K("q", 3, "b", "p", more=True), "node 'q', seq 3: its child"),
+        (A("upper", {"x": "p"}, {"y": "r"}), "action 'upper' #1, input 'x': node"),
+    ],
+)
+def test_E119_later_use_of_a_dropped_node_aborts(part, where):
+    """As a child or as an input, with where it is used."""
     c = Conversation(upper, extensions="drop").send(F("p", 0, "x"), drop("p")).send(part)
-    c.fails("ACT", "'p' was dropped")
+    assert str(c.fails("ACT")) == f"Evergreen: Invalid Action: {where} 'p' was dropped"
 
 
 def test_E119_a_dropped_id_is_no_output_either():

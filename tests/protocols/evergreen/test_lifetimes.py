@@ -58,7 +58,7 @@ def test_E120_a_node_and_all_below_it_expire():
     c.timer = Timer(0.1)
     assert c.after(0.1).gone() == {"p", "q", "a", "b"}
     assert c.session.graph.held == 0
-    c.send(A("upper", {"x": "b"}, {"y": "r"})).fails("ACT", "node 'b' was dropped")
+    c.send(A("upper", {"x": "b"}, {"y": "r"})).fails("ACT", "input 'x': node 'b' was dropped")
 
 
 def test_E120_an_early_timer_expires_nothing_and_is_set_anew():

@@ -162,6 +162,45 @@ def reaches(children: dict[int, set[int]], one: int, other: int) -> bool:
     return False
 
 
+def work_of(below: list[int], above: list[int]) -> int:
+    """Edges that are looked at for an edge from the end of a chain to the head of an older one.
+
+    Args:
+        below: How many children each node of the older chain has, from its head on.
+        above: How many parents each node of the younger chain has, from its end on.
+    """
+    graph = Graph(EvergreenSettings())
+    parts = []
+    for at, count in enumerate(below):
+        children = (f"d{at + 1}", *(f"d{at}leaf{one}" for one in range(count - 1)))
+        parts += [K(f"d{at}", seq, child, more=True) for seq, child in enumerate(children)]
+    for at, count in reversed(list(enumerate(above))):
+        parents = (f"u{at + 1}", *(f"u{at}root{one}" for one in range(count - 1)))
+        parts += [K(parent, 0, f"u{at}", more=True) for parent in parents]
+    for part in parts:
+        graph.accept(part)
+    before = graph._order._work
+    graph.accept(K("u0", 7, "d0", more=True))
+    assert graph.nodes["u0"].order < graph.nodes["d0"].order
+    return graph._order._work - before
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ([1] * 5, [1] * 1000),
+        ([2] + [1] * 4, [1] * 1000),
+        ([2] * 5, [1] * 1000),
+        ([1] * 5, [1, 1000] + [1] * 5),
+        ([1] * 5, [1000] + [1] * 5),
+    ],
+)
+def test_E070_the_cheaper_side_of_a_new_edge_ends_the_search(one, other):
+    """A short chain on either side: neither a long one nor a node with many edges on the other side is gone through."""
+    for below, above in ((one, other), (other, one)):
+        assert 0 < work_of(below, above) < 60
+
+
 def test_E115_a_graph_made_to_be_slow_is_refused(monkeypatch):
     """The search for cycles has a budget for each session."""
     monkeypatch.setattr(order_module, "_MOST_WORK", 50)
