@@ -35,7 +35,7 @@ from invoker.ops.samples import near
 from invoker.ops.watchdog import Watchdog
 from invoker.process.stopping import Guard, dump, listed
 from invoker.services.service import Service, Surroundings
-from invoker.services.table import TABLE, Table
+from invoker.services.table import OWN, TABLE, Table
 
 if TYPE_CHECKING:
     from invoker.doors.grpc.aio import GrpcDoor
@@ -43,13 +43,10 @@ if TYPE_CHECKING:
     from invoker.doors.grpc.methods import Method
     from invoker.doors.http.app import Front
     from invoker.doors.http.door import HttpDoor
-    from invoker.ops.health import Health
 
 __all__ = ["Server"]
 
 log = logging.getLogger(__name__)
-
-_HEALTH_S = 1.0
 
 _GC_THRESHOLDS = (20_000, 20, 20)
 """New objects between two collections: an invocation makes some hundred, and leaves no cycles behind."""
@@ -69,11 +66,11 @@ class Server:
         config: Every knob.
         catalog: What to serve.
         registry: Codecs.
-        actions: Names of functions by those of Evergreen actions, besides the functions' own.
+        actions: Names of functions by those of actions, besides the functions' own.
         table: What services there are.
 
     Attributes:
-        grpc_address: ``host:port`` once started; empty when neither riff nor Evergreen is served.
+        grpc_address: ``host:port`` once started; empty when nothing is served on it.
         http_address: ``host:port`` once started; empty without the HTTP door.
         share_ports: Whether other processes may bind the same ports.
         guard: Limits the time of the process's end.
@@ -122,9 +119,7 @@ class Server:
         self._table = table
         self._kinds = table.served(config)
         self._http: HttpDoor | None = None
-        self._health: Health | None = None
         self._watchdog: Watchdog | None = None
-        self._pulse: asyncio.Task[None] | None = None
 
     @property
     def lends(self) -> bool:
@@ -152,9 +147,17 @@ class Server:
         """
         open_files()
         tls = TlsFiles.of(self.config.tls_cert, self.config.tls_key, self.config.tls_client_ca)
-        note, is_ready = self._endings.note, self.is_ready
-        around = Surroundings(self.config, self.driver, self._actions, is_ready, note, tls, self.share_ports)
-        self._services = tuple(kind(around) for kind in self._kinds)
+        around = Surroundings(
+            self.config,
+            self.driver,
+            self._actions,
+            self.is_ready,
+            Metrics(self.numbers).render,
+            note=self._endings.note,
+            tls=tls,
+            share_port=self.share_ports,
+        )
+        self._services = tuple(kind(around) for kind in (*self._kinds, *OWN))
         self._fronts = [one.http_front for one in reversed(self._services) if one.on_http]
         self.engine.is_loading = not self.share_ports and any(one.hooks.takes_time for one in self._functions)
         if is_early := self.engine.is_loading:
@@ -172,7 +175,6 @@ class Server:
             self._watchdog = Watchdog(self.config.blocked_s)
             self._watchdog.start()
         self._trimmer.start()
-        self._pulse = asyncio.get_running_loop().create_task(self._keep_health(), name="health")
         gc.collect()
         gc.freeze()  # what a start leaves behind lives as long as the process; no collection need look at it
         gc.set_threshold(*_GC_THRESHOLDS)
@@ -185,14 +187,12 @@ class Server:
 
     async def refresh_health(self) -> None:
         """Tell the watchers of grpc.health.v1 at once what has changed."""
-        if self._health is not None:
-            await self._health.refresh()
+        for one in self._services:
+            await one.refresh()
 
     async def stop(self, *, drain_s: float) -> bool:
         """Drain, close the doors, run the stop hooks; True when nothing was cut and no hook failed."""
         clean = True
-        if self._pulse is not None:
-            self._pulse.cancel()
         self._trimmer.stop()
         self.engine.is_draining = True
         await self.refresh_health()
@@ -287,18 +287,12 @@ class Server:
             await self._open_http(tls)
 
     async def _open_grpc(self, tls: TlsFiles | None) -> None:
-        from invoker.ops.health import Health, add_reflection
-
         config = self.config
         methods = tuple(method for one in self._services for method in one.grpc_methods())
-        services = tuple(method.service for method in methods)
+        names = tuple(method.service for method in methods)
         self._grpc = self._make_grpc(tls, methods)
-        self._health = Health(services, self.is_ready)
-        self._health.add_to(self._grpc.server)
-        if config.reflection:
-            add_reflection(services, self._grpc.server)
         for one in self._services:
-            one.add_servicers(self._grpc.server, services)
+            one.add_servicers(self._grpc.server, names)
         host, _ = config.bind_host()
         port = self._grpc.bind(_address(host, config.grpc_port))
         await self._grpc.start()
@@ -361,8 +355,6 @@ class Server:
             port=config.port,
             settings=HttpSettings(origins=config.allowed_origins, hosts=config.allowed_hosts),
             tls=tls,
-            is_ready=self.is_ready,
-            metrics=Metrics(self.numbers).render,
             share_port=self.share_ports,
             sockets=next(apps, None),
             unix=config.http_unix,
@@ -384,12 +376,6 @@ class Server:
             await self._grpc.stop(_STOP_GRACE_S)
         for one in self._services:
             await one.stop(_STOP_GRACE_S)
-
-    async def _keep_health(self) -> None:
-        """Watchers of grpc.health.v1 hear of a change within a second."""
-        while self._health is not None:
-            await asyncio.sleep(_HEALTH_S)
-            await self._health.refresh()
 
 
 def _address(host: str, port: int) -> str:

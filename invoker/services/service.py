@@ -63,6 +63,7 @@ class Surroundings:
         driver: Runs the conversations.
         actions: Names of functions by those of actions, besides the functions' own.
         is_ready: Whether this process should get traffic.
+        metrics: Gives the media type and body of what the process has counted.
         note: Takes a line of the log that may be written a little later; None: the service logs it itself.
         tls: For its own sockets; None: they speak plain text.
         share_port: Whether other processes may bind the same ports.
@@ -72,6 +73,7 @@ class Surroundings:
     driver: Driver
     actions: Mapping[str, str]
     is_ready: Callable[[], Awaitable[bool]]
+    metrics: Callable[[], tuple[str, bytes]]
     note: Note | None = None
     tls: TlsFiles | None = None
     share_port: bool = False
@@ -172,6 +174,9 @@ class Service:
             SpecError: A function cannot be served by this protocol.
             StartupError: An address cannot be bound.
         """
+
+    async def refresh(self) -> None:
+        """Tell whoever watches that the readiness of the process may have changed."""
 
     def leave(self) -> None:
         """Accept no more connections on sockets of its own; those that are there are served as before."""

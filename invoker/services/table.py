@@ -19,10 +19,12 @@ from invoker.errors import ConfigError
 from invoker.services.action_engine import ActionEngineService
 from invoker.services.evergreen.service import EvergreenService
 from invoker.services.graphpipe.service import GraphPipeService
+from invoker.services.health import HealthService
+from invoker.services.pages import PagesService
 from invoker.services.riff.service import RiffHttpService, RiffService
 from invoker.services.service import Service
 
-__all__ = ["SERVICES", "TABLE", "Table"]
+__all__ = ["OWN", "SERVICES", "TABLE", "Table"]
 
 SERVICES: tuple[type[Service], ...] = (
     RiffService,
@@ -32,6 +34,9 @@ SERVICES: tuple[type[Service], ...] = (
     ActionEngineService,
 )
 """A later row is asked before an earlier one, so what no other service claims is left to the first rows."""
+
+OWN: tuple[type[Service], ...] = (HealthService, PagesService)
+"""What every process serves besides, on the doors that its protocols open."""
 
 
 class Table:

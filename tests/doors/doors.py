@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -14,12 +14,15 @@ import httpx
 from invoker.author.reader import read
 from invoker.body.lift import lift
 from invoker.codecs import builtin
+from invoker.config import Config
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
 from invoker.doors.http.app import FrontOf
 from invoker.doors.http.door import HttpDoor
 from invoker.drive.driver import Driver, DriverSettings
+from invoker.services.pages import PagesService
 from invoker.services.riff.http import RiffFront
+from invoker.services.service import Surroundings
 
 __all__ = ["Served", "Wire", "until"]
 
@@ -46,14 +49,24 @@ class Served:
         max_invocations: int = 0,
         front: FrontOf = lambda _: None,
         riff: Mapping[str, Any] = {},
+        is_ready: Callable[[], Awaitable[bool]] | None = None,
+        metrics: Callable[[], tuple[str, bytes]] = lambda: ("", b""),
         **settings: Any,
     ) -> AsyncIterator[Served]:
-        """Serve functions on a free port until the end of the block; riff answers what ``front`` does not."""
+        """Serve functions and the pages on a free port until the end of the block.
+
+        riff answers what ``front`` does not.
+        """
         lifted = [lift(one, read(one)) for one in functions]
         engine = Engine(Catalog(lifted), builtin(), max_invocations=max_invocations)
         driver = Driver(engine, DriverSettings(grace_s=0.5))
         answering = RiffFront(driver, **riff)
-        door = HttpDoor(driver, lambda path: front(path) or answering, port=0, **settings)
+
+        async def takes_calls() -> bool:
+            return not engine.is_draining
+
+        pages = PagesService(Surroundings(Config(), driver, {}, is_ready or takes_calls, metrics))
+        door = HttpDoor(driver, lambda path: pages.http_front(path) or front(path) or answering, port=0, **settings)
         for one in lifted:
             await one.start()
         with patch("invoker.drive.bodies.pool._IDLE_S", 0.05):  # so that no thread outlives its test

@@ -15,6 +15,10 @@ async def _is_ready() -> bool:
     return True
 
 
+def _metrics() -> tuple[str, bytes]:
+    return "text/x", b"up 1\n"
+
+
 def around(*functions: Any, **knobs: Any) -> Surroundings:
     """The surroundings in a process that serves functions, with some knobs."""
-    return Surroundings(TABLE.configured(**knobs), driver_of(*functions), {}, _is_ready)
+    return Surroundings(TABLE.configured(**knobs), driver_of(*functions), {}, _is_ready, _metrics)

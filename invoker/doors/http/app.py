@@ -1,7 +1,7 @@
-"""The ASGI application behind the HTTP door: it answers each request, or finds the protocol that does.
+"""The ASGI application behind the HTTP door: it finds who answers each request.
 
-First `Origins` judges who may call. The process itself answers `/healthz`, `/livez`, `/readyz` and `/metrics`. Every
-other path belongs to a `Front`: the part of a protocol that answers requests of this door.
+First `Origins` judges who may call. Every path belongs to a `Front`: the part of a service that answers requests of
+this door.
 """
 
 from __future__ import annotations
@@ -17,20 +17,17 @@ from invoker.doors.http.origins import Origins
 from invoker.drive.driver import Driver
 from invoker.errors import Cancelled
 
-__all__ = ["Application", "Front", "FrontOf", "HttpApp", "IsReady", "Metrics", "refuse_socket"]
+__all__ = ["Application", "Front", "FrontOf", "HttpApp", "IsReady", "refuse_socket"]
 
 log = logging.getLogger(__name__)
 
 IsReady: TypeAlias = Callable[[], Awaitable[bool]]
-Metrics: TypeAlias = Callable[[], tuple[str, bytes]]
 Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 FrontOf: TypeAlias = Callable[[str], "Front | None"]
 
-_READY_S = 5.0
-
 
 class Front(Protocol):
-    """A protocol on this door."""
+    """A service on this door."""
 
     async def answer(self, exchange: Exchange) -> Response:
         """Answer one request.
@@ -47,9 +44,7 @@ class HttpApp:
     Args:
         driver: Whose drain ends the connections, and whose memory the bodies count in.
         settings: Limits in bytes and time.
-        front: Gives who answers a path that is not the process's own; None: nobody does.
-        is_ready: Whether this process should get traffic.
-        metrics: Gives the media type and body of ``/metrics``; None: there is no such path.
+        front: Gives who answers a path; None: nobody does.
         sockets: Serves WebSocket connections; None: they are refused.
 
     Attributes:
@@ -63,15 +58,11 @@ class HttpApp:
         settings: HttpSettings,
         front: FrontOf,
         *,
-        is_ready: IsReady | None = None,
-        metrics: Metrics | None = None,
         sockets: Application | None = None,
     ) -> None:
         self._driver = driver
         self._settings = settings
         self._front = front
-        self._is_ready = is_ready
-        self._metrics = metrics
         self._sockets = sockets
         self.is_leaving = False
         self.origins = Origins(settings.origins, settings.hosts)
@@ -88,7 +79,7 @@ class HttpApp:
             await self._shake_hands(scope, receive, send, verdict.response)
             return
         exchange = Exchange(scope, receive, send, self._settings, self._driver.engine.memory)
-        response = verdict.response or await self._answer(scope, exchange)
+        response = verdict.response or await self._answer(exchange)
         if response is not None:
             is_closing = self.is_leaving or self._driver.engine.is_draining
             await exchange.respond(response, close=is_closing, headers=verdict.headers)
@@ -102,11 +93,8 @@ class HttpApp:
         else:
             await send({"type": "websocket.close"})
 
-    async def _answer(self, scope: Scope, exchange: Exchange) -> Response | None:
+    async def _answer(self, exchange: Exchange) -> Response | None:
         """The response; None when the client has left and nobody is there to take it."""
-        response = await self._own(scope["method"], exchange.path)
-        if response is not None:
-            return response
         front = self._front(exchange.path)
         if front is None:
             return Response(404, (("Content-Type", "text/plain"),), b"Invoker: Not Found\n")
@@ -122,30 +110,6 @@ class HttpApp:
         finally:
             exchange.unwatch()
         return None if exchange.is_gone else response
-
-    async def _own(self, method: str, path: str) -> Response | None:
-        """What the process answers itself, without touching the function (R-156)."""
-        if path not in ("/healthz", "/livez", "/readyz") and (path != "/metrics" or self._metrics is None):
-            return None
-        if method not in ("GET", "HEAD"):
-            return Response(405, (("Content-Type", "text/plain"), ("Allow", "GET, HEAD")), b"GET reads this\n")
-        if path == "/metrics":
-            assert self._metrics is not None
-            media_type, body = self._metrics()
-            return Response(200, (("Content-Type", media_type), ("Cache-Control", "no-store")), body)
-        is_well = path != "/readyz" or await self._ready()
-        status, text = (200, b"ok\n") if is_well else (503, b"not ready\n")
-        return Response(status, (("Content-Type", "text/plain"), ("Cache-Control", "no-store")), text)
-
-    async def _ready(self) -> bool:
-        if self._is_ready is None:
-            return not self._driver.engine.is_draining
-        try:
-            async with asyncio.timeout(_READY_S):
-                return await self._is_ready()
-        except TimeoutError:
-            log.warning("the ready check took longer than %s s", _READY_S)
-            return False
 
 
 async def refuse_socket(send: Send, response: Response) -> None:

@@ -20,7 +20,7 @@ from hypercorn.asyncio.worker_context import WorkerContext
 from hypercorn.config import Config as HypercornConfig
 
 from invoker.doors.accepting import Acceptor
-from invoker.doors.http.app import Application, FrontOf, HttpApp, IsReady, Metrics
+from invoker.doors.http.app import Application, FrontOf, HttpApp
 from invoker.doors.http.exchange import HttpSettings
 from invoker.doors.http.hyperhttp import PatientServer, waiting
 from invoker.doors.sockets import Purpose, UnixSocket, address_of, ask_whether_alive, bind_tcp, open_files
@@ -40,16 +40,14 @@ _UNIX = Purpose("HTTP", "INVOKER_HTTP_UNIX")
 
 
 class HttpDoor:
-    """Serves protocols over HTTP.
+    """Serves services over HTTP.
 
     Args:
         driver: Runs the conversations.
-        front: Gives who answers a path that is not the process's own; None: nobody does.
+        front: Gives who answers a path; None: nobody does.
         host: Address to listen on.
         port: 0 takes a free one.
         tls: For TLS; None serves plain text.
-        is_ready: Whether this process should get traffic; answers ``/readyz``.
-        metrics: Gives the media type and body of ``/metrics``.
         settings: Limits in bytes and time.
         share_port: Whether other processes may bind the same port.
         sockets: Serves WebSocket connections; None: they are refused.
@@ -65,8 +63,6 @@ class HttpDoor:
         host: str = "127.0.0.1",
         port: int = 8080,
         tls: TlsFiles | None = None,
-        is_ready: IsReady | None = None,
-        metrics: Metrics | None = None,
         settings: HttpSettings | None = None,
         share_port: bool = False,
         sockets: Application | None = None,
@@ -79,7 +75,7 @@ class HttpDoor:
         self._share_port = share_port
         settings = settings or HttpSettings()
         self._idle_s = settings.idle_s
-        self._app = HttpApp(driver, settings, front, is_ready=is_ready, metrics=metrics, sockets=sockets)
+        self._app = HttpApp(driver, settings, front, sockets=sockets)
         self._wrapped = ASGIWrapper(_Counted(self._app))
         self._config = _configured()
         self._context = WorkerContext(None)

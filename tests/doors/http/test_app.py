@@ -1,80 +1,14 @@
-"""`invoker.doors.http.app`: what the process itself answers, with the real machinery behind it."""
+"""`invoker.doors.http.app`: who answers which path; more in tests/services, where there are fronts."""
 
 from __future__ import annotations
 
-import asyncio
-
 import httpx
-import pytest
 
 from invoker.codecs import builtin
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
 from invoker.doors.http.door import HttpDoor
 from invoker.drive.driver import Driver
-from tests.doors.doors import Served
-
-
-def square(x: int) -> int:
-    return x * x
-
-
-@pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz"])
-async def test_R156_probes_do_not_touch_the_function(path: str) -> None:
-    """They read only, and answer at once."""
-    async with Served.at(square) as served, served.client() as client:
-        response = await client.get(path)
-        assert (response.status_code, response.text) == (200, "ok\n")
-        assert (await client.head(path)).status_code == 200
-        response = await client.post(path)
-        assert (response.status_code, response.headers["allow"]) == (405, "GET, HEAD")
-        assert served.driver.engine.counters.opened == 0
-
-
-async def test_R156_readiness_is_asked_for() -> None:
-    """Live is not ready: only /readyz follows the callable."""
-
-    async def is_ready() -> bool:
-        return False
-
-    async with Served.at(square, is_ready=is_ready) as served, served.client() as client:
-        assert (await client.get("/readyz")).status_code == 503
-        assert (await client.get("/livez")).status_code == 200
-        assert (await client.get("/healthz")).status_code == 200
-
-
-async def test_metrics_are_served_where_there_are_some() -> None:
-    """Else the path is unknown like any other."""
-    async with Served.at(square, metrics=lambda: ("text/x", b"up 1\n")) as served, served.client() as client:
-        response = await client.get("/metrics")
-        assert (response.headers["content-type"], response.content) == ("text/x", b"up 1\n")
-    async with Served.at(square) as served, served.client() as client:
-        assert (await client.get("/metrics")).status_code == 404
-
-
-async def test_R156_a_ready_check_that_takes_too_long_says_no(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """It is cancelled after its time, and the log has it; the next one is asked anew."""
-    monkeypatch.setattr("invoker.doors.http.app._READY_S", 0.05)
-    hangs = True
-    cancelled = asyncio.Event()
-
-    async def is_ready() -> bool:
-        if hangs:
-            try:
-                await asyncio.Event().wait()
-            finally:
-                cancelled.set()
-        return True
-
-    async with Served.at(square, is_ready=is_ready) as served, served.client() as client:
-        response = await client.get("/readyz")
-        assert (response.status_code, response.text) == (503, "not ready\n")
-        assert cancelled.is_set()
-        assert "the ready check took longer than 0.05 s" in caplog.text
-        hangs = False
-        assert (await client.get("/readyz")).status_code == 200
 
 
 async def test_a_path_that_nobody_answers_is_404() -> None:

@@ -41,7 +41,7 @@ async def is_ready() -> bool:
 
 def service_of(function: Any = echo, **knobs: Any) -> GraphPipeService:
     driver = Driver(Engine(Catalog([lift(function, read(function))]), builtin(arrays=True)))
-    return GraphPipeService(Surroundings(TABLE.configured(**knobs), driver, {}, is_ready))
+    return GraphPipeService(Surroundings(TABLE.configured(**knobs), driver, {}, is_ready, lambda: ("", b"")))
 
 
 async def test_G016_sockets_are_opened_as_the_knobs_say(tmp_path: Path) -> None:

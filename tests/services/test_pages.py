@@ -1,0 +1,81 @@
+"""`invoker.services.pages`: what the process itself answers, with the real machinery behind it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from invoker.services.pages import PagesService
+from tests.doors.doors import Served
+from tests.services.around import around
+
+
+def square(x: int) -> int:
+    return x * x
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz"])
+async def test_R156_probes_do_not_touch_the_function(path: str) -> None:
+    """They read only, and answer at once."""
+    async with Served.at(square) as served, served.client() as client:
+        response = await client.get(path)
+        assert (response.status_code, response.text) == (200, "ok\n")
+        assert (await client.head(path)).status_code == 200
+        response = await client.post(path)
+        assert (response.status_code, response.headers["allow"]) == (405, "GET, HEAD")
+        assert served.driver.engine.counters.opened == 0
+
+
+async def test_R156_readiness_is_asked_for() -> None:
+    """Live is not ready: only /readyz follows the callable."""
+
+    async def is_ready() -> bool:
+        return False
+
+    async with Served.at(square, is_ready=is_ready) as served, served.client() as client:
+        assert (await client.get("/readyz")).status_code == 503
+        assert (await client.get("/livez")).status_code == 200
+        assert (await client.get("/healthz")).status_code == 200
+
+
+async def test_metrics_are_what_the_process_has_counted() -> None:
+    """In the media type that they come in."""
+    async with Served.at(square, metrics=lambda: ("text/x", b"up 1\n")) as served, served.client() as client:
+        response = await client.get("/metrics")
+        assert (response.headers["content-type"], response.content) == ("text/x", b"up 1\n")
+        assert (await client.post("/metrics")).status_code == 405
+
+
+async def test_R156_a_ready_check_that_takes_too_long_says_no(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is cancelled after its time, and the log has it; the next one is asked anew."""
+    monkeypatch.setattr("invoker.services.pages._READY_S", 0.05)
+    hangs = True
+    cancelled = asyncio.Event()
+
+    async def is_ready() -> bool:
+        if hangs:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                cancelled.set()
+        return True
+
+    async with Served.at(square, is_ready=is_ready) as served, served.client() as client:
+        response = await client.get("/readyz")
+        assert (response.status_code, response.text) == (503, "not ready\n")
+        assert cancelled.is_set()
+        assert "the ready check took longer than 0.05 s" in caplog.text
+        hangs = False
+        assert (await client.get("/readyz")).status_code == 200
+
+
+def test_only_its_own_paths_are_claimed() -> None:
+    """Others are for protocols."""
+    service = PagesService(around(square))
+    assert [path for path in ("/", "/metrics", "/metric", "/readyz/", "/livez") if service.http_front(path)] == [
+        "/metrics",
+        "/livez",
+    ]
