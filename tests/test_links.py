@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 
 
 def dead(page: Path) -> list[str]:
@@ -20,7 +23,7 @@ def dead(page: Path) -> list[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_relative_links_lead_to_files(page: Path) -> None:
-    """Those of README, CHANGELOG and docs/; what stands in blocks of code is no link."""
+    """Those of README, CHANGELOG, CONTRIBUTING and docs/; what stands in blocks of code is no link."""
     assert not dead(page)
 
 

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final
 
-from invoker.core.http import RequestHead, Response
+from invoker.core.http import Response
 from invoker.services.service import Service, Surroundings
 
 if TYPE_CHECKING:
@@ -51,8 +51,7 @@ class PagesFront:
 
     async def answer(self, exchange: Exchange) -> Response:
         """Answer one request."""
-        head = await exchange.read()
-        assert isinstance(head, RequestHead)
+        head = exchange.head
         if head.method not in ("GET", "HEAD"):
             return Response(405, (_TEXT, ("Allow", "GET, HEAD")), b"GET reads this\n")
         if head.path == "/metrics":
