@@ -50,13 +50,21 @@ def test_flags_win_over_the_environment():
         ({"INVOKER_BAD_INPUT": "400"}, "unknown or invalid-argument"),
         ({"INVOKER_TLS_CERT": "c.pem"}, "without INVOKER_TLS_KEY"),
         ({"INVOKER_TLS_CLIENT_CA": "ca.pem"}, "without INVOKER_TLS_CERT"),
-        ({"INVOKER_HIGH_FRAMES": "9", "INVOKER_HARD_FRAMES": "8"}, "above hard_frames"),
+        ({"INVOKER_HIGH_FRAMES": "9", "INVOKER_HARD_FRAMES": "8"}, "high_frames is 9, above hard_frames 8"),
+        ({"INVOKER_HIGH_BYTES": "9", "INVOKER_HARD_BYTES": "8"}, "high_bytes is 9, above hard_bytes 8"),
     ],
 )
 def test_values_that_a_knob_cannot_have_are_refused(env, text):
     """Each says what was expected."""
     with pytest.raises(ConfigError, match=text):
         TABLE.read(env)
+
+
+def test_reading_may_pause_as_late_as_the_limit():
+    """The mark at which reading pauses may be equal to the limit that ends the invocation."""
+    env = {f"INVOKER_{which}_{what}": "9" for which in ("HIGH", "HARD") for what in ("FRAMES", "BYTES")}
+    read = TABLE.read(env)
+    assert (read.high_frames, read.hard_frames, read.high_bytes, read.hard_bytes) == (9, 9, 9, 9)
 
 
 def test_workers_are_a_number_or_one_for_each_core(monkeypatch):

@@ -164,6 +164,24 @@ async def test_a_drain_ends_the_retirement(serving, ports, link, monkeypatch):
     assert await running == 0
 
 
+@pytest.mark.parametrize(("age_s", "drain_s", "limit_s"), [(0.1, 1000.0, 1.11), (0.0, 1.5, 1.5)])
+async def test_clients_that_never_leave_do_not_keep_it(serving, link, monkeypatch, age_s, drain_s, limit_s):
+    """They have as long as gRPC lets a connection live, and a second; where connections have no age, the drain time."""
+    one, running, _ = serving
+
+    async def leave(ports, closing):
+        return True
+
+    looks = []
+    monkeypatch.setattr(module, "leave", leave)
+    monkeypatch.setattr(module, "connections", lambda ports: looks.append(loop.time()) or 1)
+    loop = asyncio.get_running_loop()
+    one._server.config = replace(CONFIG, connection_age_s=age_s, drain_s=drain_s)
+    link[0].send(b"retire\n")
+    assert await running == 0
+    assert limit_s - 0.2 < looks[-1] - looks[0]
+
+
 async def test_a_system_that_cannot_leave_a_port_is_told_of(serving, link, monkeypatch, caplog):
     """The worker ends, though some calls may fail."""
     _, running, _ = serving
