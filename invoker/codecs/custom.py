@@ -17,6 +17,7 @@ the codecs that its own module registers, and those of every module that its mod
 
 from __future__ import annotations
 
+import functools
 import sys
 import types
 import typing
@@ -178,12 +179,7 @@ def registered(modules: tuple[str, ...] | None = None) -> tuple[Specialised, ...
     """
     if modules is None:
         return _registered
-    foreign = {one for one in _registered if one.owners}
-    for name in _reached(modules):
-        if not foreign:
-            break
-        foreign = {one for one in foreign if name not in one.owners}
-    return tuple(one for one in _registered if one not in foreign)
+    return tuple(one for one in _registered if not one.owners or _reaches(modules, one.owners))
 
 
 def adapt(one: Any, media_types: tuple[str, ...] = ()) -> Specialised:
@@ -229,6 +225,8 @@ def _add(one: Specialised, owners: frozenset[str] = frozenset()) -> None:
 
 def _replace(codecs: tuple[Specialised, ...]) -> None:
     global _registered  # noqa: PLW0603 - one tuple a process; readers compare its identity
+    if {one.owners for one in codecs} != {one.owners for one in _registered}:
+        _reaches.cache_clear()
     _registered = codecs
 
 
@@ -243,6 +241,11 @@ def _importing() -> frozenset[str]:
             names.append(frame.f_globals.get("__name__", ""))
         frame = frame.f_back
     return frozenset(names)
+
+
+@functools.lru_cache(maxsize=1024)
+def _reaches(modules: tuple[str, ...], owners: frozenset[str]) -> bool:
+    return any(name in owners for name in _reached(modules))
 
 
 def _reached(modules: tuple[str, ...]) -> Iterator[str]:
