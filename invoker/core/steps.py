@@ -6,6 +6,7 @@ a session asks its driver to do is a *step*: a command, or one of the words abou
     step         what the driver does                              events that it may cause
     -----------  ------------------------------------------------  ---------------------------------------------------
     Open         admits an invocation and starts its body          Emitted and OutputEnded per output, then Finished
+    Join         holds an invocation of another conversation       Wants, then Finished
     Feed         gives an input one message                        Wants, when the session stores what it is sent
     EndInput     ends an input normally, or all inputs             none of its own
     Cancel       ends the invocation with an error                 Finished
@@ -17,7 +18,8 @@ a session asks its driver to do is a *step*: a command, or one of the words abou
     Ask          asks the store, which conversations share         Answered, once
     Subscribe    listens to what others write there                Told, for each change
 
-The driver tells each event once, to the session whose step caused it. A new word needs an ADR (8, 19).
+The driver tells each event once, to the session whose step caused it; what becomes of a shared invocation it tells to
+all who hold it. A new word needs an ADR (8, 19).
 
 Values are slotted and frozen; making one costs about 0.1 µs, which the hot path pays once a frame.
 """
@@ -49,6 +51,7 @@ __all__ = [
     "Fetch",
     "Fetched",
     "Finished",
+    "Join",
     "Open",
     "OutputEnded",
     "Send",
@@ -83,6 +86,9 @@ class Open(msgspec.Struct, frozen=True):
             ``application/octet-stream``, and only the rest goes by the server's order.
         unwanted: Indexes of outputs that nobody reads: their values are drained, neither encoded nor emitted.
         configs: For the function's `Context`, as the session made them.
+        is_shared: The invocation is known by its id to all conversations of the process, which may `Join` it. Where one
+            of this id is there, this conversation becomes one more of its owners and nothing else of the step counts.
+            It ends with its last owner, and has no deadline.
     """
 
     id: str
@@ -95,6 +101,17 @@ class Open(msgspec.Struct, frozen=True):
     by_value: bool = False
     unwanted: tuple[int, ...] = ()
     configs: tuple[Any, ...] = ()
+    is_shared: bool = False
+
+
+class Join(msgspec.Struct, frozen=True):
+    """Hold a shared invocation of another conversation, to feed it and to hear how it ends.
+
+    What it gives is told to its owners alone, and only they end its inputs and close its outputs. `Cancel` lets go of
+    it, and so does the end of this conversation. Answered by `Finished` where there is no such invocation.
+    """
+
+    id: str
 
 
 class Feed(msgspec.Struct, frozen=True):
@@ -249,6 +266,6 @@ class Elapsed(msgspec.Struct, frozen=True):
     """The time of the last `Timer` is over."""
 
 
-Command: TypeAlias = Open | Feed | EndInput | Cancel | CloseOutput
+Command: TypeAlias = Open | Join | Feed | EndInput | Cancel | CloseOutput
 Event: TypeAlias = Emitted | OutputEnded | Wants | Finished | Fetched | Elapsed | Answered | Told
 Step: TypeAlias = Command | Send | Close | Fetch | Timer | Ask | Subscribe

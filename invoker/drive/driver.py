@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from invoker.author.spec import FunctionSpec
 from invoker.body.lift import Function
@@ -89,17 +89,14 @@ class SessionCounts:
 class Cuttable(Protocol):
     """What a drain waits for, and cuts at its end."""
 
-    async def fail_all(self, error: InvocationError) -> None:
-        """End it with an error."""
+    def fail(self, error: InvocationError) -> None:
+        """End it with an error; called on the loop."""
 
 
-class Direct(Protocol):
+class Direct(Cuttable, Protocol):
     """A conversation in a thread of its own; see `invoker.drive.thread.direct`."""
 
     invocation: Invocation | None
-
-    def fail(self, error: InvocationError) -> None:
-        """End it with an error, from another thread."""
 
 
 class Driver:
@@ -112,6 +109,7 @@ class Driver:
 
     Attributes:
         waiting: Conversations that will tell a refusal, but not yet (R-170).
+        shared: Invocations that several conversations may hold, by key; see `invoker.drive.loop.shared`.
         drains: Called when the drain begins; conversations that could go on for ever without work put themselves here.
     """
 
@@ -127,6 +125,7 @@ class Driver:
         self.loop: asyncio.AbstractEventLoop | None = None
         self.conversations: set[Cuttable] = set()
         self.direct: set[Direct] = set()
+        self.shared: dict[str, Any] = {}
         self.leaving: dict[asyncio.Future[None], str] = {}
         self.waiting: set[object] = set()
         self.drains: set[Callable[[], None]] = set()
@@ -194,6 +193,14 @@ class Driver:
         """A body runs; it is remembered until it has left user code, which may be after its conversation."""
         self.watch(runner.left, _named(runner.invocation))
 
+    def ended(self, runner: Runner) -> None:
+        """An invocation has finished: count it, and make its body leave unless it has never started."""
+        self.engine.close(runner.invocation)
+        if runner.left not in self.leaving:
+            runner.left.cancel()
+        elif not runner.left.done():
+            runner.stop()
+
     def watch(self, future: asyncio.Future[None], name: str) -> None:
         """Something ends by itself, which the end of the process waits for."""
         self.leaving[future] = name
@@ -222,15 +229,12 @@ class Driver:
             async with asyncio.timeout(timeout_s):
                 await self._quiet.wait()
         except TimeoutError:
-            cut, direct = list(self.conversations), list(self.direct)
-            count = len(cut) + len(direct)
-            many = "conversation is" if count == 1 else "conversations are"
-            log.warning("the drain took longer than %s s; %s %s cut", timeout_s, count, many)
+            cut: list[Cuttable] = [*self.conversations, *self.direct]
+            many = "conversation is" if len(cut) == 1 else "conversations are"
+            log.warning("the drain took longer than %s s; %s %s cut", timeout_s, len(cut), many)
             error = ShuttingDown(f"the invocation was cut, it did not end within {timeout_s:g} s")
             for conversation in cut:
-                await conversation.fail_all(error)
-            for one in direct:
-                one.fail(error)
+                conversation.fail(error)
             return False
         return True
 

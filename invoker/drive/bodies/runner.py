@@ -39,11 +39,13 @@ _TWO_READERS = ("generator already executing", "anext(): asynchronous generator 
 class Host(Protocol):
     """What a runner needs of the conversation that owns it; called on the loop only."""
 
-    is_paused: bool
-    """Whether reading has paused, or is about to."""
+    @property
+    def is_paused(self) -> bool:
+        """Whether reading has paused, or is about to."""
 
-    hears_waits: bool
-    """Whether it is to be told by `resume` of every reader that waits, also while reading has not paused."""
+    @property
+    def hears_waits(self) -> bool:
+        """Whether it is to be told by `resume` of every reader that waits, also while reading has not paused."""
 
     async def emitted(self, invocation: Invocation, index: int, message: Message[bytes]) -> None:
         """Send one output; returns when the peer has room for it."""
@@ -62,6 +64,7 @@ class Runner(Protocol):
     """Runs one body. Called on the loop only."""
 
     invocation: Invocation
+    host: Host
     left: asyncio.Future[None]
 
     def start(self) -> None:

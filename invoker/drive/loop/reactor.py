@@ -14,7 +14,7 @@ import logging
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from invoker.core.invocation import Invocation
 from invoker.core.session import Session
@@ -29,6 +29,7 @@ from invoker.core.steps import (
     Event,
     Feed,
     Finished,
+    Join,
     Open,
     OutputEnded,
     Send,
@@ -39,10 +40,12 @@ from invoker.core.steps import (
 from invoker.drive.bodies.runner import Runner, later
 from invoker.drive.driver import Driver
 from invoker.drive.loop.seat import Seat
+from invoker.drive.loop.shared import Shared
+from invoker.drive.loop.wire import Wire
 from invoker.errors import Cancelled, DeadlineExceeded, InternalError, InvocationError, StopInvocation
 from invoker.message import Message
 
-__all__ = ["Reactor", "Wire"]
+__all__ = ["Reactor"]
 
 log = logging.getLogger(__name__)
 
@@ -51,24 +54,6 @@ _EARLY_S = 0.01
 
 _TURN = 32
 """Outputs after which a body that never waits lets others have a turn."""
-
-
-class Wire(Protocol):
-    """A transport's side of one conversation; nothing of it waits but `room`."""
-
-    is_gone: bool
-
-    def accepted(self) -> None:
-        """The first invocation was admitted: whatever can be told to the peer now, is (R-133)."""
-
-    def ask(self) -> None:
-        """More frames are wanted, after `arrived` said that none was."""
-
-    def write(self, frame: Any) -> bool:
-        """Send one frame, behind the headers; False when the next one should wait for `room`."""
-
-    async def room(self) -> None:
-        """Wait until a frame may be written."""
 
 
 class Reactor:
@@ -185,6 +170,8 @@ class Reactor:
             self._close(step)  # type: ignore[arg-type]
         elif kind is Open:
             self._open(step)  # type: ignore[arg-type]
+        elif kind is Join:
+            self._join(step.id, is_owner=False)  # type: ignore[union-attr]
         elif kind is Timer:
             self._wind(step)  # type: ignore[arg-type]
         elif kind is Ask or kind is Subscribe:
@@ -206,6 +193,9 @@ class Reactor:
         runner = self.runners.get(step.id)
         if runner is None:
             return
+        is_feeder = isinstance(runner.host, Shared) and self not in runner.host.owners
+        if is_feeder and not isinstance(step, Cancel):
+            return
         try:
             if isinstance(step, EndInput):
                 runner.end_inputs(step)
@@ -217,6 +207,8 @@ class Reactor:
             self._finish(runner, error)
 
     def _open(self, step: Open) -> None:
+        if step.is_shared and self._join(step.id, is_owner=True):
+            return
         try:
             invocation = self._admit(step)
         except InvocationError as error:
@@ -226,11 +218,29 @@ class Reactor:
             )
             self._deliver(Finished(step.id, error))
             return
-        invocation.may_be_ended(partial(later, asyncio.get_running_loop(), self._relieve, step.id))
-        runner = self.driver.runner(invocation, self)
-        self.runners[step.id] = runner
-        self._opened.append(runner)
+        if step.is_shared:
+            self.runners[step.id] = Shared(self.driver, invocation, self).runner
+        else:
+            invocation.may_be_ended(partial(later, asyncio.get_running_loop(), self._relieve, step.id))
+            self.runners[step.id] = runner = self.driver.runner(invocation, self)
+            self._opened.append(runner)
         self.wire.accepted()
+
+    def _join(self, key: str, *, is_owner: bool) -> bool:
+        """Hold a shared invocation; whether there is one. Who wants to own it opens it otherwise."""
+        shared: Shared | None = self.driver.shared.get(key)
+        if shared is not None:
+            shared.join(self, is_owner=is_owner)
+            self.runners[key] = shared.runner
+        elif not is_owner:
+            self._deliver(Finished(key, Cancelled(f"the invocation {key!a} is over, or was never there")))
+        return shared is not None
+
+    def let_go(self, key: str, error: InvocationError | None) -> None:
+        """A shared invocation that this conversation held is over."""
+        self.runners.pop(key, None)
+        self.tell(Finished(key, error))
+        self.resume()
 
     def _wind(self, step: Timer) -> None:
         """R-170: the session waits to tell a refusal."""
@@ -253,7 +263,9 @@ class Reactor:
             self._finish(runner, error)
 
     def _admit(self, step: Open) -> Invocation:
-        return self.driver.engine.open(step, deadline=self.deadline, is_counted=self.is_counted, is_early=self.is_early)
+        deadline = None if step.is_shared else self.deadline
+        is_counted = self.is_counted or step.is_shared
+        return self.driver.engine.open(step, deadline=deadline, is_counted=is_counted, is_early=self.is_early)
 
     def _start(self) -> None:
         """Start the bodies that a frame opened, once all of its steps are done: what it fed is checked by then."""
@@ -265,13 +277,11 @@ class Reactor:
                 self._opened.append(runner)
                 continue
             if runner.invocation.got_nothing:
-                runner.left.cancel()
                 self._finish(runner, None)
                 continue
             try:
                 runner.start()
             except InvocationError as error:
-                runner.left.cancel()
                 self._finish(runner, error)
             else:
                 self.driver.started(runner)
@@ -324,12 +334,8 @@ class Reactor:
 
     # Endings.
 
-    async def fail_all(self, error: InvocationError) -> None:
-        """Every invocation of this conversation ends with ``error``, and so does the conversation."""
-        self.fail(error)
-
     def fail(self, error: InvocationError) -> None:
-        """End the conversation at once: a frame breaks its protocol, or the wire met something that is no frame."""
+        """End the conversation at once, with what it owns: a frame breaks its protocol, or nobody can go on with it."""
         for runner in list(self.runners.values()):
             self._finish(runner, error)
         self._close(Close(error))
@@ -340,13 +346,12 @@ class Reactor:
 
     def _end(self, runner: Runner, error: InvocationError | None) -> bool:
         self.runners.pop(runner.invocation.key, None)
+        if isinstance(runner.host, Shared):
+            runner.host.leave(self, error)
+            return True
         if not runner.finish(error):
             return False
-        self.driver.engine.close(runner.invocation)
-        if runner in self._opened:
-            runner.left.cancel()  # its body has never started
-        elif not runner.left.done():
-            runner.stop()
+        self.driver.ended(runner)
         self.resume()
         return True
 
@@ -386,7 +391,7 @@ class Reactor:
         self.driver.exited(self)
 
     def _lingers(self) -> None:
-        for runner in self.runners.values():
+        for runner in (one for one in self.runners.values() if one.host is self):  # others may feed a shared one still
             log.warning(
                 "an invocation goes on although its inputs ended %s s ago",
                 self.driver.settings.lingering_s,

@@ -41,7 +41,8 @@ from invoker.core.steps import (
 from invoker.core.streams import Limits
 from invoker.drive.bodies.runner import Runner, later
 from invoker.drive.driver import Driver
-from invoker.drive.loop.reactor import Reactor, Wire
+from invoker.drive.loop.reactor import Reactor
+from invoker.drive.loop.wire import Wire
 from invoker.errors import InternalError, InvocationError, ShuttingDown, Status, StopInvocation
 from invoker.message import Message
 
@@ -254,7 +255,8 @@ class SessionReactor(Reactor):
 
     def _admit(self, step: Open) -> Invocation:
         self._actions += 1
-        return self.driver.engine.open(step, deadline=self.deadline, limits=self._limits, is_counted=False)
+        deadline = None if step.is_shared else self.deadline
+        return self.driver.engine.open(step, deadline=deadline, limits=self._limits, is_counted=step.is_shared)
 
     def _may_begin(self, runner: Runner) -> bool:  # noqa: ARG002 - its session knows what the function is called with
         return True

@@ -49,7 +49,7 @@ class _Place:
     done: asyncio.Future[Response]
     task: asyncio.Task[None] | None = None  # where it runs alone
 
-    async def fail_all(self, error: InvocationError) -> None:
+    def fail(self, error: InvocationError) -> None:
         """The drain is over, and it has waited for all of it."""
         if not self.done.done():
             self.done.set_exception(error)

@@ -28,7 +28,7 @@ def half_closed_and_gone(line: EvergreenLine) -> None:
 ENDINGS: dict[str, Callable[[EvergreenLine], Any]] = {
     "the peer is gone": lambda line: line.reactor.gone(),
     "a frame that is none": lambda line: line.reactor.arrived(b"\xff\xff"),
-    "cut by a drain": lambda line: line.reactor.fail_all(ShuttingDown("cut")),
+    "cut by a drain": lambda line: line.reactor.fail(ShuttingDown("cut")),
     "gone after the half-close": half_closed_and_gone,
 }
 

@@ -81,7 +81,7 @@ async def one_of_each(driver: Driver) -> None:
     await until(lambda: gone.size)
     gone.reactor.gone()
     broken.say(leaf("p", b"", seq=-1))
-    await cut.reactor.fail_all(ShuttingDown("cut"))
+    cut.reactor.fail(ShuttingDown("cut"))
     await until(lambda: deafened.size)
     deafened.half_close()
     deafened.reactor.gone()

@@ -1,0 +1,169 @@
+"""`Shared`: an invocation to which several conversations hold references.
+
+Theory. A conversation owns what it opens, and what it opens ends with it. An invocation that is opened as *shared*
+stands in the driver's table by its key instead, and belongs to all who hold it::
+
+    holder   holds it by     feeds it  ends inputs, closes outputs  hears outputs  hears Wants, Finished  keeps it alive
+    -------  --------------  --------  ---------------------------  -------------  ---------------------  --------------
+    owner    Open, is_shared    yes                yes                   yes                yes                 yes
+    feeder   Join               yes                no                    no                 yes                 no
+
+A holder leaves by `Cancel`, by a wrong `Feed`, or when its conversation is over; the invocation goes on unless that was
+its last owner. When it ends, by its body or with its last owner, all who hold it still are told. It has no deadline,
+since none of its holders' is its own. The conversations run on one loop, the driver's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import Protocol
+
+from invoker.core.invocation import Invocation
+from invoker.core.steps import Emitted, Event, OutputEnded
+from invoker.drive.bodies.runner import later
+from invoker.drive.driver import Driver
+from invoker.drive.loop.wire import Wire
+from invoker.errors import InvocationError, StopInvocation
+from invoker.message import Message
+
+__all__ = ["Shared"]
+
+
+class Holder(Protocol):
+    """A conversation that holds a reference; see `invoker.drive.loop.reactor.Reactor`."""
+
+    is_paused: bool
+    hears_waits: bool
+    wire: Wire
+
+    def tell(self, event: Event) -> bool:
+        """Give its session an event; False when its wire has no room."""
+
+    def resume(self) -> None:
+        """Some input may have room again."""
+
+    def let_go(self, key: str, error: InvocationError | None) -> None:
+        """The invocation is over."""
+
+
+class Shared:
+    """The host of one body, in place of a conversation of its own; the body starts in the next turn.
+
+    Args:
+        driver: Knows it by its key until it ends.
+        invocation: Was admitted.
+        owner: Who opened it.
+
+    Attributes:
+        owners: Conversations with which it ends.
+        feeders: Conversations that joined it.
+        runner: Of its body.
+    """
+
+    def __init__(self, driver: Driver, invocation: Invocation, owner: Holder) -> None:
+        loop = asyncio.get_running_loop()
+        self.owners: tuple[Holder, ...] = (owner,)
+        self.feeders: tuple[Holder, ...] = ()
+        self._driver = driver
+        self._waits: list[tuple[Holder, asyncio.Task[None]]] = []
+        invocation.may_be_ended(partial(later, loop, self.finish))
+        self.runner = driver.runner(invocation, self)
+        driver.shared[invocation.key] = self
+        loop.call_soon(self._start)
+
+    def join(self, holder: Holder, *, is_owner: bool) -> None:
+        """Let one more conversation hold it; an owner stays one."""
+        if holder not in self.owners:
+            self.feeders = tuple(one for one in self.feeders if one is not holder)
+            if is_owner:
+                self.owners += (holder,)
+            else:
+                self.feeders += (holder,)
+
+    def leave(self, holder: Holder, error: InvocationError | None) -> None:
+        """A conversation holds it no more; with the last owner it ends, with that one's error."""
+        self.owners = tuple(one for one in self.owners if one is not holder)
+        self.feeders = tuple(one for one in self.feeders if one is not holder)
+        for one, task in self._waits:
+            if one is holder:
+                task.cancel()
+        if not self.owners:
+            self.finish(error)
+
+    def finish(self, error: InvocationError | None) -> None:
+        """End it, and tell all who hold it; the first ending counts."""
+        runner, driver = self.runner, self._driver
+        if not runner.finish(error):
+            return
+        del driver.shared[runner.invocation.key]
+        driver.ended(runner)
+        holders, self.owners, self.feeders = (*self.owners, *self.feeders), (), ()
+        for one in holders:
+            one.let_go(runner.invocation.key, error)
+
+    def _start(self) -> None:
+        if self.runner.invocation.is_finished:
+            return
+        try:
+            self.runner.start()
+        except InvocationError as error:
+            self.finish(error)
+        else:
+            self._driver.started(self.runner)
+
+    # What the body reports; `Host`.
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether one who feeds it does not read; asked from the body's thread, too."""
+        return any(one.is_paused for one in (*self.owners, *self.feeders))
+
+    @property
+    def hears_waits(self) -> bool:
+        """Whether one who feeds it is to be told of every reader that waits."""
+        return any(one.hears_waits for one in (*self.owners, *self.feeders))
+
+    def resume(self) -> None:
+        """Some input may have room again."""
+        for one in (*self.owners, *self.feeders):
+            one.resume()
+
+    async def emitted(self, invocation: Invocation, index: int, message: Message[bytes]) -> None:
+        """Give one output to all owners; returns when each of their peers has room for it."""
+        if invocation.is_finished:
+            raise StopInvocation("the invocation is over")
+        invocation.emit(index, message)
+        event = Emitted(invocation.key, index, message)
+        full = [one for one in self.owners if not one.tell(event)]
+        if invocation.is_finished:
+            raise StopInvocation("the invocation is over")  # by this very output
+        for one in full:
+            await self._room(one)
+        if not full:
+            await asyncio.sleep(0)
+
+    async def ended(self, invocation: Invocation, index: int) -> None:
+        """One of several outputs ended normally."""
+        if not invocation.is_finished:
+            for one in self.owners:
+                one.tell(OutputEnded(invocation.key, index))
+
+    async def finished(self, invocation: Invocation, error: InvocationError | None) -> None:  # noqa: ARG002 - see `Host`
+        """The body's ending; later ones are ignored."""
+        self.finish(error)
+
+    async def _room(self, owner: Holder) -> None:
+        """Wait for room on an owner's wire, as long as it is one."""
+        if owner not in self.owners:
+            return
+        wait = (owner, asyncio.get_running_loop().create_task(self._wait(owner.wire), name="room"))
+        self._waits.append(wait)
+        try:
+            await asyncio.wait((wait[1],))
+        finally:
+            wait[1].cancel()
+            self._waits.remove(wait)
+
+    async def _wait(self, wire: Wire) -> None:
+        await wire.room()
