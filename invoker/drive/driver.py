@@ -156,7 +156,8 @@ class Driver:
 
     def pace(self, function: Function) -> Pace:
         """What is known of how long a sync function keeps its thread busy."""
-        return self._paces.setdefault(function.spec.name, Pace())
+        name = function.spec.name
+        return self._paces.get(name) or self._paces.setdefault(name, Pace())
 
     @property
     def is_slow(self) -> bool:

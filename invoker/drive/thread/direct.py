@@ -43,6 +43,11 @@ class DirectConversation:
         deadline: On the clock of ``time.monotonic``, or None.
     """
 
+    __slots__ = (
+        *("_awaiting", "_closed", "_cut", "_ended_at", "_foresight", "_gone_at", "_is_over", "_is_stuck"),
+        *("deadline", "driver", "invocation", "session", "wire"),
+    )
+
     def __init__(self, session: Session, wire: Wire, driver: Driver, *, deadline: float | None = None) -> None:
         self.session = session
         self.wire = wire
@@ -54,7 +59,7 @@ class DirectConversation:
         self._awaiting = Awaiting(driver.loop)
         self._ended_at = 0.0
         self._gone_at = 0.0
-        self._foresight = Foresight()
+        self._foresight: Foresight | None = None  # only the sweeper makes and uses it
         self._is_stuck = False
         self._is_over = False
 
@@ -244,6 +249,7 @@ class DirectConversation:
             if wire.look() or is_ended:
                 self._notice_gone(now)
             elif self.invocation is not None:
+                self._foresight = self._foresight or Foresight()
                 wrong = self._foresight.look(wire, self.session, self.invocation)
                 if wrong is not None:
                     self._cut = self._cut or wrong
