@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import json
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from google.protobuf import duration_pb2
 
@@ -26,17 +27,16 @@ from invoker.errors import Cancelled, InvocationError, Status
 from invoker.message import Headers, Message
 from invoker.protocols.evergreen.configs import Config
 from invoker.protocols.evergreen.errors import EvergreenError, bad_action
+from invoker.protocols.evergreen.graph import Graph
 from invoker.protocols.evergreen.lifetimes import Lifetimes
 from invoker.protocols.evergreen.listing import describe
 from invoker.protocols.evergreen.nodes import Node
 from invoker.protocols.evergreen.running import RunningAction
 from invoker.protocols.evergreen.settings import EXTENSIONS
+from invoker.protocols.evergreen.table import Table
 from invoker.protocols.evergreen.wire import leaf_frame, metadata_of, prefix_of
 from invoker.protocols.evergreen.writers import Form, Writer
 from invoker.wording import quoted
-
-if TYPE_CHECKING:
-    from invoker.protocols.evergreen.session import EvergreenSession
 
 __all__ = ["Extensions", "accepted"]
 
@@ -48,6 +48,18 @@ def accepted(metadata: Headers) -> tuple[str, ...]:
     """The extensions that a client asks for and that are known here."""
     asked = {token.strip().lower() for token in metadata.get("evergreen-extensions", "").split(",")}
     return tuple(one for one in EXTENSIONS if one in asked)
+
+
+class Extended(Protocol):
+    """What the extensions need of their session; see `EvergreenSession`."""
+
+    graph: Graph
+    table: Table
+    running: dict[str, RunningAction]
+    waiting: deque[RunningAction]
+
+    def own(self, action: RunningAction, id: str) -> Node:
+        """Make a node an output of an action."""
 
 
 class Extensions:
@@ -62,9 +74,7 @@ class Extensions:
         is_partial: Whether an action may fail alone.
     """
 
-    def __init__(
-        self, session: EvergreenSession, names: Sequence[str], clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, session: Extended, names: Sequence[str], clock: Callable[[], float] = time.monotonic) -> None:
         self._session = session
         self._names = frozenset(names)
         self._takers: dict[str, Callable[[pb.Action, list[Step]], None]] = {}
@@ -229,7 +239,7 @@ class Extensions:
 
     def _list(self, message: pb.Action, steps: list[Step]) -> None:
         session = self._session
-        action = RunningAction(0, message.name, session.references)
+        action = RunningAction(0, message.name)
         if message.inputs or [one.name for one in message.outputs] != ["actions"]:
             raise bad_action("action '__list_actions' takes no inputs and has one output, 'actions'")
         session.table.check_parameter(message.outputs[0], action.where, "output")

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from invoker.author.spec import StreamSpec, Take
 from invoker.core.steps import EndInput, Feed, Step
 from invoker.message import Message
 from invoker.protocols.evergreen.cursor import END, Cursor
 from invoker.protocols.evergreen.errors import bad_input
-from invoker.protocols.evergreen.nodes import Node
-from invoker.protocols.evergreen.settings import EvergreenSettings
+from invoker.protocols.evergreen.nodes import Node, Owner
+from invoker.protocols.evergreen.references import References
 from invoker.wording import quoted
-
-if TYPE_CHECKING:
-    from invoker.protocols.evergreen.running import RunningAction
 
 __all__ = ["Input", "pieces_of"]
 
@@ -38,7 +35,7 @@ class Input:
         index: Of the invocation's input.
         spec: Of the parameter.
         root: What it reads.
-        settings: Limits and the window.
+        references: Of the session; has its limits and the window.
         is_streaming: Whether the function takes streams; else it is mapped over leaves.
         is_only: Whether it must have exactly one leaf (E-094).
 
@@ -49,21 +46,22 @@ class Input:
         is_waited_for: The function waits for more, as far as is known.
     """
 
-    __slots__ = ("_credit", "_is_only", "_only", "_window", "action", "cursor", "index", "is_ended", "is_stalled",
-                 "is_waited_for", "name")  # fmt: skip
+    __slots__ = ("_credit", "_is_only", "_only", "_references", "_window", "action", "cursor", "index", "is_ended",
+                 "is_stalled", "is_waited_for", "name")  # fmt: skip
 
     def __init__(
         self,
-        action: RunningAction,
+        action: Owner,
         index: int,
         spec: StreamSpec,
         root: Node,
-        settings: EvergreenSettings,
+        references: References,
         *,
         is_streaming: bool,
         is_only: bool,
     ) -> None:
         self.action = action
+        settings = references.settings
         self.index = index
         self.name = spec.name
         self.cursor = Cursor(
@@ -74,8 +72,14 @@ class Input:
         )
         self.is_ended = self.is_stalled = self.is_waited_for = False
         self._window = self._credit = settings.window
+        self._references = references
         self._is_only = is_only
         self._only: Feed | None = None
+
+    @property
+    def awaited(self) -> Node | None:
+        """The node that it waits for."""
+        return self.cursor.awaited
 
     def refill(self) -> None:
         """The function has caught up."""
@@ -113,9 +117,9 @@ class Input:
                 raise bad_input(f"{self.action.where}, input {quoted(self.name)}: expected 1 chunk, got 2 or more")
 
     def _must_wait(self, steps: list[Step]) -> bool:
-        node, reference = self.cursor.awaited, self.cursor.asked
+        node, reference = self.awaited, self.cursor.asked
         assert node is not None
-        if reference is not None and self.action.references.ask(reference, steps):
+        if reference is not None and self._references.ask(reference, steps):
             return False
         if node.waiters is None:
             node.waiters = []

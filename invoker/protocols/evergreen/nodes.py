@@ -9,21 +9,47 @@ how many leaves and bytes a reader will meet there, and how deep it goes.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
+from invoker.core.steps import Step
 from invoker.errors import InvocationError
 from invoker.message import EMPTY
 
-if TYPE_CHECKING:
-    from invoker.protocols.evergreen.inputs import Input
-
-__all__ = ["INTERIOR", "LEAF", "MOST", "UNDECIDED", "Node", "Reference"]
+__all__ = ["INTERIOR", "LEAF", "MOST", "UNDECIDED", "Node", "Owner", "Reference", "Waiter"]
 
 UNDECIDED, LEAF, INTERIOR = 0, 1, 2
 """Kinds of nodes; one that has neither bytes nor children yet is undecided."""
 
 MOST = 1 << 60
 """Where sums over shared nodes stop to grow."""
+
+
+class Owner(Protocol):
+    """An action, as its inputs, its outputs and their nodes know it; see `RunningAction`."""
+
+    key: str
+    where: str
+    is_started: bool
+    is_failing: bool
+
+
+class Waiter(Protocol):
+    """An input that waits for more of a node; see `Input`."""
+
+    index: int
+    is_ended: bool
+    is_stalled: bool
+
+    @property
+    def action(self) -> Owner:
+        """Whose it is."""
+
+    @property
+    def awaited(self) -> Node | None:
+        """The node that it waits for."""
+
+    def advance(self, steps: list[Step]) -> None:
+        """Feed what is there, as far as the window goes."""
 
 
 class Reference:
@@ -100,7 +126,7 @@ class Node:
         self.media_type = ""
         self.headers: Mapping[str, str] = EMPTY
         self.metadata: bytes | None = None
-        self.owner: Any = None
+        self.owner: Owner | None = None
         self.fault: InvocationError | None = None
         self.is_received = self.is_dropped = self.is_known = False
         self.leaves = self.solid = self.size = self.height = 0
@@ -110,7 +136,7 @@ class Node:
         self.sinks: list[Node] | None = None
         self.joined: bytes | None = None
         self.readers = 0
-        self.waiters: list[Input] | None = None
+        self.waiters: list[Waiter] | None = None
         self.charged = 0
 
     @property

@@ -24,12 +24,16 @@ class References:
 
     Args:
         graph: Which is charged for what they hold.
+
+    Attributes:
+        settings: Of the session.
     """
 
-    __slots__ = ("_graph", "_most", "_numbers", "_open")
+    __slots__ = ("_graph", "_most", "_numbers", "_open", "settings")
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
+        self.settings = graph.settings
         self._most = graph.settings.reference_bytes
         self._open: dict[str, Reference] = {}
         self._numbers = itertools.count(1)

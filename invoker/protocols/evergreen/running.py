@@ -11,7 +11,6 @@ from invoker.core.steps import Open
 from invoker.message import Headers
 from invoker.protocols.evergreen.inputs import Input
 from invoker.protocols.evergreen.nodes import Node
-from invoker.protocols.evergreen.references import References
 from invoker.protocols.evergreen.table import Binding
 from invoker.protocols.evergreen.writers import Writer
 from invoker.wording import Place, quoted
@@ -25,7 +24,6 @@ class RunningAction:
     Args:
         number: Its ordinal in the session, from 1.
         name: As the client named it.
-        references: Of the session.
 
     Attributes:
         key: Of its invocation, in commands and events.
@@ -41,14 +39,13 @@ class RunningAction:
     """
 
     __slots__ = ("charged", "inputs", "is_cancelled", "is_failing", "is_started", "key", "name", "number", "open",
-                 "references", "status", "where", "writers")  # fmt: skip
+                 "status", "where", "writers")  # fmt: skip
 
-    def __init__(self, number: int, name: str, references: References) -> None:
+    def __init__(self, number: int, name: str) -> None:
         self.number = number
         self.name = name
         self.key = f"a{number}"
         self.where = f"action {quoted(name)} #{number}"
-        self.references = references
         self.open: Open | None = None
         self.inputs: Sequence[Input] = ()
         self.writers: dict[int, Writer] = {}
@@ -79,7 +76,7 @@ class RunningAction:
         """The inputs that its function waits for, if it can go on by none of them; None if it may go on by itself."""
         waited = [one for one in self.inputs if one.is_waited_for and not one.is_ended]
         for one in waited:
-            if one.is_stalled or one.cursor.asked is not None or one.cursor.awaited is None:
+            if one.is_stalled or one.cursor.asked is not None or one.awaited is None:
                 return None
         return waited or None
 

@@ -27,7 +27,7 @@ from invoker.protocols.evergreen.errors import EvergreenError, bad_action, bad_f
 from invoker.protocols.evergreen.extensions import Extensions, accepted
 from invoker.protocols.evergreen.graph import Graph
 from invoker.protocols.evergreen.inputs import Input
-from invoker.protocols.evergreen.nodes import Node
+from invoker.protocols.evergreen.nodes import Node, Owner, Waiter
 from invoker.protocols.evergreen.references import References
 from invoker.protocols.evergreen.running import RunningAction, open_step
 from invoker.protocols.evergreen.settings import EvergreenSettings
@@ -217,7 +217,7 @@ class EvergreenSession:
         if self.extensions.takes(message, steps):
             return
         self._count += 1
-        action = RunningAction(self._count, message.name, self.references)
+        action = RunningAction(self._count, message.name)
         message, status = self.extensions.without_status(message, action)
         binding = self.table.bind(message, action.where)
         self._claim(action, binding, status)
@@ -246,7 +246,7 @@ class EvergreenSession:
         is_mapped = not binding.is_streaming
         are_only = is_mapped and len(roots) > 1
         action.inputs = [
-            Input(action, index, one, root, self.settings, is_streaming=not is_mapped, is_only=are_only or one.single)
+            Input(action, index, one, root, self.references, is_streaming=not is_mapped, is_only=are_only or one.single)
             for index, ((one, _), root) in enumerate(zip(binding.inputs, roots, strict=True))
         ]
         for index, output, node_id in binding.outputs:
@@ -293,7 +293,7 @@ class EvergreenSession:
         steps.append(action.open)
         self.graph.woken.extend(action.inputs)  # whoever starts actions goes on with their inputs: no recursion here
 
-    def _advance(self, one: Input, steps: list[Step]) -> None:
+    def _advance(self, one: Waiter, steps: list[Step]) -> None:
         action = one.action
         if one.is_ended or action.is_failing or not action.is_started:
             return
@@ -304,14 +304,13 @@ class EvergreenSession:
             return
         if one.is_stalled:
             self.stalled.add((action.key, one.index))
-        elif self.waiting and one.cursor.awaited is not None:
-            self._start_producer(one, steps)
+        elif self.waiting and one.awaited is not None:
+            self._start_producer(one.awaited, steps)
 
-    def _start_producer(self, one: Input, steps: list[Step]) -> None:
+    def _start_producer(self, node: Node, steps: list[Step]) -> None:
         """What is waited for must not itself wait for its turn, or nothing would ever go on."""
-        node = one.cursor.awaited
-        producer = node.owner if node is not None else None
-        if producer is not None and not producer.is_started and producer in self.waiting:
+        producer = node.owner
+        if isinstance(producer, RunningAction) and not producer.is_started and producer in self.waiting:
             self.waiting.remove(producer)
             self._start(producer, steps)
 
@@ -325,7 +324,7 @@ class EvergreenSession:
 
     # Endings.
 
-    def fail(self, action: RunningAction, error: InvocationError, steps: list[Step]) -> None:
+    def fail(self, action: Owner, error: InvocationError, steps: list[Step]) -> None:
         """End one action with an error of ours; its `Finished` tells the rest.
 
         Raises:
@@ -373,11 +372,11 @@ class EvergreenSession:
         self._give_up(awaited, steps)
 
     def _give_up(self, awaited: list[Input], steps: list[Step]) -> None:
-        without_producer = [one for one in awaited if getattr(one.cursor.awaited, "owner", None) is None]
+        without_producer = [one for one in awaited if getattr(one.awaited, "owner", None) is None]
         hopeless = without_producer or awaited
         errors = {}
         for one in hopeless:
-            node = one.cursor.awaited
+            node = one.awaited
             assert node is not None
             missing = f"lacks seq {node.count}" if node.is_received else "never came"
             errors[one.action.key] = incomplete(

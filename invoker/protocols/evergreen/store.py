@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from invoker.message import EMPTY
 from invoker.protocols.evergreen.errors import bad_fragment, limit
-from invoker.protocols.evergreen.nodes import INTERIOR, LEAF, MOST, UNDECIDED, Node, Reference
+from invoker.protocols.evergreen.nodes import INTERIOR, LEAF, MOST, UNDECIDED, Node, Reference, Waiter
 from invoker.protocols.evergreen.order import Order
 from invoker.protocols.evergreen.settings import EvergreenSettings
 from invoker.protocols.evergreen.wire import is_marker
 from invoker.wording import quoted
-
-if TYPE_CHECKING:
-    from invoker.protocols.evergreen.inputs import Input
 
 __all__ = ["WEIGHT", "Store"]
 
@@ -38,7 +35,7 @@ class Store:
         self.settings = settings
         self.nodes: dict[str, Node] = {}
         self.held = 0
-        self.woken: list[Input] = []
+        self.woken: list[Waiter] = []
         self._order = Order(self.nodes)
         self._prefix = f"{secrets.token_hex(6)}-"
         self._made = 0

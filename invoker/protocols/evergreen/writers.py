@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from invoker.author.spec import FunctionSpec, Result, StreamSpec, Style, Take
 from invoker.core.steps import Send, Step
@@ -29,18 +29,9 @@ from invoker.message import REFERENCE, Message
 from invoker.protocols.evergreen.cursor import whole_characters
 from invoker.protocols.evergreen.errors import incomplete
 from invoker.protocols.evergreen.graph import Graph
-from invoker.protocols.evergreen.nodes import LEAF, Node
-from invoker.protocols.evergreen.wire import (
-    children_frame,
-    is_utf8_text,
-    leaf_frame,
-    metadata_of,
-    prefix_of,
-)
+from invoker.protocols.evergreen.nodes import LEAF, Node, Owner
+from invoker.protocols.evergreen.wire import children_frame, is_utf8_text, leaf_frame, metadata_of, prefix_of
 from invoker.wording import quoted
-
-if TYPE_CHECKING:
-    from invoker.protocols.evergreen.running import RunningAction
 
 __all__ = ["Form", "Writer", "form_of"]
 
@@ -105,7 +96,7 @@ class Writer:
 
     def __init__(
         self,
-        action: RunningAction,
+        action: Owner,
         node: Node,
         form: Form,
         graph: Graph,
