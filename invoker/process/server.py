@@ -29,13 +29,13 @@ from invoker.ops import prints
 from invoker.ops.board import Numbers
 from invoker.ops.endings import Endings
 from invoker.ops.memory import Trimmer
-from invoker.ops.metrics import Metrics, numbers_of
+from invoker.ops.metrics import numbers_of
 from invoker.ops.ready import ready_block
 from invoker.ops.samples import near
 from invoker.ops.watchdog import Watchdog
 from invoker.process.stopping import Guard, dump, listed
 from invoker.services.service import Service, Surroundings
-from invoker.services.table import OWN, TABLE, Table
+from invoker.services.table import TABLE, Table
 
 if TYPE_CHECKING:
     from invoker.doors.grpc.aio import GrpcDoor
@@ -152,12 +152,12 @@ class Server:
             self.driver,
             self._actions,
             self.is_ready,
-            Metrics(self.numbers).render,
+            self.numbers,
             note=self._endings.note,
             tls=tls,
             share_port=self.share_ports,
         )
-        self._services = tuple(kind(around) for kind in (*self._kinds, *OWN))
+        self._services = tuple(kind(around) for kind in (*self._kinds, *self._table.own(self.config)))
         self._fronts = [one.http_front for one in reversed(self._services) if one.on_http]
         self.engine.is_loading = not self.share_ports and any(one.hooks.takes_time for one in self._functions)
         if is_early := self.engine.is_loading:

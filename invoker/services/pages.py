@@ -11,13 +11,14 @@ from invoker.core.http import Response
 from invoker.services.service import Service, Surroundings
 
 if TYPE_CHECKING:
+    from invoker.config import Config
     from invoker.doors.http.exchange import Exchange
 
-__all__ = ["PagesFront", "PagesService"]
+__all__ = ["PATHS", "PagesFront", "PagesService"]
 
 log = logging.getLogger(__name__)
 
-_PATHS: Final = frozenset({"/healthz", "/livez", "/readyz", "/metrics"})
+PATHS: Final = frozenset({"/healthz", "/livez", "/readyz", "/metrics"})
 _TEXT: Final = ("Content-Type", "text/plain")
 _READY_S: Final = 5.0
 
@@ -30,11 +31,18 @@ class PagesService(Service):
 
     def __init__(self, around: Surroundings) -> None:
         super().__init__(around)
-        self._front = PagesFront(around.is_ready, around.metrics)
+        from invoker.ops.metrics import Metrics
+
+        self._front = PagesFront(around.is_ready, Metrics(around.numbers).render)
+
+    @classmethod
+    def is_served(cls, config: Config, *, is_chosen: bool, has_http: bool) -> bool:  # noqa: ARG003 - as `Service`
+        """On the HTTP door only."""
+        return is_chosen and has_http
 
     def http_front(self, path: str) -> PagesFront | None:
         """Who answers their paths."""
-        return self._front if path in _PATHS else None
+        return self._front if path in PATHS else None
 
 
 class PagesFront:

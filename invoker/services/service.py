@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from invoker.doors.http.app import Application, Front
     from invoker.doors.tls import TlsFiles
     from invoker.drive.driver import Driver
+    from invoker.ops.board import Numbers
 
 __all__ = ["Address", "Note", "Port", "Service", "Surroundings"]
 
@@ -63,7 +64,7 @@ class Surroundings:
         driver: Runs the conversations.
         actions: Names of functions by those of actions, besides the functions' own.
         is_ready: Whether this process should get traffic.
-        metrics: Gives the media type and body of what the process has counted.
+        numbers: What the process has counted.
         note: Takes a line of the log that may be written a little later; None: the service logs it itself.
         tls: For its own sockets; None: they speak plain text.
         share_port: Whether other processes may bind the same ports.
@@ -73,7 +74,7 @@ class Surroundings:
     driver: Driver
     actions: Mapping[str, str]
     is_ready: Callable[[], Awaitable[bool]]
-    metrics: Callable[[], tuple[str, bytes]]
+    numbers: Callable[[], Numbers]
     note: Note | None = None
     tls: TlsFiles | None = None
     share_port: bool = False

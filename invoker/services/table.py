@@ -24,7 +24,7 @@ from invoker.services.pages import PagesService
 from invoker.services.riff.service import RiffHttpService, RiffService
 from invoker.services.service import Service
 
-__all__ = ["OWN", "SERVICES", "TABLE", "Table"]
+__all__ = ["SERVICES", "TABLE", "Table"]
 
 SERVICES: tuple[type[Service], ...] = (
     RiffService,
@@ -119,6 +119,11 @@ class Table:
         if config.port and config.port == config.grpc_port and has_http and any(one.on_grpc for one in found):
             raise ConfigError(f"PORT and GRPC_PORT are both {config.port}; HTTP and gRPC need a port each")
         return found
+
+    def own(self, config: Config) -> tuple[type[Service], ...]:
+        """What the process serves besides."""
+        has_http = self.has_http(config)
+        return tuple(one for one in OWN if one.is_served(config, is_chosen=True, has_http=has_http))
 
     def _chosen(self, config: Config) -> tuple[str, ...]:
         chosen: tuple[str, ...] = config.of(self._choice).protocols

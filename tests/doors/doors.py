@@ -14,15 +14,13 @@ import httpx
 from invoker.author.reader import read
 from invoker.body.lift import lift
 from invoker.codecs import builtin
-from invoker.config import Config
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
-from invoker.doors.http.app import FrontOf
+from invoker.doors.http.app import Front, FrontOf
 from invoker.doors.http.door import HttpDoor
 from invoker.drive.driver import Driver, DriverSettings
-from invoker.services.pages import PagesService
+from invoker.services.pages import PATHS, PagesFront
 from invoker.services.riff.http import RiffFront
-from invoker.services.service import Surroundings
 
 __all__ = ["Served", "Wire", "until"]
 
@@ -65,8 +63,12 @@ class Served:
         async def takes_calls() -> bool:
             return not engine.is_draining
 
-        pages = PagesService(Surroundings(Config(), driver, {}, is_ready or takes_calls, metrics))
-        door = HttpDoor(driver, lambda path: pages.http_front(path) or front(path) or answering, port=0, **settings)
+        pages = PagesFront(is_ready or takes_calls, metrics)
+
+        def front_of(path: str) -> Front:
+            return pages if path in PATHS else front(path) or answering
+
+        door = HttpDoor(driver, front_of, port=0, **settings)
         for one in lifted:
             await one.start()
         with patch("invoker.drive.bodies.pool._IDLE_S", 0.05):  # so that no thread outlives its test

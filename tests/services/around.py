@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from invoker.ops.board import Numbers
 from invoker.services.service import Surroundings
 from invoker.services.table import TABLE
 from tests.drive.memory import driver_of
@@ -15,10 +16,10 @@ async def _is_ready() -> bool:
     return True
 
 
-def _metrics() -> tuple[str, bytes]:
-    return "text/x", b"up 1\n"
+def _numbers() -> Numbers:
+    return Numbers({"invoker_frames_in": 3.0}, {})
 
 
 def around(*functions: Any, **knobs: Any) -> Surroundings:
     """The surroundings in a process that serves functions, with some knobs."""
-    return Surroundings(TABLE.configured(**knobs), driver_of(*functions), {}, _is_ready, _metrics)
+    return Surroundings(TABLE.configured(**knobs), driver_of(*functions), {}, _is_ready, _numbers)

@@ -79,3 +79,12 @@ def test_only_its_own_paths_are_claimed() -> None:
         "/metrics",
         "/livez",
     ]
+
+
+def test_the_metrics_are_those_of_the_process() -> None:
+    """As Prometheus reads them."""
+    front = PagesService(around(square)).http_front("/metrics")
+    assert front is not None
+    media_type, body = front._metrics()
+    assert media_type.startswith("text/plain")
+    assert b"invoker_frames_in_total 3.0" in body

@@ -14,7 +14,7 @@ from invoker.services.table import TABLE
 
 
 def test_a_process_without_a_protocol_does_not_load_it():
-    """Neither its modules nor what it is translated with."""
+    """Neither its modules nor what it is translated with; without the HTTP door, nothing of that is loaded either."""
     code = (
         "import asyncio, sys; from invoker.cli.main import build; from invoker.services.table import TABLE\n"
         "async def main():\n"
@@ -22,7 +22,8 @@ def test_a_process_without_a_protocol_does_not_load_it():
         "    server = build(config, 'functions.add')\n"
         "    await server.start(); await server.stop(drain_s=0)\n"
         "asyncio.run(main())\n"
-        "print(*sorted({name.split('.')[2] for name in sys.modules if name.startswith('invoker.protocols.')}))"
+        "print(*sorted({name.split('.')[2] for name in sys.modules if name.startswith('invoker.protocols.')}))\n"
+        "print(*(name for name in ('prometheus_client', 'hypercorn', 'numpy') if name in sys.modules))"
     )
     for protocol in ("riff", "evergreen"):
         shown = subprocess.run([sys.executable, "-c", code, protocol], check=True, capture_output=True, text=True)

@@ -20,6 +20,7 @@ from invoker.core.engine import Engine
 from invoker.doors.http.exchange import HttpSettings
 from invoker.drive.driver import Driver
 from invoker.errors import ConfigError, SpecError
+from invoker.ops.board import Numbers
 from invoker.services.graphpipe.service import GraphPipeService
 from invoker.services.service import Surroundings
 from invoker.services.table import TABLE
@@ -41,7 +42,7 @@ async def is_ready() -> bool:
 
 def service_of(function: Any = echo, **knobs: Any) -> GraphPipeService:
     driver = Driver(Engine(Catalog([lift(function, read(function))]), builtin(arrays=True)))
-    return GraphPipeService(Surroundings(TABLE.configured(**knobs), driver, {}, is_ready, lambda: ("", b"")))
+    return GraphPipeService(Surroundings(TABLE.configured(**knobs), driver, {}, is_ready, Numbers))
 
 
 async def test_G016_sockets_are_opened_as_the_knobs_say(tmp_path: Path) -> None:
