@@ -193,3 +193,39 @@ def test_what_an_input_gives_away_is_given_back() -> None:
     for _ in range(6):
         assert stream.take() is not None
     assert process.held < 6 * STEP
+
+
+def test_reading_pauses_at_the_mark_and_goes_on_at_half_of_it() -> None:
+    """Each mark alone, and as soon as it is met."""
+    limits = Limits(high_frames=4, high_bytes=40, hard_frames=100, hard_bytes=1000)
+    for sizes, is_high, is_low in (
+        ([1] * 4, True, False), ([1] * 3, False, False), ([1] * 2, False, True),
+        ([40], True, False), ([39], False, False), ([20], False, True), ([21], False, False),
+    ):  # fmt: skip
+        budget = Budget(limits)
+        for size in sizes:
+            budget.add(size)
+        assert (budget.is_high, budget.is_low) == (is_high, is_low), sizes
+
+
+def test_R130_each_cap_alone_ends_the_invocation() -> None:
+    """As much as a cap says is let in; what is refused is not counted."""
+    limits = Limits(high_frames=1, high_bytes=1, hard_frames=3, hard_bytes=30)
+    for sizes, more in (([1, 1, 1], 1), ([30], 1)):
+        budget = Budget(limits)
+        for size in sizes:
+            budget.add(size)
+        with pytest.raises(LimitExceeded, match="the invocation may hold 3 frames or 30 bytes"):
+            budget.add(more)
+        assert (budget.frames, budget.bytes) == (len(sizes), sum(sizes))
+
+
+def test_of_two_that_hold_as_much_the_one_that_grows_is_refused() -> None:
+    """Nobody who does not ask is ended for it."""
+    process, ended = ProcessBudget(10 * STEP), list[Any]()
+    one, other = invocation(process, ended), invocation(process, ended)
+    one.grow(6 * STEP)
+    other.grow(4 * STEP)
+    with pytest.raises(Overloaded):
+        other.grow(6 * STEP)
+    assert not ended

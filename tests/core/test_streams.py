@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from invoker.author.spec import IGNORED, StreamSpec, Take
 from invoker.codecs import builtin
+from invoker.core.budget import STEP_BYTES, ProcessBudget
 from invoker.core.streams import Budget, InputStream, Limits, OutputStream, wire_headers
 from invoker.errors import (
     Cancelled,
@@ -273,3 +274,38 @@ def test_E104_text_may_be_of_a_kind_without_a_codec() -> None:
     assert (made.payload, made.media_type) == ("hé".encode(), "text/html")
     with pytest.raises(EncodeError):
         OutputStream(0, "out", "*/*", builtin()).encode(Message("hé", media_type="text/html"))
+
+
+def test_an_error_reaches_who_waits_at_an_empty_input():
+    """It counts although nothing is queued; at an input that has ended and was read, it does not."""
+    waits, read = make_input(), make_input()
+    read.end()
+    for stream in (waits, read):
+        stream.fail(Cancelled("gone"))
+    with pytest.raises(InputCancelled):
+        waits.take()
+    assert waits.is_ended
+    assert read.take() is None
+
+
+def test_an_error_takes_what_was_not_read_of_an_input_that_has_ended():
+    """Its messages are dropped, and their bytes given back."""
+    stream = make_input()
+    stream.feed(text(b"one"))
+    stream.end()
+    stream.fail(Cancelled("gone"))
+    with pytest.raises(InputCancelled):
+        stream.take()
+    assert (stream.budget.frames, stream.budget.bytes) == (0, 0)
+
+
+def test_what_was_read_is_given_back_to_the_process():
+    """As soon as it is taken, not when the invocation is over."""
+    process = ProcessBudget(100 * STEP_BYTES)
+    stream = make_input(budget=Budget(Limits(), process.share()))
+    for _ in range(4):
+        stream.feed(text(bytes(4 * STEP_BYTES)))
+    assert process.held >= 16 * STEP_BYTES
+    for _ in range(4):
+        stream.take()
+    assert process.held == 0

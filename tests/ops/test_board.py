@@ -83,3 +83,22 @@ def test_too_many_names_are_our_own_mistake(board):
     """A row has its bytes, and no name comes from outside."""
     with pytest.raises(AssertionError, match="only so many names"):
         board.write(1, Row(1, numbers=Numbers({f"a name that is rather long {n}": 1 for n in range(200)})))
+
+
+def test_a_row_that_is_being_written_is_read_again(board, monkeypatch):
+    """It is whole a moment later; a row that stays torn does not keep the reader."""
+    board.write(1, Row(1, numbers=numbers(3)))
+    whole = os.pread(board.handle, 4096 * 2, 0)
+    torn = whole.replace(b'"calls": 3', b'"calls": 9')
+    reads = iter([torn, whole, torn])
+    monkeypatch.setattr(os, "pread", lambda *_: next(reads))
+    assert board.total() == numbers(3)
+    assert next(reads) == torn
+
+
+def test_a_closed_board_holds_no_file():
+    """Its handle is free for others."""
+    made = Board.make()
+    made.close()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(made.handle)

@@ -45,3 +45,17 @@ def test_the_c_library_is_asked_or_there_is_none() -> None:
     del blocks
     assert malloc_trim() in ((True, False) if hasattr(ctypes.CDLL(None), "malloc_trim") else (False,))
     assert keep
+
+
+async def test_nothing_looks_behind_the_stop() -> None:
+    """The task is over; a trimmer that was never started can be stopped, too."""
+    threads = Threads(1)
+    Trimmer(ProcessBudget(), threads).stop()
+    trimmer = Trimmer(ProcessBudget(), threads, look_s=3600)
+    trimmer.start()
+    task = trimmer._task
+    assert task is not None
+    trimmer.stop()
+    await asyncio.wait([task])
+    assert task.cancelled()
+    threads.close()

@@ -50,7 +50,9 @@ async def test_it_says_why_it_cannot_start(place):
     """The sentence that one process would print, and its exit code; its standard error stays silent."""
     child = Child(place)
     await child.start(["functions.square:squar"])
+    assert child.pid > 0
     assert await child.live() == 1
+    assert child.settled.is_set()
     assert not child.is_ready
     assert "did you mean 'square'" in child.failure[0]
     assert child.failure[1] == 1
@@ -70,6 +72,7 @@ async def test_one_that_is_not_ready_is_ended_by_an_order(place):
 async def test_a_kill_is_named(place):
     """By the signal."""
     child = Child(place)
+    assert child.pid == 0
     await child.start(["functions.square:square"])
     child.kill()
     assert await child.live() == -signal.SIGKILL

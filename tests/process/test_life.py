@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
+from dataclasses import replace
 
 import pytest
 
@@ -66,3 +68,57 @@ async def test_R024_a_lame_duck_lives_until_the_drain():
     await lame
     await life.lame_duck(server, signals)  # over at once
     await server.stop(drain_s=0)
+
+
+@pytest.fixture
+def _signals_as_before():
+    numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    before = [signal.getsignal(number) for number in numbers]
+    yield
+    for number, handler in zip(numbers, before, strict=True):
+        signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("_signals_as_before")
+@pytest.mark.parametrize("hangup_drain_s", [None, 7.0])
+async def test_R016_R024_a_life_from_the_ready_line_to_the_end(monkeypatch, hangup_drain_s):
+    """It is announced, a lame duck, and drained; nothing that could end the process is armed behind it."""
+    server = build(replace(CONFIG, drain_s=3.0), "functions.square:square")
+    drains: list[float] = []
+    announced, told, armed = asyncio.Event(), asyncio.Event(), []
+    stop, arm = server.stop, server.guard.arm
+
+    async def stopped(*, drain_s):
+        drains.append(drain_s)
+        return await stop(drain_s=drain_s)
+
+    monkeypatch.setattr(life, "announce", lambda line: announced.set())
+
+    async def tell():
+        told.set()
+
+    monkeypatch.setattr(server, "stop", stopped)
+    monkeypatch.setattr(server, "refresh_health", tell)
+    monkeypatch.setattr(server.guard, "arm", lambda *given: (armed.append(given), arm(*given)))
+    running = asyncio.create_task(life.run(server, hangup_drain_s=hangup_drain_s))
+    await announced.wait()
+    os.kill(os.getpid(), signal.SIGTERM)
+    await told.wait()
+    assert server.is_lame
+    assert not server.engine.is_draining
+    os.kill(os.getpid(), signal.SIGTERM if hangup_drain_s is None else signal.SIGHUP)
+    assert await running == 0
+    assert drains == [3.0 if hangup_drain_s is None else 7.0]
+    assert armed
+    assert server.guard._disarmed.is_set()
+
+
+def test_a_loop_that_was_run_to_its_end_leaves_no_guard_armed():
+    """Else the process would be ended by force while it goes on with something else."""
+    server = build(CONFIG, "functions.square:square")
+
+    async def main():
+        return 5
+
+    assert life.run_to_end(server, main, None) == 5
+    assert server.guard._disarmed.is_set()

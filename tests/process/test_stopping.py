@@ -88,3 +88,12 @@ def test_a_guard_that_is_disarmed_does_nothing(monkeypatch):
     if thread.is_alive():
         thread.join(5)
     assert not thread.is_alive()
+
+
+async def test_only_a_hangup_makes_room_for_a_successor():
+    """Another signal drains as long as it always would."""
+    said: list[str] = []
+    signals = Signals(0.0, hangup=lambda: said.append("hangup"))
+    signals._interrupted(signal.SIGTERM, None)
+    assert await seen(signals) == (True, True)
+    assert said == []

@@ -102,8 +102,8 @@ async def test_it_serves_on_the_ports_of_its_place(serving, ports):
 
 
 @pytest.mark.parametrize("order", [b"drain\n", b""])
-async def test_it_drains_when_told_or_left_alone(serving, ports, link, order):
-    """An order, or the end of the supervisor; then nobody listens any more."""
+async def test_it_drains_when_told_or_left_alone(serving, ports, link, order, caplog):
+    """An order, or the end of the supervisor, which is told; then nobody listens any more."""
     _, running, _ = serving
     if order:
         link[0].send(order)
@@ -112,6 +112,7 @@ async def test_it_drains_when_told_or_left_alone(serving, ports, link, order):
     assert await running == 0
     with socket.socket() as client:
         assert client.connect_ex(("127.0.0.1", ports[0])) != 0
+    assert ("the supervisor is gone" in caplog.text) is not bool(order)
 
 
 async def test_it_drains_on_a_signal_of_its_own(serving):
