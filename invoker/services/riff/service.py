@@ -69,15 +69,17 @@ class RiffHttpService(Service):
         """On the HTTP door only."""
         return is_chosen and has_http
 
-    def http_front(self, path: str) -> Front:  # noqa: ARG002 - whatever the path is
-        """Who answers any path."""
-        if self._front is None:
-            from invoker.services.riff.http import RiffFront
+    async def start(self) -> None:
+        """Read the functions' signatures, so that the first request need not wait for that."""
+        from invoker.services.riff.http import RiffFront
 
-            config = self.around.config
-            self._front = RiffFront(
-                self.around.driver,
-                max_body_bytes=config.max_message_bytes,
-                timeout_s=config.of(RiffHttpKnobs).http_timeout_s or None,
-            )
+        config = self.around.config
+        self._front = RiffFront(
+            self.around.driver,
+            max_body_bytes=config.max_message_bytes,
+            timeout_s=config.of(RiffHttpKnobs).http_timeout_s or None,
+        )
+
+    def http_front(self, path: str) -> Front | None:  # noqa: ARG002 - whatever the path is
+        """Who answers any path."""
         return self._front

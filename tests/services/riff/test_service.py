@@ -21,7 +21,8 @@ def test_R005_its_sample_is_a_call():
     assert RiffService(around(square)).sample(read(square), "h:1", is_one=True) == "call h:1 --data 7"
 
 
-def test_its_http_twin_answers_whatever_the_path_is():
-    """By one front, which is made when the first request comes."""
+async def test_its_http_twin_answers_whatever_the_path_is():
+    """By one front, which is there from the start on, so that the first request does not wait for it."""
     service = RiffHttpService(around(square))
-    assert service.http_front("/") is service.http_front("/any/path")
+    await service.start()
+    assert service.http_front("/") is service.http_front("/any/path") is not None
