@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from invoker.client.failure import CallFailed
-    from invoker.client.plan import Plan
-    from invoker.client.riff import RiffClient
+    from invoker.client.riff.client import RiffClient
+    from invoker.client.riff.plan import Plan
     from invoker.client.tls import Tls
 
 __all__ = ["add_arguments", "run"]
@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
     """Make the call and return the exit code."""
     from invoker.client.connection import target_of, tls_of
     from invoker.client.failure import CallFailed, ConnectFailed, UnknownName, UsageError
-    from invoker.client.plan import make_plan
+    from invoker.client.riff.plan import make_plan
     from invoker.errors import InvokerError
 
     try:
@@ -110,10 +110,10 @@ def run(args: argparse.Namespace) -> int:
 async def _call(args: argparse.Namespace, target: str, tls: Tls | None) -> None:
     from invoker.client.connection import pairs
     from invoker.client.failure import CallFailed
-    from invoker.client.plan import make_plan
     from invoker.client.quiet import quieten
-    from invoker.client.request import Request
-    from invoker.client.riff import RiffClient
+    from invoker.client.riff.client import RiffClient
+    from invoker.client.riff.plan import make_plan
+    from invoker.client.riff.request import Request
 
     quieten(asyncio.get_running_loop())
     asking = Request(function=args.function, metadata=dict(pairs("--metadata", args.metadata)))
@@ -133,7 +133,7 @@ async def _call(args: argparse.Namespace, target: str, tls: Tls | None) -> None:
 
 
 async def _exchange(client: RiffClient, plan: Plan, args: argparse.Namespace) -> None:
-    from invoker.client.printer import Printer
+    from invoker.client.riff.printer import Printer
     from invoker.client.sources import frames
 
     printer = Printer(

@@ -118,13 +118,13 @@ def _make_plan(args: argparse.Namespace) -> _Plan:
     from invoker.client.connection import pairs, target_of, tls_of
     from invoker.client.evergreen import attachment
     from invoker.client.failure import UsageError
-    from invoker.client.request import Request
+    from invoker.client.metadata import metadata_pairs
 
     metadata = dict(pairs("--metadata", args.metadata))
     try:
         config = json.loads(args.config or "{}")
         tls = tls_of(args)
-        Request(metadata=metadata).metadata_pairs({})
+        metadata_pairs(metadata)
     except json.JSONDecodeError as error:
         raise UsageError(f"--config is not JSON: {error}") from None
     except ValueError as error:

@@ -3,7 +3,6 @@
 `SyncRiffClient` and `SyncEvergreenSession` are for code without a loop, `AsyncGraphPipe` for code on one.
 """
 
-from invoker.client.call import Call, Outputs
 from invoker.client.evergreen import (
     Answer,
     EvergreenSession,
@@ -18,11 +17,8 @@ from invoker.client.evergreen import (
     attachment,
 )
 from invoker.client.failure import CallFailed, ConnectFailed
-from invoker.client.frames import Received
 from invoker.client.graphpipe import AsyncGraphPipe, GraphPipe, GraphPipeError
-from invoker.client.request import Options
-from invoker.client.riff import RiffClient
-from invoker.client.sync import SyncCall, SyncRiffClient
+from invoker.client.riff import Call, Options, Outputs, Received, RiffClient, SyncCall, SyncRiffClient
 from invoker.client.tls import Tls
 
 __all__ = [

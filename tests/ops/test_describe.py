@@ -17,7 +17,7 @@ from invoker._pb.invoker import describe_pb2 as pb
 from invoker.author.reader import read
 from invoker.body.prepare import prepare_function
 from invoker.client import RiffClient
-from invoker.client.request import Request
+from invoker.client.riff.request import Request
 from invoker.core.catalog import Catalog
 from invoker.ops.describe import add_describe, describe
 from invoker.testing import TestServer

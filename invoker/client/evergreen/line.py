@@ -17,7 +17,7 @@ from invoker.client.evergreen.inbox import Inbox
 from invoker.client.evergreen.outbox import Outbox
 from invoker.client.exchange import Exchange
 from invoker.client.failure import CallFailed
-from invoker.client.request import Request
+from invoker.client.metadata import metadata_pairs
 from invoker.client.tls import Tls
 from invoker.errors import Status
 
@@ -177,7 +177,7 @@ class Line:
 
     def _metadata_pairs(self) -> tuple[tuple[str, str | bytes], ...]:
         asked = {EXTENSIONS_KEY: ", ".join(self._settings.extensions)} if self._settings.extensions else {}
-        return Request(metadata=asked).metadata_pairs(self._settings.metadata)
+        return metadata_pairs(self._settings.metadata, asked)
 
 
 def _parsed(raw: bytes) -> pb.SessionMessage:

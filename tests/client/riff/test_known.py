@@ -13,7 +13,7 @@ import grpc.aio
 import pytest
 
 from invoker._pb.invoker import describe_pb2 as pb
-from invoker.client.known import NOTHING, Known, ask
+from invoker.client.riff.known import NOTHING, Known, ask
 
 Answer = Callable[[pb.DescribeRequest, Any], Awaitable[pb.Function]]
 
@@ -58,7 +58,7 @@ async def test_nothing_is_known_of_foreign_functions() -> None:
 
 async def test_a_server_that_does_not_answer_costs_little_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """The call goes on without."""
-    monkeypatch.setattr("invoker.client.known.ANSWER_S", 0.05)
+    monkeypatch.setattr("invoker.client.riff.known.ANSWER_S", 0.05)
 
     async def answer(request: pb.DescribeRequest, context: Any) -> pb.Function:
         await asyncio.Event().wait()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from invoker._pb.riff import riff_rpc_pb2 as pb
-from invoker.client.request import Request
+from invoker.client.riff.request import Request
 
 
 def start_of(request: Request) -> pb.StartFrame:
@@ -89,20 +89,3 @@ def test_metadata_of_the_call_goes_over_that_of_the_client() -> None:
     """Keys are folded, and the function's name is metadata too."""
     request = Request(metadata={"X-Id": "2"}, function="topk")
     assert dict(request.metadata_pairs({"x-id": "1", "a": "b"})) == {"x-id": "2", "a": "b", "invoker-function": "topk"}
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "text"),
-    [
-        ("a b", "x", "may only have letters"),
-        ("", "x", "may only have letters"),
-        ("grpc-timeout", "1", "reserved"),
-        ("a-bin", "x", "takes bytes"),
-        ("a", "ü", "printable ASCII"),
-        ("a", "x\ny", "printable ASCII"),
-    ],
-)
-def test_metadata_that_cannot_travel_is_refused(key: str, value: str, text: str) -> None:
-    """gRPC would fail the call with less to go by."""
-    with pytest.raises(ValueError, match=text):
-        Request(metadata={key: value}).metadata_pairs({})

@@ -9,9 +9,9 @@ import pytest
 from invoker._pb.invoker import describe_pb2 as pb
 from invoker.cli.call import add_arguments
 from invoker.client.failure import UnknownName, UsageError
-from invoker.client.filling import TEXT_FIRST, Filled, fill
-from invoker.client.known import NOTHING, Known
-from invoker.client.plan import make_plan
+from invoker.client.riff.filling import TEXT_FIRST, Filled, fill
+from invoker.client.riff.known import NOTHING, Known
+from invoker.client.riff.plan import make_plan
 from invoker.client.sources import Part
 
 TEXT, JSON = ["text/plain", "application/json"], ["application/json"]

@@ -10,9 +10,9 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from invoker.client import CallFailed, ConnectFailed, RiffClient
-from invoker.client.known import NOTHING, Known
 from invoker.client.quiet import quieten
-from invoker.client.request import Request
+from invoker.client.riff.known import NOTHING, Known
+from invoker.client.riff.request import Request
 from invoker.errors import Status
 from invoker.message import Message
 from tests.client.peer import Peer
@@ -267,7 +267,7 @@ async def test_a_server_is_asked_once_for_each_function(peer: Peer, monkeypatch:
         asked.append(function)
         return NOTHING
 
-    monkeypatch.setattr("invoker.client.riff.ask", ask)
+    monkeypatch.setattr("invoker.client.riff.client.ask", ask)
     async with RiffClient(peer.target) as client:
         for function in ("echo", "echo", "first"):
             await client.invoke([["a"]], function=function).collect()

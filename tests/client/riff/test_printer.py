@@ -10,8 +10,8 @@ import pytest
 
 from invoker._pb.riff import riff_rpc_pb2 as pb
 from invoker.client.failure import UsageError
-from invoker.client.frames import Received
-from invoker.client.printer import Printer
+from invoker.client.riff.frames import Received
+from invoker.client.riff.printer import Printer
 from invoker.codecs import builtin
 
 

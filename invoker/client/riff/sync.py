@@ -6,12 +6,12 @@ from collections import deque
 from collections.abc import AsyncIterable, Iterable, Iterator, Mapping
 from typing import Any, Self, Unpack
 
-from invoker.client.call import Call, Outputs
 from invoker.client.feeds import Inputs, Pairs, Values, check_inputs, pull
-from invoker.client.frames import Received
 from invoker.client.portal import Portal
-from invoker.client.request import Options
-from invoker.client.riff import MAX_OUTPUT_BYTES, RiffClient
+from invoker.client.riff.call import Call, Outputs
+from invoker.client.riff.client import MAX_OUTPUT_BYTES, RiffClient
+from invoker.client.riff.frames import Received
+from invoker.client.riff.request import Options
 from invoker.client.tls import Tls
 from invoker.codecs import Registry
 from invoker.message import EMPTY

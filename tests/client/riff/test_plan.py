@@ -9,7 +9,7 @@ import pytest
 
 from invoker.cli.call import add_arguments
 from invoker.client.failure import UsageError
-from invoker.client.plan import Plan, make_plan
+from invoker.client.riff.plan import Plan, make_plan
 from invoker.client.sources import Part
 
 STDIN = (Part(path="-"),)

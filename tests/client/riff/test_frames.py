@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from invoker._pb.riff import riff_rpc_pb2 as pb
-from invoker.client.frames import InputEncoder, Received
+from invoker.client.riff.frames import InputEncoder, Received
 from invoker.codecs import builtin
 from invoker.errors import DecodeError, NotAcceptable
 from invoker.message import Message

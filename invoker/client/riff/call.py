@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 from typing import Any, Self
 
 from invoker.client.exchange import CLOSE_GRACE_S, Exchange
-from invoker.client.frames import Received
-from invoker.client.request import Request
+from invoker.client.riff.frames import Received
+from invoker.client.riff.request import Request
 from invoker.codecs import Registry
 
 __all__ = ["Call", "Live", "Outputs"]

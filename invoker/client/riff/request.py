@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypedDict
 
 from invoker._pb.riff import riff_rpc_pb2 as pb
+from invoker.client.metadata import metadata_pairs
 from invoker.message import Headers
 
 __all__ = ["FUNCTION_KEY", "Options", "Request"]
@@ -114,21 +115,4 @@ class Request:
         Raises:
             ValueError: A key or value cannot travel as gRPC metadata.
         """
-        merged = {key.lower(): value for source in (defaults, self.metadata) for key, value in source.items()}
-        if self.function:
-            merged[FUNCTION_KEY] = self.function
-        for key, value in merged.items():
-            _check_metadata(key, value)
-        return tuple(merged.items())
-
-
-def _check_metadata(key: str, value: str | bytes) -> None:
-    if not key or not key.isascii() or not all(sign.isalnum() or sign in "-_." for sign in key):
-        raise ValueError(f"metadata key {key!r} may only have letters, digits, '-', '_' and '.'")
-    if key.startswith("grpc-"):
-        raise ValueError(f"metadata key {key!r} is reserved by gRPC")
-    if key.endswith("-bin"):
-        if not isinstance(value, bytes):
-            raise ValueError(f"metadata {key!r} takes bytes, because its key ends in '-bin'")
-    elif not isinstance(value, str) or not value.isascii() or not value.isprintable():
-        raise ValueError(f"metadata {key!r} has the value {value!r}; it must be printable ASCII text")
+        return metadata_pairs(defaults, self.metadata, {FUNCTION_KEY: self.function} if self.function else {})

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from invoker.client.connection import pairs, target_of, tls_of
 from invoker.client.failure import UnknownName, UsageError
-from invoker.client.filling import Filled, fill
-from invoker.client.known import NOTHING, Known
-from invoker.client.request import Request
+from invoker.client.riff.filling import Filled, fill
+from invoker.client.riff.known import NOTHING, Known
+from invoker.client.riff.request import Request
 from invoker.client.sources import STDIN, Framing, Part, is_json, is_text
 from invoker.client.tls import Tls
 

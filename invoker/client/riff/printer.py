@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import BinaryIO, Self
 
 from invoker.client.failure import UsageError
-from invoker.client.frames import Received
+from invoker.client.riff.frames import Received
 from invoker.client.sources import is_text
 from invoker.mediatypes import parse
 

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from invoker.client.failure import UsageError
-from invoker.client.known import Known
+from invoker.client.riff.known import Known
 from invoker.usage import nearest
 
 __all__ = ["Filled", "fill"]

@@ -18,12 +18,12 @@ from typing import Any, Self, Unpack
 import grpc
 import grpc.aio
 
-from invoker.client.call import Call, Live
 from invoker.client.exchange import Exchange, Feed, connected
 from invoker.client.feeds import Inputs, Pairs, Values, check_inputs, in_turn, iterate
-from invoker.client.frames import InputEncoder
-from invoker.client.known import NOTHING, Known, ask
-from invoker.client.request import Options, Request
+from invoker.client.riff.call import Call, Live
+from invoker.client.riff.frames import InputEncoder
+from invoker.client.riff.known import NOTHING, Known, ask
+from invoker.client.riff.request import Options, Request
 from invoker.client.tls import Tls
 from invoker.codecs import Registry, builtin
 from invoker.message import EMPTY
