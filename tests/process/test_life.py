@@ -106,7 +106,7 @@ async def test_R016_R024_a_life_from_the_ready_line_to_the_end(monkeypatch, hang
     await told.wait()
     assert server.is_lame
     assert not server.engine.is_draining
-    os.kill(os.getpid(), signal.SIGTERM if hangup_drain_s is None else signal.SIGHUP)
+    os.kill(os.getpid(), signal.SIGINT if hangup_drain_s is None else signal.SIGHUP)
     assert await running == 0
     assert drains == [3.0 if hangup_drain_s is None else 7.0]
     assert armed
@@ -122,3 +122,34 @@ def test_a_loop_that_was_run_to_its_end_leaves_no_guard_armed():
 
     assert life.run_to_end(server, main, None) == 5
     assert server.guard._disarmed.is_set()
+
+
+async def test_a_failure_is_told_although_the_end_was_asked_for(monkeypatch):
+    """Only a start that was given up is no failure."""
+    server, told = build(CONFIG, "functions.square:square"), asyncio.Event()
+
+    async def fail():
+        told.set()
+        raise StartupError("no model")
+
+    monkeypatch.setattr(server, "start", fail)
+    with pytest.raises(StartupError, match="no model"):
+        await life.begin(server, told)
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(0, "0 invocations are"), (1, "1 invocation is"), (2, "2 invocations are")]
+)
+async def test_calls_are_refused_before_the_stop_is_told(monkeypatch, caplog, count, text):
+    """Who reads the line may count on it; the exit code says whether all ended in time."""
+    server = build(CONFIG, "functions.square:square")
+    server.engine.running.update({str(number): None for number in range(count)})
+
+    async def stop(*, drain_s):
+        assert server.engine.is_draining
+        assert caplog.messages == [f"stopping: {text} running"]
+        return count < 2
+
+    monkeypatch.setattr(server, "stop", stop)
+    caplog.set_level("INFO", "invoker.process.life")
+    assert await life.end(server, 0.0) == (0 if count < 2 else 1)

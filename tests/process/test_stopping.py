@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from invoker.process import stopping
-from invoker.process.stopping import Guard, Signals
+from invoker.process.stopping import Guard, Signals, listed
 
 
 async def seen(signals):
@@ -97,3 +97,25 @@ async def test_only_a_hangup_makes_room_for_a_successor():
     signals._interrupted(signal.SIGTERM, None)
     assert await seen(signals) == (True, True)
     assert said == []
+
+
+async def test_who_presses_ctrl_c_is_told_how_to_leave(monkeypatch):
+    """Not a supervisor, and not who ends the process otherwise."""
+    said = threading.Event()
+    monkeypatch.setattr(stopping, "announce", lambda text: said.set())
+    for number, leave in ((signal.SIGTERM, lambda _: None), (signal.SIGINT, None)):
+        Signals(0.0, leave=leave)._interrupted(number, None)
+        for thread in threading.enumerate():
+            if thread.name == "invoker-guard":
+                thread.join(5)
+        assert not said.is_set()
+    Signals(0.0, leave=lambda _: None)._interrupted(signal.SIGINT, None)
+    assert await asyncio.to_thread(said.wait, 5)
+
+
+def test_of_many_names_the_first_are_listed():
+    """And the others counted."""
+    names = [str(number) for number in range(22)]
+    assert listed(names[:2]) == "0, 1"
+    assert listed(names[:20]).endswith("18, 19")
+    assert listed(names).endswith("18, 19, and 2 more")
