@@ -34,7 +34,7 @@ async def test_who_is_told_to_end_gives_up_its_start(monkeypatch):
 
 
 async def test_a_start_that_fails_or_is_cancelled_is_no_end_that_was_asked_for(monkeypatch):
-    """Both are told to the caller, after the stop hooks."""
+    """Both are told to the caller, after the stop hooks; nothing waits for a signal any more."""
     for error in (StartupError("no model"), asyncio.CancelledError()):
         server = build(CONFIG, "functions.square:square")
         stops: list[float] = []
@@ -50,6 +50,8 @@ async def test_a_start_that_fails_or_is_cancelled_is_no_end_that_was_asked_for(m
         with pytest.raises(type(error)):
             await life.begin(server, asyncio.Event())
         assert stops == [0]
+        await asyncio.sleep(0)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
 async def test_R024_a_lame_duck_lives_until_the_drain():

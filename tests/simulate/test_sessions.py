@@ -18,8 +18,11 @@ KEPT = Path(__file__).with_name("kept_session_seeds.txt")
 
 @pytest.mark.timeout(40)
 def test_no_schedule_breaks_an_invariant():
-    """Nothing lost or doubled, order in each node, one ending, nothing held or stalled: 1,000 seeds, all endings."""
-    seen = {simulate_session(seed) for seed in range(1000)}
+    """Nothing lost or doubled, order in each node, one ending, nothing held or stalled, in all endings.
+
+    `make simulate`, a part of `make check`, runs 3,000 seeds.
+    """
+    seen = {simulate_session(seed) for seed in range(300)}
     assert {"OK", "UNKNOWN", "CANCELLED", "INVALID_ARGUMENT", "FAILED_PRECONDITION", "UNAVAILABLE"} <= seen
 
 

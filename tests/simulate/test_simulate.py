@@ -16,9 +16,12 @@ KEPT = Path(__file__).with_name("kept_seeds.txt")
 
 @pytest.mark.timeout(20)
 def test_no_schedule_breaks_an_invariant():
-    """Order, nothing lost or doubled, one ending, the budget, nothing left alive: 2,000 seeds, every kind of ending."""
+    """Order, nothing lost or doubled, one ending, the budget, nothing left alive, in every kind of ending.
+
+    `make simulate`, a part of `make check`, runs 3,000 seeds.
+    """
     seen: set[str] = set()
-    for seed in range(2000):
+    for seed in range(500):
         seen |= set(simulate(seed).statuses())
     assert {"OK", "UNKNOWN", "CANCELLED", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "UNAVAILABLE"} <= seen
 
