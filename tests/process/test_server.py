@@ -62,6 +62,15 @@ async def test_only_what_is_asked_for_is_served(protocols, doors):
     assert await server.stop(drain_s=1)
 
 
+async def test_R005_a_server_without_riff_shows_how_to_chat():
+    """Where its first function holds conversations; the address is one that leads there."""
+    server = build(config(protocols=("evergreen",)), "functions.generate:generate")
+    await server.start()
+    port = server.grpc_address.rpartition(":")[2]
+    assert server.ready_block().endswith(f"try: python -m invoker chat localhost:{port} --action generate")
+    await server.stop(drain_s=0)
+
+
 async def test_each_path_of_the_http_door_has_its_service():
     """GraphPipe answers its own, and riff what is left."""
     server = build(config(protocols=("http", "graphpipe")), "functions.square:square")
