@@ -6,10 +6,12 @@ import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
+from functools import partial
+from operator import itemgetter
 from typing import Any
 
 from invoker.author.spec import FunctionSpec, StreamSpec
+from invoker.core.naming import Names, Words, bind_outputs, in_order, listed
 from invoker.errors import Status, StatusError
 from invoker.protocols.action_engine.settings import ActionEngineSettings
 from invoker.protocols.action_engine.wire import BYTES, Action
@@ -59,20 +61,18 @@ class Table:
 
     def __init__(self, specs: Iterable[FunctionSpec], settings: ActionEngineSettings) -> None:
         self._settings = settings
-        own = tuple(specs)
-        self._by_name = {spec.entrypoint: spec for spec in own if spec.entrypoint}
-        self._by_name |= {spec.name: spec for spec in own}
-        configured = {name: self._by_name[one] for name, one in settings.actions.items() if one in self._by_name}
-        self._by_name |= configured
-        self._offered = configured | {spec.name: spec for spec in own}
+        self._names = Names(specs, settings.actions)
 
     def lists(self, name: str) -> bool:
         """Whether an action of this name asks what there is."""
-        return name == LIST_ACTIONS and name not in self._by_name
+        return name == LIST_ACTIONS and name not in self._names
 
     def listing(self) -> list[bytes]:
         """Each action as a JSON object."""
-        return [json.dumps(_described(name, spec), ensure_ascii=False).encode() for name, spec in self._offered.items()]
+        return [
+            json.dumps(_described(name, spec), ensure_ascii=False).encode()
+            for name, spec in self._names.offered.items()
+        ]
 
     def bind(self, action: Action) -> Binding:
         """Bind the ports of an action to the inputs and outputs of its function.
@@ -80,58 +80,31 @@ class Table:
         Raises:
             StatusError: There is no such function, or it has no such input or output.
         """
-        spec = self._by_name.get(action.name)
+        spec = self._names.get(action.name)
         if spec is None:
-            near = get_close_matches(action.name, list(self._by_name), n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(self._offered)}"
-            raise StatusError(Status.NOT_FOUND, f"Action Not Found: no action is named {action.name!a}; {hint}")
-        given = self._given_inputs(spec, action)
-        outputs, unwanted, output_names = _outputs(spec, action)
-        if spec.open_inputs:
-            fixed = [one.name for one in spec.inputs[:-1] if one.name in given]
-            names = (*fixed, *sorted((name for name in given if name not in fixed), key=_natural))
-            ids = tuple(given[name] for name in names)
-            return Binding(spec.name, ids, outputs, unwanted, None, names, output_names)
-        known = {one.name: None for one in (*spec.inputs, *spec.optional)}
-        bound = (*(name for name in known if name in given), *sorted(name for name in given if name not in known))
-        ids = tuple(given[name] for name in bound)
-        return Binding(spec.name, ids, outputs, unwanted, bound, (), output_names)
-
-    def _given_inputs(self, spec: FunctionSpec, action: Action) -> dict[str, str]:
-        """Node ids by the names of parameters; without ports each required one has the node that bears its name."""
-        if not action.inputs:
-            return {one.name: node_id(action.id, one.name) for one in spec.required}
+            text = f"no action is named {action.name!a}; {self._names.hint(action.name)}"
+            raise StatusError(Status.NOT_FOUND, f"Action Not Found: {text}")
+        words = Words(ascii, partial(_bad, action))
         aliases = self._settings.inputs
-        given: dict[str, str] = {}
-        for name, id in action.inputs:
-            known = aliases.get(name, name)
-            if known in given:
-                raise _bad(action, f"has the input {name!a} twice")
-            given[known] = id
-        return given
-
-
-def _outputs(spec: FunctionSpec, action: Action) -> tuple[dict[int, str], tuple[int, ...], tuple[str, ...]]:
-    """Node ids by index, indexes without a port, and names where their number is the caller's choice."""
-    listed: dict[str, str] = {}
-    for name, id in action.outputs:
-        if name in listed:
-            raise _bad(action, f"has the output {name!a} twice")
-        listed[name] = id
-    if len(set(listed.values())) < len(listed):
-        raise _bad(action, "gives two outputs one node")
-    if spec.open_outputs:
-        return dict(enumerate(listed.values())), (), tuple(listed)
-    if not listed:
-        return {index: node_id(action.id, one.name) for index, one in enumerate(spec.outputs)}, (), ()
-    if len(spec.outputs) == 1 and len(listed) == 1:
-        return dict(enumerate(listed.values())), (), ()
-    names = [one.name for one in spec.outputs]
-    for name in listed:
-        if name not in names:
-            raise _bad(action, f"has no output {name!a}; it has {', '.join(names) or 'none'}")
-    found = {index: listed[name] for index, name in enumerate(names) if name in listed}
-    return found, tuple(index for index in range(len(names)) if index not in found), ()
+        given = listed(action.inputs, "input", words, lambda name: aliases.get(name, name))
+        if not action.inputs:
+            given = {one.name: node_id(action.id, one.name) for one in spec.required}
+        ports = listed(action.outputs, "output", words)
+        if len(set(ports.values())) < len(ports):
+            raise words.refuse("gives two outputs one node")
+        if not ports and not spec.open_outputs:
+            ports = {one.name: node_id(action.id, one.name) for one in spec.outputs}
+        several, unwanted = bind_outputs(spec, ports, words)
+        names = in_order(spec, given, _natural if spec.open_inputs else None)
+        return Binding(
+            spec.name,
+            tuple(given[name] for name in names),
+            {index: id for index, _, id in sorted(several, key=itemgetter(0))},
+            unwanted,
+            bound=None if spec.open_inputs else names,
+            input_names=names if spec.open_inputs else (),
+            output_names=tuple(ports) if spec.open_outputs else (),
+        )
 
 
 def _bad(action: Action, text: str) -> StatusError:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 
 from invoker._pb.evergreen import evergreen_pb2 as pb
 from invoker.author.spec import FunctionSpec, StreamSpec, Style
+from invoker.core.naming import Names, Words, bind_outputs, in_order, listed, meant
 from invoker.protocols.evergreen.errors import bad_action, limit, not_found, target_not_found
 from invoker.protocols.evergreen.settings import EvergreenSettings
 from invoker.wording import quoted
@@ -53,19 +53,12 @@ class Table:
 
     def __init__(self, specs: Iterable[FunctionSpec], settings: EvergreenSettings) -> None:
         self.settings = settings
-        self.specs = tuple(specs)
-        by_name = {spec.entrypoint: spec for spec in self.specs if spec.entrypoint}
-        by_name.update((spec.name, spec) for spec in self.specs)
-        own = dict(by_name)
-        by_name.update((name, own[function]) for name, function in settings.actions.items() if function in own)
-        self._by_name = by_name
+        self._names = Names(specs, settings.actions)
 
     @property
-    def names(self) -> dict[str, FunctionSpec]:
+    def names(self) -> Mapping[str, FunctionSpec]:
         """What may be offered: configured names first, then functions' own."""
-        found = {name: self._by_name[name] for name in self.settings.actions if name in self._by_name}
-        found.update((spec.name, spec) for spec in self.specs)
-        return found
+        return self._names.offered
 
     def spec(self, action: pb.Action) -> FunctionSpec:
         """The function that an action names.
@@ -74,12 +67,9 @@ class Table:
             EvergreenError: There is none, or its target is not here.
         """
         self._check_length(action.name, "an action's name")
-        found = self._by_name.get(action.name)
+        found = self._names.get(action.name)
         if found is None:
-            known = ", ".join(self.names)
-            near = get_close_matches(action.name, list(self._by_name), n=1)
-            hint = f"did you mean {quoted(near[0])}?" if near else f"there are {known}"
-            raise not_found(f"no action is named {quoted(action.name)}; {hint}")
+            raise not_found(f"no action is named {quoted(action.name)}; {self._names.hint(action.name)}")
         target = action.target_spec.id if action.HasField("target_spec") else ""
         if target and target not in self.settings.targets:
             known = ", ".join(self.settings.targets) or "only the default one"
@@ -97,9 +87,17 @@ class Table:
             EvergreenError: A name is unknown, missing, empty or there twice.
         """
         spec = self.spec(action)
-        given = self._inputs(spec, action, where)
+        words = Words(quoted, lambda text: bad_action(f"{where} {text}"))
+        own = {one.name for one in (*spec.inputs, *spec.optional)}
+
+        def alias(name: str) -> str:
+            known = self.settings.inputs.get(name, "")
+            return known if known in own and name not in own else name
+
+        given = listed(self._ports(action.inputs, where, "input"), "input", words, alias)
         inputs, bound = _bound(spec, given, where)
-        outputs, unwanted = self._outputs(spec, action, where)
+        ports = self._ports(action.outputs, where, "output")
+        outputs, unwanted = bind_outputs(spec, listed(ports, "output", words), words)
         return Binding(
             spec,
             inputs,
@@ -110,41 +108,10 @@ class Table:
             output_names=tuple(one.name for _, one, _ in outputs) if spec.open_outputs else (),
         )
 
-    def _inputs(self, spec: FunctionSpec, action: pb.Action, where: str) -> dict[str, str]:
-        own = {one.name for one in (*spec.inputs, *spec.optional)}
-        given: dict[str, str] = {}
-        for one in action.inputs:
-            self.check_parameter(one, where, "input")
-            alias = self.settings.inputs.get(one.name, "")
-            name = alias if alias in own and one.name not in own else one.name
-            if name in given:
-                raise bad_action(f"{where} has the input {quoted(one.name)} twice")
-            given[name] = one.id
-        return given
-
-    def _outputs(
-        self, spec: FunctionSpec, action: pb.Action, where: str
-    ) -> tuple[tuple[tuple[int, StreamSpec, str], ...], tuple[int, ...]]:
-        listed: dict[str, str] = {}
-        for one in action.outputs:
-            self.check_parameter(one, where, "output")
-            if one.name in listed:
-                raise bad_action(f"{where} has the output {quoted(one.name)} twice")
-            listed[one.name] = one.id
-        if spec.open_outputs:
-            return tuple(
-                (index, replace(spec.any_output, name=name), node) for index, (name, node) in enumerate(listed.items())
-            ), ()
-        if len(spec.outputs) == 1 and len(listed) == 1:
-            ((name, node),) = listed.items()
-            return ((0, replace(spec.outputs[0], name=name), node),), ()
-        known = {one.name: (index, one) for index, one in enumerate(spec.outputs)}
-        for name in listed:
-            if name not in known:
-                raise bad_action(f"{where} has no output {quoted(name)}; it has {', '.join(known) or 'none'}")
-        found = tuple((*known[name], node) for name, node in listed.items())
-        unwanted = tuple(index for name, (index, _) in known.items() if name not in listed)
-        return found, unwanted
+    def _ports(self, several: Iterable[pb.NamedParameter], where: str, kind: str) -> Iterator[tuple[str, str]]:
+        for one in several:
+            self.check_parameter(one, where, kind)
+            yield one.name, one.id
 
     def check_parameter(self, one: pb.NamedParameter, where: str, kind: str) -> None:
         """An input or output has a name and a node id, neither too long (E-080).
@@ -169,31 +136,23 @@ def _bound(
 ) -> tuple[tuple[tuple[StreamSpec, str], ...], tuple[str, ...] | None]:
     """The inputs in the order of the function's parameters."""
     if spec.open_inputs:
-        inputs = _variadic(spec, given)
-        names = tuple(one.name for one, _ in inputs)
+        names = in_order(spec, given)
+        by_name = {one.name: one for one in (*spec.inputs[:-1], *spec.options)}
+        last = spec.inputs[-1]
+        inputs = tuple((by_name.get(name) or replace(last, name=name), given[name]) for name in names)
         return inputs, names if any(one.name in names for one in spec.options) else None
     takes = {one.name: one for one in (*spec.inputs, *spec.optional) if not one.is_ignored}
     for name in given:
         if name not in takes and not spec.open_names:
-            near = get_close_matches(name, list(takes), n=1)
-            hint = f"did you mean {quoted(near[0])}?" if near else f"it has {', '.join(takes) or 'none'}"
+            hint = meant(name, takes, f"it has {', '.join(takes) or 'none'}")
             raise bad_action(f"{where} has no input {quoted(name)}; {hint}")
     missing = [one.name for one in spec.required if one.name not in given]
     if missing:
         raise bad_action(
             f"{where} needs the input {quoted(missing[0])}, which has no default; given: {', '.join(given) or 'none'}"
         )
-    ordered = [name for name in takes if name in given] + sorted(name for name in given if name not in takes)
+    ordered = in_order(spec, given)
     inputs = tuple(
         (takes.get(name) or StreamSpec(name, single=spec.style is Style.STREAMING), given[name]) for name in ordered
     )
-    return inputs, tuple(ordered)
-
-
-def _variadic(spec: FunctionSpec, given: dict[str, str]) -> tuple[tuple[StreamSpec, str], ...]:
-    """A function of any number of inputs: named ones first, then as the names sort."""
-    named = [one.name for one in spec.inputs[:-1] if one.name in given]
-    last = spec.inputs[-1]
-    rest = sorted(name for name in given if name not in named)
-    by_name = {one.name: one for one in (*spec.inputs[:-1], *spec.options)}
-    return tuple((by_name.get(name) or replace(last, name=name), given[name]) for name in (*named, *rest))
+    return inputs, ordered

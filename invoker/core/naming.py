@@ -1,0 +1,114 @@
+"""Names that a peer gives: of a function, of its inputs and of its outputs, bound to what an `Open` says by index.
+
+It is shared by the protocols in which a peer lists ports by name, each with the id of what is connected there. What
+such a list may leave out, and in which words its mistakes are told, is the protocol's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import Any
+
+from invoker.author.spec import FunctionSpec, StreamSpec
+from invoker.wording import quoted
+
+__all__ = ["Names", "Words", "bind_outputs", "in_order", "listed", "meant"]
+
+
+class Names:
+    """The names of the functions of one process.
+
+    Args:
+        specs: Functions of the catalogue; each has its own name and its entrypoint.
+        configured: Further names, each with the name or entrypoint of a function; those of functions that are not here
+            are dropped.
+
+    Attributes:
+        offered: What a peer is told of: configured names first, then the functions' own.
+    """
+
+    def __init__(self, specs: Iterable[FunctionSpec], configured: Mapping[str, str]) -> None:
+        own = tuple(specs)
+        known = {spec.entrypoint: spec for spec in own if spec.entrypoint} | {spec.name: spec for spec in own}
+        further = {name: known[function] for name, function in configured.items() if function in known}
+        self.offered: dict[str, FunctionSpec] = further | {spec.name: spec for spec in own}
+        self._known = known | further
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._known
+
+    def get(self, name: str) -> FunctionSpec | None:
+        """The function that is meant; None when there is none."""
+        return self._known.get(name)
+
+    def hint(self, name: str) -> str:
+        """What the peer may have meant instead, for the text of an error."""
+        return meant(name, self._known, f"there are {', '.join(self.offered)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """How a protocol tells mistakes in a list of ports.
+
+    Attributes:
+        quote: Quotes a name of the peer's.
+        refuse: Makes the error of a text that goes on behind the name of the call.
+    """
+
+    quote: Callable[[str], str]
+    refuse: Callable[[str], Exception]
+
+
+def meant(name: str, known: Iterable[str], otherwise: str) -> str:
+    """A question for the known name that is near to another one; without one, some other words."""
+    near = get_close_matches(name, list(known), n=1)
+    return f"did you mean {quoted(near[0])}?" if near else otherwise
+
+
+def listed(
+    ports: Iterable[tuple[str, str]], kind: str, words: Words, alias: Callable[[str], str] = str
+) -> dict[str, str]:
+    """Ids by the names of ports; ``alias`` gives the name that the function knows.
+
+    Raises:
+        Exception: Of ``words``: a name is there twice.
+    """
+    found: dict[str, str] = {}
+    for name, id in ports:
+        known = alias(name)
+        if known in found:
+            raise words.refuse(f"has the {kind} {words.quote(name)} twice")
+        found[known] = id
+    return found
+
+
+def in_order(spec: FunctionSpec, names: Iterable[str], key: Callable[[str], Any] | None = None) -> tuple[str, ...]:
+    """Names of inputs as an invocation has them: the parameters' in their order, then the others as they sort."""
+    own = spec.inputs[:-1] if spec.open_inputs else (*spec.inputs, *spec.optional)
+    given = set(names)
+    first = dict.fromkeys(one.name for one in own if one.name in given)
+    return (*first, *sorted(given - first.keys(), key=key))
+
+
+def bind_outputs(
+    spec: FunctionSpec, given: Mapping[str, str], words: Words
+) -> tuple[tuple[tuple[int, StreamSpec, str], ...], tuple[int, ...]]:
+    """The outputs that are listed, as their index, description and id, and the indexes of those that are not.
+
+    An only output may bear any name, and so may each where their number is the caller's choice.
+
+    Raises:
+        Exception: Of ``words``: there is no output of such a name.
+    """
+    own = (spec.any_output,) * len(given) if spec.open_outputs else spec.outputs
+    if spec.open_outputs or len(own) == len(given) == 1:
+        ports = zip(own, given.items(), strict=True)
+        return tuple((index, replace(one, name=name), id) for index, (one, (name, id)) in enumerate(ports)), ()
+    known = {one.name: (index, one) for index, one in enumerate(own)}
+    for name in given:
+        if name not in known:
+            raise words.refuse(f"has no output {words.quote(name)}; it has {', '.join(known) or 'none'}")
+    unwanted = tuple(index for name, (index, _) in known.items() if name not in given)
+    return tuple((*known[name], id) for name, id in given.items()), unwanted
