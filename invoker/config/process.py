@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from invoker.config import knob as parse
+from invoker.config import parsers as parse
 from invoker.config.knob import Flags, given, knob
 from invoker.errors import ConfigError
 

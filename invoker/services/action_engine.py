@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from invoker.config import knob as parse
+from invoker.config import parsers as parse
 from invoker.config.knob import knob
 from invoker.errors import ConfigError
 from invoker.services.actions import ActionKnobs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from invoker.config import knob as parse
+from invoker.config import parsers as parse
 from invoker.config.knob import knob
 
 __all__ = ["ActionKnobs"]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from invoker.core.http import Response
-from invoker.services.service import Service, Surroundings
+from invoker.services.service import IsReady, Service, Surroundings
 
 if TYPE_CHECKING:
     from invoker.config import Config
@@ -53,7 +53,7 @@ class PagesFront:
         metrics: Gives the media type and body of ``/metrics``.
     """
 
-    def __init__(self, is_ready: Callable[[], Awaitable[bool]], metrics: Callable[[], tuple[str, bytes]]) -> None:
+    def __init__(self, is_ready: IsReady, metrics: Callable[[], tuple[str, bytes]]) -> None:
         self._is_ready = is_ready
         self._metrics = metrics
 

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from invoker.drive.driver import Driver
     from invoker.ops.board import Numbers
 
-__all__ = ["Address", "Note", "Port", "Service", "Surroundings"]
+__all__ = ["Address", "IsReady", "Note", "Port", "Service", "Surroundings"]
+
+IsReady: TypeAlias = Callable[[], Awaitable[bool]]
+"""Tells whether this process should get traffic."""
 
 Note: TypeAlias = Callable[[str, str, dict[str, Any]], None]
 """Takes a line of the log: name of the logger, text, ``extra``."""
@@ -73,7 +76,7 @@ class Surroundings:
     config: Config
     driver: Driver
     actions: Mapping[str, str]
-    is_ready: Callable[[], Awaitable[bool]]
+    is_ready: IsReady
     numbers: Callable[[], Numbers]
     note: Note | None = None
     tls: TlsFiles | None = None

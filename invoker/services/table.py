@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from invoker.config import Config
-from invoker.config import knob as parse
+from invoker.config import parsers as parse
 from invoker.config.knob import Flags, as_given, gathered, knob, knobs_of
 from invoker.errors import ConfigError
 from invoker.services.action_engine import ActionEngineService

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from invoker.config import knob as parsers
-from invoker.config import process
+from invoker.config import parsers, process
 from invoker.errors import ConfigError
 from invoker.services.table import TABLE
 

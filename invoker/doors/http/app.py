@@ -17,11 +17,10 @@ from invoker.doors.http.origins import Origins
 from invoker.drive.driver import Driver
 from invoker.errors import Cancelled
 
-__all__ = ["Application", "Front", "FrontOf", "HttpApp", "IsReady", "refuse_socket"]
+__all__ = ["Application", "Front", "FrontOf", "HttpApp", "refuse_socket"]
 
 log = logging.getLogger(__name__)
 
-IsReady: TypeAlias = Callable[[], Awaitable[bool]]
 Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 FrontOf: TypeAlias = Callable[[str], "Front | None"]
 

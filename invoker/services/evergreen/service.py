@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from invoker.config import knob as parse
+from invoker.config import parsers as parse
 from invoker.config.knob import knob
 from invoker.errors import ConfigError
 from invoker.services.actions import ActionKnobs

@@ -12,7 +12,7 @@ import logging
 from typing import Final
 
 from invoker.core.http import RequestHead, Response
-from invoker.doors.http.app import Front, IsReady
+from invoker.doors.http.app import Front
 from invoker.doors.http.exchange import Exchange
 from invoker.errors import DeadlineExceeded, Overloaded
 from invoker.mediatypes import rank
@@ -22,6 +22,7 @@ from invoker.protocols.graphpipe.errors import translated
 from invoker.protocols.graphpipe.model import Model
 from invoker.protocols.graphpipe.page import page
 from invoker.services.graphpipe.inferences import Inferences
+from invoker.services.service import IsReady
 from invoker.tensors import Code, GraphPipeError, http_status, listing
 
 __all__ = ["GraphPipeFront"]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from invoker.config import knob as parse
+from invoker.config import parsers as parse
 from invoker.config.knob import knob
 from invoker.errors import ConfigError
 from invoker.services.service import Address, Port, Service, Surroundings

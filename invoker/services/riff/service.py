@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from invoker.config import knob as parse
+from invoker.config import parsers as parse
 from invoker.config.knob import knob
 from invoker.services.service import Service
 

@@ -1,0 +1,177 @@
+"""The parsers of knobs: each turns a text into a value, and raises ValueError with what it expected."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from invoker.config.cores import usable_cores
+
+__all__ = [
+    "directories",
+    "endpoint",
+    "host",
+    "hosts",
+    "mode",
+    "names",
+    "one_of",
+    "origins",
+    "pairs",
+    "path",
+    "port",
+    "seconds",
+    "some_of",
+    "switch",
+    "whole",
+    "workers",
+]
+
+
+def port(text: str) -> int:
+    """A port number; 0 takes a free one."""
+    if not text.isascii() or not text.isdigit() or int(text) > 65535:
+        raise ValueError("a port number from 0 to 65535, where 0 takes a free one")
+    return int(text)
+
+
+def endpoint(text: str) -> str:
+    """An address with a port, ``HOST:PORT``."""
+    host, sign, number = text.rpartition(":")
+    try:
+        port(number)
+    except ValueError:
+        sign = ""
+    if not (host and sign) or any(one.isspace() for one in host) or (":" in host and not host.startswith("[")):
+        raise ValueError("HOST:PORT, where port 0 takes a free one; an IPv6 address stands in brackets")
+    return text
+
+
+def mode(text: str) -> str:
+    """Permissions of a file, in octal; its owner can use it at least."""
+    if not re.fullmatch("0?[67][0-7]{2}", text):
+        raise ValueError("permissions in octal, from 600 to 777")
+    return text
+
+
+def whole(least: int) -> Callable[[str], int]:
+    """A whole number that is not below another."""
+
+    def parse(text: str) -> int:
+        if not text.isascii() or not text.isdigit() or int(text) < least:
+            raise ValueError(f"a whole number of at least {least}")
+        return int(text)
+
+    return parse
+
+
+def workers(text: str) -> int:
+    """A number of processes."""
+    if text.lower() == "auto":
+        return usable_cores()
+    try:
+        return whole(1)(text)
+    except ValueError:
+        raise ValueError("auto, or a whole number of at least 1") from None
+
+
+def seconds(text: str) -> float:
+    """A time that is finite and not negative."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise ValueError("seconds, 0 or more")
+    return value
+
+
+def switch(text: str) -> bool:
+    """On or off, in the usual words."""
+    if text.lower() in ("1", "true", "yes", "on"):
+        return True
+    if text.lower() in ("0", "false", "no", "off"):
+        return False
+    raise ValueError("1, true, yes, on, 0, false, no or off")
+
+
+def one_of(*choices: str) -> Callable[[str], str]:
+    """One of a few words."""
+
+    def parse(text: str) -> str:
+        if text.lower() not in choices:
+            raise ValueError(" or ".join(choices))
+        return text.lower()
+
+    return parse
+
+
+def some_of(*choices: str) -> Callable[[str], tuple[str, ...]]:
+    """At least one of a few words, in their own order."""
+
+    def parse(text: str) -> tuple[str, ...]:
+        given = {one.lower() for one in names(text)}
+        if not given or not given <= set(choices):
+            raise ValueError(f"some of {', '.join(choices)}, separated by commas")
+        return tuple(one for one in choices if one in given)
+
+    return parse
+
+
+def host(text: str) -> str:
+    """A host name or an address."""
+    if any(sign.isspace() for sign in text):
+        raise ValueError("auto, a host name or an address")
+    return text
+
+
+def path(text: str) -> str:
+    """The path of a URL."""
+    if not text.startswith("/") or any(sign in text for sign in "?# "):
+        raise ValueError("a path that starts with /, such as /sessions")
+    return text
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Texts between commas."""
+    return tuple(one.strip() for one in text.split(",") if one.strip())
+
+
+def origins(text: str) -> tuple[str, ...]:
+    """Origins of web pages as browsers say them, between commas; ``*`` is any."""
+    for one in names(text):
+        if one != "*" and not re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#@\s]+", one):
+            raise ValueError("origins such as https://example.org or http://localhost:3000, without a path, or *")
+    return names(text)
+
+
+def pairs(shape: str) -> Callable[[str], tuple[tuple[str, str], ...]]:
+    """``name=value`` between commas; ``shape`` says how they are written."""
+
+    def parse(text: str) -> tuple[tuple[str, str], ...]:
+        found = []
+        for one in names(text):
+            name, sign, value = (part.strip() for part in one.partition("="))
+            if not (name and sign and value):
+                raise ValueError(f"{shape}, several separated by commas")
+            found.append((name, value))
+        return tuple(found)
+
+    return parse
+
+
+def directories(text: str) -> tuple[str, ...]:
+    """Absolute paths of directories that are there."""
+    for one in names(text):
+        if not Path(one).is_absolute() or not Path(one).is_dir():
+            raise ValueError(f"absolute paths of directories; {one!r} is none")
+    return names(text)
+
+
+def hosts(text: str) -> str:
+    """``off``, ``public``, or host names between commas."""
+    found = names(text)
+    special = {one.lower() for one in found} & {"off", "public"}
+    if not found or (special and len(found) > 1) or any(sign.isspace() for one in found for sign in one):
+        raise ValueError("off, public, or host names separated by commas")
+    return text.lower() if special else ",".join(found)

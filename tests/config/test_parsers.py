@@ -1,0 +1,84 @@
+"""The parsers of knobs: what they take, and what they say of the rest."""
+
+from __future__ import annotations
+
+import pytest
+
+from invoker.config.parsers import directories, endpoint, hosts, mode, names, pairs, some_of
+from invoker.errors import ConfigError
+from invoker.services.table import TABLE
+
+
+def test_names_stand_between_commas():
+    """Blanks and empty places do not count."""
+    assert names(" a, b ,,c ") == ("a", "b", "c")
+    assert names("") == ()
+
+
+def test_pairs_have_a_name_and_a_value():
+    """The value may hold an equals sign, as nothing in a name may."""
+    parse = pairs("NAME=module:function")
+    assert parse("A=m:f, B=./x.py:g=h") == (("A", "m:f"), ("B", "./x.py:g=h"))
+    for text in ("A", "A=", "=m:f", "A=m:f,B"):
+        with pytest.raises(ValueError, match="NAME=module:function"):
+            parse(text)
+
+
+def test_some_of_a_few_words_keep_their_own_order():
+    """However they were given."""
+    parse = some_of("riff", "evergreen", "http")
+    assert parse("http,RIFF") == ("riff", "http")
+    for text in ("", "grpc", "riff,grpc"):
+        with pytest.raises(ValueError, match="riff, evergreen, http"):
+            parse(text)
+
+
+def test_directories_are_absolute_and_there(tmp_path):
+    """A root that is missing would refuse everything without a word."""
+    assert directories(f"{tmp_path}, /") == (str(tmp_path), "/")
+    for text in ("relative", str(tmp_path / "missing")):
+        with pytest.raises(ValueError, match="absolute paths of directories"):
+            directories(text)
+
+
+@pytest.mark.parametrize(("text", "value"), [("OFF", "off"), ("public", "public"), ("a.org, *.b.org", "a.org,*.b.org")])
+def test_hosts_are_off_public_or_named(text, value):
+    """One of the two words, or names."""
+    assert hosts(text) == value
+
+
+@pytest.mark.parametrize("text", ["off,a.org", "public, off", "a b", ","])
+def test_hosts_are_not_both(text):
+    """A word beside names would be read in two ways."""
+    with pytest.raises(ValueError, match="off, public, or host names"):
+        hosts(text)
+
+
+def test_web_pages_have_origins_and_the_door_has_hosts():
+    """The flags may be repeated; an origin with a path, or without a scheme, is none."""
+    read = TABLE.read({"INVOKER_ALLOWED_ORIGINS": "https://a.example,http://b.example:3000"})
+    assert read.allowed_origins == ("https://a.example", "http://b.example:3000")
+    flags = {"allowed_origins": ["*"], "allowed_hosts": ["a.example", "b.example:80"]}
+    read = TABLE.read({}, flags)
+    assert (read.allowed_origins, read.allowed_hosts) == (("*",), ("a.example", "b.example:80"))
+    for wrong in ("https://a.example/", "a.example", "null", "https://"):
+        with pytest.raises(ConfigError, match="without a path, or"):
+            TABLE.read({}, {"allowed_origins": [wrong]})
+
+
+def test_a_mode_is_octal_and_lets_the_owner_in():
+    """As it was written."""
+    for text in ("600", "660", "0666", "777"):
+        assert mode(text) == text
+    for text in ("", "0", "200", "488", "6000", "rw", "0o600", "66"):
+        with pytest.raises(ValueError, match="octal"):
+            mode(text)
+
+
+def test_an_endpoint_has_a_host_and_a_port():
+    """An IPv6 address stands in brackets."""
+    for text in ("localhost:0", "127.0.0.1:9000", "[::1]:65535"):
+        assert endpoint(text) == text
+    for text in ("localhost", ":1", "localhost:", "localhost:65536", "::1:80", "a b:1", "localhost:x"):
+        with pytest.raises(ValueError, match="HOST:PORT"):
+            endpoint(text)
