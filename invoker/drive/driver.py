@@ -17,6 +17,7 @@ from invoker.body.lift import Function
 from invoker.core.engine import Engine
 from invoker.core.invocation import Invocation
 from invoker.core.spaces import MemoryStore
+from invoker.core.steps import Open
 from invoker.core.store import Store
 from invoker.drive.bodies.loop import LoopRunner
 from invoker.drive.bodies.pool import Threads
@@ -193,6 +194,11 @@ class Driver:
     def started(self, runner: Runner) -> None:
         """A body runs; it is remembered until it has left user code, which may be after its conversation."""
         self.watch(runner.left, _named(runner.invocation))
+
+    def refused(self, step: Open, error: InvocationError) -> None:
+        """An invocation was not admitted."""
+        told = {"function": step.function, "status": error.status.name, "detail": str(error)}
+        log.info("invocation refused", extra=told)
 
     def ended(self, runner: Runner) -> None:
         """An invocation has finished: count it, and make its body leave unless it has never started."""

@@ -123,7 +123,7 @@ class Reactor:
             self.fail(error)
         except Exception:
             log.exception("a session failed")
-            self.fail(InternalError())
+            self._leave(InternalError())
         if frame is None and not self._is_closed:
             delay_s = self.driver.settings.lingering_s
             self._lingering = asyncio.get_running_loop().call_later(delay_s, self._lingers)
@@ -140,9 +140,7 @@ class Reactor:
         """The peer is gone: nobody is left to tell (R-115)."""
         late = self.deadline is not None and time.monotonic() >= self.deadline - _EARLY_S
         error = DeadlineExceeded("the deadline has passed") if late else Cancelled("the peer cancelled, or is gone")
-        for runner in list(self.runners.values()):
-            self._end(runner, error)
-        self._close(Close(error))
+        self._leave(error)
 
     def _wants_input(self) -> bool:
         if len(self.runners) == 1:
@@ -212,10 +210,7 @@ class Reactor:
         try:
             invocation = self._admit(step)
         except InvocationError as error:
-            log.info(
-                "invocation refused",
-                extra={"function": step.function, "status": error.status.name, "detail": str(error)},
-            )
+            self.driver.refused(step, error)
             self._deliver(Finished(step.id, error))
             return
         if step.is_shared:
@@ -340,6 +335,12 @@ class Reactor:
             self._finish(runner, error)
         self._close(Close(error))
 
+    def _leave(self, error: InvocationError) -> None:
+        """The same without a word to the session, which cannot be told or has failed itself."""
+        for runner in list(self.runners.values()):
+            self._end(runner, error)
+        self._close(Close(error))
+
     def _finish(self, runner: Runner, error: InvocationError | None) -> None:
         if self._end(runner, error):
             self._deliver(Finished(runner.invocation.key, error))
@@ -368,7 +369,7 @@ class Reactor:
             self.fail(error)
         except Exception:
             log.exception("a session failed")
-            self.fail(InternalError())
+            self._leave(InternalError())
         return self._has_room
 
     def _deliver(self, event: Event) -> None:

@@ -314,9 +314,7 @@ class SessionReactor(Reactor):
 
     def fail(self, error: InvocationError) -> None:
         """The session ends with ``error``, which it need not hear; so do its invocations."""
-        for runner in list(self.runners.values()):
-            self._end(runner, error)
-        self._close(Close(error))
+        self._leave(error)
 
     def _finish(self, runner: Runner, error: InvocationError | None) -> None:
         if self._end(runner, error):

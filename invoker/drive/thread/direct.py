@@ -147,10 +147,7 @@ class DirectConversation:
         try:
             invocation = self.driver.engine.open(step, deadline=self.deadline)
         except InvocationError as error:
-            log.info(
-                "invocation refused",
-                extra={"function": step.function, "status": error.status.name, "detail": str(error)},
-            )
+            self.driver.refused(step, error)
             self._deliver(Finished(step.id, error))
             return
         self.invocation = invocation
