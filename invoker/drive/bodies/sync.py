@@ -23,7 +23,6 @@ from invoker.author.spec import Take
 from invoker.context import RUNNING
 from invoker.core.invocation import Invocation
 from invoker.core.streams import InputStream
-from invoker.drive.bodies.awaiting import Awaiting
 from invoker.drive.bodies.pool import Threads
 from invoker.drive.bodies.runner import call_failed, check_thread, comes_of, production_failed, shape
 from invoker.errors import DecodeError, Discarded, InputCancelled, InvocationError, StopInvocation
@@ -39,25 +38,26 @@ class SyncBody(ABC):
 
     Args:
         invocation: What to run.
-        awaiting: Runs on the loop what the function returns to be awaited.
-        debug: Whether the peer may see tracebacks.
 
     Attributes:
         failure: What user code, or the codec of an input, has ended the invocation with.
         lock: Held while the invocation is changed by what user code did.
     """
 
-    __slots__ = ("awaiting", "debug", "failure", "invocation")
+    __slots__ = ("failure", "invocation")
 
     lock: AbstractContextManager[Any]
 
-    def __init__(self, invocation: Invocation, awaiting: Awaiting, *, debug: bool) -> None:
+    def __init__(self, invocation: Invocation) -> None:
         self.invocation = invocation
-        self.awaiting = awaiting
-        self.debug = debug
         self.failure: InvocationError | None = None
 
     # What differs.
+
+    @property
+    @abstractmethod
+    def debug(self) -> bool:
+        """Whether the peer may see tracebacks."""
 
     @abstractmethod
     def pull(self, stream: InputStream) -> Any:
@@ -83,16 +83,16 @@ class SyncBody(ABC):
     def is_over(self) -> bool:
         """Whether the invocation has ended, or the peer is gone."""
 
+    @abstractmethod
+    def wait(self, awaitable: Awaitable[Any]) -> Any:
+        """Block this thread until the loop has run ``awaitable``, and give its result (R-034)."""
+
     # What the function asks by its context.
 
     @property
     def outputs(self) -> Sequence[Any]:
         """The outputs of the invocation."""
         return self.invocation.outputs
-
-    def wait(self, awaitable: Awaitable[Any]) -> Any:
-        """Block this thread until the loop has run ``awaitable``, and give its result (R-034)."""
-        return self.awaiting.wait(awaitable)
 
     def send(self, index: int, value: Any) -> None:
         """Emit a value on an output; waits while the peer is slow."""
@@ -205,8 +205,8 @@ class SpreadBody(SyncBody):
 
     __slots__ = ("running", "threads")
 
-    def __init__(self, invocation: Invocation, awaiting: Awaiting, threads: Threads, *, debug: bool) -> None:
-        super().__init__(invocation, awaiting, debug=debug)
+    def __init__(self, invocation: Invocation, threads: Threads) -> None:
+        super().__init__(invocation)
         self.threads = threads
         self.running = 1
 

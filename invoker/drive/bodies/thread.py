@@ -13,7 +13,7 @@ import asyncio
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from invoker.context import RUNNING
@@ -50,7 +50,8 @@ class ThreadRunner(SpreadBody):
         self, invocation: Invocation, host: Host, *, threads: Threads, grace_s: float, debug: bool = False
     ) -> None:
         self.loop = asyncio.get_running_loop()
-        super().__init__(invocation, Awaiting(self.loop), threads, debug=debug)
+        super().__init__(invocation, threads)
+        self._debug = debug
         self.host = host
         self.grace_s = grace_s
         self.left: asyncio.Future[None] = self.loop.create_future()
@@ -64,6 +65,7 @@ class ThreadRunner(SpreadBody):
         self._is_awake = False  # whether the forwarder knows that there is something to do
         self._wakeup: asyncio.Future[None] | None = None
         self._forwarder: asyncio.Task[None] | None = None
+        self._awaiting = Awaiting(self.loop)
         invocation.context.bind(self)
 
     def start(self) -> None:
@@ -115,7 +117,7 @@ class ThreadRunner(SpreadBody):
             for queue in self._queues:
                 queue.clear()
             self.changed.notify_all()
-        self.awaiting.cancel()
+        self._awaiting.cancel()
         if self._forwarder is not None and self._forwarder is not asyncio.current_task():
             self._forwarder.cancel()
         if not self.left.done():
@@ -229,6 +231,15 @@ class ThreadRunner(SpreadBody):
     def is_over(self) -> bool:
         """Whether the invocation has ended, or is about to."""
         return self.is_stopped or self.failure is not None or self.invocation.is_finished
+
+    @property
+    def debug(self) -> bool:
+        """Whether the peer may see tracebacks."""
+        return self._debug
+
+    def wait(self, awaitable: Awaitable[Any]) -> Any:
+        """Block this thread until the loop has run ``awaitable``, and give its result (R-034)."""
+        return self._awaiting.wait(awaitable)
 
     def fail(self, error: InvocationError) -> None:  # noqa: ARG002 - the loop finds it in `failure`
         """Let the loop end the invocation."""

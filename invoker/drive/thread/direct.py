@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
+from typing import Any
 
 from invoker.context import RUNNING
 from invoker.core.invocation import Invocation
@@ -56,7 +57,7 @@ class DirectConversation:
         self.invocation: Invocation | None = None
         self._closed: Close | None = None
         self._cut: InvocationError | None = None
-        self._awaiting = Awaiting(driver.loop)
+        self._awaiting: Awaiting | None = None  # made by the first `wait`
         self._ended_at = 0.0
         self._gone_at = 0.0
         self._foresight: Foresight | None = None  # only the sweeper makes and uses it
@@ -177,7 +178,7 @@ class DirectConversation:
         return True
 
     def _serve(self, invocation: Invocation) -> None:
-        body = Single(self, invocation, self._awaiting, debug=self.driver.settings.debug)
+        body = Single(self, invocation)
         invocation.context.bind(body)
         inputs = [SyncInput(body, stream) for stream in invocation.inputs]
         outputs = body.open(inputs)
@@ -257,8 +258,11 @@ class DirectConversation:
         """The peer is gone, or was told of an error, while user code is busy."""
         wire, settings = self.wire, self.driver.settings
         if not self._gone_at:
-            self._gone_at = now
-            self._awaiting.cancel()
+            self._gone_at = (
+                now  # before it looks whether somebody waits; `wait` does the reverse, so one of them sees it
+            )
+            if self._awaiting is not None:
+                self._awaiting.cancel()
         elif self._gone_at + settings.grace_s < now and not self._is_stuck:
             with wire.lock:
                 self._is_stuck = not self._is_over
@@ -273,6 +277,19 @@ class DirectConversation:
         name = invocation.function.spec.name if invocation is not None else ""
         number = invocation.id if invocation is not None else ""
         log.log(level, text, extra={"invocation": number, "function": name})
+
+    @property
+    def debug(self) -> bool:
+        """Whether the peer may see tracebacks."""
+        return self.driver.settings.debug
+
+    def wait(self, awaitable: Awaitable[Any]) -> Any:
+        """Block the calling thread until the loop has run ``awaitable``, or the peer is gone (R-034, R-115)."""
+        with self.wire.lock:  # several threads of one body may come here at once
+            awaiting = self._awaiting = self._awaiting or Awaiting(self.driver.loop)
+        if self._gone_at:
+            awaiting.cancel()
+        return awaiting.wait(awaitable)
 
     def is_over(self) -> bool:
         """Whether the invocation has ended, or the peer is gone."""

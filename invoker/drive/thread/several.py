@@ -7,7 +7,7 @@ has news. Nothing is held or combined with a receive, since another output may h
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from typing import Any
 
 from invoker.core.steps import Emitted, Feed, OutputEnded
@@ -33,7 +33,7 @@ class Several(SpreadBody):
     __slots__ = ("changed", "conversation", "lock", "wire")
 
     def __init__(self, single: Single, inputs: Sequence[SyncInput], threads: Threads) -> None:
-        super().__init__(single.invocation, single.awaiting, threads, debug=single.debug)
+        super().__init__(single.invocation, threads)
         self.conversation = single.conversation
         self.wire = single.conversation.wire
         self.lock = self.changed = self.wire.share()
@@ -119,6 +119,15 @@ class Several(SpreadBody):
     def is_over(self) -> bool:
         """Whether the invocation has ended, or the peer is gone."""
         return self.conversation.is_over()
+
+    @property
+    def debug(self) -> bool:
+        """Whether the peer may see tracebacks."""
+        return self.conversation.debug
+
+    def wait(self, awaitable: Awaitable[Any]) -> Any:
+        """Block this thread until the loop has run ``awaitable``, and give its result (R-034)."""
+        return self.conversation.wait(awaitable)
 
     def thread_left(self) -> None:
         """Wake the thread that waits for all of them."""

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
 from typing import Any
 
 from invoker.author.spec import Style
 from invoker.core.invocation import Invocation
 from invoker.core.steps import Emitted, Feed, OutputEnded
 from invoker.core.streams import InputStream
-from invoker.drive.bodies.awaiting import Awaiting
 from invoker.drive.bodies.sync import SyncBody
 from invoker.drive.thread.wire import Conversation
 from invoker.errors import Discarded, EncodeError, InvocationError
@@ -34,14 +33,12 @@ class Single(SyncBody):
     Args:
         conversation: Whose session, wire and endings these are.
         invocation: That of the conversation.
-        awaiting: That of the conversation.
-        debug: Whether the peer may see tracebacks.
     """
 
     __slots__ = ("_is_prompt", "_thread", "_wrote_at", "conversation", "lock")
 
-    def __init__(self, conversation: Conversation, invocation: Invocation, awaiting: Awaiting, *, debug: bool) -> None:
-        super().__init__(invocation, awaiting, debug=debug)
+    def __init__(self, conversation: Conversation, invocation: Invocation) -> None:
+        super().__init__(invocation)
         self.conversation = conversation
         self.lock = threading.Lock()  # nobody else wants it, and it costs less than a null context
         self._thread = threading.get_ident()
@@ -129,3 +126,12 @@ class Single(SyncBody):
     def is_over(self) -> bool:
         """Whether the invocation has ended, or the peer is gone."""
         return self.conversation.is_over()
+
+    @property
+    def debug(self) -> bool:
+        """Whether the peer may see tracebacks."""
+        return self.conversation.debug
+
+    def wait(self, awaitable: Awaitable[Any]) -> Any:
+        """Block this thread until the loop has run ``awaitable``, and give its result (R-034)."""
+        return self.conversation.wait(awaitable)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 from typing import Any, Protocol
 
 from invoker.core.session import Session
@@ -92,6 +92,10 @@ class Conversation(Protocol):
     wire: Wire
 
     @property
+    def debug(self) -> bool:
+        """Whether the peer may see tracebacks."""
+
+    @property
     def trailers(self) -> Trailers:
         """What goes with the status, once the session has closed."""
 
@@ -103,6 +107,9 @@ class Conversation(Protocol):
 
     def is_over(self) -> bool:
         """Whether the invocation has ended, or the peer is gone."""
+
+    def wait(self, awaitable: Awaitable[Any]) -> Any:
+        """Block the calling thread until the loop has run ``awaitable``, or the peer is gone."""
 
     def finish(self, error: InvocationError | None) -> InvocationError | None:
         """End the invocation, unless it has ended; the error of the ending that counts."""

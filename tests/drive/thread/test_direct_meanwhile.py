@@ -79,6 +79,21 @@ async def test_R115_a_cancel_while_an_awaitable_is_awaited(is_call):
     assert error.status is Status.CANCELLED
 
 
+async def test_R115_a_cancel_before_anything_is_awaited():
+    """The sweeper has looked, and found nobody waiting; who waits after that is not left alone with it."""
+
+    def deferred(x: int):
+        call.cancel()
+        call.conversation.sweep(time.monotonic())
+        return asyncio.Event().wait()
+
+    driver = direct_driver(deferred)
+    driver.loop = asyncio.get_running_loop()
+    call = Call(driver)
+    call.start().data(b"1")
+    assert (await _end(call)).status is Status.CANCELLED
+
+
 async def test_a_look_between_the_start_of_an_awaitable_and_its_note_is_not_lost(monkeypatch):
     """The loop may run it, and the peer be gone, before its thread has written down what it waits for."""
     submit = asyncio.run_coroutine_threadsafe
