@@ -1,4 +1,4 @@
-"""What a request is answered with: `Response`, and `Answer`, which makes one of what the function gave.
+"""What a request is answered with: `Reply`, and `Answer`, which makes one of what the function gave.
 
 The two are apart because making one takes time for large tensors, so a door may do it elsewhere than on the loop
 (G-102); an `Answer` holds nothing but messages until then.
@@ -27,10 +27,10 @@ from invoker.tensors import (
     write_infer_response,
 )
 
-__all__ = ["Answer", "Response", "refusal"]
+__all__ = ["Answer", "Reply", "refusal"]
 
 
-class Response(msgspec.Struct, frozen=True):
+class Reply(msgspec.Struct, frozen=True):
     """One buffer for the peer.
 
     Attributes:
@@ -69,7 +69,7 @@ class Answer(msgspec.Struct, frozen=True):
         """Of what was given, in bytes."""
         return sum(len(message.payload) for several in self.messages for message in several)
 
-    def response(self) -> Response:
+    def response(self) -> Reply:
         """The tensors, or the error that they are not those which were promised (G-064, G-066)."""
         try:
             return response_of(write_infer_response([tensor for _, tensor in self.tensors()]))
@@ -92,15 +92,15 @@ class Answer(msgspec.Struct, frozen=True):
         return [(port, made[port.own]) for port, _ in outputs]
 
 
-def response_of(written: Written) -> Response:
+def response_of(written: Written) -> Reply:
     """A buffer that was written, as it is."""
-    return Response(written.pieces, written.size)
+    return Reply(written.pieces, written.size)
 
 
-def refusal(error: GraphPipeError) -> Response:
+def refusal(error: GraphPipeError) -> Reply:
     """The buffer that tells an error (G-082), and what else is wrong behind it (G-084)."""
     buffer = write_error_response((error, *error.further))
-    return Response((buffer,), len(buffer), error)
+    return Reply((buffer,), len(buffer), error)
 
 
 def _apart(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from itertools import accumulate
 
-from invoker.protocols.graphpipe.answer import Answer, Response, response_of
+from invoker.protocols.graphpipe.answer import Answer, Reply, response_of
 from invoker.protocols.graphpipe.binding import Given
 from invoker.protocols.graphpipe.rows import joined, span
 from invoker.tensors import Code, GraphPipeError, Tensor, write_infer_response
@@ -39,7 +39,7 @@ def merged(several: Sequence[Sequence[Given]]) -> tuple[Given, ...]:
     )
 
 
-def parted(answer: Answer, counts: Sequence[int]) -> list[Response]:
+def parted(answer: Answer, counts: Sequence[int]) -> list[Reply]:
     """A response for each request.
 
     Args:
@@ -60,6 +60,6 @@ def parted(answer: Answer, counts: Sequence[int]) -> list[Response]:
     return [_part(tensors, end - count, end) for count, end in zip(counts, ends, strict=True)]
 
 
-def _part(tensors: Sequence[Tensor], start: int, end: int) -> Response:
+def _part(tensors: Sequence[Tensor], start: int, end: int) -> Reply:
     parts = {id(one): span(one, start, end) for one in tensors}  # G-057: one may be there several times
     return response_of(write_infer_response([parts[id(one)] for one in tensors]))

@@ -5,13 +5,13 @@ Theory. A conversation is one request and one response, over HTTP and over bare 
     state    what comes        next     steps
     -------  ----------------  -------  -----------------------------------------------------------------------------
     FRESH    a request         RUNNING  Open (with the inputs that are given, in declared order), a Feed each, EndInput
-    FRESH    one for metadata  CLOSED   Send(Response), Close (G-092: nothing is invoked)
-    FRESH    a wrong one       CLOSED   Send(Response), Close
+    FRESH    one for metadata  CLOSED   Send(Reply), Close (G-092: nothing is invoked)
+    FRESH    a wrong one       CLOSED   Send(Reply), Close
     FRESH    end               -        ProtocolViolation
     RUNNING  a Row             RUNNING  a Feed each; of functions that want rows, which are opened with no input (G-073)
     RUNNING  end               RUNNING  EndInput, of such functions
     RUNNING  Emitted           RUNNING  - (kept); Cancel when an output gives more than it may
-    RUNNING  Finished          CLOSED   Send(Answer) or Send(Response with the error), Close
+    RUNNING  Finished          CLOSED   Send(Answer) or Send(Reply with the error), Close
 
 What can be known before the function runs is settled by `prepare`, which is a function by itself so that a door may
 call it elsewhere than on the loop if the buffer is large (G-102). The session is then given what it made.
@@ -29,7 +29,7 @@ from invoker.codecs.tensor import TENSOR, message_of
 from invoker.core.steps import Cancel, Close, Emitted, EndInput, Event, Feed, Finished, Open, Send, Step
 from invoker.errors import EncodeError, ProtocolViolation
 from invoker.message import EMPTY, Headers, Message
-from invoker.protocols.graphpipe.answer import Answer, Response, refusal
+from invoker.protocols.graphpipe.answer import Answer, Reply, refusal
 from invoker.protocols.graphpipe.batch import alike, count_of_batch, merged
 from invoker.protocols.graphpipe.binding import Given, admit, fitting, given_inputs, wanted_outputs
 from invoker.protocols.graphpipe.config import Config
@@ -138,7 +138,7 @@ def prepare(
     try:
         request = read_request(buffer, limit_bytes, weigh)
         if isinstance(request, MetadataRequest):
-            response = Response((model.metadata_buffer,), len(model.metadata_buffer))
+            response = Reply((model.metadata_buffer,), len(model.metadata_buffer))
             return Prepared((Send(response), Close()), about=tell_asked(request, model))
         return _inference(model, request, limit_bytes, metadata)
     except GraphPipeError as error:

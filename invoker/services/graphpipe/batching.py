@@ -17,7 +17,7 @@ from typing import Final, Protocol, TypeVar
 
 from invoker.drive.driver import Driver
 from invoker.errors import DeadlineExceeded, InvocationError
-from invoker.protocols.graphpipe.answer import Answer, Response
+from invoker.protocols.graphpipe.answer import Answer, Reply
 from invoker.protocols.graphpipe.batch import parted
 from invoker.protocols.graphpipe.model import Model
 from invoker.protocols.graphpipe.session import Prepared, joint
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 _NOTHING: Final = Prepared(())
 
-Converse = Callable[[Model, Prepared], Awaitable[Answer | Response]]
+Converse = Callable[[Model, Prepared], Awaitable[Answer | Reply]]
 
 
 class Timely(Protocol):
@@ -46,7 +46,7 @@ class _Place:
     """One request, and who waits for its response."""
 
     prepared: Prepared
-    done: asyncio.Future[Response]
+    done: asyncio.Future[Reply]
     task: asyncio.Task[None] | None = None  # where it runs alone
 
     def fail(self, error: InvocationError) -> None:
@@ -96,7 +96,7 @@ class Batching:
         self._open: dict[Hashable, _Batch] = {}
         self._running: set[asyncio.Task[None]] = set()
 
-    async def ask(self, prepared: Prepared) -> Response:
+    async def ask(self, prepared: Prepared) -> Reply:
         """Answer a request together with others.
 
         Args:

@@ -17,7 +17,7 @@ from invoker.doors.http.exchange import Exchange
 from invoker.errors import DeadlineExceeded, Overloaded
 from invoker.mediatypes import rank
 from invoker.message import Headers
-from invoker.protocols.graphpipe.answer import Response as Answered
+from invoker.protocols.graphpipe.answer import Reply
 from invoker.protocols.graphpipe.errors import translated
 from invoker.protocols.graphpipe.model import Model
 from invoker.protocols.graphpipe.page import page
@@ -100,7 +100,7 @@ class GraphPipeFront(Front):
         error = GraphPipeError(Code.TOO_LARGE, f"the request has more than {self._inferences.limit_bytes} bytes")
         return self._reply(self._inferences.refuse(error, door=_door(head)), close=True)
 
-    def _reply(self, answered: Answered, *, close: bool = False) -> Response:
+    def _reply(self, answered: Reply, *, close: bool = False) -> Response:
         headers = [("Content-Type", _OCTETS)]
         status = 200
         if (error := answered.error) is not None:

@@ -23,7 +23,7 @@ from invoker.drive.driver import Driver
 from invoker.drive.loop.request import converse
 from invoker.errors import InternalError, InvocationError, NotAcceptable
 from invoker.message import EMPTY, Headers
-from invoker.protocols.graphpipe.answer import Answer, Response, refusal
+from invoker.protocols.graphpipe.answer import Answer, Reply, refusal
 from invoker.protocols.graphpipe.errors import translated
 from invoker.protocols.graphpipe.model import Model
 from invoker.protocols.graphpipe.session import GraphPipeSession, Prepared, Row, prepare
@@ -120,7 +120,7 @@ class Inferences:
         *,
         metadata: Headers = EMPTY,
         door: str,
-    ) -> Response:
+    ) -> Reply:
         """Answer one request, whatever comes of it.
 
         Args:
@@ -163,7 +163,7 @@ class Inferences:
         self._told(response, door, began, was_opened=was_opened, function=model.spec.name, request=about)
         return response
 
-    def refuse(self, error: GraphPipeError, *, door: str) -> Response:
+    def refuse(self, error: GraphPipeError, *, door: str) -> Reply:
         """Answer what is no request that could be read.
 
         Args:
@@ -174,7 +174,7 @@ class Inferences:
         self._told(response, door, time.monotonic())
         return response
 
-    def _told(self, response: Response, door: str, began: float, *, was_opened: bool = False, **about: str) -> None:
+    def _told(self, response: Reply, door: str, began: float, *, was_opened: bool = False, **about: str) -> None:
         """The one line that a request leaves in the log (G-105); nothing of its values or its config (G-106).
 
         What codecs say of an input, and functions of anything, may have both in it, so the client alone is told.
@@ -189,7 +189,7 @@ class Inferences:
         else:
             self._note(log.name, f"{door} answered", extra)
 
-    async def _answered(self, model: Model, prepared: Prepared) -> Response:
+    async def _answered(self, model: Model, prepared: Prepared) -> Reply:
         may_wait = prepared.kind is not None and not self._driver.engine.is_draining
         if may_wait and prepared.count < model.spec.batch_max:
             return await self._batching(model).ask(prepared)
@@ -212,12 +212,12 @@ class Inferences:
             self._driver.drains.add(found.hurry)
         return found
 
-    async def _converse(self, model: Model, prepared: Prepared, *, is_early: bool = False) -> Answer | Response:
+    async def _converse(self, model: Model, prepared: Prepared, *, is_early: bool = False) -> Answer | Reply:
         session = GraphPipeSession(model)
         frames: Iterator[Prepared | Row] = chain(
             (prepared,), map(Row, range(prepared.rows or 0))
         )  # its rows, if the function wants each alone
-        answers: list[Answer | Response] = []
+        answers: list[Answer | Reply] = []
 
         async def read() -> Prepared | Row | None:
             return next(frames, None)

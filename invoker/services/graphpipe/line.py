@@ -19,7 +19,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from invoker.errors import Overloaded
-from invoker.protocols.graphpipe.answer import Response
+from invoker.protocols.graphpipe.answer import Reply
 from invoker.protocols.graphpipe.errors import translated
 from invoker.services.graphpipe.inferences import Inferences
 from invoker.tensors import Code, GraphPipeError
@@ -115,10 +115,10 @@ class FramedLine:
         """End now, without ceremony."""
         self._writer.transport.abort()
 
-    async def _answer(self, message: bytearray) -> Response:
+    async def _answer(self, message: bytearray) -> Reply:
         return await self._inferences.infer(self._model, message, door=self._door)
 
-    async def _watched(self, answering: Coroutine[Any, Any, Response]) -> Response:
+    async def _watched(self, answering: Coroutine[Any, Any, Reply]) -> Reply:
         """Give up an inference when the client has gone meanwhile (G-013, G-075)."""
         assert self._reading is not None
         task = asyncio.get_running_loop().create_task(answering, name="answer graphpipe")
@@ -217,7 +217,7 @@ class FramedLine:
                 self._share.grow(self._held + len(got))
         return got
 
-    async def _write(self, response: Response) -> None:
+    async def _write(self, response: Reply) -> None:
         self._check_open()
         prefix = struct.pack("<I", response.size)
         if response.size <= _SMALL_BYTES:

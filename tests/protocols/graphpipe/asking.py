@@ -9,7 +9,7 @@ from invoker.author.reader import read
 from invoker.codecs.tensor import TENSOR
 from invoker.core.steps import Cancel, Close, Emitted, Finished, Open, Send, Step
 from invoker.message import EMPTY, Message
-from invoker.protocols.graphpipe.answer import Answer, Response
+from invoker.protocols.graphpipe.answer import Answer, Reply
 from invoker.protocols.graphpipe.model import Model
 from invoker.protocols.graphpipe.session import GraphPipeSession
 from invoker.tensors import (
@@ -36,19 +36,19 @@ def ask(*inputs: Any, **more: Any) -> bytes:
     return bytes(write_request(InferRequest(tuple(to_tensor(one) for one in inputs), **more)))
 
 
-def received(response: Response | bytes) -> InferResponse:
+def received(response: Reply | bytes) -> InferResponse:
     """A response as a client reads it."""
     return read_infer_response(bytes(response))
 
 
-def values(response: Response | bytes) -> list[Any]:
+def values(response: Reply | bytes) -> list[Any]:
     """Its tensors as lists; it has no errors."""
     read = received(response)
     assert read.errors == ()
     return [to_array(one).tolist() for one in read.tensors]
 
 
-def code_of(response: Response | bytes) -> Code:
+def code_of(response: Reply | bytes) -> Code:
     """The code of its first error, which is the primary one (G-084); it has no tensors (G-064)."""
     read = received(response)
     assert read.tensors == ()
@@ -75,12 +75,12 @@ class Asked:
         return first
 
     @property
-    def refusal(self) -> Response:
+    def refusal(self) -> Reply:
         """How it is refused, without the function."""
         first, last = self.steps
         assert type(first) is Send
         assert type(last) is Close
-        assert isinstance(first.frame, Response)
+        assert isinstance(first.frame, Reply)
         return first.frame
 
     def emit(self, index: int, value: Any) -> Sequence[Step]:
@@ -88,14 +88,14 @@ class Asked:
         message = Message(bytes(write_tensor(to_tensor(value))), EMPTY, TENSOR)
         return self.session.deliver(Emitted(self.opened.id, index, message))
 
-    def finish(self, error: Any = None) -> Response:
+    def finish(self, error: Any = None) -> Reply:
         """The function ends; the response."""
         sent, closed = self.session.deliver(Finished(self.opened.id, error))
         assert type(sent) is Send
         assert type(closed) is Close
         return sent.frame.response() if isinstance(sent.frame, Answer) else sent.frame
 
-    def cancelled(self, steps: Sequence[Step]) -> Response:
+    def cancelled(self, steps: Sequence[Step]) -> Reply:
         """The response to what the session cancels itself."""
         (step,) = steps
         assert type(step) is Cancel

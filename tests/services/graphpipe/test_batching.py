@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from invoker import function
-from invoker.protocols.graphpipe.answer import Answer, Response
+from invoker.protocols.graphpipe.answer import Answer, Reply
 from invoker.services.graphpipe import batching as module
 from invoker.services.graphpipe.inferences import Inferences
 from invoker.tensors import Code
@@ -183,7 +183,7 @@ async def test_G102_large_answers_of_a_batch_of_one_are_written_elsewhere(monkey
     on_loop: list[bool] = []
     response = Answer.response
 
-    def noted(self: Answer) -> Response:
+    def noted(self: Answer) -> Reply:
         on_loop.append(threading.current_thread() is threading.main_thread())
         return response(self)
 

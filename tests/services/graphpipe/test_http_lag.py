@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from invoker import function
-from invoker.protocols.graphpipe.answer import Answer, Response
+from invoker.protocols.graphpipe.answer import Answer, Reply
 from invoker.services.graphpipe.door import FramedDoor
 from tests.conftest import SLOW
 from tests.doors.models import exchanged, inferring
@@ -95,7 +95,7 @@ async def test_G102_large_answers_are_written_elsewhere(
     seen: list[bool] = []
     response = Answer.response
 
-    def noted(self: Answer) -> Response:
+    def noted(self: Answer) -> Reply:
         seen.append(threading.current_thread() is threading.main_thread())
         return response(self)
 
