@@ -1,9 +1,9 @@
 """`Acceptor`: accepts the connections of a listening socket, also when the process has no file descriptors left.
 
-asyncio goes on trying at once, writes a line for each try, and accepts nobody until a second has passed. Here a few
-descriptors are kept in reserve. When all others are taken, whoever comes gets one of these, and the connection that
-has been without a request for longest is ended to make room for the next; so a probe is answered, and the log has one
-line a minute. Where nothing can be ended, accepting pauses for a moment.
+asyncio's own server tries again at once, logs each try, and accepts nobody until a second has passed. Here a few
+descriptors are kept in reserve. When all others are taken, a new connection gets one of the reserve, and the connection
+that has been without a request for longest is ended to make room for the next. So a probe is still answered, and the
+log has one line a minute. If no connection can be ended, accepting pauses for a moment.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Acceptor:
         connected: Serves one connection, in a task of its own.
         door: For the log.
         tls: None serves plain text.
-        evict: Ends a connection that nobody needs; whether there was one.
+        evict: Ends a connection without a request; tells whether there was one.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Acceptor:
         self._retry = self._loop.call_later(_RETRY_S, self._resume)
 
     def _accept(self) -> None:
-        """Take whoever waits; called again as long as somebody does."""
+        """Accept those who wait; the loop calls this again as long as somebody waits."""
         self._refill()
         for _ in range(_AT_ONCE):
             try:
@@ -105,7 +105,7 @@ class Acceptor:
             self._begin(sock)
 
     def _squeeze(self, error: OSError) -> None:
-        """Take one all the same."""
+        """Accept one connection although no descriptor is free: by one of the reserve."""
         self._tell(error)
         is_room = self._evict()
         if self._spares:
@@ -113,7 +113,7 @@ class Acceptor:
             try:
                 self._begin(self._sock.accept()[0])
                 return
-            except OSError:  # somebody else was quicker, or nobody waits any more
+            except OSError:  # another process took the descriptor or the connection first
                 pass
         if not is_room:
             self._pause()
@@ -141,7 +141,7 @@ class Acceptor:
             while len(self._spares) < _SPARES:
                 self._spares.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
         except OSError:
-            pass  # then there will be some later
+            pass  # there is none free now; the next call tries again
 
     def _tell(self, error: OSError) -> None:
         now_s = self._loop.time()

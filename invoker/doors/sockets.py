@@ -1,8 +1,8 @@
 """Sockets that doors listen on, TCP and Unix ones, bound in the same way for each of them.
 
-A Unix socket is a file. One that nobody listens on any more is replaced; one that somebody serves, and whatever else
-has that name, is left alone. Its permissions are set before anybody can connect, and it goes with its door, unless
-another one has its name by then.
+A Unix socket is a file. If nobody listens on an existing one any more, it is replaced; one that somebody serves, and
+any other file of that name, is left alone. Permissions are set before anybody can connect. The file is removed with its
+door, unless another socket has its name by then.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _BACKLOG: Final = 1024
 _MANY_FILES: Final = 65_536
 
 _ALIVE: Final = (("TCP_KEEPIDLE", 20), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 4))
-"""A peer that is silent for 20 s is asked four times; who does not answer is gone after 80 s."""
+"""A peer that is silent for 20 s is asked four times; if it does not answer, the connection ends after 80 s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Purpose:
     """What a socket is for; errors say it.
 
     Attributes:
-        door: For whom one listens.
+        door: What listens on it.
         knob: Where another port or path can be set.
         host_knob: Where another host can be set.
     """
@@ -45,7 +45,7 @@ class Purpose:
     host_knob: str = ""
 
     def refusal(self, place: str, error: OSError, knob: str = "") -> StartupError:
-        """The error that nobody can listen there."""
+        """The error that says why the socket cannot listen there."""
         why = error.strerror or str(error)
         if error.errno == errno.EADDRNOTAVAIL:
             knob = self.host_knob
@@ -56,7 +56,7 @@ _GRPC = Purpose("gRPC", "GRPC_PORT", "INVOKER_HOST")
 
 
 def no_grpc(address: str) -> StartupError:
-    """Why gRPC cannot listen at ``host:port``, which it does not say itself: the address is at fault, or the port."""
+    """Say why gRPC cannot listen at ``host:port``, which grpcio does not: because of the address, or of the port."""
     host = address.rpartition(":")[0].strip("[]")
     try:
         family, kind, protocol, _, free = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
@@ -70,8 +70,8 @@ def no_grpc(address: str) -> StartupError:
 def open_files() -> int:
     """How many files, which connections are, this process may have open; the limit is raised as far as it may be.
 
-    The usual 1,024 come from a system call that no loop here uses any more; a process without descriptors accepts
-    nobody, at any door.
+    The usual limit of 1,024 is there for a system call (select) that no loop here uses any more. A process without free
+    descriptors can accept nobody, at any door.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _MANY_FILES if hard == resource.RLIM_INFINITY else min(hard, _MANY_FILES)
@@ -122,7 +122,7 @@ def address_of(sock: socket.socket) -> str:
 
 
 def ask_whether_alive(sock: socket.socket) -> None:
-    """Have the peer of an idle TCP connection asked every now and then; one whose machine is gone leaves in 80 s."""
+    """Have the system ask the peer of an idle TCP connection for a sign of life; a dead one is noticed after 80 s."""
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in _ALIVE:
         if hasattr(socket, name):  # not on every system; by default it takes two hours
@@ -190,5 +190,5 @@ def _unlink_stale(path: str) -> None:
             Path(path).unlink()
             return
         except BlockingIOError:
-            pass  # many wait to be accepted
+            pass  # somebody listens, and its queue of connections is full
     raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))

@@ -38,8 +38,8 @@ from invoker.services.service import Service, Surroundings
 from invoker.services.table import TABLE, Table
 
 if TYPE_CHECKING:
-    from invoker.doors.grpc.aio import GrpcDoor
-    from invoker.doors.grpc.fast import CompletionDoor
+    from invoker.doors.grpc.aio import AioDoor
+    from invoker.doors.grpc.fast import FastDoor
     from invoker.doors.grpc.methods import Method
     from invoker.doors.http.app import Front
     from invoker.doors.http.door import HttpDoor
@@ -112,7 +112,7 @@ class Server:
         self.guard = Guard(lambda: asyncio.run(self._stop_functions()), self._hooks_limit_s)
         self.is_lame = False
         self._fast: bool | None = None
-        self._grpc: GrpcDoor | CompletionDoor | None = None
+        self._grpc: AioDoor | FastDoor | None = None
         self._actions = dict(actions or {})
         self._services: tuple[Service, ...] = ()
         self._fronts: list[Callable[[str], Front | None]] = []
@@ -322,7 +322,7 @@ class Server:
                     )
         return self._fast
 
-    def _make_grpc(self, tls: TlsFiles | None, methods: tuple[Method, ...]) -> GrpcDoor | CompletionDoor:
+    def _make_grpc(self, tls: TlsFiles | None, methods: tuple[Method, ...]) -> AioDoor | FastDoor:
         """The fast door, or the public one where that is asked for or the fast one does not work."""
         config = self.config
         credentials = tls.grpc_credentials() if tls is not None else None
@@ -334,12 +334,12 @@ class Server:
             connection_age_s=config.connection_age_s if self.share_ports else 0.0,
         )
         if self._is_fast():
-            from invoker.doors.grpc.fast import CompletionDoor
+            from invoker.doors.grpc.fast import FastDoor
 
-            return CompletionDoor(self.driver, methods=methods, credentials=credentials, settings=settings)
-        from invoker.doors.grpc.aio import GrpcDoor
+            return FastDoor(self.driver, methods=methods, credentials=credentials, settings=settings)
+        from invoker.doors.grpc.aio import AioDoor
 
-        return GrpcDoor(self.driver, methods=methods, credentials=credentials, settings=settings)
+        return AioDoor(self.driver, methods=methods, credentials=credentials, settings=settings)
 
     async def _open_http(self, tls: TlsFiles | None) -> None:
         from invoker.doors.http.door import HttpDoor

@@ -14,8 +14,8 @@ import grpc
 import uvloop
 
 from invoker._pb.riff import riff_rpc_pb2 as pb
-from invoker.doors.grpc.aio import GrpcDoor
-from invoker.doors.grpc.fast import CompletionDoor
+from invoker.doors.grpc.aio import AioDoor
+from invoker.doors.grpc.fast import FastDoor
 from invoker.doors.grpc.lending import LendingLoop
 from invoker.services.riff.grpc import riff_method
 from tests.drive.memory import driver_of
@@ -144,7 +144,7 @@ class Riff:
     async def _main(self) -> None:
         self.loop, self._closing, self._grace_s = asyncio.get_running_loop(), asyncio.Event(), 0.0
         try:
-            self.door = (GrpcDoor if self.kind == "aio" else CompletionDoor)(self.driver, **self._door)
+            self.door = (AioDoor if self.kind == "aio" else FastDoor)(self.driver, **self._door)
             if self._add is not None:
                 self._add(self.door)
             self.port = self.door.bind("127.0.0.1:0")

@@ -26,7 +26,7 @@ from invoker.drive.driver import Driver
 from invoker.drive.loop.reactor import Reactor
 from invoker.errors import InternalError, InvocationError
 
-__all__ = ["GrpcDoor"]
+__all__ = ["AioDoor"]
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ _Context: TypeAlias = grpc.aio.ServicerContext[Any, Any]
 _Run: TypeAlias = Callable[[Any, _Context, float | None], Awaitable[InvocationError | None]]
 
 
-class GrpcDoor:
+class AioDoor:
     """A grpc.aio server.
 
     Args:

@@ -45,7 +45,7 @@ class AioLine:
         self._outbox = Outbox() if joins else Singles()
         self._is_accepted = self._headers_due = False
         self._loop = asyncio.get_running_loop()
-        self._idle: asyncio.Future[None] | None = None  # who writes has nothing to do
+        self._idle: asyncio.Future[None] | None = None  # set while the writing task has nothing to do
         self._room: asyncio.Future[None] | None = None
         self._wanted: asyncio.Future[None] | None = None
         self._closed: asyncio.Future[InvocationError | None] = self._loop.create_future()
@@ -73,7 +73,7 @@ class AioLine:
         return self._outbox.has_room
 
     async def room(self) -> None:
-        """Wait until a frame may be written; of a peer that is gone, let the loop take the news."""
+        """Wait until a frame may be written; once the peer is gone, let the loop run so that the conversation hears."""
         if self.is_gone:
             await asyncio.sleep(0)
         while not self._outbox.has_room and not self.is_gone:

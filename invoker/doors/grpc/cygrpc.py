@@ -1,8 +1,8 @@
-"""The fence around grpcio's private layer: every private name that the fast door uses stands here, and is probed.
+"""The fence around grpcio's private layer: every private name that the fast door uses is listed here, and probed.
 
-grpcio's own sync server stands on the same layer, so it changes seldom; but nobody promises that. `unusable` looks at
-the symbols and lets one call go through them; whatever is not as expected is a sentence, never a crash, and the
-public door serves instead. ADR 0006 says what is used, and how a new release is verified.
+grpcio's own sync server uses the same layer, so the layer changes seldom, but nobody promises that. `unusable` looks
+for the symbols and makes one call through them. If anything is not as expected, it gives the reason as a sentence and
+never crashes, and the public door serves instead. ADR 0006 says what is used, and how a new release is verified.
 """
 
 from __future__ import annotations

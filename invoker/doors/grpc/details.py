@@ -1,4 +1,4 @@
-"""The code of a status, and its text as it fits into a trailer (R-118)."""
+"""The code of a status, and its text, cut so that it fits into a trailer (R-118)."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ from invoker.drive.loop.reactor import Reactor
 from invoker.drive.thread.direct import DirectConversation
 from invoker.errors import InternalError, InvocationError
 
-__all__ = ["CompletionDoor"]
+__all__ = ["FastDoor"]
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ _OTHER, _SHUTDOWN = object(), object()
 _NEVER_S = 1e12  # a deadline beyond this many seconds is none
 
 
-class CompletionDoor:
+class FastDoor:
     """A gRPC server on completion queues.
 
     Args:

@@ -1,12 +1,12 @@
 """`Lender` and `LendingLoop`: an asyncio loop that drains a completion queue itself.
 
 A loop cannot sleep on sockets and on grpcio's queue at once. So it looks at the queue in each of its turns, which
-costs a microsecond, and only while it sleeps it *lends* the queue to a thread that does nothing but wait there: that
-thread takes one event, rings the loop awake through an eventfd, and parks until the queue is lent again. Under load
-the loop never sleeps, and no thread is woken for a message.
+costs a microsecond. Only while it sleeps does it *lend* the queue to a thread that does nothing but wait there: the
+thread takes one event, wakes the loop through an eventfd, and parks until the queue is lent again. Under load the loop
+never sleeps, so no thread is woken for a message.
 
-On a loop of another kind (uvloop, or one that a program brought along) the thread keeps the queue for good and tells
-the loop of what it took; that is slower and otherwise the same.
+On a loop of another kind (uvloop, or one that a program brought along) the thread always keeps the queue and gives the
+loop each event that it took. That is slower and otherwise the same.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _DONE = cygrpc.CompletionType.operation_complete if cygrpc is not None else None
 _SHUTDOWN = cygrpc.CompletionType.queue_shutdown if cygrpc is not None else None
 
 _SKIPS = 8
-"""Turns for which an empty queue is left alone while there is other work."""
+"""After an empty look at the queue, the loop does not look again for this many turns while it has other work."""
 
 _MOST = 512
-"""Events of one turn, so that tasks and sockets get theirs."""
+"""At most this many events are handled in one turn, so that tasks and sockets get their turns, too."""
 
 
 class LendingLoop(asyncio.SelectorEventLoop):
@@ -70,13 +70,13 @@ class Lender:
     """Brings the events of a completion queue to one loop.
 
     Args:
-        queue: Whose events have callables as tags, which take the event.
+        queue: The tags of its events are callables that take the event.
         loop: Where they are called.
 
     Attributes:
         is_asleep: Whether the loop waits in its selector.
         ready: What the selector reports when there are events.
-        is_shut_down: Whether the queue has told that nothing will come any more.
+        is_shut_down: Whether the queue has said that no event will come any more.
     """
 
     def __init__(self, queue: Any, loop: asyncio.AbstractEventLoop) -> None:
@@ -107,11 +107,11 @@ class Lender:
         self._thread.start()
 
     def opened(self) -> None:
-        """A call begins whose events come by this queue."""
+        """Count a call that begins, whose events come by this queue."""
         self._calls += 1
 
     def closed(self) -> None:
-        """A call has heard of its end, and posts nothing new."""
+        """Count a call that has heard of its end and posts nothing more."""
         self._calls -= 1
         if self._quiet is not None and not self._calls:
             self._quiet.set()
@@ -137,17 +137,17 @@ class Lender:
     # On the loop.
 
     def later(self, flush: Callable[[], None]) -> None:
-        """Call ``flush`` when everybody has had their turn."""
+        """Call ``flush`` at the end of this turn of the loop."""
         if not self._flushes and self._bell < 0:
             self._loop.call_soon(self._flush)
         self._flushes.append(flush)
 
     def has_news(self, *, is_idle: bool) -> bool:
-        """Whether there are events to dispatch; everybody has had their turn now.
+        """Whether there are events to dispatch; called at the end of each turn of the loop.
 
         Args:
-            is_idle: There is nothing else to do. Else the queue is left alone for some turns after it was found empty:
-                a look at an empty queue gives the processor away, and a reply may be under way.
+            is_idle: The loop has nothing else to do. Otherwise the queue is left alone for some turns after it was
+                found empty: looking at an empty queue yields the processor, which a reply under way may need.
         """
         if self._flushes:
             self._flush()
@@ -168,7 +168,9 @@ class Lender:
 
     def lend(self) -> None:
         """The loop is about to sleep: let the thread wait for events."""
-        self.is_asleep = True  # said first, looked at second; the thread does it the other way round
+        self.is_asleep = (
+            True  # Set the flag, then check for events; the thread does the reverse, so one of the two sees it.
+        )
         if self._events:
             os.eventfd_write(self._bell, 1)
         if not self._is_lent:
@@ -176,9 +178,10 @@ class Lender:
             self._parked.release()
 
     def recall(self) -> None:
-        """Leave the queue to the thread, if it was lent, until that has handed over one more event.
+        """Leave a queue that is lent to the thread until the thread has handed over one more event.
 
-        Else it may be about to hand over one while the loop takes a later one. The caller sees to it that one comes.
+        Otherwise the loop could take a later event before the thread has handed over an earlier one. The caller must
+        make sure that one more event comes.
         """
         self._is_recalled = True
 

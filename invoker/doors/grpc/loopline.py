@@ -1,11 +1,12 @@
-"""`LoopLine`: one gRPC call on the loop's completion queue; nothing here waits.
+"""`LoopLine`: one gRPC call on the loop's completion queue. Only `room` waits.
 
-A call allows one receive and one send at a time. Frames are received as long as the conversation wants any. A frame
-that is written waits for the end of the loop's turn: if another one follows it by then, it leaves with the hint that
-more is coming, and the transport sends both at once; the last one of a turn leaves without the hint, so none is left
-behind.
-Send and receive are never one batch here: the function may give up its wait for input (a time-out) and write, which it
-could not before the receive is done.
+A call allows one receive and one send at a time. Frames are received as long as the conversation wants any. A written
+frame waits for the end of the loop's turn. If another frame follows in the same turn, the first one is sent with the
+hint that more is coming, and the transport sends both at once. The last frame of a turn is sent without the hint, so
+that none stays in the transport's buffer.
+
+Send and receive are never posted as one batch: a batch is done only when both are, and a function that gives up waiting
+for input (a time-out) must be able to write.
 """
 
 from __future__ import annotations
@@ -24,15 +25,15 @@ from invoker.doors.grpc.outbox import Outbox
 __all__ = ["JoiningLine", "Listener", "LoopLine", "nothing"]
 
 _ROOM = 2
-"""Frames that may wait to be sent: one for its turn, and one behind it."""
+"""Frames that may wait: the one that is being sent, and the one behind it."""
 
 
 _LITTLE_BYTES = 64 * 1024
-"""What may leave in one operation with the status, after which nobody waits for the peer to take it."""
+"""A last message of at most this size is sent in one operation with the status; nobody waits until the peer took it."""
 
 
 def nothing() -> None:
-    """For whom nobody waits."""
+    """Default for `over`: does nothing."""
 
 
 class Listener(Protocol):
@@ -40,10 +41,10 @@ class Listener(Protocol):
 
     @property
     def settles(self) -> bool:
-        """Whether an end of the input must be told from a cancel with care."""
+        """Whether an end of the input must not be mistaken for a cancel, so it has to settle (R-109)."""
 
     def arrived(self, frame: bytes | None) -> bool:
-        """A frame, or the half-close; whether more is wanted now."""
+        """Take a frame, or the half-close (None); says whether more is wanted now."""
 
     def gone(self) -> None:
         """The peer cancelled, its deadline passed, or the connection broke."""
@@ -259,7 +260,7 @@ class LoopLine:
             self._listener.gone()
 
     def _on_other(self, _: Any) -> None:
-        """Nothing waits for these."""
+        """Ignore the event: nobody waits for it."""
 
 
 class JoiningLine(LoopLine):
@@ -294,7 +295,7 @@ class JoiningLine(LoopLine):
 
     def _drop(self) -> None:
         self._outbox.clear()
-        if self._status is not None:  # what is on its way may never tell, if the door stops
+        if self._status is not None:  # the event of what is on its way may never come if the door stops
             self._is_over()
 
     def _is_over(self) -> None:

@@ -26,7 +26,7 @@ class CallWire(SessionWire, Protocol):
     """A call as the wire of a session."""
 
     over: Callable[[], None]
-    """Called once when the session is over and next to nothing of what it wrote waits for the peer."""
+    """Called once, when the session is over and the peer has taken nearly all that it wrote."""
 
 
 Begin: TypeAlias = Callable[[CallWire, Headers, OnClose, float | None], Listener]

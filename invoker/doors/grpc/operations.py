@@ -1,7 +1,8 @@
 """`Operations`: what may be posted on one call, and what its events tell; the base of `ThreadLine`.
 
-Flags say what is under way, since a call allows one receive and one send at a time. Posting is done with the lock held,
-because the thread of the call is not the only one that posts; who takes an event off the queue hands it to `handle`.
+Flags say what is under way, because a call allows one receive and one send at a time. Operations are posted with the
+lock held, because the thread of the call is not the only one that posts. Whoever takes an event off the queue gives it
+to `_handle`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ log = logging.getLogger(__name__)
 # Tags of events; compared by identity.
 CLOSE, READ, _SENT, _OTHER = object(), object(), object(), object()
 
-_HEADERS = b"headers"  # what is seen as held while only the response headers wait
+_HEADERS = b"headers"  # what `held` gives while only the response headers wait
 
 DONE = cygrpc.CompletionType.operation_complete if cygrpc is not None else None
 
@@ -33,7 +34,7 @@ class Operations:
 
     Args:
         call: As grpcio's private layer gives it.
-        queue: Of this call alone.
+        queue: The completion queue, which serves this call alone.
 
     Attributes:
         is_ended: The peer has half-closed.

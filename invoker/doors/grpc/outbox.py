@@ -1,7 +1,7 @@
 """`Outbox`: frames of a session that wait to be sent, joined to few messages; `Singles`: those that may not be joined.
 
-Serialised messages whose fields are all repeated may be joined by putting their bytes one after the other. So what
-waits leaves in one piece, however many small frames it is.
+Serialised messages whose fields are all repeated may be joined by putting their bytes one after the other. So all that
+waits is sent as one message, however many small frames it is.
 """
 
 from __future__ import annotations

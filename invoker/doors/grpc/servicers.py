@@ -1,7 +1,7 @@
-"""Runs generated servicers (health, reflection) on the fast door: coroutine methods with an aio-like context.
+"""Runs generated servicers (health, reflection) on the fast door: coroutine methods with a context like that of aio.
 
-These calls are rare and small, so they are served plainly: one task a call, one future an operation. Only what such
-servicers use of ``grpc.aio.ServicerContext`` is here.
+These calls are rare and small, so the code is simple: one task a call, one future an operation. The context has only
+those methods of ``grpc.aio.ServicerContext`` that such servicers use.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How long a half-close has to settle before it is believed (R-109): for whom on the fast door, and how on grpc.aio's.
+"""The settle time: how long after a half-close a door waits until it believes that the input has ended (R-109).
 
 @grpc/grpc-js cancels a call, also at its deadline, by an empty DATA frame with END_STREAM and, about 2 ms later, by
 RST_STREAM. Until then a cancel cannot be told from the end of the input. Other stacks cancel by RST_STREAM alone:
@@ -7,7 +7,9 @@ RST_STREAM. Until then a cancel cannot be told from the end of the input. Other 
 * grpc-go: ``closeStream`` in http2_client.go, with ``rst``;
 * grpc-java: ``cancelStream`` in NettyClientHandler, ``finishStream`` in OkHttpClientTransport.
 
-A peer says in its user-agent what it is made of. Who says nothing, or something else, has to wait.
+A peer names its stack in its user-agent. The half-close of a peer that names none of these has to settle.
+
+`settle_time` tells the fast door how long to wait for a peer; `settle` waits on behalf of grpc.aio's door.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """`ThreadLine`: one gRPC call on a completion queue of its own, driven by the thread that runs its function.
 
-Theory. A call allows one receive and one send at a time; each is posted, and done when its event comes off the queue.
-The thread looks at the queue (a microsecond) and sleeps there only when nothing is left to do, so what has arrived
-meanwhile is received in one go, a few frames *ahead* of the function. A frame that is written may be *held*: if another
-follows, it leaves with the hint that more is coming, and the transport sends both at once; before the thread sleeps, it
-leaves without. Who holds a frame promises to come back at once; the `Sweeper` sends what is held for longer than one of
-its beats, for functions that did not keep the promise.
+Theory. A call allows one receive and one send at a time; each is posted, and is done when its event comes off the
+queue. The thread looks at the queue (a microsecond) and sleeps there only when nothing is left to do, so it receives
+all that has arrived meanwhile in one go, a few frames *ahead* of the function. A written frame may be *held*. If
+another frame follows, the held one is sent with the hint that more is coming, and the transport sends both at once. If
+the thread is about to sleep, the held one is sent without the hint. A function whose frame is held is expected to come
+back at once; if it does not, the `Sweeper` sends the frame after one of its beats.
 
 =========== ============================ =======================================================
 state       means                        left by
@@ -17,10 +17,10 @@ gone        the peer will get nothing    nothing
 finished    the status is under way      nothing
 =========== ============================ =======================================================
 
-One lock guards posting, since the sweeper and the drain post too; nobody sleeps on the queue while holding it. One
-thread polls at a time (``_polling``): an event that another thread took would never come back. An empty receive is an
-end or a cancel (R-109): the thread waits for the close event until the peer's settle time is over, if it has one; then
-it receives once more, since a cancel that has arrived has its close event on the queue before that one.
+One lock guards posting, because the sweeper and the drain post too; nobody sleeps on the queue while holding it. Only
+one thread polls at a time (``_polling``), because an event that another thread took would never come back. An empty
+receive is an end or a cancel (R-109). So the thread waits for the close event until the peer's settle time, if it has
+one, is over. Then it posts one more receive: if a cancel has arrived, its close event is on the queue before that one.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class ThreadLine(Operations):
 
     Args:
         call: As grpcio's private layer gives it.
-        queue: Of this call alone.
-        sweeper: Whom to tell of a frame that is held; knows the gate.
+        queue: The completion queue, which serves this call alone.
+        sweeper: Sends what is held for too long; knows the gate.
         high_frames: Unread frames beyond which no more is received while a send is waited for.
         high_bytes: Unread bytes beyond which no more is received while a send is waited for.
 

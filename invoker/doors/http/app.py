@@ -41,13 +41,13 @@ class HttpApp:
     """The application.
 
     Args:
-        driver: Whose drain ends the connections, and whose memory the bodies count in.
+        driver: Its drain ends the connections, and its memory budget counts the bodies.
         settings: Limits in bytes and time.
         front: Gives who answers a path; None: nobody does.
         sockets: Serves WebSocket connections; None: they are refused.
 
     Attributes:
-        is_leaving: Whether clients of HTTP/1 are told to connect anew.
+        is_leaving: Whether responses tell clients of HTTP/1 to use another connection.
         origins: Judges who may call.
     """
 

@@ -1,10 +1,10 @@
 """The HTTP door: HTTP/1.1 and HTTP/2 (with prior knowledge, or by ALPN) on one port, in the loop of the process.
 
-Who is on the same machine may come by a Unix socket beside it, without TLS.
+Clients on the same machine may use a Unix socket as well, without TLS.
 
-Hypercorn speaks the protocols; the sockets, their TLS and their ends are ours, because its own `serve` keeps the port
-that it took to itself, and cannot end in bounded time on every Python (ADR 0004). Each connection has one timer: a
-client that has no request under way for ``idle_s`` loses it, however it spends that time (R-155).
+Hypercorn speaks the protocols. The sockets, their TLS and their ends are ours, because its own `serve` does not tell
+which port it took, and cannot end in bounded time on every Python (ADR 0004). Each connection has one timer: a client
+that has no request under way for ``idle_s`` loses its connection, whatever it does in that time (R-155).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 _CLOSE_S = 5.0
 _MANY = 2**31 - 1
 _SHARE = 2
-"""Connections may have one of so many descriptors; more are kept only while each has a request under way."""
+"""Connections may take this part of the descriptors, here a half; beyond it, one without a request is ended."""
 _TCP = Purpose("HTTP", "PORT", "INVOKER_HOST")
 _UNIX = Purpose("HTTP", "INVOKER_HTTP_UNIX")
 
@@ -176,7 +176,7 @@ class Connection:
     Args:
         writer: Its writing end.
         idle_s: How long it may be without a request.
-        idle: It is there while it has none; whoever has been so for longest comes first.
+        idle: The connections without a request, the one that has been so for longest first.
     """
 
     def __init__(self, writer: asyncio.StreamWriter, idle_s: float, idle: dict[Connection, None]) -> None:
@@ -237,7 +237,7 @@ class Connection:
 
 
 class _NoTimer:
-    """Instead of hypercorn's idle timer, which forgets HTTP/2 with prior knowledge and costs two tasks a request."""
+    """Replaces hypercorn's idle timer, which ignores HTTP/2 with prior knowledge and costs two tasks a request."""
 
     async def restart(self, task_group: Any, action: Any) -> None:
         pass

@@ -24,13 +24,13 @@ Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 _PIECE_BYTES = 1 << 20
-"""What is handed on at once of a long body, since each layer below copies it."""
+"""A long body is written in pieces of this size, because each layer below copies what it is given."""
 _WATCH_S = 0.1
-"""A request that takes longer than this is given up when its client leaves; a task for each shorter one costs more."""
+"""Only requests that take longer are watched for clients that leave: a task for each shorter one would cost more."""
 _BODILESS = frozenset({204, 304})  # these must not say a length (RFC 9110, 8.6)
 
 ALWAYS: Final = (("X-Content-Type-Options", "nosniff"),)
-"""On each response: a browser takes the body for what Content-Type says, and for nothing else."""
+"""Added to each response, so that a browser believes Content-Type and does not guess what the body is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class HttpSettings:
     Attributes:
         idle_s: A connection without a request under way ends after so long; a head must come within it, too.
         body_s: A body may take this long, and longer by what it has brought at ``body_bytes_per_s``, else 408.
-        body_bytes_per_s: The slowest upload that is borne with.
+        body_bytes_per_s: The slowest upload that is tolerated.
         write_s: A client that takes nothing of its response for so long, MiB by MiB, loses its connection.
         linger_s: How long the rest of a refused body is read and dropped, so that its sender gets to see the refusal.
         origins: Of web pages that may call; see `Origins`.
@@ -165,7 +165,7 @@ class Exchange:
             await self._linger()
 
     async def _linger(self) -> None:
-        """Closing now would reset the connection, and the reset could overtake the response."""
+        """Read and drop the rest of the body: closing now would reset the connection, maybe before the response."""
         settings = self._settings
         # Other streams live on a connection of HTTP/2, so it is not cut as soon.
         limit_s = settings.write_s if self._scope["http_version"] == "2" else settings.linger_s
@@ -221,17 +221,17 @@ class Exchange:
 
     @property
     def _until_s(self) -> float:
-        """When the body is late, on the loop's clock; what it brings moves that on."""
+        """When the body will be late, on the loop's clock; each byte that came allows more time."""
         settings = self._settings
         return self._started_s + settings.body_s + self._received / settings.body_bytes_per_s
 
     def _check_late(self) -> None:
-        """One timer for all chunks: it looks whether it rang too early."""
+        """End a late reading. One timer serves all chunks, so it may ring too early and is then set again."""
         self._late_timer = None
         loop, until_s = asyncio.get_running_loop(), self._until_s
         if until_s > loop.time():
             self._late_timer = loop.call_at(until_s, self._check_late)
-        elif self._is_reading and self._task is not None:  # else the next one who reads has no time left
+        elif self._is_reading and self._task is not None:  # otherwise the next reading sets a timer that rings at once
             self.is_late = True
             self._task.cancel()
 
@@ -261,14 +261,14 @@ class Exchange:
 
 
 def _fields(given: Sequence[tuple[str, str]], ours: Sequence[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
-    """The header fields of a response; of one that both have, ours, except of `Vary`, which has many values."""
+    """The header fields of a response. Ours replace given ones of the same name, except `Vary`, which may repeat."""
     taken = {name.lower() for name, _ in ours} - {"vary"}
     kept = [one for one in given if one[0].lower() not in taken]
     return [(name.lower().encode(), value.encode()) for name, value in (*kept, *ours)]
 
 
 def _parts(response: Response) -> Iterator[bytes]:
-    """The body in parts that are worth a write each."""
+    """The body in parts of at most `_PIECE_BYTES`: small pieces are joined, and large ones are cut."""
     small = bytearray()
     for piece in (response.body, *response.pieces):
         if len(small) + len(piece) <= _PIECE_BYTES:

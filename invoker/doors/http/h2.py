@@ -27,17 +27,17 @@ _END_STREAM, _PADDED = 1, 8
 
 _ALLOWANCE: Final = 1000.0
 _RESET_FRAMES: Final = 2
-"""RST_STREAM counts as so many, since a request was begun for it."""
+"""RST_STREAM counts as this many frames, because a request was begun before it."""
 _PER_SECOND: Final = 100.0
 _BYTES_A_FRAME: Final = 1024
-"""Sent to the client, these allow one more: some clients send two WINDOW_UPDATEs for each 4 KiB."""
+"""For each of these sent to the client it may send one more frame: some send two WINDOW_UPDATEs for each 4 KiB."""
 _SETTING_BYTES: Final = 64
-"""SETTINGS count once more for each of these in the frame, which may hold thousands of them."""
+"""A SETTINGS frame counts once more for each of these bytes, because it may hold thousands of settings."""
 _CONTINUATIONS: Final = 16
-"""For one head; its frames have 16 KiB, and heads of more than 64 KiB are refused."""
+"""At most this many for one head: a frame has up to 16 KiB, and heads of more than 64 KiB are refused anyway."""
 _PADDING: Final = 256
 _AT_ONCE: Final = 16
-"""A request and its RST_STREAM are two, and each request goes through a few turns of the loop."""
+"""Frames that are parsed in one turn: eight requests with their RST_STREAMs at most."""
 _HEAD: Final = 9
 
 
@@ -61,7 +61,7 @@ class Calm:
         self._head = b""
 
     def sent(self, size: int) -> None:
-        """So many bytes went to the client."""
+        """Count bytes that went to the client."""
         self._allowance += size / _BYTES_A_FRAME
 
     def parts(self, data: bytes) -> Iterator[bytes]:
@@ -113,7 +113,7 @@ class Calm:
 
 
 class Http2(H2Protocol):
-    """Refuses methods that are not in capitals, which hypercorn would capitalise."""
+    """Refuses methods that are not in capitals; hypercorn would capitalise them."""
 
     async def _handle_events(self, events: list[Event]) -> None:
         refused = {one.stream_id for one in events if isinstance(one, RequestReceived) and not _is_method(one)}

@@ -1,13 +1,19 @@
-"""What hypercorn does not leave to the application: heads that are refused, floods, 100, reason phrases, lost clients.
+"""Corrects hypercorn where ASGI cannot: heads that are refused, floods, 100, reason phrases, clients that left.
 
-hypercorn 0.18 takes a head that says two lengths, and methods in lower case, which a proxy before it may understand
-otherwise; it takes whatever frames of HTTP/2 come, as many as were read, before anybody else has a turn (see `Calm`);
-and HTTP/2 is begun by prior knowledge or ALPN only, not by `Upgrade`, which RFC 9113 gave up.
+What hypercorn 0.18 does, and what is done here instead:
 
-It answers 100 before the application has seen the request, so that a client sends all of a body that is
-then refused for its head: too long, of no use, for nobody. Here 100 is sent when the body is first asked for (G-005).
-It sends no reason phrases, and there are clients of GraphPipe that show nothing else of an error. And by HTTP/2 it goes
-on waiting for a client that has left to take its response. Drop this module when a release does all of it.
+* It accepts heads with two lengths and methods in lower case, which a proxy before it may read differently. Both are
+  refused.
+* It works off all frames of HTTP/2 that were read before anybody else has a turn. Few are given to it at once, and a
+  client that floods is stopped (see `Calm`).
+* It follows `Upgrade: h2c`, which RFC 9113 gave up. Here HTTP/2 begins by prior knowledge or ALPN only.
+* It answers 100 before the application has seen the request, so a client sends the whole of a body although its head
+  is then refused. Here 100 is sent when the body is first asked for (G-005).
+* It sends no reason phrases, and some clients show nothing else of an error. Here each status has its phrase.
+* Over HTTP/2 it waits for ever until a client that has left takes its response. Here the end of the connection ends
+  the wait.
+
+Drop this module when a release does all of it.
 """
 
 from __future__ import annotations
@@ -34,16 +40,16 @@ log = logging.getLogger(__name__)
 _PHRASES: Final = {int(status): status.phrase.encode() for status in HTTPStatus}
 
 _IMPATIENT_S: Final = 1.0
-"""A client that was refused instead of told to go on may have begun all the same, if it begins within this."""
+"""A client that is refused before it was told to send its body may send it nevertheless; it has this long to begin."""
 
 
 _FAREWELL_S: Final = 1.0
 _FAREWELL_BYTES: Final = 4 << 20
-"""What a client whose connection ends still sends is read, so long and so much: a reset would overtake the GOAWAY."""
+"""When a connection is ended, this much is still read and for this long: a reset could overtake the GOAWAY."""
 
 
 class PatientServer(TCPServer):
-    """A connection: its clients are told to go on by `Waiting` only, and may not flood."""
+    """One connection. Only `Waiting` tells the client to send its body, and the client may not flood."""
 
     _calm: Calm | None = None
 
@@ -155,8 +161,8 @@ class Waiting:
                 async with asyncio.timeout(_IMPATIENT_S):
                     return await self._receive()
             except TimeoutError:
-                return {"type": "http.disconnect"}  # it has understood: there is no body to wait for
-        await asyncio.sleep(0)  # who reads ahead, and refuses for the head, gives up reading in this turn of the loop
+                return {"type": "http.disconnect"}  # the client has seen the refusal and sends no body
+        await asyncio.sleep(0)  # an application that refuses the head may stop reading in this turn of the loop
         if _waits(self._protocol):
             await self._stream.send(events.Response(stream_id=self._stream.stream_id, headers=[], status_code=100))
         return await self._receive()
@@ -182,7 +188,7 @@ def waiting(receive: Any, send: Any) -> Waiting | None:
 
 
 class _Connection(h11.Connection):
-    """One that does not tell hypercorn that its client waits, for it would answer; gives statuses their phrases.
+    """Hides from hypercorn that its client waits for 100, which hypercorn would send; adds reason phrases.
 
     It refuses heads that another program on the way may have understood otherwise.
     """

@@ -1,8 +1,8 @@
-"""What hypercorn's WebSocket does not offer through ASGI: a bound that holds, and pings that end with their connection.
+"""What hypercorn's WebSocket lacks: a limit of memory for a message, and pings that end with their connection.
 
-hypercorn 0.18 says 1009 to a message that is too long, but keeps what still comes of it, and tells the application
-nothing; its own pings outlive their connection by a whole interval, and so would its task. Drop this module when a
-release bounds the buffer and ends the pings.
+hypercorn 0.18 closes with 1009 when a message is too long, but keeps what still comes of it, and does not tell the
+application. Its own pings, and with them the connection's task, outlive the connection by a whole interval. Drop this
+module when a release bounds the buffer and ends the pings.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Which web pages may call the HTTP door, and under which names it answers.
 
-Theory. A browser lets every page send requests to any address, also to one that only this machine can reach, and so a
-page from anywhere could run functions here. It says whose page it is, though: newer ones by `Sec-Fetch-Site`, all of
-them by `Origin` on whatever is no plain GET. In this order::
+Theory. A browser lets every page send requests to any address, also to one that only this machine can reach. So a page
+from anywhere could run functions here. But browsers say whose page a request comes from: newer ones by
+`Sec-Fetch-Site`, and all of them by `Origin`, except on a plain GET. The rules, of which the first that fits decides::
 
     Host        is not a name of a door that is bound to loopback          403
     Origin      is listed                                                  passes, with the headers of CORS
@@ -14,9 +14,9 @@ them by `Origin` on whatever is no plain GET. In this order::
     Origin      is another                                                 403
     neither     as of curl, and of every program that is no browser        passes
 
-The rule of `Host` is for names: whoever owns one can let it lead to 127.0.0.1 after his page was loaded (DNS
-rebinding), and the page then is of the same origin as this door. A door that is not bound to loopback cannot know its
-names; so its sessions over WebSocket, which no page of ours opens, are for listed origins only (RFC 6455, 10.2).
+The rule of `Host` is needed because the owner of a name can let it lead to 127.0.0.1 after a page was loaded from it
+(DNS rebinding); that page would then be of the same origin as this door. A door that is not bound to loopback cannot
+know its own names. No page of ours opens WebSockets, so they are for listed origins only (RFC 6455, 10.2).
 Sources: Fetch (CORS, `Origin`), Fetch Metadata.
 """
 

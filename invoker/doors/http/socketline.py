@@ -1,9 +1,9 @@
 """One connection of a session over WebSocket: the wire of its reactor.
 
-One task writes and waits for the peer, and one reads: both are the connection's own. Reading stops when the reactor
-wants no more, until it asks; a slow peer makes functions wait in `room`. What ends a connection: the session closes
-(1000, after its last frame), or fails (the session's farewell, then the code of the error), or the peer is gone
-(nothing more is said).
+Each connection has a task that reads and one that writes. Reading stops when the reactor wants no more, until it asks
+again; while the peer is slow, functions wait in `room`. A connection ends in one of three ways: the session closes (its
+last frame is sent, then the code 1000), the session fails (its farewell, then the code of the error), or the peer is
+gone (nothing more is sent).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """WebSocket sessions behind the HTTP door: how many may connect, and where.
 
-The ASGI server speaks WebSocket: handshake, frames, compression, pongs. What becomes of a connection that may stay is
-the business of `SocketLine`.
+The ASGI server speaks WebSocket: handshake, frames, compression, pongs. `SocketLine` serves a connection that was let
+in.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _headers(scope: Scope) -> dict[str, str]:
 
 
 def _metadata(headers: Mapping[str, str]) -> dict[str, str]:
-    """What of the handshake is told to functions."""
+    """The headers of the handshake that functions see."""
     return {
         name: value
         for name, value in headers.items()

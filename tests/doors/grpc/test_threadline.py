@@ -128,7 +128,7 @@ def test_frames_that_wait_for_a_function_are_kept_for_it():
     payloads = [str(number).encode() for number in range(100)]
     with Riff("direct", late) as riff:
         call = riff.call(*payloads)
-        assert eventually(lambda: [one._foresight._count for one in riff.driver.direct] == [32])
+        assert eventually(lambda: [one._foresight and one._foresight._count for one in riff.driver.direct] == [32])
         go.set()
         assert call.rest() == payloads
 
