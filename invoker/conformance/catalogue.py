@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from invoker.conformance.evergreen.requirements import REQUIREMENTS as EVERGREEN
 from invoker.conformance.graphpipe.requirements import REQUIREMENTS as GRAPHPIPE
-from invoker.conformance.requirements import REQUIREMENTS as RIFF
+from invoker.conformance.riff.requirements import REQUIREMENTS as RIFF
 
 __all__ = ["ALL", "BY_PROTOCOL"]
 

@@ -18,7 +18,7 @@ import grpc
 from invoker.conformance.catalogue import ALL
 from invoker.conformance.evergreen.stage import Stage
 from invoker.conformance.graphpipe.asker import Asker
-from invoker.conformance.probe import Probe
+from invoker.conformance.riff.probe import Probe
 from invoker.conformance.scenario import Failure, NotProvided, Scenario
 from invoker.conformance.target import Address, Target, Unreachable
 

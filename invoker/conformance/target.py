@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import grpc
 import grpc.aio
 
-from invoker.conformance import frames
+from invoker.conformance.riff import frames
 from invoker.conformance.wire import end_sending, send
 
 __all__ = ["Address", "Addresses", "ModelFacts", "Target", "Unreachable", "parse_addresses"]

@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 from invoker.conformance import SCENARIOS
 from invoker.conformance.report import Report
-from invoker.conformance.requirements import REQUIREMENTS
+from invoker.conformance.riff.requirements import REQUIREMENTS
 from invoker.conformance.runner import Outcome, Verdict
 from invoker.conformance.scenario import Failure
 

@@ -11,8 +11,8 @@ import invoker.conformance
 from invoker.conformance import select
 from invoker.conformance.evergreen.requirements import REQUIREMENTS as EVERGREEN
 from invoker.conformance.graphpipe.requirements import REQUIREMENTS as GRAPHPIPE
-from invoker.conformance.probe import Probe
-from invoker.conformance.requirements import REQUIREMENTS as RIFF
+from invoker.conformance.riff.probe import Probe
+from invoker.conformance.riff.requirements import REQUIREMENTS as RIFF
 from invoker.conformance.scenario import PROTOCOLS, SCENARIOS, scenario
 
 DOCUMENT = Path(invoker.conformance.__file__).parents[2] / "docs" / "reference" / "conformance.md"

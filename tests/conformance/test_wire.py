@@ -9,7 +9,7 @@ import grpc
 import grpc.aio
 import pytest
 
-from invoker.conformance import frames
+from invoker.conformance.riff import frames
 from invoker.conformance.wire import end_sending, send
 from tests.conformance.faulty import Peer
 

@@ -14,9 +14,9 @@ import grpc
 import pytest
 import pytest_asyncio
 
-from invoker.conformance.frames import JSON
-from invoker.conformance.probe import Probe
-from invoker.conformance.rules import PV, UE
+from invoker.conformance.riff.frames import JSON
+from invoker.conformance.riff.probe import Probe
+from invoker.conformance.riff.rules import PV, UE
 from invoker.conformance.target import Target, parse_addresses
 from tests.conftest import SLOW
 from tests.e2e.process import started

@@ -8,11 +8,11 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 import pytest_asyncio
 
-from invoker.conformance import frames
-from invoker.conformance.call import Call
-from invoker.conformance.frames import JSON
-from invoker.conformance.probe import Probe
-from invoker.conformance.rules import LIM
+from invoker.conformance.riff import frames
+from invoker.conformance.riff.call import Call
+from invoker.conformance.riff.frames import JSON
+from invoker.conformance.riff.probe import Probe
+from invoker.conformance.riff.rules import LIM
 from invoker.conformance.target import Target, parse_addresses
 from tests.conftest import SLOW
 from tests.serving import Served, serving

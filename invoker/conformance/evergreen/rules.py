@@ -6,7 +6,7 @@ import re
 
 import grpc
 
-from invoker.conformance.rules import Fault, encoded_size
+from invoker.conformance.riff.rules import Fault, encoded_size
 
 __all__ = [
     "ACT",

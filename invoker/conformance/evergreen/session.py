@@ -18,8 +18,8 @@ import grpc.aio
 from google.protobuf.message import DecodeError
 
 from invoker._pb.evergreen import evergreen_pb2 as pb
-from invoker.conformance import frames as bytes_text
-from invoker.conformance.call import Ending
+from invoker.conformance.riff import frames as bytes_text
+from invoker.conformance.riff.call import Ending
 from invoker.conformance.evergreen.frames import PATH, Part, described, message, shown
 from invoker.conformance.evergreen.outputs import Broken, Outputs
 from invoker.conformance.evergreen.rules import Fault, check_detail

@@ -11,7 +11,7 @@ from invoker.conformance.graphpipe.requests import METADATA, Request, infer
 from invoker.conformance.graphpipe.rules import OCTETS, check_inferred, told
 from invoker.conformance.graphpipe.tensors import INT64, Tensor, strings
 from invoker.conformance.http import Answer, Connection, Door
-from invoker.conformance.probe import Probe
+from invoker.conformance.riff.probe import Probe
 from invoker.conformance.scenario import Failure, NotProvided
 from invoker.conformance.target import ModelFacts, Unreachable
 

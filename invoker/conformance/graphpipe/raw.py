@@ -12,7 +12,7 @@ from invoker.conformance.graphpipe.read import Inferred, Unreadable, read_inferr
 from invoker.conformance.graphpipe.requests import Request
 from invoker.conformance.graphpipe.rules import told
 from invoker.conformance.graphpipe.tensors import Tensor
-from invoker.conformance.probe import Probe
+from invoker.conformance.riff.probe import Probe
 from invoker.conformance.scenario import Failure
 from invoker.conformance.target import Unreachable, parse_addresses
 

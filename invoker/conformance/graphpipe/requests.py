@@ -6,7 +6,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from invoker.conformance.frames import preview
+from invoker.conformance.riff.frames import preview
 from invoker.conformance.graphpipe.build import Built, Field, Number, References, Table, Vector, assemble, text
 from invoker.conformance.graphpipe.tensors import STRING, Tensor
 

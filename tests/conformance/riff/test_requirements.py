@@ -7,7 +7,7 @@ from pathlib import Path
 
 from invoker.conformance import select
 from invoker.conformance.catalogue import ALL
-from invoker.conformance.requirements import REQUIREMENTS
+from invoker.conformance.riff.requirements import REQUIREMENTS
 
 
 def test_the_table_is_whole() -> None:

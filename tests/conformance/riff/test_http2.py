@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from invoker.conformance import frames
-from tests.conformance.test_call import probing
+from invoker.conformance.riff import frames
+from tests.conformance.riff.test_call import probing
 
 
 async def test_a_call_in_one_write_is_answered() -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from invoker.conformance import frames
-from invoker.conformance.frames import JSON, OCTETS, TEXT
-from invoker.conformance.probe import Probe
-from invoker.conformance.rules import BIS, BIS_UNKNOWN, PV, UMT
+from invoker.conformance.riff import frames
+from invoker.conformance.riff.frames import JSON, OCTETS, TEXT
+from invoker.conformance.riff.probe import Probe
+from invoker.conformance.riff.rules import BIS, BIS_UNKNOWN, PV, UMT
 from invoker.conformance.scenario import Failure, breaking, scenario
 
 

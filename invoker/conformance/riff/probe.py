@@ -10,10 +10,10 @@ from typing import Protocol
 import grpc
 import grpc.aio
 
-from invoker.conformance import frames
-from invoker.conformance.call import Call
+from invoker.conformance.riff import frames
+from invoker.conformance.riff.call import Call
 from invoker.conformance.http import Answer, Door
-from invoker.conformance.http2 import RawCall, raw_call
+from invoker.conformance.riff.http2 import RawCall, raw_call
 from invoker.conformance.relay import relay
 from invoker.conformance.scenario import Failure, NotProvided, breaking
 from invoker.conformance.target import Target

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import grpc
 
 from invoker._pb.riff import riff_rpc_pb2 as pb
-from invoker.conformance import frames
+from invoker.conformance.riff import frames
 
 __all__ = [
     "BIS",

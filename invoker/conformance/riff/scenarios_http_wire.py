@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 
-from invoker.conformance import frames
-from invoker.conformance.frames import JSON, OCTETS, TEXT
+from invoker.conformance.riff import frames
+from invoker.conformance.riff.frames import JSON, OCTETS, TEXT
 from invoker.conformance.http import Answer
-from invoker.conformance.probe import Probe
+from invoker.conformance.riff.probe import Probe
 from invoker.conformance.scenario import scenario
 
 _AS_JSON = ("Content-Type", JSON)

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import grpc
 
-from invoker.conformance import frames
-from invoker.conformance.call import Call
-from invoker.conformance.probe import Probe
-from invoker.conformance.rules import LIM
+from invoker.conformance.riff import frames
+from invoker.conformance.riff.call import Call
+from invoker.conformance.riff.probe import Probe
+from invoker.conformance.riff.rules import LIM
 from invoker.conformance.scenario import scenario
 
 _FRAMES = 10_000

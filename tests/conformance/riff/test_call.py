@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 import grpc
 import pytest
 
-from invoker.conformance.call import Call
-from invoker.conformance.probe import Probe
-from invoker.conformance.rules import PV, UMT
+from invoker.conformance.riff.call import Call
+from invoker.conformance.riff.probe import Probe
+from invoker.conformance.riff.rules import PV, UMT
 from invoker.conformance.scenario import Failure
 from invoker.conformance.target import Target, parse_addresses
 from tests.conformance.faulty import Peer

@@ -16,7 +16,7 @@ import h2.errors
 import h2.events
 
 from invoker._pb.riff import riff_rpc_pb2 as pb
-from invoker.conformance import frames
+from invoker.conformance.riff import frames
 from invoker.conformance.target import Address
 
 __all__ = ["RawCall", "raw_call"]

@@ -6,9 +6,9 @@ from typing import Any
 
 import grpc
 
-from invoker.conformance.frames import JSON
-from invoker.conformance.probe import Probe
-from invoker.conformance.rules import UE, UIE
+from invoker.conformance.riff.frames import JSON
+from invoker.conformance.riff.probe import Probe
+from invoker.conformance.riff.rules import UE, UIE
 from invoker.conformance.scenario import NotProvided, breaking, scenario
 
 

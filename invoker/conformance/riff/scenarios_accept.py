@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from invoker.conformance import frames
-from invoker.conformance.frames import JSON, OCTETS, TEXT
-from invoker.conformance.probe import Probe
-from invoker.conformance.rules import NAC, UE
+from invoker.conformance.riff import frames
+from invoker.conformance.riff.frames import JSON, OCTETS, TEXT
+from invoker.conformance.riff.probe import Probe
+from invoker.conformance.riff.rules import NAC, UE
 from invoker.conformance.scenario import scenario
 
 XHTML = "text/html,application/xhtml+xml"

@@ -17,8 +17,8 @@ import grpc.aio
 from google.protobuf.message import DecodeError
 
 from invoker._pb.riff import riff_rpc_pb2 as pb
-from invoker.conformance import frames
-from invoker.conformance.rules import Fault, check_detail, check_frame, shown_frame
+from invoker.conformance.riff import frames
+from invoker.conformance.riff.rules import Fault, check_detail, check_frame, shown_frame
 from invoker.conformance.scenario import Failure
 from invoker.conformance.wire import end_sending, send
 

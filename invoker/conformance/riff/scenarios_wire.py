@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from invoker.conformance import frames
-from invoker.conformance.probe import Probe
-from invoker.conformance.rules import NAC
+from invoker.conformance.riff import frames
+from invoker.conformance.riff.probe import Probe
+from invoker.conformance.riff.rules import NAC
 from invoker.conformance.scenario import Failure, breaking, scenario
 
 _UNACCEPTABLE = "application/x-unacceptable"

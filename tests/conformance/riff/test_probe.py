@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from invoker.conformance.scenario import Failure, NotProvided
-from tests.conformance.test_call import probing
+from tests.conformance.riff.test_call import probing
 
 
 async def test_a_watch_sees_counts_grow() -> None:

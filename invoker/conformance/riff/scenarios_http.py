@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from invoker.conformance import frames
-from invoker.conformance.frames import FORM, JSON, OCTETS, TEXT
-from invoker.conformance.probe import Probe
+from invoker.conformance.riff import frames
+from invoker.conformance.riff.frames import FORM, JSON, OCTETS, TEXT
+from invoker.conformance.riff.probe import Probe
 from invoker.conformance.scenario import NotProvided, scenario
 
 _AS_JSON = ("Content-Type", JSON)

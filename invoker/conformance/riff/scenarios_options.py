@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from invoker.conformance.frames import JSON
-from invoker.conformance.probe import Probe
-from invoker.conformance.rules import PV
+from invoker.conformance.riff.frames import JSON
+from invoker.conformance.riff.probe import Probe
+from invoker.conformance.riff.rules import PV
 from invoker.conformance.scenario import scenario
 
 

@@ -7,9 +7,9 @@ import re
 
 import grpc
 
-from invoker.conformance.frames import OCTETS
-from invoker.conformance.probe import Probe
-from invoker.conformance.rules import UE
+from invoker.conformance.riff.frames import OCTETS
+from invoker.conformance.riff.probe import Probe
+from invoker.conformance.riff.rules import UE
 from invoker.conformance.scenario import Failure, breaking, scenario
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import grpc
 
 from invoker._pb.riff import riff_rpc_pb2 as pb
-from invoker.conformance import frames
-from invoker.conformance.frames import JSON, TEXT
-from invoker.conformance.probe import Probe
-from invoker.conformance.rules import PV
+from invoker.conformance.riff import frames
+from invoker.conformance.riff.frames import JSON, TEXT
+from invoker.conformance.riff.probe import Probe
+from invoker.conformance.riff.rules import PV
 from invoker.conformance.scenario import Failure, scenario
 
 _UNKNOWN_FIELD = b"\xa2\x06\x05later"  # field 100, length-delimited

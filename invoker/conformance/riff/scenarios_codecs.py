@@ -7,10 +7,10 @@ from typing import Any
 
 import grpc
 
-from invoker.conformance import frames
-from invoker.conformance.frames import CSV, FORM, JSON, OCTETS, TEXT
-from invoker.conformance.probe import Probe
-from invoker.conformance.rules import BIS, UE, UMT
+from invoker.conformance.riff import frames
+from invoker.conformance.riff.frames import CSV, FORM, JSON, OCTETS, TEXT
+from invoker.conformance.riff.probe import Probe
+from invoker.conformance.riff.rules import BIS, UE, UMT
 from invoker.conformance.scenario import NotProvided, breaking, scenario
 
 CLOUDEVENTS = "application/cloudevents+json"
