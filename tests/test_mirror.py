@@ -22,7 +22,7 @@ TOGETHER = {
     "drive/thread/wire.py": "an interface without code: tests/drive/wires.py is one",
     "drive/loop/wire.py": "so is this: tests/drive/looplines.py has one",
     "doors/grpc/operations.py": "the base of lines: tests/doors/grpc/test_threadline.py",
-    "conformance/scenarios_*.py": "each judges a right and a faulty peer: tests/conformance/test_runner.py",
+    "conformance/riff/scenarios_*.py": "each judges a right and a faulty peer: tests/conformance/test_runner.py",
     "conformance/evergreen/scenarios_*.py": "so do these: tests/conformance/evergreen/test_scenarios.py",
     "conformance/graphpipe/scenarios_*.py": "and these: tests/conformance/graphpipe/test_scenarios.py",
     "conformance/evergreen/actions.py": "what scenarios send: tests/conformance/evergreen/test_scenarios.py",

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
-from invoker.conformance.riff.frames import preview
 from invoker.conformance.scenario import Failure
 from invoker.conformance.target import Address, Unreachable
+from invoker.conformance.texts import preview
 
 __all__ = ["Answer", "Connection", "Door"]
 

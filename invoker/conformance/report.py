@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from xml.etree import ElementTree as ET
 
 from invoker.conformance.catalogue import ALL, BY_PROTOCOL
-from invoker.conformance.riff.requirements import Requirement
+from invoker.conformance.requirements import Requirement
 from invoker.conformance.runner import Outcome, Verdict
 
 __all__ = ["Report", "Row"]

@@ -6,14 +6,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TypeAlias
 from urllib.parse import urlsplit
 
 import grpc
 import grpc.aio
-
-from invoker.conformance.riff import frames
-from invoker.conformance.wire import end_sending, send
 
 __all__ = ["Address", "Addresses", "ModelFacts", "Target", "Unreachable", "parse_addresses"]
 
@@ -23,7 +20,6 @@ _OPTIONS = (
     ("grpc.enable_http_proxy", 0),
 )
 _LISTENS_S = 1.0
-_UNACCEPTABLE = "application/x-invoker-conformance-probe"
 Ask: TypeAlias = Callable[[str], Awaitable[grpc.StatusCode]]
 
 _ABSENT = (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.UNIMPLEMENTED)
@@ -194,13 +190,13 @@ class Target:
         address = self.grpc_at.of(function)
         return (("invoker-function", function),) if address is not None and address.is_shared else ()
 
-    async def provides(self, function: str, *, protocol: str = "riff", ask: Ask | None = None) -> bool:
+    async def provides(self, function: str, *, protocol: str, ask: Ask) -> bool:
         """Whether the target serves a function: what no function accepts is sent once, to see.
 
         Args:
             function: In question.
             protocol: That it is asked for in.
-            ask: Sends it and gives the code of the answer; by default a StartFrame of riff.
+            ask: Sends it and gives the code of the answer.
 
         Raises:
             Unreachable: Nothing answers at its address.
@@ -211,22 +207,12 @@ class Target:
         key = (protocol, function)
         if key not in self._provided:
             await self._connect(address)
-            code = await (ask or self._ask)(function)
+            code = await ask(function)
             if code is grpc.StatusCode.UNAVAILABLE:
                 raise Unreachable(f"no gRPC server answers at {address}")
             # One that hangs until the deadline does provide it: a scenario's business.
             self._provided[key] = code not in _ABSENT
         return self._provided[key]
-
-    async def _ask(self, function: str) -> grpc.StatusCode:
-        method: Any = self.channel(function).stream_stream(frames.PATH)
-        call = method(metadata=self.metadata(function) or None, timeout=self.timeout_s)
-        # With names, since some invokers fail on a StartFrame that has none, whatever the function.
-        inputs, outputs = frames.streams_of(function)
-        await send(call, frames.start([_UNACCEPTABLE] * len(outputs), inputs, outputs).SerializeToString())
-        await end_sending(call)
-        code: grpc.StatusCode = await call.code()
-        return code
 
     async def _connect(self, address: Address) -> None:
         """See that somebody listens: gRPC itself would go on trying."""

@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from invoker.conformance.riff.probe import Probe
 from invoker.conformance.target import Address, Target, Unreachable, parse_addresses
 from tests.conformance.faulty import Peer
 
@@ -46,8 +47,8 @@ async def test_a_function_is_provided_or_not() -> None:
     """An unknown function is told from a known one by the status."""
     async with Peer() as peer:
         target = Target(parse_addresses([peer.address]), parse_addresses([]), timeout_s=5.0, message_bytes=1)
-        assert await target.provides("square")
-        assert not await target.provides("teapot")
+        assert await Probe(target, "square").provides("square")
+        assert not await Probe(target, "square").provides("teapot")
         await target.close()
 
 
@@ -55,7 +56,7 @@ async def test_nobody_at_the_address() -> None:
     """A port where nobody listens is told within the timeout."""
     target = Target(parse_addresses(["127.0.0.1:1"]), parse_addresses([]), timeout_s=0.3, message_bytes=1)
     with pytest.raises(Unreachable, match=r"nothing answers at 127\.0\.0\.1:1"):
-        await target.provides("square")
+        await Probe(target, "square").provides("square")
     await target.close()
 
 
@@ -70,5 +71,5 @@ async def test_somebody_else_at_the_address() -> None:
         address = "{}:{}".format(*server.sockets[0].getsockname())
         target = Target(parse_addresses([address]), parse_addresses([]), timeout_s=5.0, message_bytes=1)
         with pytest.raises(Unreachable, match="no gRPC server answers"):
-            await target.provides("square")
+            await Probe(target, "square").provides("square")
         await target.close()

@@ -15,7 +15,8 @@ from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message import Message as ProtoMessage
 
 from invoker._pb.evergreen import evergreen_pb2 as pb
-from invoker.conformance.riff.frames import JSON, OCTETS, TEXT, preview
+from invoker.conformance.riff.frames import JSON, OCTETS, TEXT
+from invoker.conformance.texts import preview
 
 __all__ = [
     "EOT",

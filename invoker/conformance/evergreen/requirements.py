@@ -5,7 +5,7 @@ The full wording, with sources and reasons, is in ``docs/reference/evergreen.md`
 
 from __future__ import annotations
 
-from invoker.conformance.riff.requirements import read_table
+from invoker.conformance.requirements import read_table
 
 __all__ = ["REQUIREMENTS"]
 

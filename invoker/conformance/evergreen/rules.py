@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 import grpc
 
-from invoker.conformance.riff.rules import Fault, encoded_size
+from invoker.conformance.faults import DETAIL_BYTES, LEAKS, Fault, encoded_size
 
 __all__ = [
     "ACT",
@@ -21,7 +19,6 @@ __all__ = [
     "REFD",
     "REFX",
     "TNF",
-    "Fault",
     "check_detail",
 ]
 
@@ -39,16 +36,14 @@ FAIL = Fault(grpc.StatusCode.UNKNOWN, "Evergreen: Action Failed")
 LIM = Fault(grpc.StatusCode.RESOURCE_EXHAUSTED, "Evergreen: Limit Exceeded")
 
 _OURS = frozenset(fault.code for fault in (FRAG, ANF, MISS, REFD, FAIL))
-_LEAKS = re.compile(r"Traceback|Unexpected <class|File \"|\.py\b|site-packages")
-_DETAIL_BYTES = 4096
 
 
 def check_detail(code: grpc.StatusCode, detail: str) -> tuple[str, str] | None:
     """What a status breaks of E-116 and table 0.1, as met and expected; None when nothing."""
-    if leak := _LEAKS.search(detail):
+    if leak := LEAKS.search(detail):
         return f"{code.name} {detail!r}", f"a detail without traceback and paths, not {leak.group()!r} (E-116)"
     if code in _OURS and not detail.startswith("Evergreen: "):
         return f"{code.name} {detail!r}", "a detail that starts with 'Evergreen: ' (E-116)"
-    if code in _OURS and (size := encoded_size(detail)) > _DETAIL_BYTES:
-        return f"{code.name} with {size} percent-encoded bytes of detail", f"at most {_DETAIL_BYTES} (R-118)"
+    if code in _OURS and (size := encoded_size(detail)) > DETAIL_BYTES:
+        return f"{code.name} with {size} percent-encoded bytes of detail", f"at most {DETAIL_BYTES} (R-118)"
     return None

@@ -10,10 +10,11 @@ from pathlib import Path
 
 from invoker.conformance.evergreen.actions import HI, upper
 from invoker.conformance.evergreen.frames import TEXT, A, F, Part
-from invoker.conformance.evergreen.rules import ACT, ANF, FRAG, REFD, REFX, TNF, Fault
+from invoker.conformance.evergreen.rules import ACT, ANF, FRAG, REFD, REFX, TNF
 from invoker.conformance.evergreen.scenarios_references import data_uri
 from invoker.conformance.evergreen.scenarios_talks import QUESTION, question
 from invoker.conformance.evergreen.stage import Stage
+from invoker.conformance.faults import Fault
 from invoker.conformance.scenario import NotProvided, scenario
 
 

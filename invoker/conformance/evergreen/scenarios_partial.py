@@ -7,10 +7,11 @@ from google.protobuf.wrappers_pb2 import Int32Value
 
 from invoker.conformance.evergreen.actions import HI, upper
 from invoker.conformance.evergreen.frames import JSON, TEXT, A, F, Part
-from invoker.conformance.evergreen.rules import ACT, FRAG, GRAPH, Fault
+from invoker.conformance.evergreen.rules import ACT, FRAG, GRAPH
 from invoker.conformance.evergreen.scenarios_extensions import cancel, negotiated
 from invoker.conformance.evergreen.session import Session
 from invoker.conformance.evergreen.stage import Stage
+from invoker.conformance.faults import Fault
 from invoker.conformance.scenario import scenario
 
 STATUS = "application/x-protobuf; type=google.rpc.Status"

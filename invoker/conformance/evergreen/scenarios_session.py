@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
-from invoker.conformance.riff.call import Call
 from invoker.conformance.evergreen.actions import HI, items, replay, upper
 from invoker.conformance.evergreen.frames import TEXT, A, F, K, texts
 from invoker.conformance.evergreen.rules import FRAG
 from invoker.conformance.evergreen.stage import Stage
+from invoker.conformance.riff.call import Call
 from invoker.conformance.riff.frames import data, start
 from invoker.conformance.scenario import scenario
 

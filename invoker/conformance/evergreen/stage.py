@@ -11,8 +11,8 @@ import grpc.aio
 
 from invoker.conformance.evergreen.frames import TEXT, A, F, Part
 from invoker.conformance.evergreen.session import Session
+from invoker.conformance.faults import Fault
 from invoker.conformance.riff.probe import Probe
-from invoker.conformance.riff.rules import Fault
 from invoker.conformance.scenario import Failure
 
 __all__ = ["Stage"]

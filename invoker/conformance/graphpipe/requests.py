@@ -6,9 +6,9 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from invoker.conformance.riff.frames import preview
 from invoker.conformance.graphpipe.build import Built, Field, Number, References, Table, Vector, assemble, text
 from invoker.conformance.graphpipe.tensors import STRING, Tensor
+from invoker.conformance.texts import preview
 
 __all__ = ["METADATA", "REFERENCE", "REFERENCE_TENSOR", "Draft", "Request", "drafted", "infer", "tensor_table"]
 

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from invoker.conformance.riff.frames import preview
+from invoker.conformance.texts import preview
 
 __all__ = [
     "FLOAT16",

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from invoker._pb.riff import riff_rpc_pb2 as pb
+from invoker.conformance.texts import preview
 
 __all__ = [
     "CSV",
@@ -16,7 +17,6 @@ __all__ = [
     "PATH",
     "TEXT",
     "data",
-    "preview",
     "shown",
     "start",
     "streams_of",
@@ -30,7 +30,6 @@ OCTETS = "application/octet-stream"
 FORM = "application/x-www-form-urlencoded"
 CSV = "text/csv"
 
-_SHOWN_BYTES = 48
 # Names for the streams of the named functions that have not just one input and one output.
 _STREAMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     **dict.fromkeys(("source", "boom", "ticker"), ((), ("out",))),
@@ -77,10 +76,3 @@ def shown(signal: pb.InputSignal) -> str:
         headers = f", {dict(frame.headers)}" if frame.headers else ""
         return f"D({frame.argIndex}, {frame.contentType!r}, {preview(frame.payload)}{headers})"
     return "an InputSignal with no case set"
-
-
-def preview(payload: bytes) -> str:
-    """A payload cut to one short line, with its size if cut."""
-    if len(payload) <= _SHOWN_BYTES:
-        return repr(payload)[1:]
-    return f"{repr(payload[:_SHOWN_BYTES])[1:]}... ({len(payload)} bytes)"

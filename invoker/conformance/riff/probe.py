@@ -5,22 +5,24 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Protocol
+from typing import Any, Protocol
 
 import grpc
 import grpc.aio
 
+from invoker.conformance.http import Answer, Door
+from invoker.conformance.relay import relay
 from invoker.conformance.riff import frames
 from invoker.conformance.riff.call import Call
-from invoker.conformance.http import Answer, Door
 from invoker.conformance.riff.http2 import RawCall, raw_call
-from invoker.conformance.relay import relay
 from invoker.conformance.scenario import Failure, NotProvided, breaking
 from invoker.conformance.target import Target
+from invoker.conformance.wire import end_sending, send
 
 __all__ = ["Probe", "Talk", "Watch"]
 
 _POLL_S = 0.02
+_UNACCEPTABLE = "application/x-invoker-conformance-probe"
 
 
 class Talk(Protocol):
@@ -78,7 +80,18 @@ class Probe:
 
     async def provides(self, function: str) -> bool:
         """Whether the target serves a function."""
-        return await self.target.provides(function)
+        return await self.target.provides(function, protocol="riff", ask=self._answers)
+
+    async def _answers(self, function: str) -> grpc.StatusCode:
+        """Send a StartFrame that no function accepts; the code of the answer."""
+        method: Any = self.target.channel(function).stream_stream(frames.PATH)
+        call = method(metadata=self.target.metadata(function) or None, timeout=self.timeout_s)
+        # With names, since some invokers fail on a StartFrame that has none, whatever the function.
+        inputs, outputs = frames.streams_of(function)
+        await send(call, frames.start([_UNACCEPTABLE] * len(outputs), inputs, outputs).SerializeToString())
+        await end_sending(call)
+        code: grpc.StatusCode = await call.code()
+        return code
 
     async def survives(self) -> None:
         """The next call of the same function works: a StartFrame and a half-close end with OK."""

@@ -5,39 +5,9 @@ The full wording, with sources and reasons, is in ``docs/reference/requirements.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from invoker.conformance.requirements import Requirement, read_table
 
-__all__ = ["REQUIREMENTS", "Requirement", "read_table"]
-
-
-@dataclass(frozen=True, slots=True)
-class Requirement:
-    """One row of the catalogue.
-
-    Attributes:
-        id: ``R-046``.
-        level: MUST, SHOULD, MAY or PEER (users of other invokers rely on it).
-        text: One short sentence.
-        unjudged: Why no scenario judges it from outside; empty when one does.
-        is_decided: The specification is silent and the catalogue decides; another invoker may decide otherwise.
-    """
-
-    id: str
-    level: str
-    text: str
-    unjudged: str
-    is_decided: bool = False
-
-    @property
-    def label(self) -> str:
-        """The level as reports print it: ``MUST``, ``MUST (D)``."""
-        return f"{self.level} (D)" if self.is_decided else self.level
-
-    @property
-    def is_binding(self) -> bool:
-        """Whether every invoker has to obey: the specification or its users ask for it, and not as an option."""
-        return not self.is_decided and self.level != "MAY"
+__all__ = ["REQUIREMENTS"]
 
 
 _PROCESS = "the process and its environment: start-up, ports, exit codes"
@@ -233,20 +203,6 @@ R-168 MUST*  Surplus frames of a single-valued input fail the call with the coun
 R-169 MUST*  HTTP: query parameters, form fields and members of an object fill the parameters of their names.
 R-170 MUST*  A refusal of a StartFrame is told with the first data frame or half-close, or after a second.
 """
-
-
-def read_table(table: str, unjudged: Mapping[str, str]) -> dict[str, Requirement]:
-    """Read lines of id, level and text; a ``*`` behind the level marks what the catalogue decided.
-
-    Args:
-        table: One requirement a line.
-        unjudged: Reasons, by id.
-    """
-    rows: dict[str, Requirement] = {}
-    for line in table.strip().splitlines():
-        id_, level, text = line.split(maxsplit=2)
-        rows[id_] = Requirement(id_, level.rstrip("*"), text, unjudged.get(id_, ""), level.endswith("*"))
-    return rows
 
 
 REQUIREMENTS: dict[str, Requirement] = read_table(_TABLE, _UNJUDGED)

@@ -1,14 +1,14 @@
-"""Rules that hold for every frame and every status, and the table of faults that an invoker may answer with."""
+"""Rules that hold for every frame and every status, and the faults that a riff invoker may answer with."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import grpc
 
 from invoker._pb.riff import riff_rpc_pb2 as pb
-from invoker.conformance.riff import frames
+from invoker.conformance.faults import DETAIL_BYTES, LEAKS, Fault, encoded_size
+from invoker.conformance.texts import preview
 
 __all__ = [
     "BIS",
@@ -19,33 +19,12 @@ __all__ = [
     "UE",
     "UIE",
     "UMT",
-    "Fault",
     "check_detail",
     "check_frame",
-    "encoded_size",
     "shown_frame",
 ]
 
 _CONCRETE = re.compile(r"[\w!#$%&'+.^`|~-]+/[\w!#$%&'+.^`|~-]+(\s*;.*)?", re.ASCII)
-_LEAKS = re.compile(r"Traceback|Unexpected <class|File \"|\.py\b|site-packages")
-_DETAIL_BYTES = 4096
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """A row of the status table: code, the text that the message starts with, and a code that is as good."""
-
-    code: grpc.StatusCode
-    prefix: str
-    other: grpc.StatusCode | None = None
-
-    def matches(self, code: grpc.StatusCode, message: str) -> bool:
-        """Whether a status is this fault; after the prefix comes a colon or nothing."""
-        return code in (self.code, self.other) and (message == self.prefix or message.startswith(f"{self.prefix}: "))
-
-    def __str__(self) -> str:
-        codes = " or ".join(code.name for code in (self.code, self.other) if code is not None)
-        return f"{codes} {self.prefix!r}"
 
 
 UMT = Fault(grpc.StatusCode.INVALID_ARGUMENT, "Invoker: Unsupported Media Type")
@@ -77,20 +56,15 @@ def check_detail(code: grpc.StatusCode, detail: str) -> tuple[str, str] | None:
     """What a status breaks of R-117 and R-118, as met and expected; None when nothing."""
     if code is not grpc.StatusCode.UNKNOWN:
         return None
-    if leak := _LEAKS.search(detail):
+    if leak := LEAKS.search(detail):
         return f"{code.name} {detail!r}", f"a detail without traceback and paths, not {leak.group()!r} (R-117)"
     if not detail.startswith("Invoker: "):
         return f"{code.name} {detail!r}", "a detail that starts with 'Invoker: ' (R-117)"
-    if (size := encoded_size(detail)) > _DETAIL_BYTES:
-        return f"{code.name} with {size} percent-encoded bytes of detail", f"at most {_DETAIL_BYTES} (R-118)"
+    if (size := encoded_size(detail)) > DETAIL_BYTES:
+        return f"{code.name} with {size} percent-encoded bytes of detail", f"at most {DETAIL_BYTES} (R-118)"
     return None
 
 
 def shown_frame(frame: pb.OutputFrame) -> str:
     """A frame as short text."""
-    return f"({frame.resultIndex}, {frame.contentType!r}, {frames.preview(frame.payload)})"
-
-
-def encoded_size(detail: str) -> int:
-    """Bytes of a status message on the wire, where gRPC percent-encodes all but printable ASCII."""
-    return sum(1 if 0x20 <= byte <= 0x7E and byte != 0x25 else 3 for byte in detail.encode())
+    return f"({frame.resultIndex}, {frame.contentType!r}, {preview(frame.payload)})"

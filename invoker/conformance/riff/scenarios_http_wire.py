@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 
+from invoker.conformance.http import Answer
 from invoker.conformance.riff import frames
 from invoker.conformance.riff.frames import JSON, OCTETS, TEXT
-from invoker.conformance.http import Answer
 from invoker.conformance.riff.probe import Probe
 from invoker.conformance.scenario import scenario
 

@@ -14,12 +14,6 @@ def test_signals_are_shown_in_the_notation_of_the_catalogue() -> None:
     assert frames.shown(pb.InputSignal()) == "an InputSignal with no case set"
 
 
-def test_long_payloads_are_cut() -> None:
-    """With their size."""
-    assert frames.preview(b"x" * 100) == f"'{'x' * 48}'... (100 bytes)"
-    assert frames.preview(b"\x00\xff") == "'\\x00\\xff'"
-
-
 def test_json_payloads_keep_their_characters() -> None:
     """UTF-8 without escapes."""
     assert frames.to_json({"ü": ["日", None]}) == '{"ü": ["日", null]}'.encode()

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 from invoker.conformance import select
-from invoker.conformance.catalogue import ALL
 from invoker.conformance.riff.requirements import REQUIREMENTS
 
 
@@ -16,18 +12,6 @@ def test_the_table_is_whole() -> None:
     for requirement in REQUIREMENTS.values():
         assert requirement.level in {"MUST", "SHOULD", "MAY", "PEER"}
         assert requirement.text.endswith("."), requirement.id
-
-
-def test_levels_and_decisions_are_those_of_the_catalogues() -> None:
-    """What a row of docs/reference marks with (D), or has no other source for than D, is a decision."""
-    for protocol, letter in (("riff", "R"), ("evergreen", "E"), ("graphpipe", "G")):
-        page = Path(__file__).parents[2] / "docs" / "reference" / f"{protocol}.md"
-        for id_, *cells in re.findall(
-            rf"^\| ({letter}-\d+) \| ([^|]*) \|.*\| ([^|]*) \|$", page.read_text(), re.MULTILINE
-        ):
-            level, source = cells
-            decided = "(D)" in level if letter == "R" and id_ != "R-145" else re.fullmatch(r"(A\+N, )?D\d*", source)
-            assert ALL[id_].is_decided == bool(decided), (id_, level, source)
 
 
 def test_every_requirement_is_judged_or_says_why_not() -> None:

@@ -1,0 +1,31 @@
+"""Rows of catalogues, and the tables that they are written in."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from invoker.conformance.catalogue import ALL
+from invoker.conformance.requirements import Requirement, read_table
+
+
+def test_a_table_has_a_requirement_a_line() -> None:
+    """Id, level, sentence; a star marks a decision, and what nobody judges says why."""
+    found = read_table("R-1 MUST A b.\nR-2 MAY*   C d.", {"R-2": "because"})
+    assert found == {
+        "R-1": Requirement("R-1", "MUST", "A b.", ""),
+        "R-2": Requirement("R-2", "MAY", "C d.", "because", is_decided=True),
+    }
+    assert [(one.label, one.is_binding) for one in found.values()] == [("MUST", True), ("MAY (D)", False)]
+
+
+def test_levels_and_decisions_are_those_of_the_catalogues() -> None:
+    """What a row of docs/reference marks with (D), or has no other source for than D, is a decision."""
+    for protocol, letter in (("riff", "R"), ("evergreen", "E"), ("graphpipe", "G")):
+        page = Path(__file__).parents[2] / "docs" / "reference" / f"{protocol}.md"
+        for id_, *cells in re.findall(
+            rf"^\| ({letter}-\d+) \| ([^|]*) \|.*\| ([^|]*) \|$", page.read_text(), re.MULTILINE
+        ):
+            level, source = cells
+            decided = "(D)" in level if letter == "R" and id_ != "R-145" else re.fullmatch(r"(A\+N, )?D\d*", source)
+            assert ALL[id_].is_decided == bool(decided), (id_, level, source)
