@@ -12,7 +12,7 @@ from invoker.core.steps import Close, Send
 from invoker.doors.grpc.methods import CallMethod, CallWire, OnClose, SessionMethod, metadata_of
 from invoker.message import EMPTY
 from invoker.services.riff.grpc import riff_method
-from tests.doors.riff import FAST, KINDS, Riff, form, start
+from tests.doors.riff import KINDS, Riff, form, start
 
 
 def test_a_method_has_the_path_of_http2():
@@ -123,7 +123,7 @@ class EchoCall:
 
 
 @pytest.mark.parametrize("error", [None, StatusError(Status.ABORTED, "enough")])
-@pytest.mark.parametrize(("kind", "is_session"), [*((kind, False) for kind in FAST), *((kind, True) for kind in KINDS)])
+@pytest.mark.parametrize(("kind", "is_session"), [(kind, is_session) for kind in KINDS for is_session in (False, True)])
 def test_a_conversation_that_opens_nothing_has_headers_frames_and_trailers(kind, is_session, error):
     """The door sends the headers before the first frame by itself, and the trailers with the status."""
 
