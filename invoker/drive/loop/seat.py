@@ -53,8 +53,8 @@ class Seat:
     # The store's side; `Guest`.
 
     def answered(self, key: str, value: Any) -> None:
-        """Give the session an answer, in a later turn."""
-        self._loop.call_soon(self._answer, Answered(key, value))
+        """Give the session an answer, in a later turn; a conversation that is over then drops it."""
+        self._loop.call_soon(self._tell, Answered(key, value))
 
     def has_news(self, news: News) -> None:
         """Tell the session what waits, in a later turn."""
@@ -63,10 +63,6 @@ class Seat:
             self._telling = self._loop.create_task(self._tell_news(), name="news")
 
     # Inside.
-
-    def _answer(self, event: Answered) -> None:
-        if not self._has_left:
-            self._tell(event)
 
     async def _tell_news(self) -> None:
         """Tell all that waits, of several spaces in turn; wait for room between."""
