@@ -11,6 +11,7 @@ import pytest
 
 from invoker.author.loader import Catalogue, load
 from invoker.errors import HookError, LoadError, SpecError
+from tests.forget import forget
 
 Write = Callable[[str, str], Path]
 
@@ -29,8 +30,7 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
         return path
 
     yield write_file
-    for name in set(sys.modules) - before:
-        del sys.modules[name]
+    forget(tmp_path, before)
 
 
 def reason(entrypoint: str, **options: bool) -> str:

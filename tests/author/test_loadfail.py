@@ -13,6 +13,7 @@ import pytest
 
 from invoker.author import loader, loadfail
 from invoker.errors import LoadError
+from tests.forget import forget
 
 
 def test_the_authors_innermost_line_is_named() -> None:
@@ -46,8 +47,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(sys, "path", list(sys.path))
     before = set(sys.modules)
     yield folder
-    for name in set(sys.modules) - before:
-        del sys.modules[name]
+    forget(tmp_path, before)
 
 
 def reason(entrypoint: str) -> str:

@@ -11,6 +11,7 @@ import pytest
 from invoker.body.prepare import prepare, prepare_function, with_actions
 from invoker.context import Context
 from invoker.errors import ConfigError, LoadError, SpecError
+from tests.forget import forget
 
 Write = Callable[[str, str], Path]
 
@@ -34,8 +35,7 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
         return path
 
     yield write_file
-    for name in set(sys.modules) - before:
-        del sys.modules[name]
+    forget(tmp_path, before)
 
 
 def test_one_function_is_named_after_its_attribute(write: Write) -> None:

@@ -10,10 +10,10 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from invoker.cli.inspect import add_arguments, run
+from tests.forget import forget
 
 SAMPLE = '''
 import time
@@ -66,7 +66,7 @@ def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A module with functions of many shapes in the current directory."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    before = {*sys.modules, np.__name__}  # which cannot be loaded twice
+    before = set(sys.modules)
     path = tmp_path / "inspected.py"
     path.write_text(
         SAMPLE.replace(
@@ -74,8 +74,7 @@ def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         )
     )
     yield path
-    for name in set(sys.modules) - before:
-        del sys.modules[name]
+    forget(tmp_path, before)
 
 
 @pytest.fixture
