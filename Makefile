@@ -39,7 +39,7 @@ GRAPHPIPE := .interop/graphpipe/.stamp
 ECHO := build/bench/echo
 
 .DEFAULT_GOAL := help
-.PHONY: help run setup test test-protobuf6 check fmt fmt-check lint types imports proto proto-check trace docs docs-check \
+.PHONY: help run setup test test-all test-protobuf6 check fmt fmt-check lint types imports proto proto-check trace docs docs-check \
         conformance setup-interop interop fuzz fuzz-short simulate bench bench-quick bench-cpp dist dist-check image image-check lock clean
 
 help: ## list the verbs
@@ -50,13 +50,16 @@ run: $(BASE) ## serve a function: make run FN=functions.repeat:repeat
 
 setup: $(DEV) ## make .venv with the locked dependencies, for development
 
-test: $(DEV) ## run the tests: make test TESTS="tests/core -k order"
-	$(BIN)/python -m pytest $(or $(TESTS),$(SIDE_BY_SIDE))
+test: $(DEV) ## run the tests but the slow ones, or a choice: make test TESTS="tests/core -k order"
+	$(BIN)/python -m pytest $(or $(TESTS),$(SIDE_BY_SIDE) -m "not slow")
+
+test-all: $(DEV) ## run all tests, the slow ones too
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
 test-protobuf6: $(PB6) ## run the tests on the newest protobuf 6
 	.venv-pb6/bin/python -m pytest --quiet $(or $(TESTS),$(SIDE_BY_SIDE) $(PB6_TESTS))
 
-check: fmt-check lint types imports proto-check docs-check trace test test-protobuf6 conformance $(EXTRAS) ## all that CI asks for
+check: fmt-check lint types imports proto-check docs-check trace test-all test-protobuf6 conformance $(EXTRAS) ## all that CI asks for
 
 fmt: $(DEV) ## format the code
 	$(BIN)/ruff format .

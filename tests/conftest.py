@@ -17,6 +17,14 @@ import pytest
 LIMIT_S = 5.0
 SLOW = float(os.environ.get("INVOKER_TEST_SLOW", "4"))
 
+# Families that take a quarter of the time; `make check` runs them, `make test` leaves them out.
+SLOW_FAMILIES = (
+    "tests/attack/",
+    "tests/drive/loop/test_sessions_leaks.py",
+    "tests/drive/test_leaks.py",
+    "tests/protocols/evergreen/test_bombs.py",
+)
+
 # Where the environment forbids Python to keep bytecode, each of the hundreds of programs that tests start would compile
 # the whole package again; that took a quarter of the suite's time.
 sys.dont_write_bytecode = False
@@ -26,12 +34,18 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 _HOUSE_THREADS = ("pydevd", "ThreadPoolExecutor", "grpc", "Thread-")
 
 
+@pytest.hookimpl(tryfirst=True)  # before a choice by marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Limit each test to 5 s, or to what its own ``timeout`` mark says, times ``INVOKER_TEST_SLOW``."""
+    """Mark the slow families, and limit each test.
+
+    The limit is 5 s, or what its own ``timeout`` mark says, times ``INVOKER_TEST_SLOW``.
+    """
     for item in items:
         mark = item.get_closest_marker("timeout")
         seconds = float(mark.args[0] if mark and mark.args else LIMIT_S)
         item.add_marker(pytest.mark.timeout(seconds * SLOW), append=False)
+        if item.nodeid.startswith(SLOW_FAMILIES):
+            item.add_marker("slow")
 
 
 @pytest.fixture(scope="session")
