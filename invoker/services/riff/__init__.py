@@ -1,1 +1,3 @@
 """riff's place at the doors."""
+
+__all__: list[str] = []
