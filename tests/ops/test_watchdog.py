@@ -53,7 +53,7 @@ def test_only_lines_of_authors_are_named(caplog):
     """There may be none: the loop's thread is gone, or nothing but the standard library runs in it."""
     watchdog = Watchdog(1.0)
     watchdog._name(None, 2.0)
-    thread = threading.Thread(target=(over := threading.Event()).wait)
+    thread = threading.Thread(target=(over := threading.Event()).wait, daemon=True)
     thread.start()
     watchdog._name(sys._current_frames()[thread.ident], 2.0)
     over.set()

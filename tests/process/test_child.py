@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import signal
+from types import SimpleNamespace
 
 import pytest
 
 from invoker.ops.board import Board, Row
+from invoker.process import child as module
 from invoker.process.child import Child, _ending
 from invoker.process.ports import reserve
 from invoker.process.worker import Place
@@ -124,3 +127,47 @@ async def test_only_its_own_beats_count(watched):
     for _ in range(10):
         watched.look(Row(7, beat=5.0), 30.0)
     assert watched.aborts == 0
+
+
+@pytest.fixture
+def signalled(place, monkeypatch):
+    """A child without a process, and the signals that it would get."""
+    child, sent = Child(place), []
+    monkeypatch.setattr(child, "_signal", sent.append)
+    return child, sent
+
+
+async def test_an_abort_that_does_not_help_is_followed_by_a_kill(signalled, monkeypatch):
+    """Soon, and whatever keeps the process from showing where it is stuck."""
+    child, sent = signalled
+    killed = asyncio.Event()
+    monkeypatch.setattr(child, "_signal", lambda number: sent.append(number) or (len(sent) > 1 and killed.set()))
+    monkeypatch.setattr(module, "_ABORT_S", 0.01)
+    child._abort()
+    assert sent == [signal.SIGABRT]
+    await killed.wait()
+    assert sent == [signal.SIGABRT, signal.SIGKILL]
+
+
+async def test_an_abort_leaves_no_core_file(signalled, monkeypatch):
+    """It may hold all that the functions know."""
+    child, _ = signalled
+    limits = []
+    monkeypatch.setattr(module.sys, "platform", "linux")
+    monkeypatch.setattr(resource, "prlimit", lambda *given: limits.append(given), raising=False)
+    child._abort()
+    assert limits == []
+    child._process = SimpleNamespace(pid=77)
+    child._abort()
+    assert limits == [(77, resource.RLIMIT_CORE, (0, 0))]
+
+
+@pytest.mark.parametrize("is_ready", [True, False])
+async def test_only_who_does_not_listen_yet_is_signalled(signalled, is_ready):
+    """Who is ready hears the order, and may go on serving."""
+    child, sent = signalled
+    said = []
+    child._writer, child.is_ready = SimpleNamespace(write=said.append), is_ready
+    child.order("retire")
+    assert said == [b"retire\n"]
+    assert sent == ([] if is_ready else [signal.SIGTERM])
