@@ -39,7 +39,7 @@ import enum
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from invoker.wording import Place, Reason, describe
+from invoker.wording import Place, Why, describe
 
 __all__ = [
     "CallError",
@@ -124,7 +124,7 @@ class InvocationError(InvokerError):
             or a colon.
         place: The input or output that it is about; the text begins with it.
         met: What came there, such as a media type; the text has it behind the place and a colon.
-        reason: Why; the text has it behind the detail and a colon.
+        why: Why; the text has it behind the detail and a colon.
         hint: What helps; the end of the text.
     """
 
@@ -134,12 +134,12 @@ class InvocationError(InvokerError):
         *,
         place: Place | None = None,
         met: str = "",
-        reason: Reason | None = None,
+        why: Why | None = None,
         hint: str = "",
     ) -> None:
         self.place = place
         self.met = met
-        self.reason = reason
+        self.why = why
         self._sentence = detail
         self._hint = hint
         super().__init__(self._text(self._start))
@@ -151,7 +151,7 @@ class InvocationError(InvokerError):
 
     def inside(self, place: Place) -> Self:
         """The same error, as part of what is at a place: the text begins with that one, then says what it said."""
-        return type(self)(f": {self._start}", place=place, reason=self.reason, hint=self._hint)
+        return type(self)(f": {self._start}", place=place, why=self.why, hint=self._hint)
 
     def add_hint(self, hint: str) -> None:
         """Put something behind the text."""
@@ -164,8 +164,8 @@ class InvocationError(InvokerError):
         Args:
             shows: ``message``, all of it; ``type``, its type; ``none``, nothing.
         """
-        if self.reason is not None and self.reason.raised and shows != "message":
-            self.reason = Reason(self.reason.raised if shows == "type" else "")
+        if self.why is not None and self.why.raised and shows != "message":
+            self.why = Why(self.why.raised if shows == "type" else "")
             self._retell()
 
     @property
@@ -177,7 +177,7 @@ class InvocationError(InvokerError):
         return f"{head}{self._sentence}"
 
     def _text(self, start: str) -> str:
-        why = self.reason.text if self.reason is not None else ""
+        why = self.why.text if self.why is not None else ""
         return f"{start}: {why}{self._hint}" if start and why else f"{start}{why}{self._hint}"
 
     def _retell(self) -> None:
@@ -364,9 +364,9 @@ def let_go(error: BaseException | None) -> None:
             waiting += one.exceptions
 
 
-def reason_of(error: BaseException) -> Reason:
+def reason_of(error: BaseException) -> Why:
     """What an exception of user code says, as a reason that an `ErrorPolicy` may withhold (R-117)."""
-    return Reason(error.detail if isinstance(error, InvokerError) else describe(error), type(error).__name__)
+    return Why(error.detail if isinstance(error, InvokerError) else describe(error), type(error).__name__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
-"""The parts that texts of errors are made of: `Place`, `Reason`, and what quotes names and exceptions of others."""
+"""The parts that texts of errors are made of: `Place`, `Why`, and what quotes names and exceptions of others."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-__all__ = ["Place", "Reason", "describe", "quoted"]
+__all__ = ["Place", "Why", "describe", "quoted"]
 
 _SHOWN = 64
 
@@ -32,7 +32,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
+class Why:
     """Why something failed, as the text of an error ends.
 
     Attributes:

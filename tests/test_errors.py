@@ -24,7 +24,7 @@ from invoker.errors import (
     let_go,
     reason_of,
 )
-from invoker.wording import Place, Reason
+from invoker.wording import Place, Why
 
 
 def test_an_error_says_its_prefix_and_its_detail():
@@ -122,10 +122,10 @@ Y = Place("output", 1, within=", part 2")
         (DecodeError(": why", place=X), "input #0 'x': why"),
         (DecodeError(" ended", place=X), "input #0 'x' ended"),
         (DecodeError(" cannot be decoded", place=X, met="a/b"), "input #0 'x': a/b cannot be decoded"),
-        (DecodeError(" is odd", met="a/b", reason=Reason("it is")), "a/b is odd: it is"),
-        (EncodeError(": no", place=Y, reason=Reason("because"), hint="; try"), "output #1, part 2: no: because; try"),
-        (FunctionError(reason=Reason("KeyError: 'k'", "KeyError"), hint="; try"), "KeyError: 'k'; try"),
-        (FunctionError(reason=Reason("")), ""),
+        (DecodeError(" is odd", met="a/b", why=Why("it is")), "a/b is odd: it is"),
+        (EncodeError(": no", place=Y, why=Why("because"), hint="; try"), "output #1, part 2: no: because; try"),
+        (FunctionError(why=Why("KeyError: 'k'", "KeyError"), hint="; try"), "KeyError: 'k'; try"),
+        (FunctionError(why=Why("")), ""),
     ],
 )
 def test_a_text_is_made_of_parts(error, text):
@@ -136,7 +136,7 @@ def test_a_text_is_made_of_parts(error, text):
 
 def test_a_protocol_has_words_of_its_own_for_a_place():
     """And for what was met there; the rest stays, and so does the part of a place."""
-    error = DecodeError(" cannot be decoded", place=X, met="a/b", reason=Reason("why"))
+    error = DecodeError(" cannot be decoded", place=X, met="a/b", why=Why("why"))
     assert error.said_at("parameter 'x'") == "parameter 'x': a/b cannot be decoded: why"
     assert error.said_at("parameter 'x'", "Int8 [2]") == "parameter 'x': Int8 [2] cannot be decoded: why"
     assert EncodeError(" is odd", place=Y).said_at("output 'y'") == "output 'y', part 2 is odd"
@@ -145,7 +145,7 @@ def test_a_protocol_has_words_of_its_own_for_a_place():
 
 def test_an_error_may_be_put_at_a_place():
     """Its text stands behind that of the place, with its own place; what it was raised by may still be withheld."""
-    inner = EncodeError(": int cannot be a/b", place=Y, reason=Reason("KeyError: 'k'", "KeyError"), hint="; try")
+    inner = EncodeError(": int cannot be a/b", place=Y, why=Why("KeyError: 'k'", "KeyError"), hint="; try")
     made = inner.inside(X)
     assert type(made) is EncodeError
     assert (made.place, made.detail) == (X, "input #0 'x': output #1, part 2: int cannot be a/b: KeyError: 'k'; try")
@@ -166,13 +166,13 @@ def test_a_hint_may_come_later():
 )
 def test_R117_what_an_exception_says_may_be_withheld(shows, text):
     """Only of the author's; the invoker's own reasons always pass."""
-    error = FunctionError("at", reason=reason_of(KeyError("k")), hint="; try")
+    error = FunctionError("at", why=reason_of(KeyError("k")), hint="; try")
     ErrorPolicy(shows).apply(error)
     assert (error.detail, error.args) == (text, (text,))
-    ours = DecodeError("at", reason=Reason("too long"))
+    ours = DecodeError("at", why=Why("too long"))
     ErrorPolicy(shows).apply(ours)
     assert ours.detail == "at: too long"
-    assert reason_of(ConfigError("bad")) == Reason("bad", "ConfigError")
+    assert reason_of(ConfigError("bad")) == Why("bad", "ConfigError")
 
 
 def test_R069_a_policy_says_the_status_of_bad_input():

@@ -176,4 +176,4 @@ async def _guarded(call: Callable[..., Any], values: tuple[Any, ...]) -> Any:
         return result if is_plain(result) else await result
     except (SystemExit, KeyboardInterrupt) as error:
         # a task that raises these ends the loop, and the process with it.
-        raise FunctionError(reason=reason_of(error)) from error
+        raise FunctionError(why=reason_of(error)) from error

@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from invoker.errors import DecodeError, EncodeError, InvocationError, StopInvocation
-from invoker.wording import Place, Reason, describe
+from invoker.wording import Place, Why, describe
 
 __all__ = ["quote", "reason", "refuse_decode", "refuse_encode", "spell"]
 
@@ -27,7 +27,7 @@ def refuse_decode(error: BaseException | str, where: Place, media_type: str, typ
     if isinstance(error, DecodeError):
         return error if error.place == where else error.inside(where)
     wanted = f" cannot become {spell(type_)}" if type_ is not Any else " cannot be decoded"
-    return DecodeError(wanted, place=where, met=quote(media_type), reason=reason(error))
+    return DecodeError(wanted, place=where, met=quote(media_type), why=reason(error))
 
 
 def refuse_encode(error: BaseException | str, where: Place, media_type: str, cls: type) -> EncodeError:
@@ -39,11 +39,11 @@ def refuse_encode(error: BaseException | str, where: Place, media_type: str, cls
     why = reason(error)
     if not isinstance(error, (str, *_OURS)):
         # What an author's class or codec raises speaks of the author's data; our own reasons are texts.
-        why = Reason(why.text, type(error).__name__)
-    return EncodeError(f": {cls.__name__} cannot be {quote(media_type)}", place=where, reason=why)
+        why = Why(why.text, type(error).__name__)
+    return EncodeError(f": {cls.__name__} cannot be {quote(media_type)}", place=where, why=why)
 
 
-def reason(error: BaseException | str) -> Reason:
+def reason(error: BaseException | str) -> Why:
     """Why, in one line that is fit for the wire (R-117)."""
     raised = ""
     if isinstance(error, str):
@@ -53,7 +53,7 @@ def reason(error: BaseException | str) -> Reason:
     elif isinstance(error, UnicodeError):
         text = _unicode(error)
     elif isinstance(error, InvocationError):
-        text, raised = error.detail, error.reason.raised if error.reason is not None else ""
+        text, raised = error.detail, error.why.raised if error.why is not None else ""
     elif type(error).__module__.partition(".")[0] == "pydantic_core" and hasattr(error, "errors"):
         text = _pydantic(error)
     elif isinstance(error, OSError):
@@ -62,7 +62,7 @@ def reason(error: BaseException | str) -> Reason:
         text = str(error)
     else:
         text, raised = describe(error), type(error).__name__
-    return Reason(_clean(text), raised)
+    return Why(_clean(text), raised)
 
 
 def quote(text: str) -> str:

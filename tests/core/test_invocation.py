@@ -357,5 +357,5 @@ def test_R069_R117_an_invocation_ends_with_what_the_policy_says():
     policy = ErrorPolicy("none", Status.INVALID_ARGUMENT)
     engine = Engine(Catalog([prepare_function(repeat).function]), builtin(entry_points=False), policy=policy)
     ending = engine.open(Open("a"))
-    assert ending.finish(DecodeError("odd", reason=reason_of(KeyError("k"))))
+    assert ending.finish(DecodeError("odd", why=reason_of(KeyError("k"))))
     assert (ending.error.status, str(ending.error)) == (Status.INVALID_ARGUMENT, "Invoker: Bad Input Signal: odd")

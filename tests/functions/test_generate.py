@@ -12,7 +12,7 @@ from google.protobuf import any_pb2, struct_pb2
 from functions import generate
 from functions.text.ngram import EDGE, Ngrams, words
 from invoker import Context, Headers, Message, Status, StatusError
-from invoker.protocols.evergreen.configs import Config
+from invoker.protocols.evergreen.configs import ActionConfig
 from invoker.testing import Harness
 from tests.conftest import SLOW
 
@@ -27,7 +27,7 @@ def configured(config):
     struct, packed = struct_pb2.Struct(), any_pb2.Any()
     struct.update(config)
     packed.Pack(struct)
-    return Context(configs=(Config(packed),))
+    return Context(configs=(ActionConfig(packed),))
 
 
 def said(text, role="user", **headers):

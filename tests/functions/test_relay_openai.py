@@ -10,7 +10,7 @@ from google.protobuf import any_pb2, struct_pb2
 
 from functions.relay_openai import LARGEST_EVENT, Relay, delta, events
 from invoker import Context, Headers, Message, Status, StatusError
-from invoker.protocols.evergreen.configs import Config
+from invoker.protocols.evergreen.configs import ActionConfig
 from invoker.testing import Harness
 from tests.functions.endpoint import SSE, WHOLE, Endpoint, chunk, said
 
@@ -126,7 +126,7 @@ def configured(config):
     struct, packed = struct_pb2.Struct(), any_pb2.Any()
     struct.update(config)
     packed.Pack(struct)
-    return Context(configs=(Config(packed),))
+    return Context(configs=(ActionConfig(packed),))
 
 
 async def test_configs_are_passed_on(monkeypatch):

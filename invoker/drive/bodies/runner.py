@@ -142,6 +142,6 @@ def _translated(error: BaseException, kind: type[InvocationError], *, debug: boo
         hint = "; two outputs read one generator at the same time, so give each a branch of its own by invoker.tee"
     if debug:
         hint += "\n" + "".join(traceback.format_exception(error))
-    made = kind(reason=reason_of(error), hint=hint)
+    made = kind(why=reason_of(error), hint=hint)
     made.__cause__ = error
     return made

@@ -45,7 +45,7 @@ from invoker.protocols.action_engine.nodes import Reader
 from invoker.protocols.action_engine.running import Running, acceptance, listing, refusal
 from invoker.protocols.action_engine.settings import ActionEngineSettings
 from invoker.protocols.action_engine.statuses import status_chunk
-from invoker.protocols.action_engine.store import Store
+from invoker.protocols.action_engine.store import NodeStore
 from invoker.protocols.action_engine.table import Table
 from invoker.protocols.action_engine.wire import ABORT, HALF_CLOSE, Action, Fragment, WireMessage, decode, encode
 
@@ -76,7 +76,7 @@ class ActionEngineSession:
         self._table = table
         self._metadata = dict(metadata)
         self._settings = settings
-        self._store = Store(settings)
+        self._store = NodeStore(settings)
         self._running: dict[str, Running] = {}
         self._readers: dict[tuple[str, int], Reader] = {}
         self._starving: set[tuple[str, int]] = set()
@@ -289,7 +289,7 @@ class ActionEngineSession:
     def release(self) -> None:
         """The session is over, however it ended: nothing is kept."""
         self.is_full = False
-        self._store = Store(self._settings)
+        self._store = NodeStore(self._settings)
         self._running.clear()
         self._readers.clear()
         self._starving.clear()

@@ -1,4 +1,4 @@
-"""`Store`: the nodes of one session, their bytes against its limits, and the ids of those that nobody wants more of."""
+"""`NodeStore`: the nodes of one session, their bytes against its limits, and ids that nobody wants more of."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from invoker.protocols.action_engine.running import Running
 from invoker.protocols.action_engine.settings import ActionEngineSettings
 from invoker.protocols.action_engine.wire import ABORT, Action, Fragment
 
-__all__ = ["Store"]
+__all__ = ["NodeStore"]
 
 
-class Store:
+class NodeStore:
     """The nodes.
 
     Args:

@@ -1,4 +1,4 @@
-"""`Config`: one configuration of an action, as its function sees it in ``ctx.configs`` (E-088)."""
+"""`ActionConfig`: one configuration of an action, as its function sees it in ``ctx.configs`` (E-088)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from google.protobuf import any_pb2, descriptor_pool, json_format, message_facto
 from google.protobuf.message import DecodeError as WireError
 from google.protobuf.message import Message
 
-__all__ = ["Config"]
+__all__ = ["ActionConfig"]
 
 M = TypeVar("M", bound=Message)
 
 
-class Config:
+class ActionConfig:
     """A ``google.protobuf.Any``: a message of a type that may or may not be known here.
 
     Attributes:

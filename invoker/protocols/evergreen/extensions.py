@@ -25,7 +25,7 @@ from invoker._pb.evergreen import evergreen_pb2 as pb
 from invoker.core.steps import Cancel, CloseOutput, Send, Step, Timer
 from invoker.errors import Cancelled, InvocationError, Status
 from invoker.message import Headers, Message
-from invoker.protocols.evergreen.configs import Config
+from invoker.protocols.evergreen.configs import ActionConfig
 from invoker.protocols.evergreen.errors import EvergreenError, bad_action
 from invoker.protocols.evergreen.graph import Graph
 from invoker.protocols.evergreen.lifetimes import Lifetimes
@@ -202,7 +202,9 @@ class Extensions:
         id = self._node_id(action, "node")
         duration = None
         with suppress(ValueError):
-            duration = Config(action.configs[0]).unpack(duration_pb2.Duration) if len(action.configs) == 1 else None
+            duration = (
+                ActionConfig(action.configs[0]).unpack(duration_pb2.Duration) if len(action.configs) == 1 else None
+            )
         if duration is None:
             raise bad_action(
                 f"action 'SET_TTL' on node {quoted(id)} needs one configuration of type google.protobuf.Duration"
@@ -252,7 +254,7 @@ class Extensions:
 
     # What a configuration asks for.
 
-    def accepts(self, configs: Sequence[Config], action: RunningAction) -> dict[str, str]:
+    def accepts(self, configs: Sequence[ActionConfig], action: RunningAction) -> dict[str, str]:
         """Media ranges by output, as a configuration asks for them."""
         if "accept" not in self._names:
             return {}

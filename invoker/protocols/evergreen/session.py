@@ -22,7 +22,7 @@ from invoker.author.spec import FunctionSpec
 from invoker.core.steps import Cancel, Close, Elapsed, Emitted, Event, Fetched, Finished, OutputEnded, Step, Wants
 from invoker.errors import Cancelled, InvocationError, Status
 from invoker.message import EMPTY, Headers
-from invoker.protocols.evergreen.configs import Config
+from invoker.protocols.evergreen.configs import ActionConfig
 from invoker.protocols.evergreen.errors import EvergreenError, bad_action, bad_fragment, incomplete, limit, translated
 from invoker.protocols.evergreen.extensions import Extensions, accepted
 from invoker.protocols.evergreen.graph import Graph
@@ -227,7 +227,7 @@ class EvergreenSession:
             log.info(
                 "%s: the function takes no Context, so %s config(s) are ignored", action.where, len(message.configs)
             )
-        configs = tuple(Config(one) for one in message.configs)
+        configs = tuple(ActionConfig(one) for one in message.configs)
         accepts = self.extensions.accepts(configs, action)
         action.open = open_step(action.key, binding, metadata=self._metadata, configs=configs, accepts=accepts)
         if len(self.running) < self.settings.actions_running or action.is_awaited:

@@ -1,4 +1,4 @@
-"""`Store`: the nodes of one session: makes them, links them, weighs them, wakes who waits, and takes in outputs."""
+"""`NodeStore`: the nodes of one session: makes, links and weighs them, wakes who waits, and takes in outputs."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from invoker.protocols.evergreen.settings import EvergreenSettings
 from invoker.protocols.evergreen.wire import is_marker
 from invoker.wording import quoted
 
-__all__ = ["WEIGHT", "Store"]
+__all__ = ["WEIGHT", "NodeStore"]
 
 WEIGHT = 64
 """What a stored fragment weighs beside its bytes, so that empty ones cannot fill the memory."""
 
 
-class Store:
+class NodeStore:
     """The nodes of one session.
 
     Args:

@@ -10,14 +10,14 @@ from collections.abc import Hashable, Sequence
 from itertools import accumulate
 
 from invoker.protocols.graphpipe.answer import Answer, Reply, response_of
-from invoker.protocols.graphpipe.binding import Given
+from invoker.protocols.graphpipe.binding import GivenInput
 from invoker.protocols.graphpipe.rows import joined, span
 from invoker.tensors import Code, GraphPipeError, Tensor, write_infer_response
 
 __all__ = ["alike", "count_of_batch", "merged", "parted"]
 
 
-def alike(given: Sequence[Given], wanted: Sequence[int], config: bytes) -> Hashable | None:
+def alike(given: Sequence[GivenInput], wanted: Sequence[int], config: bytes) -> Hashable | None:
     """What equal requests have in common; None for one that cannot be joined with any."""
     sizes = {one.tensor.shape[:1] for one in given}
     if len(sizes) != 1 or sizes & {(), (0,)}:
@@ -26,15 +26,15 @@ def alike(given: Sequence[Given], wanted: Sequence[int], config: bytes) -> Hasha
     return (inputs, tuple(wanted), config)
 
 
-def count_of_batch(given: Sequence[Given]) -> int:
+def count_of_batch(given: Sequence[GivenInput]) -> int:
     """How many rows a request has that can be joined."""
     return given[0].tensor.shape[0]
 
 
-def merged(several: Sequence[Sequence[Given]]) -> tuple[Given, ...]:
+def merged(several: Sequence[Sequence[GivenInput]]) -> tuple[GivenInput, ...]:
     """The inputs of requests that are alike, one after the other."""
     return tuple(
-        Given(inputs[0].port, joined([one.tensor for one in inputs], f"input '{inputs[0].port.name}'"))
+        GivenInput(inputs[0].port, joined([one.tensor for one in inputs], f"input '{inputs[0].port.name}'"))
         for inputs in zip(*several, strict=True)
     )
 

@@ -25,7 +25,7 @@ from invoker.tensors import (
     spelled,
 )
 
-__all__ = ["Given", "admit", "fitting", "given_inputs", "wanted_outputs"]
+__all__ = ["GivenInput", "admit", "fitting", "given_inputs", "wanted_outputs"]
 
 _HELD_PER_LIMIT: Final = 4
 _LISTED: Final = 32
@@ -35,7 +35,7 @@ _SHOWN: Final = 100
 """Characters of a wrong name that are shown; longer ones are not compared with those there are, which takes long."""
 
 
-class Given(msgspec.Struct, frozen=True):
+class GivenInput(msgspec.Struct, frozen=True):
     """One input and its tensor."""
 
     port: Port
@@ -48,7 +48,7 @@ class Given(msgspec.Struct, frozen=True):
         return count_of(tensor.shape) * ITEM_BYTES[port.type] if tensor.type in port.castable else 0
 
 
-def given_inputs(model: Model, request: InferRequest, known: dict[str, int]) -> tuple[Given, ...]:
+def given_inputs(model: Model, request: InferRequest, known: dict[str, int]) -> tuple[GivenInput, ...]:
     """The inputs that a request gives, in declared order (G-070).
 
     Args:
@@ -69,7 +69,7 @@ def given_inputs(model: Model, request: InferRequest, known: dict[str, int]) -> 
         wrong += (
             GraphPipeError(Code.MISSING_INPUT, f"input '{one.name}' is not given; {_there(ports)}") for one in missing
         )
-    given = tuple(Given(ports[index], found[index]) for index in sorted(found))
+    given = tuple(GivenInput(ports[index], found[index]) for index in sorted(found))
     for one in given:
         if len(wrong) == MAX_ERRORS:
             break
@@ -99,7 +99,7 @@ def wanted_outputs(model: Model, request: InferRequest) -> tuple[int, ...]:
     return tuple(wanted)
 
 
-def admit(given: Sequence[Given], limit_bytes: int) -> None:
+def admit(given: Sequence[GivenInput], limit_bytes: int) -> None:
     """Refuse inputs that are too large together, before anything is made of them (G-025).
 
     Raises:
@@ -153,7 +153,7 @@ def _mismatch(port: Port, tensor: Tensor, *, is_input: bool) -> str:
     return f"{text}; nothing is cast, unless the function has @function(casting='same_kind')"
 
 
-def _check(given: Given, known: dict[str, int]) -> None:
+def _check(given: GivenInput, known: dict[str, int]) -> None:
     where = f"input '{given.port.name}'"
     if not given.port.media_type:
         raise GraphPipeError(Code.TYPE_MISMATCH, f"{where} takes no tensors, nor what one can be made into")

@@ -1,4 +1,4 @@
-"""`Config`: what a request says beside its tensors, as its function sees it in ``ctx.configs`` (G-031)."""
+"""`RequestConfig`: what a request says beside its tensors, as its function sees it in ``ctx.configs`` (G-031)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import msgspec
 
 from invoker.protocols.graphpipe.errors import ConfigRefused
 
-__all__ = ["Config"]
+__all__ = ["RequestConfig"]
 
 
-class Config:
+class RequestConfig:
     """Any bytes: given as such, as text if they are UTF-8, and parsed as JSON only if a function asks for a dict.
 
     Attributes:

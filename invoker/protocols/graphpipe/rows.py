@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from invoker.protocols.graphpipe.binding import Given
+from invoker.protocols.graphpipe.binding import GivenInput
 from invoker.protocols.graphpipe.model import Port
 from invoker.tensors import ITEM_BYTES, Code, GraphPipeError, Tensor, TensorType, count_of, spelled
 
@@ -19,7 +19,7 @@ _MOST_EMPTY: Final = 65_536
 """Rows without an element; the others are bounded by the bytes of a request."""
 
 
-def count_rows(given: Sequence[Given]) -> int:
+def count_rows(given: Sequence[GivenInput]) -> int:
     """How many rows all inputs have.
 
     Raises:

@@ -31,8 +31,8 @@ from invoker.errors import EncodeError, ProtocolViolation
 from invoker.message import EMPTY, Headers, Message
 from invoker.protocols.graphpipe.answer import Answer, Reply, refusal
 from invoker.protocols.graphpipe.batch import alike, count_of_batch, merged
-from invoker.protocols.graphpipe.binding import Given, admit, fitting, given_inputs, wanted_outputs
-from invoker.protocols.graphpipe.config import Config
+from invoker.protocols.graphpipe.binding import GivenInput, admit, fitting, given_inputs, wanted_outputs
+from invoker.protocols.graphpipe.config import RequestConfig
 from invoker.protocols.graphpipe.errors import Met, explained, translated
 from invoker.protocols.graphpipe.model import Model, Port
 from invoker.protocols.graphpipe.plain import message_as
@@ -48,7 +48,7 @@ from invoker.tensors import (
 )
 from invoker.tensors.flat import Weigh
 
-__all__ = ["GraphPipeSession", "Prepared", "Row", "State", "joint", "prepare", "refused"]
+__all__ = ["CheckedRequest", "GraphPipeSession", "Row", "State", "joint", "prepare", "refused"]
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 
@@ -56,7 +56,7 @@ _ID: Final = "infer"
 _HELD_PER_LIMIT: Final = 4
 
 
-class Prepared(msgspec.Struct, frozen=True):
+class CheckedRequest(msgspec.Struct, frozen=True):
     """A request that was read and checked.
 
     Attributes:
@@ -79,7 +79,7 @@ class Prepared(msgspec.Struct, frozen=True):
     ports: tuple[Port, ...] = ()
     known: dict[str, int] = {}
     most_bytes: int = _HELD_PER_LIMIT * LIMIT_BYTES
-    given: tuple[Given, ...] = ()
+    given: tuple[GivenInput, ...] = ()
     rows: int | None = None
     about: str = "nothing"
     config: bytes = b""
@@ -93,10 +93,10 @@ class Prepared(msgspec.Struct, frozen=True):
         return count_of_batch(self.given)
 
 
-class Plan(msgspec.Struct, frozen=True):
+class Resolved(msgspec.Struct, frozen=True):
     """What a request comes to: inputs, wanted outputs, config, sizes by their declared names, and wanted parts."""
 
-    given: tuple[Given, ...]
+    given: tuple[GivenInput, ...]
     wanted: tuple[int, ...]
     config: bytes
     known: dict[str, int]
@@ -124,7 +124,7 @@ def prepare(
     limit_bytes: int = LIMIT_BYTES,
     metadata: Headers = EMPTY,
     weigh: Weigh | None = None,
-) -> Prepared:
+) -> CheckedRequest:
     """Read and check a request, and say what is to be done.
 
     Args:
@@ -139,16 +139,16 @@ def prepare(
         request = read_request(buffer, limit_bytes, weigh)
         if isinstance(request, MetadataRequest):
             response = Reply((model.metadata_buffer,), len(model.metadata_buffer))
-            return Prepared((Send(response), Close()), about=tell_asked(request, model))
+            return CheckedRequest((Send(response), Close()), about=tell_asked(request, model))
         return _inference(model, request, limit_bytes, metadata)
     except GraphPipeError as error:
         return refused(explained(error, metadata), about=tell_asked(request, model))
 
 
-def refused(error: GraphPipeError, *, about: str = "nothing") -> Prepared:
+def refused(error: GraphPipeError, *, about: str = "nothing") -> CheckedRequest:
     """A request that fails without the function; its traceback, which leads to the buffer, is not kept."""
     bare = error.bare
-    return Prepared((Send(refusal(bare)), Close(bare)), about=about)
+    return CheckedRequest((Send(refusal(bare)), Close(bare)), about=about)
 
 
 class GraphPipeSession:
@@ -167,11 +167,11 @@ class GraphPipeSession:
         self._model = model
         self._limit_bytes = limit_bytes
         self._metadata = metadata
-        self._prepared = Prepared(())
+        self._prepared = CheckedRequest(())
         self._messages: dict[int, list[Message[bytes]]] = {}
         self._size = 0
 
-    def receive(self, frame: Buffer | Prepared | Row) -> Sequence[Step]:
+    def receive(self, frame: Buffer | CheckedRequest | Row) -> Sequence[Step]:
         """Translate the request, a buffer or what `prepare` made of it; or feed one of its rows.
 
         Raises:
@@ -181,7 +181,7 @@ class GraphPipeSession:
             return self._row(frame.index) if self.state is State.RUNNING else ()
         if self.state is not State.FRESH:
             raise ProtocolViolation(f"a request came while {self.state.value}")
-        if not isinstance(frame, Prepared):
+        if not isinstance(frame, CheckedRequest):
             frame = prepare(self._model, frame, limit_bytes=self._limit_bytes, metadata=self._metadata)
         self._prepared = frame
         self._messages = {index: [] for index in frame.wanted}
@@ -219,11 +219,11 @@ class GraphPipeSession:
     def release(self) -> None:
         """The conversation is over, however it ended: drop the tensors, which who converses may outlive for a while."""
         self.state = State.CLOSED
-        self._prepared = Prepared(())
+        self._prepared = CheckedRequest(())
         self._messages = {}
 
     def _row(self, index: int) -> Sequence[Step]:
-        several = ((at, Given(one.port, row(one.tensor, index))) for at, one in enumerate(self._prepared.given))
+        several = ((at, GivenInput(one.port, row(one.tensor, index))) for at, one in enumerate(self._prepared.given))
         try:
             return tuple(Feed(_ID, at, _message(one)) for at, one in several)
         except GraphPipeError as error:
@@ -247,7 +247,7 @@ class GraphPipeSession:
         return ()
 
 
-def joint(model: Model, several: Sequence[Prepared], *, limit_bytes: int = LIMIT_BYTES) -> Prepared:
+def joint(model: Model, several: Sequence[CheckedRequest], *, limit_bytes: int = LIMIT_BYTES) -> CheckedRequest:
     """Requests that are alike as one (G-076).
 
     Raises:
@@ -261,20 +261,20 @@ def joint(model: Model, several: Sequence[Prepared], *, limit_bytes: int = LIMIT
     given = merged([one.given for one in several])
     for one in given:
         fitting(one.port, one.tensor, f"input '{one.port.name}'", known)
-    return _planned(model, Plan(given, first.wanted, first.config, known, first.parts), limit_bytes, EMPTY)
+    return _planned(model, Resolved(given, first.wanted, first.config, known, first.parts), limit_bytes, EMPTY)
 
 
-def _inference(model: Model, request: InferRequest, limit_bytes: int, metadata: Headers) -> Prepared:
+def _inference(model: Model, request: InferRequest, limit_bytes: int, metadata: Headers) -> CheckedRequest:
     known: dict[str, int] = {}
     given = given_inputs(model, request, known)
     wanted, parts = wanted_outputs(model, request), None
     if model.is_undeclared:  # its one output may turn out to be several
         wanted, parts = (0,), wanted if request.output_names else None
-    return _planned(model, Plan(given, wanted, request.config, known, parts), limit_bytes, metadata)
+    return _planned(model, Resolved(given, wanted, request.config, known, parts), limit_bytes, metadata)
 
 
-def _planned(model: Model, plan: Plan, limit_bytes: int, metadata: Headers) -> Prepared:
-    given, wanted = plan.given, plan.wanted
+def _planned(model: Model, resolved: Resolved, limit_bytes: int, metadata: Headers) -> CheckedRequest:
+    given, wanted = resolved.given, resolved.wanted
     rows = count_rows(given) if model.rows else None
     if rows is None:
         admit(given, limit_bytes)
@@ -293,28 +293,32 @@ def _planned(model: Model, plan: Plan, limit_bytes: int, metadata: Headers) -> P
         metadata=metadata,
         bound=None if is_open else names,
         unwanted=tuple(index for index in range(len(model.outputs)) if index not in wanted),
-        configs=(Config(plan.config),) if plan.config else (),
+        configs=(RequestConfig(resolved.config),) if resolved.config else (),
     )
     feeds = (Feed(_ID, index, message) for index, message in enumerate(messages))
     steps: tuple[Step, ...] = (opened, *feeds, EndInput(_ID)) if rows is None else (opened,)
-    kind = alike(given, wanted if plan.parts is None else plan.parts, plan.config) if model.spec.batch_max > 1 else None
-    return Prepared(
+    kind = (
+        alike(given, wanted if resolved.parts is None else resolved.parts, resolved.config)
+        if model.spec.batch_max > 1
+        else None
+    )
+    return CheckedRequest(
         steps,
         wanted,
         tuple(model.outputs[index] for index in wanted),
-        plan.known,
+        resolved.known,
         max(_HELD_PER_LIMIT * limit_bytes, LIMIT_BYTES),
         given if rows is not None or kind is not None else (),
         rows,
         tell_given(given),
-        plan.config,
+        resolved.config,
         kind,
         tuple((one.port, one.tensor.type, one.tensor.shape) for one in given),
-        plan.parts,
+        resolved.parts,
     )
 
 
-def _message(given: Given) -> Message[bytes]:
+def _message(given: GivenInput) -> Message[bytes]:
     port, tensor = given.port, given.tensor
     if port.media_type == TENSOR:
         return message_of(tensor)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from invoker.protocols.graphpipe.binding import Given
+from invoker.protocols.graphpipe.binding import GivenInput
 from invoker.protocols.graphpipe.model import Model
 from invoker.tensors import InferRequest, MetadataRequest, Tensor, spelled
 
@@ -15,7 +15,7 @@ _MOST: Final = 8
 _NAME_SIGNS: Final = 40
 
 
-def tell_given(given: Sequence[Given]) -> str:
+def tell_given(given: Sequence[GivenInput]) -> str:
     """The inputs of a request that is right."""
     return _told([(one.port.name, one.tensor) for one in given[: _MOST + 1]])
 

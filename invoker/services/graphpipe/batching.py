@@ -20,7 +20,7 @@ from invoker.errors import DeadlineExceeded, InvocationError
 from invoker.protocols.graphpipe.answer import Answer, Reply
 from invoker.protocols.graphpipe.batch import parted
 from invoker.protocols.graphpipe.model import Model
-from invoker.protocols.graphpipe.session import Prepared, joint
+from invoker.protocols.graphpipe.session import CheckedRequest, joint
 from invoker.tensors import GraphPipeError
 
 __all__ = ["Batching", "Converse", "Timely"]
@@ -29,9 +29,9 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_NOTHING: Final = Prepared(())
+_NOTHING: Final = CheckedRequest(())
 
-Converse = Callable[[Model, Prepared], Awaitable[Answer | Reply]]
+Converse = Callable[[Model, CheckedRequest], Awaitable[Answer | Reply]]
 
 
 class Timely(Protocol):
@@ -45,7 +45,7 @@ class Timely(Protocol):
 class _Place:
     """One request, and who waits for its response."""
 
-    prepared: Prepared
+    prepared: CheckedRequest
     done: asyncio.Future[Reply]
     task: asyncio.Task[None] | None = None  # where it runs alone
 
@@ -96,7 +96,7 @@ class Batching:
         self._open: dict[Hashable, _Batch] = {}
         self._running: set[asyncio.Task[None]] = set()
 
-    async def ask(self, prepared: Prepared) -> Reply:
+    async def ask(self, prepared: CheckedRequest) -> Reply:
         """Answer a request together with others.
 
         Args:
@@ -208,6 +208,6 @@ def _forget(task: asyncio.Task[None]) -> None:
         task.exception()
 
 
-def _size(prepared: Prepared) -> int:
+def _size(prepared: CheckedRequest) -> int:
     """What joining has to copy, in bytes."""
     return sum(one.tensor.size for one in prepared.given)

@@ -26,7 +26,7 @@ from invoker.message import EMPTY, Headers
 from invoker.protocols.graphpipe.answer import Answer, Reply, refusal
 from invoker.protocols.graphpipe.errors import translated
 from invoker.protocols.graphpipe.model import Model
-from invoker.protocols.graphpipe.session import GraphPipeSession, Prepared, Row, prepare
+from invoker.protocols.graphpipe.session import CheckedRequest, GraphPipeSession, Row, prepare
 from invoker.services.graphpipe.batching import Batching
 from invoker.services.service import Note
 from invoker.tensors import LIMIT_BYTES, Code, GraphPipeError
@@ -189,7 +189,7 @@ class Inferences:
         else:
             self._note(log.name, f"{door} answered", extra)
 
-    async def _answered(self, model: Model, prepared: Prepared) -> Reply:
+    async def _answered(self, model: Model, prepared: CheckedRequest) -> Reply:
         may_wait = prepared.kind is not None and not self._driver.engine.is_draining
         if may_wait and prepared.count < model.spec.batch_max:
             return await self._batching(model).ask(prepared)
@@ -212,14 +212,14 @@ class Inferences:
             self._driver.drains.add(found.hurry)
         return found
 
-    async def _converse(self, model: Model, prepared: Prepared, *, is_early: bool = False) -> Answer | Reply:
+    async def _converse(self, model: Model, prepared: CheckedRequest, *, is_early: bool = False) -> Answer | Reply:
         session = GraphPipeSession(model)
-        frames: Iterator[Prepared | Row] = chain(
+        frames: Iterator[CheckedRequest | Row] = chain(
             (prepared,), map(Row, range(prepared.rows or 0))
         )  # its rows, if the function wants each alone
         answers: list[Answer | Reply] = []
 
-        async def read() -> Prepared | Row | None:
+        async def read() -> CheckedRequest | Row | None:
             return next(frames, None)
 
         deadline = time.monotonic() + self.settings.timeout_s if self.settings.timeout_s else None

@@ -8,7 +8,7 @@ from invoker.errors import LimitExceeded, Status, StatusError
 from invoker.protocols.action_engine.nodes import OVERHEAD, Reader
 from invoker.protocols.action_engine.running import Running
 from invoker.protocols.action_engine.settings import ActionEngineSettings
-from invoker.protocols.action_engine.store import Store
+from invoker.protocols.action_engine.store import NodeStore
 from invoker.protocols.action_engine.wire import ABORT, END, Action, Chunk, Fragment, Metadata
 
 TEXT = Metadata("text/plain")
@@ -19,12 +19,12 @@ def item(id: str, seq: int = 0, data: bytes = b"x", *, last: bool = False) -> Fr
     return Fragment(id, Chunk(data, metadata=TEXT), seq, continued=not last)
 
 
-def store(**settings: int) -> Store:
+def store(**settings: int) -> NodeStore:
     """One with other limits."""
-    return Store(ActionEngineSettings(**settings))
+    return NodeStore(ActionEngineSettings(**settings))
 
 
-def run(kept: Store, inputs: tuple[str, ...], outputs: tuple[str, ...] = ()) -> Running:
+def run(kept: NodeStore, inputs: tuple[str, ...], outputs: tuple[str, ...] = ()) -> Running:
     """An action that reads and writes these nodes."""
     readers = kept.attach("1", inputs, set(outputs))
     return Running("A", dict(enumerate(outputs)), readers)

@@ -1,4 +1,4 @@
-"""`Config`: configurations as a function sees them (E-088)."""
+"""`ActionConfig`: configurations as a function sees them (E-088)."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import pytest
 from google.protobuf import any_pb2, duration_pb2, struct_pb2, wrappers_pb2
 from google.rpc import status_pb2
 
-from invoker.protocols.evergreen.configs import Config
+from invoker.protocols.evergreen.configs import ActionConfig
 
 
 def packed(message):
     made = any_pb2.Any()
     made.Pack(message)
-    return Config(made)
+    return ActionConfig(made)
 
 
 def unreadable(name):
-    return Config(any_pb2.Any(type_url=f"type.googleapis.com/{name}", value=b"\xff\xff"))
+    return ActionConfig(any_pb2.Any(type_url=f"type.googleapis.com/{name}", value=b"\xff\xff"))
 
 
 def test_E088_a_struct_is_what_it_stands_for():
@@ -44,7 +44,7 @@ def test_E088_a_known_message_is_a_dict_with_the_names_of_its_fields():
 
 def test_E088_an_unknown_message_is_passed_as_it_came():
     """Nothing is rejected."""
-    config = Config(any_pb2.Any(type_url="example.org/some.Thing", value=b"\x01\xff"))
+    config = ActionConfig(any_pb2.Any(type_url="example.org/some.Thing", value=b"\x01\xff"))
     assert (config.type_url, config.type_name, config.value) == ("example.org/some.Thing", "some.Thing", b"\x01\xff")
     assert config.to_dict() is None
     assert config.unpack(duration_pb2.Duration) is None
@@ -53,7 +53,7 @@ def test_E088_an_unknown_message_is_passed_as_it_came():
 @pytest.mark.parametrize("type_url", ["", "google.protobuf.Duration", "/google.protobuf.Duration", "x/y/z"])
 def test_E088_the_type_is_what_stands_behind_the_last_slash(type_url):
     """With or without a host; an empty one names no type."""
-    config = Config(any_pb2.Any(type_url=type_url, value=b""))
+    config = ActionConfig(any_pb2.Any(type_url=type_url, value=b""))
     assert (config.unpack(duration_pb2.Duration) is not None) is ("Duration" in type_url)
     assert (config.to_dict() is not None) is ("Duration" in type_url)
 

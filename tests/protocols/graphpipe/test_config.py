@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from invoker.context import Context
-from invoker.protocols.graphpipe.config import Config
+from invoker.protocols.graphpipe.config import RequestConfig
 from invoker.protocols.graphpipe.errors import ConfigRefused
 from invoker.tensors import Code
 
 
 def test_G031_config_is_bytes_text_and_json() -> None:
     """By what the function asks for."""
-    ctx = Context(configs=(Config(b'{"k": [1]}'),))
+    ctx = Context(configs=(RequestConfig(b'{"k": [1]}'),))
     assert ctx.config(bytes) == b'{"k": [1]}'
     assert ctx.config(str) == '{"k": [1]}'
     assert ctx.config(dict) == {"k": [1]}
@@ -21,8 +21,8 @@ def test_G031_config_is_bytes_text_and_json() -> None:
 
 def test_G031_GT45_config_may_be_anything() -> None:
     """Zeros, and what is no text."""
-    assert Context(configs=(Config(b"\0\xff"),)).config(bytes) == b"\0\xff"
-    assert Context(configs=(Config(b"\0\xff"),)).config(str) is None
+    assert Context(configs=(RequestConfig(b"\0\xff"),)).config(bytes) == b"\0\xff"
+    assert Context(configs=(RequestConfig(b"\0\xff"),)).config(str) is None
     assert Context().config(bytes) is None
 
 
@@ -30,11 +30,11 @@ def test_G031_GT45_config_may_be_anything() -> None:
 def test_G031_bad_json_is_E17(value: bytes) -> None:
     """When it is asked for, also if a text in it is no UTF-8; it is a ValueError, as other protocols' configs raise."""
     with pytest.raises(ConfigRefused, match="no JSON object") as caught:
-        Context(configs=(Config(value),)).config(dict)
+        Context(configs=(RequestConfig(value),)).config(dict)
     assert caught.value.code is Code.CONFIG
     assert isinstance(caught.value, ValueError)
 
 
 def test_G106_its_content_is_not_shown() -> None:
     """It may hold secrets."""
-    assert repr(Config(b"secret")) == "Config(6 bytes)"
+    assert repr(RequestConfig(b"secret")) == "Config(6 bytes)"

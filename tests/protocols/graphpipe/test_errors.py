@@ -10,7 +10,7 @@ from invoker import errors
 from invoker.errors import InvocationError, Status, StatusError
 from invoker.protocols.graphpipe.errors import translated
 from invoker.tensors import Code, GraphPipeError, TensorType, http_status
-from invoker.wording import Place, Reason
+from invoker.wording import Place, Why
 from tests.protocols.graphpipe.asking import model_of
 
 MSGPACK = "application/msgpack"
@@ -67,7 +67,7 @@ def scale(x: NDArray[np.float32], n: list[float], *, flag: bool = False) -> NDAr
     ("error", "detail"),
     [
         (
-            errors.DecodeError(" cannot become list[float]", place=N, met=MSGPACK, reason=Reason("Expected `float`")),
+            errors.DecodeError(" cannot become list[float]", place=N, met=MSGPACK, why=Why("Expected `float`")),
             "input 'n': Float32 [1, 2] cannot become list[float]: Expected `float`",
         ),
         (

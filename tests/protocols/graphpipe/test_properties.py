@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from invoker import function
 from invoker.core.steps import Close, EndInput, Feed, Open, Send
-from invoker.protocols.graphpipe.session import GraphPipeSession, Prepared, joint, prepare
+from invoker.protocols.graphpipe.session import CheckedRequest, GraphPipeSession, joint, prepare
 from invoker.tensors import Code, GraphPipeError
 from tests.conftest import SLOW
 from tests.fuzz import tensors_naive as naive
@@ -99,7 +99,7 @@ def test_G025_what_is_too_large_is_said_before_it_is_made() -> None:
         assert refused(prepare(model_of(served), buffer, limit_bytes=LIMIT)) is Code.TOO_LARGE
 
 
-def refused(prepared: Prepared) -> Code | None:
+def refused(prepared: CheckedRequest) -> Code | None:
     first = prepared.steps[0]
     return first.frame.error.code if type(first) is Send else None  # type: ignore[union-attr]
 

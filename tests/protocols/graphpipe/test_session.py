@@ -25,8 +25,8 @@ from invoker.errors import (
     ShuttingDown,
 )
 from invoker.message import Headers, Message
-from invoker.protocols.graphpipe.config import Config
-from invoker.protocols.graphpipe.session import GraphPipeSession, Prepared, State, prepare
+from invoker.protocols.graphpipe.config import RequestConfig
+from invoker.protocols.graphpipe.session import CheckedRequest, GraphPipeSession, State, prepare
 from invoker.tensors import MAX_MESSAGE_BYTES, Code, read_metadata_response, write_infer_response
 from invoker.tensors.arrays import to_tensor
 from tests.protocols.graphpipe.asking import METADATA_REQUEST, Asked, ask, code_of, model_of, received, values
@@ -103,7 +103,7 @@ def test_G057_G060_only_what_is_wanted_is_encoded() -> None:
 def test_G031_config_reaches_the_context() -> None:
     """As one config; none is none."""
     (config,) = Asked(ECHO, ask([1], config=b"\0x")).opened.configs
-    assert isinstance(config, Config)
+    assert isinstance(config, RequestConfig)
     assert config.value == b"\0x"
     assert Asked(ECHO, ask([1])).opened.configs == ()
 
@@ -202,7 +202,7 @@ def test_G071_no_value_is_E18() -> None:
 def test_endless_output_is_bounded() -> None:
     """However often one may give."""
     prepared = prepare(ECHO, ask([1]))
-    few = Prepared(prepared.steps, prepared.wanted, prepared.ports, {}, most_bytes=100)
+    few = CheckedRequest(prepared.steps, prepared.wanted, prepared.ports, {}, most_bytes=100)
     session = GraphPipeSession(ECHO)
     session.receive(few)
     (cancel,) = session.deliver(Emitted("infer", 0, Message(bytes(101))))
