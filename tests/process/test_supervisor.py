@@ -276,3 +276,25 @@ async def test_a_system_that_is_full_is_tried_again(made, said, monkeypatch):
     await until(lambda: numbers(one) == [1, 0, 1, 1])
     one._signals.begin(drain=True)
     assert await running == 0
+
+
+async def test_a_worker_that_starts_while_all_stop_is_drained(made, said, monkeypatch):
+    """The order that the others got came before it was there."""
+    one, running = supervising()
+    await until(lambda: len(made) == 2)
+    for child in made:
+        child.become_ready()
+    await until(lambda: len(said) == 1)
+    slow = asyncio.Event()
+
+    async def start(self, argv):
+        await slow.wait()
+
+    monkeypatch.setattr(FakeChild, "start", start)
+    made[0].die()
+    await until(lambda: len(made) == 3)
+    one._signals.begin(drain=True)
+    await until(lambda: made[1].orders == ["drain"])
+    slow.set()
+    assert await running == 0
+    assert made[2].orders == ["drain"]
