@@ -2,7 +2,7 @@
 
 `FetchPolicy` allows nothing by itself. `file:` is opened below roots, `http:` and `https:` to hosts; see
 `invoker.fetch.files` and `invoker.fetch.web` for what each refuses. ``data:`` holds its content itself
-and is no business of this module.
+and is decoded by `invoker.fetch.data_uri`.
 
 Each fetch has a daemon thread, for files and resolvers block; the loop only takes what it gives. A fetch that is
 cancelled or late shuts its connection down, so that the thread ends at once; a thread that is stuck in the system's
@@ -36,7 +36,7 @@ _CLOSE_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class FetchPolicy:
-    """What references may lead to; nothing, unless it is said here.
+    """What references may lead to. The default allows nothing.
 
     Attributes:
         roots: Directories below which ``file:`` may read.
@@ -137,7 +137,7 @@ class Fetcher:
             await asyncio.wait_for(self._is_idle.wait(), _CLOSE_S)
 
     def _work(self, uri: str, most: int) -> Callable[[Transfer], None]:
-        """What the thread shall do; scheme and host have been checked.
+        """Check the scheme and the host of a URI, and give what its thread has to do.
 
         Raises:
             ReferenceRefused: The policy does not allow it.

@@ -79,7 +79,7 @@ def read_file(uri: str, roots: Sequence[Path], most: int, give: Callable[[bytes]
             left = size
             while left:
                 piece = os.read(descriptor, min(left, _PIECE_BYTES))
-                if not piece:  # it was cut meanwhile
+                if not piece:  # the file was cut while it was read
                     raise ReferenceFailed(f"{quoted(uri)} changed while it was read")
                 left -= len(piece)
                 give(piece)
@@ -156,9 +156,9 @@ def _check(status: os.stat_result, shown: str) -> None:
 
 
 def _pseudo_devices() -> set[int]:
-    """Of file systems whose files are not stored anywhere."""
+    """The devices of file systems that make up their files, such as /proc."""
     devices = set()
     for folder in _PSEUDO:
         with suppress(OSError):
             devices.add(Path(folder).stat().st_dev)
-    return devices - {Path("/").stat().st_dev}  # a plain folder of that name says nothing
+    return devices - {Path("/").stat().st_dev}  # where /proc is a plain folder, it is on the device of /

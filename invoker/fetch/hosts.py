@@ -31,9 +31,9 @@ _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _NAME_LENGTH = 253
 
-_GLOBAL = IPv6Network("2000::/3")  # all that is handed out for unicast
+_GLOBAL = IPv6Network("2000::/3")  # all IPv6 addresses that are handed out for unicast
 _NAT64 = IPv6Network("64:ff9b::/96")
-# Blocks that `is_global` of Python 3.11 lets pass: of protocols, of 6to4 relays; tunnels that hold an IPv4 address.
+# Python 3.11 says `is_global` of these blocks: of protocols, of 6to4 relays, and of tunnels that hold an IPv4 address.
 _SPECIAL = (
     IPv4Network("192.0.0.0/24"),
     IPv4Network("192.88.99.0/24"),
@@ -53,7 +53,7 @@ _METADATA = frozenset(map(ip_address, ("100.100.100.200", "fd00:ec2::254", "fd20
 
 
 def is_public(address: Address) -> bool:
-    """Whether anybody may be sent there: unicast of the whole internet, no tunnel to anything else."""
+    """Whether an address is a unicast address of the public internet, and no tunnel to anything else."""
     if isinstance(address, IPv6Address):
         if address in _NAT64:
             return is_public(IPv4Address(int(address) & 0xFFFFFFFF))
@@ -64,7 +64,7 @@ def is_public(address: Address) -> bool:
 
 
 def is_private(address: Address) -> bool:
-    """Whether it belongs to a network of somebody's own, and is not where a cloud keeps its secrets."""
+    """Whether an address belongs to a private network, and is none where clouds keep secrets of their machines."""
     return address not in _METADATA and any(address in block for block in _PRIVATE if block.version == address.version)
 
 
@@ -82,7 +82,7 @@ def host_of(text: str) -> str | None:
             return None
     name = text.lower()
     labels = name.split(".")
-    if _NUMBER.fullmatch(labels[-1]):  # an IPv4 address, or what some resolvers take for one
+    if _NUMBER.fullmatch(labels[-1]):  # an IPv4 address; or such as 127.1, which some resolvers take for one
         try:
             return str(IPv4Address(name))
         except ValueError:

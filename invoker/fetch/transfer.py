@@ -91,7 +91,7 @@ class Transfer:
             self._is_stopped = True
             self._changed.notify()
             if self._handle is not None:
-                with suppress(OSError):  # it is not connected any more
+                with suppress(OSError):  # the connection is gone already
                     self._handle.shutdown(socket.SHUT_RDWR)
 
     # In the thread.
@@ -115,10 +115,10 @@ class Transfer:
             self._tell(self._came.set)
 
     def watch(self, connection: socket.socket) -> None:
-        """From now on this is what `stop` shuts down, until `unwatch`.
+        """Let `stop` shut this connection down, until `unwatch`.
 
         Raises:
-            Stopped: It comes too late.
+            Stopped: The transfer was stopped already.
         """
         with self._changed:
             self._check()
@@ -127,7 +127,7 @@ class Transfer:
             self._handle = connection.dup()
 
     def unwatch(self) -> None:
-        """The connection is not used any more."""
+        """Say that the connection is not used any more, so that `stop` leaves it alone."""
         with self._changed:
             handle, self._handle = self._handle, None
         if handle is not None:
@@ -159,5 +159,5 @@ class Transfer:
         self._on_end()
 
     def _tell(self, what: Callable[[], None]) -> None:
-        with suppress(RuntimeError):  # the loop is closed: nobody takes any more
+        with suppress(RuntimeError):  # the loop is closed, so nobody takes the bytes
             self._loop.call_soon_threadsafe(what)

@@ -58,12 +58,12 @@ class Target:
 
     @property
     def shown(self) -> str:
-        """For texts of errors."""
+        """The URI, as texts of errors quote it."""
         return quoted(self.uri)
 
     @property
     def authority(self) -> str:
-        """For the header ``Host``."""
+        """The value of the header ``Host``."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
 
@@ -148,7 +148,7 @@ class WebReader:
 
     def _redirected(self, origin: Target, location: str) -> Target:
         try:
-            # urljoin takes `http:x` for a path; what has a scheme is checked as it stands.
+            # urljoin takes `http:x` for a path, so a location with a scheme is checked as it is.
             uri = location if _SCHEME.match(location) else urljoin(origin.uri, location)
         except ValueError:
             raise ReferenceRefused(f"{origin.shown} redirects to {quoted(location)}, which is not a URI") from None
@@ -158,7 +158,7 @@ class WebReader:
         return target
 
     def _read_once(self, target: Target, transfer: Transfer) -> str | None:
-        """Give the content of this one; or return where it redirects to."""
+        """Give the content of one URI, or return the URI that it redirects to."""
         try:
             with closing(self._connection(target, transfer)) as connection, closing(_ask(connection, target)) as answer:
                 if answer.status in _REDIRECTS:
@@ -182,7 +182,7 @@ class WebReader:
         return self._connect(target, addresses[-1], transfer, self._timeout_s)
 
     def _addresses(self, target: Target) -> Sequence[Address]:
-        """All that the host has; each was checked."""
+        """All addresses of the host, each of which was checked."""
         try:
             addresses = self._resolve(target.host, target.port)
         except OSError:
@@ -208,7 +208,7 @@ class WebReader:
             raw.close()
             raise
         connection = HTTPConnection(target.host, target.port)
-        connection.auto_open = 0  # it must never connect on its own, to an address of its own
+        connection.auto_open = 0  # it must not resolve the name again and connect to an address that nobody checked
         connection.sock = raw
         return connection
 

@@ -1,4 +1,4 @@
-"""Chunks as messages of the house, and messages as chunks: media types, attributes and times."""
+"""Chunks of the wire as `Message`, and messages as chunks: media types, attributes and times."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class Node:
         self._first = self._given = 0
 
     def put(self, fragment: Fragment) -> None:
-        """Take one fragment; what is there twice, or beyond the end, is dropped."""
+        """Take one fragment. It is dropped if its place is taken, or is beyond the end."""
         seq, content = fragment.seq, fragment.content
         if seq is None or seq < 0:
             seq = self._given

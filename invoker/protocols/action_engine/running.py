@@ -36,7 +36,7 @@ class Running:
         self._places = dict.fromkeys(outputs, 0)
 
     def item(self, index: int, chunk: Chunk) -> Fragment | None:
-        """The next item of an output; None for what has no port, and for empty bytes, which would end the node."""
+        """The next item of an output. None if the output has no port, and for empty bytes, which would end the node."""
         if index not in self._places or chunk.is_null:
             return None
         seq = self._places[index]

@@ -27,7 +27,7 @@ class NodeStore:
         self.size = 0
         self._settings = settings
         self._nodes: dict[str, Node] = {}
-        self._left: dict[str, None] = {}  # read by an action that ended before they did; what still comes is dropped
+        self._left: dict[str, None] = {}  # their action ended before they did, so what still comes for them is dropped
 
     def put(self, fragment: Fragment) -> Sequence[Reader]:
         """Take a fragment of the peer; who reads its node.
@@ -44,7 +44,7 @@ class NodeStore:
             self._check(fragment.id, "the id of a node")
             node = self._add(Node(fragment.id))
         elif node.is_made_here:
-            return ()  # only the action writes there
+            return ()  # a peer may not write to an output
         return self._put(node, fragment)
 
     def made_here(self, fragment: Fragment) -> Sequence[Reader]:
@@ -106,7 +106,7 @@ class NodeStore:
         for id in running.outputs.values():
             node = self._nodes.get(id)
             if node is not None and node.readers:
-                node.is_made_here = False  # others read the rest; it has its end
+                node.is_made_here = False  # other actions still read it; its end is here, so nobody can add to it
             elif node is not None:
                 self._forget(node)
         self._detach(running.readers)

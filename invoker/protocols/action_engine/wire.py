@@ -42,7 +42,7 @@ ABORT = "__abort__"
 
 
 class Metadata(msgspec.Struct, frozen=True):
-    """Of a chunk; the time is in microseconds since 1970."""
+    """Metadata of a chunk; the time is in microseconds since 1970."""
 
     media_type: str = BYTES
     time_us: int | None = None
@@ -58,7 +58,7 @@ class Chunk(msgspec.Struct, frozen=True):
 
     @property
     def media_type(self) -> str:
-        """Empty when it is not said."""
+        """The media type of the chunk; empty if its metadata has none."""
         return self.metadata.media_type if self.metadata is not None else ""
 
     @property
@@ -128,7 +128,7 @@ def decode(data: bytes) -> WireMessage:
         raise WireError("bytes follow the message")
     fragments = tuple(_fragment(one) for one in box.boxes())
     actions = tuple(_action(one) for one in box.boxes())
-    headers = {} if box.is_empty else dict(box.pairs())  # before 0.4 there were none
+    headers = {} if box.is_empty else dict(box.pairs())  # peers before 0.4 send no such field
     return WireMessage(fragments, actions, headers)
 
 
@@ -194,7 +194,7 @@ def _pack_metadata(metadata: Metadata | None) -> bytes:
 
 @functools.lru_cache(maxsize=256)
 def _plain_metadata(media_type: str) -> bytes:
-    """As most chunks have it."""
+    """The metadata of most chunks: a media type and nothing else."""
     return boxed(text(media_type) + NIL + b"\x00")
 
 

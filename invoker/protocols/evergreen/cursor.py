@@ -56,7 +56,7 @@ class Cursor:
         self._pieces = pieces
         self._markers = markers
         self._nodes = [root]
-        self._places = [-1]  # of a leaf: -1 until it is begun
+        self._places = [-1]  # where it stands in each node; -1 for a leaf that was not begun
         self._leaves = self._bytes = self._inner = 0
         self._tail = b""
         self._given = self._is_reading = self._is_sure = False
@@ -107,7 +107,7 @@ class Cursor:
         return not self._nodes
 
     def close(self) -> None:
-        """Nobody reads any more."""
+        """Stop reading: release what was held for this cursor."""
         if self._nodes and self._is_reading:
             self._nodes[-1].readers -= 1
         self._nodes.clear()
@@ -151,9 +151,9 @@ class Cursor:
     # Leaves.
 
     def _leaf(self, node: Node) -> Found | str | None:
-        """What is there of the leaf; None when it is done with."""
+        """The next piece of the leaf, or the whole leaf; None when all of it was read."""
         if not node.count:
-            return self._wait(node)  # its type is not known yet
+            return self._wait(node)  # the first fragment, which has the media type, is not here yet
         if not self._markers and is_marker(node.media_type):
             if not node.is_complete:
                 return self._wait(node)
@@ -183,7 +183,7 @@ class Cursor:
     def _piece(self, node: Node) -> Found | str | None:
         if not self._is_reading:
             self._is_reading = True
-            node.readers += 1  # so that its pieces stay as they are
+            node.readers += 1  # while somebody reads piece by piece, the node keeps its pieces apart
         places, content = self._places, node.content
         while (place := places[-1]) < len(content):
             piece = content[place]

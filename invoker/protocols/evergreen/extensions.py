@@ -90,7 +90,7 @@ class Extensions:
         self._lifetimes = Lifetimes(session.graph, clock)
 
     def takes(self, action: pb.Action, steps: list[Step]) -> bool:
-        """Whether the action is one of an extension; then it has been done."""
+        """Perform an action of an extension; False if the action is none."""
         taker = self._takers.get(action.name)
         if taker is None:
             return False
@@ -142,7 +142,7 @@ class Extensions:
         node = action.status
         if node is None or node.is_dropped:
             return
-        from google.rpc import status_pb2  # only for those who ask
+        from google.rpc import status_pb2  # imported only if a client asks for a status
 
         status = status_pb2.Status()
         if error is not None:

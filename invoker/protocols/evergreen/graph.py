@@ -82,7 +82,7 @@ class Graph(NodeStore):
         self._store(node, seq, item)
 
     def _accept_piece(self, node: Node, seq: int, fragment: pb.NodeFragment) -> bool:
-        """The hot path: the next bytes of a leaf that goes on. False where it is anything else."""
+        """The hot path: take in the next bytes of a leaf that goes on. False if the fragment is anything else."""
         if not fragment.continued or fragment.child_ids or not fragment.HasField("chunk_fragment"):
             return False
         chunk = fragment.chunk_fragment

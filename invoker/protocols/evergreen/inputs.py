@@ -82,7 +82,7 @@ class Input:
         return self.cursor.awaited
 
     def refill(self) -> None:
-        """The function has caught up."""
+        """The function has read all that it was fed, so the whole window is free again."""
         self._credit = self._window
         self.is_stalled = False
 
@@ -112,7 +112,7 @@ class Input:
             if not self._is_only:
                 steps.append(feed)
             elif self._only is None:
-                self._only = feed  # the function starts when it is sure that no other one follows
+                self._only = feed  # it is fed when the end shows that no second one follows
             else:
                 raise bad_input(f"{self.action.where}, input {quoted(self.name)}: expected 1 chunk, got 2 or more")
 
@@ -135,7 +135,7 @@ class Input:
         steps.append(EndInput(self.action.key, self.index))
 
     def close(self) -> None:
-        """The action is over."""
+        """Stop feeding: the action is over."""
         self.is_ended = True
         self.is_stalled = False
         self.cursor.close()

@@ -57,7 +57,7 @@ class Lifetimes:
         """Seconds until the next node expires, if any will."""
         queue = self._queue
         while queue and self._expiries.get(queue[0][2]) != queue[0][0]:
-            heapq.heappop(queue)  # it was set anew, or has gone
+            heapq.heappop(queue)  # the node was given another time meanwhile, or is released
         return max(0.0, queue[0][0] - self._clock()) if queue else None
 
     def expired(self) -> list[Node]:
@@ -77,7 +77,7 @@ class Lifetimes:
 
     def _is_held(self, node: Node, reached: dict[Node, None]) -> bool:
         if node in self._expiries:
-            return True  # it is not due, so its own time is later
+            return True  # the node has a later time of its own
         return any(parent not in reached and not parent.is_dropped for parent in node.parents or ())
 
     def drop(self, node: Node, roots: AbstractSet[Node]) -> None:
@@ -102,7 +102,7 @@ class Lifetimes:
                 self._release(node)
 
     def _release(self, node: Node) -> None:
-        self._graph.held -= node.charged  # what a fetch brings from now on is not kept
+        self._graph.held -= node.charged  # bytes that a fetch brings from now on are dropped
         node.charged = 0
         node.content, node.joined = [], None
         node.ahead = None

@@ -58,7 +58,7 @@ class Order:
         return self._last
 
     def edge(self, parent: Node, child: Node) -> None:
-        """Take in that ``parent`` includes ``child``.
+        """Move nodes, if need be, so that ``parent`` stands before its new ``child``.
 
         Raises:
             EvergreenError: The edge closes a cycle (E-064), or the graph was made to be slow.
@@ -175,7 +175,7 @@ class _Search:
         return {place: rank for rank, place in enumerate(sorted({node.order for node in self._came_from}), 1)}
 
     def place(self, ranks: Mapping[int, int], start: int, step: int) -> None:
-        """Move what was found."""
+        """Give new places to the nodes that were found."""
         for node in self._came_from:
             node.order = start + step * ranks[node.order]
 

@@ -39,7 +39,7 @@ class References:
         self._numbers = itertools.count(1)
 
     def ask(self, reference: Reference, steps: list[Step]) -> bool:
-        """Begin to resolve a reference; whether it need not be waited for.
+        """Begin to resolve a reference; True if its bytes are here at once.
 
         Raises:
             EvergreenError: Its scheme is refused, or it is malformed.
@@ -69,7 +69,7 @@ class References:
         return False
 
     def fetched(self, event: Fetched) -> None:
-        """Take in what the driver got.
+        """Add the bytes that the driver fetched, or its error, to the reference.
 
         Raises:
             EvergreenError: The session holds too much.

@@ -86,8 +86,8 @@ class RunningAction:
         self.open = msgspec.structs.replace(self.open, unwanted=(*self.open.unwanted, index))
 
     def close(self) -> None:
-        """It is over."""
-        self.open = None  # and with it its configurations
+        """The action is over: stop its inputs and release its configurations."""
+        self.open = None
         for one in self.inputs:
             one.close()
 

@@ -88,7 +88,7 @@ class EvergreenSession:
 
     @property
     def held(self) -> int:
-        """Bytes that it stores."""
+        """The bytes that the session stores."""
         return self.graph.held
 
     @property
@@ -119,7 +119,7 @@ class EvergreenSession:
         return steps
 
     def half_close(self) -> Sequence[Step]:
-        """The client sends nothing more: actions that run may finish (E-004, E-005)."""
+        """The client has half-closed: actions that run may finish (E-004, E-005)."""
         steps: list[Step] = []
         if not self.is_closed:
             self.is_half_closed = True
@@ -291,7 +291,7 @@ class EvergreenSession:
         action.is_started = True
         self.running[action.key] = action
         steps.append(action.open)
-        self.graph.woken.extend(action.inputs)  # whoever starts actions goes on with their inputs: no recursion here
+        self.graph.woken.extend(action.inputs)  # the caller feeds them in a loop: a chain of actions is no recursion
 
     def _advance(self, one: Waiter, steps: list[Step]) -> None:
         action = one.action
@@ -308,7 +308,7 @@ class EvergreenSession:
             self._start_producer(one.awaited, steps)
 
     def _start_producer(self, node: Node, steps: list[Step]) -> None:
-        """What is waited for must not itself wait for its turn, or nothing would ever go on."""
+        """Start the action that makes this node, if it waits for its turn: a running action waits for the node."""
         producer = node.owner
         if isinstance(producer, RunningAction) and not producer.is_started and producer in self.waiting:
             self.waiting.remove(producer)
@@ -343,7 +343,7 @@ class EvergreenSession:
         self.release()
 
     def release(self) -> None:
-        """The session is over, however it ended; what it held is given back at once (E-003)."""
+        """Release at once what the session held, however it ended (E-003)."""
         self.is_closed = True
         for action in self.running.values():
             action.close()

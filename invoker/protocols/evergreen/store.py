@@ -73,7 +73,7 @@ class NodeStore:
         return node
 
     def check_id(self, id: str) -> None:
-        """An id is not too long."""
+        """Refuse an id that is too long."""
         most = self.settings.name_bytes
         if len(id) * 4 > most and len(id.encode()) > most:
             raise limit(f"node {quoted(id)}: its id has {len(id.encode())} bytes; at most {most} are allowed")
@@ -84,7 +84,7 @@ class NodeStore:
         self.nodes[node.id] = node
 
     def check_room(self, count: int, node: Node) -> None:
-        """There is room for so many more nodes; ``node`` is for the text."""
+        """Refuse so many more nodes if a session may not have them; ``node`` is for the text."""
         most = self.settings.nodes
         if len(self.nodes) + count > most:
             raise limit(f"node {quoted(node.id)}: {len(self.nodes) + count} nodes; a session may have {most}")
@@ -94,7 +94,7 @@ class NodeStore:
         return self.new(id, self._order.before_all())
 
     def clear(self) -> None:
-        """The session is over: release every node."""
+        """Release every node: the session is over."""
         for node in self.nodes.values():  # they form cycles, which would wait for the collector
             node.parents = node.sources = node.sinks = node.waiters = node.ahead = None
             node.content, node.joined = [], None
@@ -108,7 +108,7 @@ class NodeStore:
         return self.nodes.get(id) or self.new(id)
 
     def link(self, parent: Node, child: Node) -> None:
-        """Take in that ``parent`` has ``child`` in one more place."""
+        """Add ``child`` to ``parent`` in one more place."""
         self._order.edge(parent, child)
         if child.parents is None:
             child.parents = []
@@ -170,7 +170,7 @@ class NodeStore:
     def grow(
         self, node: Node, data: bytes, media_type: str = "", headers: Any = EMPTY, *, is_last: bool = False
     ) -> None:
-        """One more fragment of an output that is a leaf.
+        """Add one more fragment to an output that is a leaf.
 
         Raises:
             EvergreenError: The session would hold too much.
@@ -183,14 +183,14 @@ class NodeStore:
         self._grown(node, is_last=is_last)
 
     def refer(self, node: Node, uri: str, media_type: str, headers: Any) -> None:
-        """An output that is a reference, all of it."""
+        """Store an output that is one reference."""
         node.kind, node.media_type, node.headers = LEAF, media_type, headers
         self.charge(node, len(uri) + WEIGHT)
         node.content.append(Reference(uri, node))
         self._grown(node, is_last=True)
 
     def adopt(self, node: Node, child: Node) -> None:
-        """One more item of an output that is interior."""
+        """Add one more item to an output that is an interior node."""
         node.kind = INTERIOR
         self.charge(node, 16 + WEIGHT)
         self.link(node, child)
@@ -198,7 +198,7 @@ class NodeStore:
         self._grown(node, is_last=False)
 
     def end(self, node: Node) -> None:
-        """The fragment that only ends an output."""
+        """End an output by a fragment without content."""
         self._grown(node, is_last=True)
 
     def _grown(self, node: Node, *, is_last: bool) -> None:

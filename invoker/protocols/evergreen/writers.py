@@ -122,7 +122,7 @@ class Writer:
             graph.wake(node)
 
     def write(self, message: Message[bytes], steps: list[Step]) -> None:
-        """One more value.
+        """Write one more value.
 
         Raises:
             EncodeError: It does not fit what was written before.
@@ -137,7 +137,7 @@ class Writer:
             self._form = Form.ONE if is_leaf else Form.ITEMS
         if self._form is Form.ONE and self._may_send:
             if self._held is None:
-                _metadata(message)  # what is wrong with it is told before another comes
+                _metadata(message)  # an error of it is raised before another value comes
                 self._held = message
                 return
             first, self._held = self._held, None
@@ -155,7 +155,7 @@ class Writer:
             self.is_ended = True
 
     def end(self, steps: list[Step]) -> None:
-        """No more values come."""
+        """End the output: no more values come."""
         if self.is_ended:
             return
         self.is_ended = True
@@ -172,7 +172,7 @@ class Writer:
             self._graph.end(self.node)
 
     def close(self) -> None:
-        """Nothing of it is sent or stored any more."""
+        """Send and store nothing of this output any more."""
         self.is_ended = True
         self._held = None
 
@@ -209,7 +209,7 @@ class Writer:
             )
 
     def _item(self, message: Message[bytes], steps: list[Step]) -> None:
-        metadata = _metadata(message)  # what is wrong with it is known before anything is sent
+        metadata = _metadata(message)  # an error of it is raised before anything is sent
         id = self._graph.new_id()
         steps.append(Send(children_frame(self._prefix, self._seq, (id,), continued=True)))
         self._seq += 1
@@ -224,7 +224,7 @@ class Writer:
     def _leaf(
         self, node: Node | None, prefix: bytes, message: Message[bytes], metadata: bytes, steps: list[Step]
     ) -> None:
-        """A leaf, all of it."""
+        """Write a value as one whole leaf."""
         graph, headers, retain = self._graph, message.headers, self._retain and node is not None
         uri = headers.get(REFERENCE, "") if headers else ""
         if uri:

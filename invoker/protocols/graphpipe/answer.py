@@ -66,7 +66,7 @@ class Answer(msgspec.Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        """Of what was given, in bytes."""
+        """The bytes of all that the function gave."""
         return sum(len(message.payload) for several in self.messages for message in several)
 
     def response(self) -> Reply:

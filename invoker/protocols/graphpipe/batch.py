@@ -61,5 +61,5 @@ def parted(answer: Answer, counts: Sequence[int]) -> list[Reply]:
 
 
 def _part(tensors: Sequence[Tensor], start: int, end: int) -> Reply:
-    parts = {id(one): span(one, start, end) for one in tensors}  # G-057: one may be there several times
+    parts = {id(one): span(one, start, end) for one in tensors}  # G-057: a request may name an output several times
     return response_of(write_infer_response([parts[id(one)] for one in tensors]))

@@ -64,7 +64,7 @@ def given_inputs(model: Model, request: InferRequest, known: dict[str, int]) -> 
     if model.spec.open_inputs:
         ports += (model.further(index) for index in range(len(ports), len(request.tensors)))
     found, wrong = _found(model, ports, request)
-    if not wrong:  # else the missing one may be that which is called by another name
+    if not wrong:  # if a name is unknown, the missing input may be the one that it was meant for
         missing = (port for index, port in enumerate(ports) if index not in found and not port.is_optional)
         wrong += (
             GraphPipeError(Code.MISSING_INPUT, f"input '{one.name}' is not given; {_there(ports)}") for one in missing
@@ -173,9 +173,9 @@ def _found(
             index = _named(model, further, name) if name else _position(ports, position)
             found[_free(index, ports, found)] = tensor
         except GraphPipeError as error:
-            wrong.append(error.bare)  # a traceback would hold the tensors, in a circle
+            wrong.append(error.bare)  # a traceback would keep the tensors alive, in a cycle
             if len(wrong) == MAX_ERRORS:
-                break  # no more are told, and each takes its time
+                break  # a response tells of no more, and finding each costs time
     return found, wrong
 
 

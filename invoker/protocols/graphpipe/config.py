@@ -24,7 +24,7 @@ class RequestConfig:
         self.value = value
 
     def unpack(self, kind: type[Any]) -> Any:
-        """It as ``bytes``, or as ``str``; None for other classes, and where it is no text."""
+        """The config as ``bytes`` or ``str``. None for other classes, and for ``str`` if the bytes are no UTF-8."""
         if kind is bytes:
             return self.value
         if kind is str:
@@ -35,7 +35,7 @@ class RequestConfig:
         return None
 
     def to_dict(self) -> dict[str, Any]:
-        """What its JSON says.
+        """The config as the JSON object that it is.
 
         Raises:
             ConfigRefused: It is no JSON object (E17), which is the caller's fault if the function lets it pass.

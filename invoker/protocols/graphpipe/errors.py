@@ -46,8 +46,8 @@ _BY_CLASS: Final[tuple[tuple[type[InvocationError], Code], ...]] = (
     (DecodeError, Code.TYPE_MISMATCH),
     (NotAcceptable, Code.TYPE_MISMATCH),  # G-074: what the function gives is nothing that tensors can be
     (ProtocolViolation, Code.BAD_OUTPUT),
-    (Overloaded, Code.OVERLOADED),  # another time there may be room for the same request
-    (LimitExceeded, Code.TOO_LARGE),  # and this one never fits
+    (Overloaded, Code.OVERLOADED),  # the same request may fit another time
+    (LimitExceeded, Code.TOO_LARGE),  # the same request will never fit
     (NotReady, Code.NOT_READY),
     (ShuttingDown, Code.NOT_READY),
     (DeadlineExceeded, Code.TIMEOUT),

@@ -93,7 +93,7 @@ class Port(msgspec.Struct, frozen=True):
 
     @property
     def metadata(self) -> IOMetadata:
-        """As a client is told."""
+        """What metadata says of it."""
         note = f"{self.note} (optional)".strip() if self.is_optional else self.note
         return IOMetadata(self.name, note, numeric(self.shape), self.type)
 
@@ -120,7 +120,7 @@ class Model:
         self._server = server
         required = {one.name for one in spec.required}
         several = [one for one in spec.inputs if not one.is_ignored]
-        if not spec.open_inputs:  # which are by position, so that no spare one can be among them
+        if not spec.open_inputs:  # open inputs are by position, so no option can be among them
             several += [one for one in spec.optional if all(one.name != other.name for other in several)]
         self.rows = spec.rows
         self.inputs = tuple(
@@ -215,7 +215,7 @@ def _port(
     )
     if is_output and stream.type is Any and not stream.media_types and len(spec.outputs) == 1 and not spec.call.parts:
         made = msgspec.structs.replace(made, media_type=f"{SEVERAL}, {made.media_type};q=0.9")
-    kinds = [one for one in members(stream.type) if one is not NoneType]  # which no tensor is
+    kinds = [one for one in members(stream.type) if one is not NoneType]  # no tensor is None
     if len(arrays) == len(kinds) == 1:
         where = f"{'output' if is_output else 'input'} '{stream.name}' of '{spec.name}'"
         return _of_array(made, arrays[0], where, is_rows=spec.rows)

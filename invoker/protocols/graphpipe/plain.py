@@ -32,7 +32,7 @@ _READERS: Final[dict[str, Callable[[bytes], Any]]] = {MSGPACK: msgspec.msgpack.d
 def message_as(
     tensor: Tensor, media_type: str, where: str, *, is_single: bool = False, is_truth: bool = False
 ) -> Message[bytes]:
-    """A tensor as a message that is none.
+    """A message of another media type that holds the same as a tensor.
 
     Args:
         tensor: What was received.

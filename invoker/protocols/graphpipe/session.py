@@ -255,7 +255,7 @@ def joint(model: Model, several: Sequence[CheckedRequest], *, limit_bytes: int =
     """
     first = several[0]
     total = sum(given.tensor.size for one in several for given in one.given)
-    if total > limit_bytes:  # said before they are copied
+    if total > limit_bytes:  # refuse before the tensors are copied
         raise GraphPipeError(Code.TOO_LARGE, f"together the inputs have {total} bytes, the limit is {limit_bytes}")
     known: dict[str, int] = {}
     given = merged([one.given for one in several])

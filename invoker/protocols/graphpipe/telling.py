@@ -16,12 +16,12 @@ _NAME_SIGNS: Final = 40
 
 
 def tell_given(given: Sequence[GivenInput]) -> str:
-    """The inputs of a request that is right."""
+    """Name, type and shape of each input of a request that was accepted."""
     return _told([(one.port.name, one.tensor) for one in given[: _MOST + 1]])
 
 
 def tell_asked(request: InferRequest | MetadataRequest | None, model: Model) -> str:
-    """A request that is refused, or no inference.
+    """The same of a request that was refused; or which kind of request it is.
 
     Args:
         request: As its peer says it; None: it could not be read.

@@ -113,7 +113,7 @@ def _field(one: StreamSpec, spec: FunctionSpec, registry: Registry, *, is_option
     is_mapped = spec.style is Style.REQUEST_REPLY
     streams = {each.stream.name for each in spec.call.parameters if each.stream is not None and each.streams}
     parts = [typing.get_args(kind)[:1] for kind in kinds if typing.get_origin(kind) in _LISTS]
-    items = [item for found in parts for item in members(found[0] if found else Any)]  # typing.List says nothing
+    items = [item for found in parts for item in members(found[0] if found else Any)]  # List may be bare
     is_list = bool(items) or any(kind in _LISTS for kind in kinds)
     has_parts = Part in kinds or Part in items
     is_text_list = is_list and all(item is str or is_any(item) for item in items)

@@ -102,7 +102,7 @@ def fill_parts(signature: Signature, query: str, parts: Sequence[Part], headers:
 
 
 def _with_names(signature: Signature, query: str, content_type: str, body: bytes) -> Signature:
-    """With a field for each name in the query and the body that ``**kwargs`` takes.
+    """The signature, with one more field for each name in the query and the body that ``**kwargs`` takes.
 
     Raises:
         DecodeError: All is taken by names, and the body has none.
@@ -177,7 +177,7 @@ def _from_query(fields: Iterable[Field], query: str, headers: Headers) -> _Given
         pairs = parse_qsl(query, keep_blank_values=True, errors="strict")
     except ValueError as error:
         raise DecodeError(f"the query is not UTF-8: {error}") from None
-    return _from_texts(fields, pairs, headers)  # others are not for the function, and are ignored
+    return _from_texts(fields, pairs, headers)  # parameters of the query that the function does not have are ignored
 
 
 def _spread(signature: Signature, content_type: str, body: bytes, headers: Headers) -> _Given | None:

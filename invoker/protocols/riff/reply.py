@@ -121,7 +121,7 @@ def refusal(
     Source: R-153, from what users of the riff HTTP adapter rely on.
     """
     status = status or status_of(error)
-    text = str(error).encode("utf-8", "backslashreplace").decode()  # a lone surrogate cannot leave the house
+    text = str(error).encode("utf-8", "backslashreplace").decode()  # a lone surrogate cannot be encoded as UTF-8
     if status == 503:
         headers += _RETRY
     if _prefers_json(accept):
