@@ -191,8 +191,9 @@ class Driver:
         if not self.conversations and not self.direct:
             self._quiet.set()
 
-    def started(self, runner: Runner) -> None:
-        """A body runs; it is remembered until it has left user code, which may be after its conversation."""
+    def start(self, runner: Runner) -> None:
+        """Run a body; it is remembered until it has left user code, which may be after its conversation."""
+        runner.start()
         self.watch(runner.left, _named(runner.invocation))
 
     def refused(self, step: Open, error: InvocationError) -> None:

@@ -40,7 +40,7 @@ from invoker.core.steps import (
 from invoker.drive.bodies.runner import Runner, later
 from invoker.drive.driver import Driver
 from invoker.drive.loop.seat import Seat
-from invoker.drive.loop.shared import Shared
+from invoker.drive.loop.shared import Shared, heed_all
 from invoker.drive.loop.wire import Wire
 from invoker.errors import Cancelled, DeadlineExceeded, InternalError, InvocationError, StopInvocation
 from invoker.message import Message
@@ -131,6 +131,7 @@ class Reactor:
             return True
         # Set the flag, then check again; a body's thread does the reverse, so one of the two sees it.
         self.is_paused = True
+        heed_all(self, self.runners.values())
         if not self._wants_input():
             return False
         self.is_paused = False
@@ -275,11 +276,9 @@ class Reactor:
                 self._finish(runner, None)
                 continue
             try:
-                runner.start()
+                self.driver.start(runner)
             except InvocationError as error:
                 self._finish(runner, error)
-            else:
-                self.driver.started(runner)
 
     def _may_begin(self, runner: Runner) -> bool:
         """Whether all is here that the body must be called with (R-166)."""

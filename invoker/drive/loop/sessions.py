@@ -42,6 +42,7 @@ from invoker.core.streams import Limits
 from invoker.drive.bodies.runner import Runner, later
 from invoker.drive.driver import Driver
 from invoker.drive.loop.reactor import Reactor
+from invoker.drive.loop.shared import heed_all
 from invoker.drive.loop.wire import Wire
 from invoker.errors import InternalError, InvocationError, ShuttingDown, Status, StopInvocation
 from invoker.message import Message
@@ -214,6 +215,8 @@ class SessionReactor(Reactor):
         self._work.extend(steps)
         self.is_paused = bool(self._storing.stalled)  # before any step is done: a body's thread looks the other way
         self.hears_waits = self._storing.hears_waits
+        if self.driver.shared:
+            heed_all(self, self.runners.values())
         if self._is_working:
             return
         self._is_working = True

@@ -16,18 +16,19 @@ since none of its holders' is its own. The conversations run on one loop, the dr
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from functools import partial
 from typing import Protocol
 
 from invoker.core.invocation import Invocation
 from invoker.core.steps import Emitted, Event, OutputEnded
-from invoker.drive.bodies.runner import later
+from invoker.drive.bodies.runner import Runner, later
 from invoker.drive.driver import Driver
 from invoker.drive.loop.wire import Wire
 from invoker.errors import InvocationError, StopInvocation
 from invoker.message import Message
 
-__all__ = ["Shared"]
+__all__ = ["Shared", "heed_all"]
 
 
 class Holder(Protocol):
@@ -47,6 +48,13 @@ class Holder(Protocol):
         """The invocation is over."""
 
 
+def heed_all(holder: Holder, runners: Iterable[Runner]) -> None:
+    """Let a conversation be told of room by the shared ones among the invocations that it holds."""
+    for one in runners:
+        if isinstance(one.host, Shared):
+            one.host.heed(holder)
+
+
 class Shared:
     """The host of one body, in place of a conversation of its own; the body starts in the next turn.
 
@@ -56,35 +64,43 @@ class Shared:
         owner: Who opened it.
 
     Attributes:
-        owners: Conversations with which it ends.
+        owners: Conversations with which it ends, in the order in which they came.
         feeders: Conversations that joined it.
         runner: Of its body.
+        is_paused: Whether one who feeds it is to be told of room; asked from the body's thread, too.
     """
 
     def __init__(self, driver: Driver, invocation: Invocation, owner: Holder) -> None:
         loop = asyncio.get_running_loop()
-        self.owners: tuple[Holder, ...] = (owner,)
-        self.feeders: tuple[Holder, ...] = ()
+        self.owners = {owner: None}
+        self.feeders: dict[Holder, None] = {}
+        self.is_paused = False
+        self._heeding: dict[Holder, None] = {}
         self._driver = driver
         self._waits: list[tuple[Holder, asyncio.Task[None]]] = []
         invocation.may_be_ended(partial(later, loop, self.finish))
         self.runner = driver.runner(invocation, self)
         driver.shared[invocation.key] = self
         loop.call_soon(self._start)
+        self.heed(owner)
 
     def join(self, holder: Holder, *, is_owner: bool) -> None:
         """Let one more conversation hold it; an owner stays one."""
         if holder not in self.owners:
-            self.feeders = tuple(one for one in self.feeders if one is not holder)
-            if is_owner:
-                self.owners += (holder,)
-            else:
-                self.feeders += (holder,)
+            self.feeders.pop(holder, None)
+            (self.owners if is_owner else self.feeders)[holder] = None
+            self.heed(holder)
+
+    def heed(self, holder: Holder) -> None:
+        """Tell a conversation of room from now on, if it does not read or hears waits; most of many do neither."""
+        if holder.is_paused or holder.hears_waits:
+            self._heeding[holder] = None
+            self.is_paused = True
 
     def leave(self, holder: Holder, error: InvocationError | None) -> None:
         """A conversation holds it no more; with the last owner it ends, with that one's error."""
-        self.owners = tuple(one for one in self.owners if one is not holder)
-        self.feeders = tuple(one for one in self.feeders if one is not holder)
+        for several in (self.owners, self.feeders, self._heeding):
+            several.pop(holder, None)
         for one, task in self._waits:
             if one is holder:
                 task.cancel()
@@ -98,7 +114,9 @@ class Shared:
             return
         del driver.shared[runner.invocation.key]
         driver.ended(runner)
-        holders, self.owners, self.feeders = (*self.owners, *self.feeders), (), ()
+        holders = (*self.owners, *self.feeders)
+        for several in (self.owners, self.feeders, self._heeding):
+            several.clear()
         for one in holders:
             one.let_go(runner.invocation.key, error)
 
@@ -106,28 +124,24 @@ class Shared:
         if self.runner.invocation.is_finished:
             return
         try:
-            self.runner.start()
+            self._driver.start(self.runner)
         except InvocationError as error:
             self.finish(error)
-        else:
-            self._driver.started(self.runner)
 
     # What the body reports; `Host`.
 
     @property
-    def is_paused(self) -> bool:
-        """Whether one who feeds it does not read; asked from the body's thread, too."""
-        return any(one.is_paused for one in (*self.owners, *self.feeders))
-
-    @property
     def hears_waits(self) -> bool:
-        """Whether one who feeds it is to be told of every reader that waits."""
-        return any(one.hears_waits for one in (*self.owners, *self.feeders))
+        """Whether one is to be told of every reader that waits; it is told of room as well."""
+        return self.is_paused
 
     def resume(self) -> None:
         """Some input may have room again."""
-        for one in (*self.owners, *self.feeders):
+        heeding, self._heeding, self.is_paused = self._heeding, {}, False
+        for one in heeding:
             one.resume()
+            if one in self.owners or one in self.feeders:
+                self.heed(one)
 
     async def emitted(self, invocation: Invocation, index: int, message: Message[bytes]) -> None:
         """Give one output to all owners; returns when each of their peers has room for it."""
@@ -135,7 +149,7 @@ class Shared:
             raise StopInvocation("the invocation is over")
         invocation.emit(index, message)
         event = Emitted(invocation.key, index, message)
-        full = [one for one in self.owners if not one.tell(event)]
+        full = [one for one in tuple(self.owners) if not one.tell(event)]
         if invocation.is_finished:
             raise StopInvocation("the invocation is over")  # by this very output
         for one in full:
@@ -146,7 +160,7 @@ class Shared:
     async def ended(self, invocation: Invocation, index: int) -> None:
         """One of several outputs ended normally."""
         if not invocation.is_finished:
-            for one in self.owners:
+            for one in tuple(self.owners):
                 one.tell(OutputEnded(invocation.key, index))
 
     async def finished(self, invocation: Invocation, error: InvocationError | None) -> None:  # noqa: ARG002 - see `Host`

@@ -335,6 +335,58 @@ async def test_a_feeder_is_not_read_while_the_function_is_behind(is_sync):
     await world.close()
 
 
+@pytest.mark.parametrize("function", [echo, sync_echo])
+async def test_of_many_feeders_those_are_told_of_room_that_wait_for_it(house, function):
+    """Else each message would cost as much as there are conversations."""
+    world = house(function)
+    owner, idle = world.line(ROUND), world.line(JOIN)
+    told_of_room: list[int] = []
+    idle.reactor.resume = lambda: told_of_room.append(len(told(owner)))
+    for number in range(50):
+        owner.say(feed("round", b"%d" % number))
+        await until(lambda number=number: len(told(owner)) > number)
+    assert told_of_room == []
+    owner.say(EndInput("round"))
+    await heard(idle)
+    assert told_of_room == [50]
+
+
+async def test_a_feeder_that_waits_for_room_waits_until_there_is_some():
+    """Though others were told before; but not after it has left, even in the middle of being told."""
+    world = House(PlainLine, adeaf)
+    world.line(ROUND)
+    feeder = world.line(JOIN)
+    while feeder.reactor.arrived([feed("round")]):
+        pass
+    shared = world.driver.shared["round"]
+    shared.resume()
+    assert (shared.is_paused, feeder.asks) == (True, 0)
+    feeder.reactor.resume = feeder.reactor.gone
+    shared.resume()
+    assert not shared.is_paused
+    await world.close()
+
+
+@pytest.mark.parametrize("is_owner", [True, False])
+@pytest.mark.parametrize("is_late", [True, False])
+@pytest.mark.parametrize("function", [echo, sync_echo])
+async def test_who_wants_to_hears_that_the_function_waits(function, is_owner, is_late):
+    """From when on its session says so, before or after it took hold of the invocation."""
+    world = House(Line, function)
+    owner, feeder = world.line(), world.line()
+    listener = owner if is_owner else feeder
+    listener.script.hears_waits = not is_late
+    owner.say(ROUND)
+    feeder.say(JOIN)
+    if is_late:
+        listener.script.hears_waits = True
+        listener.say()
+    world.line(JOIN, feed("round", b"1"))
+    await until(lambda: told(owner))
+    await until(lambda: Wants("round", 0, waits=True) in listener.script.events)
+    await world.close()
+
+
 async def test_a_feeder_that_is_not_read_is_read_again_when_it_ends():
     """Nobody would take what it sent, and it may have more to say."""
     world = House(PlainLine, adeaf)
