@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Protocol
 
-from invoker.core.steps import Event, Step
+from invoker.core.steps import CallStep, Event, Step
 
-__all__ = ["Session"]
+__all__ = ["CallSession", "Session"]
 
 
 class Session(Protocol):
@@ -35,3 +35,28 @@ class Session(Protocol):
 
     def deliver(self, event: Event) -> Iterable[Step]:
         """Translate an event of one of this session's invocations into frames."""
+
+
+class CallSession(Protocol):
+    """A session that every driver can run, also a thread that does nothing else (`invoker.drive.thread.direct`).
+
+    Such a thread is in user code, or waits for the peer. So nothing can come to it but frames, and it runs one body:
+
+    * its steps are `CallStep`: it does not fetch, ask the store or subscribe, whose answers a loop brings;
+    * it opens one invocation at most, and closes once it is told that this has finished;
+    * it gives a `Timer` only while no invocation runs;
+    * ``receive`` changes nothing but attributes, so that a copy of it can judge frames before their turn.
+
+    Doors hold it to this by its type: where a call may get a thread of its own (`CallMethod`), a session of any other
+    kind does not pass the type check. All others run on the loop: by a `Reactor`, or by a `SessionReactor` if they
+    fetch or store what they are sent.
+    """
+
+    def receive(self, frame: Any) -> Iterable[CallStep]:
+        """Translate one frame of the peer; raises ProtocolViolation."""
+
+    def half_close(self) -> Iterable[CallStep]:
+        """Translate the normal end of the peer's frames; raises ProtocolViolation."""
+
+    def deliver(self, event: Event) -> Iterable[CallStep]:
+        """Translate an event of the invocation."""

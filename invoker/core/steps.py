@@ -39,6 +39,7 @@ __all__ = [
     "ALL",
     "Answered",
     "Ask",
+    "CallStep",
     "Cancel",
     "Close",
     "CloseOutput",
@@ -268,4 +269,6 @@ class Elapsed(msgspec.Struct, frozen=True):
 
 Command: TypeAlias = Open | Join | Feed | EndInput | Cancel | CloseOutput
 Event: TypeAlias = Emitted | OutputEnded | Wants | Finished | Fetched | Elapsed | Answered | Told
-Step: TypeAlias = Command | Send | Close | Fetch | Timer | Ask | Subscribe
+CallStep: TypeAlias = Command | Send | Close | Timer
+"""What a session of one call may ask for, which a plain thread can do as well as a loop."""
+Step: TypeAlias = CallStep | Fetch | Ask | Subscribe

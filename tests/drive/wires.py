@@ -10,7 +10,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from invoker._pb.riff import riff_rpc_pb2 as pb
-from invoker.core.steps import Trailers
+from invoker.core.steps import Close, Trailers
 from invoker.drive.driver import Driver
 from invoker.drive.thread.direct import DirectConversation
 from invoker.errors import Cancelled, InvocationError
@@ -238,12 +238,13 @@ class Call:
         self.driver = driver
         self.wire = MemoryWire(is_slow=is_slow)
         self.conversation = DirectConversation(session or RiffSession(), self.wire, driver, deadline=deadline)
+        self.close = Close()
         self._result: list[InvocationError | None] = []
         self._thread = threading.Thread(target=self._run, name="invoker-call", daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
-        close = self.conversation.run()
+        self.close = close = self.conversation.run()
         error = close.error
         code, detail = (0, "") if error is None else (int(error.status), str(error))
         self.wire.finish(code, detail, close.trailers)

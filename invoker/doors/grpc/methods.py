@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
-from invoker.core.session import Session
+from invoker.core.session import CallSession
 from invoker.core.steps import Close
 from invoker.doors.grpc.loopline import Listener
 from invoker.drive.loop.sessions import SessionWire
@@ -35,7 +35,7 @@ Begin: TypeAlias = Callable[[CallWire, Headers, OnClose, float | None], Listener
 
 @dataclass(frozen=True, slots=True)
 class CallMethod:
-    """A call is one invocation.
+    """A call is one invocation, which runs in a thread of its own or on the loop (see `CallSession`).
 
     Attributes:
         service: Full name.
@@ -45,7 +45,7 @@ class CallMethod:
 
     service: str
     name: str
-    session: Callable[[Headers], Session]
+    session: Callable[[Headers], CallSession]
 
     @property
     def path(self) -> str:

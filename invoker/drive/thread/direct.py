@@ -9,14 +9,29 @@ iterators gets a thread for each, since each may block on an input of its own; t
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Awaitable, Iterable
 from typing import Any
 
 from invoker.context import RUNNING
 from invoker.core.invocation import Invocation
-from invoker.core.session import Session
-from invoker.core.steps import Close, Elapsed, EndInput, Feed, Finished, Open, Send, Step, Timer, Trailers
+from invoker.core.session import CallSession
+from invoker.core.steps import (
+    CallStep,
+    Cancel,
+    Close,
+    CloseOutput,
+    Elapsed,
+    EndInput,
+    Event,
+    Feed,
+    Finished,
+    Open,
+    Send,
+    Step,
+    Timer,
+)
 from invoker.drive.bodies.awaiting import Awaiting
 from invoker.drive.bodies.sync import SyncInput
 from invoker.drive.driver import Driver
@@ -42,14 +57,17 @@ class DirectConversation:
         wire: Carries; blocking.
         driver: Knows the engine, the threads and what is being drained.
         deadline: On the clock of ``time.monotonic``, or None.
+
+    Attributes:
+        turns: Tells of every event of the wire, once several threads take turns there.
     """
 
     __slots__ = (
-        *("_awaiting", "_closed", "_cut", "_ended_at", "_foresight", "_gone_at", "_is_over", "_is_stuck"),
-        *("deadline", "driver", "invocation", "session", "wire"),
+        *("_awaiting", "_closed", "_cut", "_due", "_ended_at", "_foresight", "_gone_at", "_is_over", "_is_stuck"),
+        *("deadline", "driver", "invocation", "session", "turns", "wire"),
     )
 
-    def __init__(self, session: Session, wire: Wire, driver: Driver, *, deadline: float | None = None) -> None:
+    def __init__(self, session: CallSession, wire: Wire, driver: Driver, *, deadline: float | None = None) -> None:
         self.session = session
         self.wire = wire
         self.driver = driver
@@ -57,6 +75,8 @@ class DirectConversation:
         self.invocation: Invocation | None = None
         self._closed: Close | None = None
         self._cut: InvocationError | None = None
+        self.turns: threading.Condition | None = None
+        self._due: list[Any] = []  # frames that wait for room while the wire is shared
         self._awaiting: Awaiting | None = None  # made by the first `wait`
         self._ended_at = 0.0
         self._gone_at = 0.0
@@ -106,30 +126,54 @@ class DirectConversation:
         for step in steps:
             self.perform(step)
 
-    def half_closed(self) -> Iterable[Step]:
+    def half_closed(self) -> Iterable[CallStep]:
         """The steps of the end of the peer's frames."""
         self._ended_at = time.monotonic()
         return self.session.half_close()
 
     def perform(self, step: Step) -> None:
-        """Act on one step of the session."""
-        kind, invocation = type(step), self.invocation
-        if kind is Feed:
-            if invocation is not None:
-                invocation.feed(step)  # type: ignore[arg-type]
-        elif kind is EndInput:
-            if invocation is not None:
-                invocation.end_inputs(step)  # type: ignore[arg-type]
-        elif kind is Close:
-            self._closed = step  # type: ignore[assignment]
-        elif kind is Open:
-            self._open(step)  # type: ignore[arg-type]
-        elif kind is Send:
-            self.wire.write(step.frame, hold=False)  # type: ignore[union-attr]
-        elif kind is Timer:
-            self._await_more(step.delay_s)  # type: ignore[union-attr]
+        """Act on one step of the session; called with the lock held where several threads share the wire."""
+        invocation = self.invocation
+        if type(step) is Send:
+            self._write(step.frame)
+        elif type(step) is Open:
+            self._open(step)
+        elif type(step) is Close:
+            self._close(step)
+        elif type(step) is Timer:
+            self._await_more(step.delay_s)
+        elif invocation is None or invocation.is_finished:
+            return  # R-076, R-114: its function has returned, or was refused
+        elif type(step) is Feed:
+            invocation.feed(step)
+        elif type(step) is EndInput:
+            invocation.end_inputs(step)
+        elif type(step) is CloseOutput:
+            invocation.close_output(step.index)
+        elif type(step) is Cancel:
+            self.break_off(step.error)
         else:
-            raise AssertionError(f"a session of one invocation has no {kind.__name__}")
+            log.error("a session of one call gave a step that no thread can do, see CallSession: %r", step)
+            raise InternalError
+
+    def _write(self, frame: Any) -> None:
+        """Send one frame behind those that wait for room already."""
+        if self.turns is None:
+            self.wire.write(frame, hold=False)
+            return
+        self._due.append(frame)
+        while self._due:
+            self.wire.await_room()
+            if self._due:  # else another thread has sent it meanwhile
+                self.wire.put(self._due.pop(0))
+
+    def _close(self, step: Close) -> None:
+        """The session has said its last word; a function that still runs is told to leave."""
+        self._closed = step
+        invocation = self.invocation
+        if invocation is not None and invocation.finish(Cancelled("the conversation is over")):
+            self.driver.engine.close(invocation)
+            self._tell(step)
 
     def _await_more(self, delay_s: float) -> None:
         """Wait for a frame, which the session gets next, or let it know that none has come; holds no slot (R-170)."""
@@ -142,14 +186,14 @@ class DirectConversation:
                 driver.threads.come_back()
                 driver.waiting.discard(self)
         if not is_here:
-            self._deliver(Elapsed())
+            self.deliver(Elapsed())
 
     def _open(self, step: Open) -> None:
         try:
             invocation = self.driver.engine.open(step, deadline=self.deadline)
         except InvocationError as error:
             self.driver.refused(step, error)
-            self._deliver(Finished(step.id, error))
+            self.deliver(Finished(step.id, error))
             return
         self.invocation = invocation
         invocation.may_be_ended(self.fail)
@@ -161,7 +205,7 @@ class DirectConversation:
     def _may_serve(self, invocation: Invocation) -> bool:
         """Receive until the body may be opened; whether there is anything to open it for."""
         try:
-            while not invocation.may_begin():
+            while not invocation.is_finished and not invocation.may_begin():
                 self.wire.settles = invocation.heeds_end
                 patience_s = invocation.patience_s
                 if patience_s is not None and not self.wire.await_frame(patience_s):
@@ -170,6 +214,8 @@ class DirectConversation:
                     self._receive()
         except InvocationError as error:
             self.break_off(error)
+            return False
+        if invocation.is_finished:
             return False
         if invocation.got_nothing:
             self.finish(None)
@@ -193,14 +239,17 @@ class DirectConversation:
 
     def break_off(self, error: InvocationError) -> None:
         """End the invocation and tell the peer at once, since user code may take its time to leave (R-075, R-112)."""
-        closed = self.finish(error)
-        if closed is not None and not self.wire.is_gone:
-            self.wire.finish(int(closed.status), str(closed), self.trailers)
+        ending = self.finish(error)
+        if ending is not None:
+            self._tell(self._closed or Close(ending))
 
-    @property
-    def trailers(self) -> Trailers:
-        """What goes with the status, once the session has closed."""
-        return self._closed.trailers if self._closed is not None else ()
+    def _tell(self, close: Close) -> None:
+        code, detail = (0, "") if close.error is None else (int(close.error.status), str(close.error))
+        if self.turns is not None:
+            self.wire.send_status(code, detail, close.trailers)
+            self.turns.notify_all()
+        elif not self.wire.is_gone:
+            self.wire.finish(code, detail, close.trailers)
 
     def finish(self, error: InvocationError | None) -> InvocationError | None:
         """End the invocation, unless it has ended; the error of the ending that counts."""
@@ -210,7 +259,10 @@ class DirectConversation:
             error = self._why_gone(error)
         if invocation.finish(error):
             self.driver.engine.close(invocation)
-            self._deliver(Finished(invocation.key, error))
+            try:
+                self.deliver(Finished(invocation.key, error))
+            except Cancelled as gone:
+                log.debug("the peer is gone, so it does not get the last frames: %s", gone)
         return invocation.error
 
     def _ending(self, error: InvocationError) -> InvocationError:
@@ -226,7 +278,8 @@ class DirectConversation:
             return DeadlineExceeded("the deadline has passed")
         return error
 
-    def _deliver(self, event: Finished | Elapsed) -> None:
+    def deliver(self, event: Event) -> None:
+        """Tell the session an event, and do what it says to it; called as `perform` is."""
         for step in self.session.deliver(event):
             self.perform(step)
 

@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 from invoker.core.invocation import Invocation
-from invoker.core.session import Session
+from invoker.core.session import CallSession
 from invoker.core.steps import Feed
 from invoker.drive.thread.wire import Wire
 from invoker.errors import InvocationError
@@ -29,7 +29,7 @@ class Foresight:
         self._count = 0
         self._wrong: InvocationError | None = None
 
-    def look(self, wire: Wire, session: Session, invocation: Invocation) -> InvocationError | None:
+    def look(self, wire: Wire, session: CallSession, invocation: Invocation) -> InvocationError | None:
         """What is wrong with a frame that waits, if anything is."""
         frames = wire.look_ahead()
         if not frames or frames[0] is not self._oldest:

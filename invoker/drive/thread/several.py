@@ -36,7 +36,7 @@ class Several(SpreadBody):
         super().__init__(single.invocation, threads)
         self.conversation = single.conversation
         self.wire = single.conversation.wire
-        self.lock = self.changed = self.wire.share()
+        self.lock = self.changed = self.conversation.turns = self.wire.share()
         for one in inputs:
             one.belong_to(self)
         self.invocation.context.bind(self)
@@ -48,7 +48,7 @@ class Several(SpreadBody):
         with self.lock:
             while self.running:  # those who wait for the wire poll for themselves
                 self.changed.wait()
-            self._finish(None)
+            self.conversation.finish(None)
 
     def pull(self, stream: InputStream) -> Any:
         """Wait for a message of ``stream``, and give it with its decoder; None when the stream has ended.
@@ -64,7 +64,7 @@ class Several(SpreadBody):
                 try:
                     self._receive()
                 except InvocationError as error:
-                    self._finish(error)
+                    self.fail(error)
 
     def _receive(self) -> None:
         """Apply a frame that is here, or wait for news."""
@@ -106,15 +106,11 @@ class Several(SpreadBody):
             if invocation.is_finished:
                 raise StopInvocation("the invocation is over")
             invocation.emit(index, message)
-            self._tell(Emitted(invocation.key, index, message))
+            self.conversation.deliver(Emitted(invocation.key, index, message))
 
     def tell_end(self, index: int) -> None:
         """Write that an output has ended."""
-        self._tell(OutputEnded(self.invocation.key, index))
-
-    def _tell(self, event: Emitted | OutputEnded) -> None:
-        for step in self.conversation.session.deliver(event):
-            self.wire.put(step.frame)  # type: ignore[union-attr]  # an output is only ever sent
+        self.conversation.deliver(OutputEnded(self.invocation.key, index))
 
     def is_over(self) -> bool:
         """Whether the invocation has ended, or the peer is gone."""
@@ -135,13 +131,4 @@ class Several(SpreadBody):
 
     def fail(self, error: InvocationError) -> None:
         """End the invocation; the peer is told at once, whatever the other outputs do (R-112)."""
-        self._finish(error)
-
-    def _finish(self, error: InvocationError | None) -> None:
-        """The ending, with the lock held."""
-        if self.invocation.is_finished:
-            return
-        closed = self.conversation.finish(error)
-        if closed is not None:
-            self.wire.send_status(int(closed.status), str(closed), self.conversation.trailers)
-        self.changed.notify_all()
+        self.conversation.break_off(error)

@@ -14,7 +14,7 @@ from typing import Any
 
 from invoker.author.spec import Style
 from invoker.core.invocation import Invocation
-from invoker.core.steps import Emitted, Feed, OutputEnded
+from invoker.core.steps import Emitted, Feed, OutputEnded, Send
 from invoker.core.streams import InputStream
 from invoker.drive.bodies.sync import SyncBody
 from invoker.drive.thread.wire import Conversation
@@ -77,7 +77,7 @@ class Single(SyncBody):
         """Write each value; the end of the only iterator is that of the invocation."""
         invocation, conversation = self.invocation, self.conversation
         encode, key = invocation.encode, invocation.key
-        deliver, write = conversation.session.deliver, conversation.wire.write
+        deliver, write, perform = conversation.session.deliver, conversation.wire.write, conversation.perform
         hold = is_mapped = invocation.function.spec.style is Style.REQUEST_REPLY
         clock = time.monotonic
         for value in values:
@@ -92,22 +92,21 @@ class Single(SyncBody):
                 return
             invocation.emit(number, message)
             for step in deliver(Emitted(key, number, message)):
-                write(step.frame, hold=hold)  # type: ignore[union-attr]  # it is only ever sent
+                if type(step) is Send:
+                    write(step.frame, hold=hold)
+                else:
+                    perform(step)
             if not is_mapped:
                 self._wrote_at = clock()
 
     def put(self, index: int, message: Message[bytes]) -> None:
         """Write what the function sends by its context."""
         self.invocation.emit(index, message)
-        self._tell(Emitted(self.invocation.key, index, message))
+        self.conversation.deliver(Emitted(self.invocation.key, index, message))
 
     def tell_end(self, index: int) -> None:
         """Write that the function has ended an output by its context."""
-        self._tell(OutputEnded(self.invocation.key, index))
-
-    def _tell(self, event: Emitted | OutputEnded) -> None:
-        for step in self.conversation.session.deliver(event):
-            self.conversation.wire.write(step.frame, hold=False)  # type: ignore[union-attr]  # it is only ever sent
+        self.conversation.deliver(OutputEnded(self.invocation.key, index))
 
     def end(self, index: int) -> None:
         """End an output before the function returns."""

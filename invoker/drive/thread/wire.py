@@ -6,8 +6,8 @@ import threading
 from collections.abc import Awaitable, Iterable, Sequence
 from typing import Any, Protocol
 
-from invoker.core.session import Session
-from invoker.core.steps import Step, Trailers
+from invoker.core.session import CallSession
+from invoker.core.steps import CallStep, Event, Trailers
 from invoker.drive.thread.gate import Pace
 from invoker.errors import InvocationError
 
@@ -86,24 +86,27 @@ class Wire(Protocol):
 
 
 class Conversation(Protocol):
-    """What a body needs of the direct conversation that it belongs to; called in the thread of the body."""
+    """What a body needs of the direct conversation that it belongs to; called in a thread of the body.
 
-    session: Session
+    Once several threads take turns at the wire, they hold its lock whenever they call.
+    """
+
+    session: CallSession
     wire: Wire
+    turns: threading.Condition | None
 
     @property
     def debug(self) -> bool:
         """Whether the peer may see tracebacks."""
 
-    @property
-    def trailers(self) -> Trailers:
-        """What goes with the status, once the session has closed."""
-
-    def half_closed(self) -> Iterable[Step]:
+    def half_closed(self) -> Iterable[CallStep]:
         """The steps of the end of the peer's frames."""
 
-    def perform(self, step: Step) -> None:
+    def perform(self, step: CallStep) -> None:
         """Act on one step of the session."""
+
+    def deliver(self, event: Event) -> None:
+        """Tell the session an event, and do what it says to it."""
 
     def is_over(self) -> bool:
         """Whether the invocation has ended, or the peer is gone."""

@@ -34,6 +34,7 @@ from google.protobuf.message import DecodeError as WireError
 
 from invoker._pb.riff import riff_rpc_pb2 as pb
 from invoker.core.steps import (
+    CallStep,
     Close,
     Elapsed,
     Emitted,
@@ -44,7 +45,6 @@ from invoker.core.steps import (
     Open,
     OutputEnded,
     Send,
-    Step,
     Timer,
 )
 from invoker.errors import InvocationError, NotAcceptable, ProtocolViolation
@@ -97,7 +97,7 @@ class RiffSession:
         self._refusal: InvocationError | None = None
         self._tails: dict[tuple[str, int], bytes] = {}
 
-    def receive(self, frame: bytes) -> Sequence[Step]:
+    def receive(self, frame: bytes) -> Sequence[CallStep]:
         """Translate one serialised ``InputSignal``.
 
         Raises:
@@ -131,7 +131,7 @@ class RiffSession:
         # R-045, riff "Input Signals": the first signal must be a StartFrame.
         raise ProtocolViolation("a data signal was received, but the start signal was not received or processed yet")
 
-    def half_close(self) -> Sequence[Step]:
+    def half_close(self) -> Sequence[CallStep]:
         """Translate the normal end of the caller's frames.
 
         Raises:
@@ -146,7 +146,7 @@ class RiffSession:
         self.state = State.ENDED
         return (EndInput(_ID),)
 
-    def deliver(self, event: Event) -> Sequence[Step]:
+    def deliver(self, event: Event) -> Sequence[CallStep]:
         """Translate an event of the invocation."""
         if self.state is State.CLOSED:
             return ()
@@ -168,13 +168,13 @@ class RiffSession:
         self.state = State.CLOSED
         return (Close(event.error),)
 
-    def _refuse(self, error: InvocationError) -> Sequence[Step]:
+    def _refuse(self, error: InvocationError) -> Sequence[CallStep]:
         """Tell of a wrong StartFrame later."""
         self.state = State.REFUSED
         self._refusal = error
         return (Timer(_PATIENCE_S),)
 
-    def _refused(self) -> Sequence[Step]:
+    def _refused(self) -> Sequence[CallStep]:
         self.state = State.CLOSED
         return (Close(self._refusal),)
 
@@ -185,7 +185,7 @@ class RiffSession:
             self._tails[media_type, index] = tail
         return tail
 
-    def _start(self, start: pb.StartFrame) -> Sequence[Step]:
+    def _start(self, start: pb.StartFrame) -> Sequence[CallStep]:
         if self.state is not State.FRESH:
             # R-046, riff "Input Signals": a later StartFrame fails this rpc only.
             raise ProtocolViolation(
@@ -206,7 +206,7 @@ class RiffSession:
         self.state = State.OPENING
         return (Open(_ID, self._function, accepts, tuple(start.inputNames), names, self._metadata),)
 
-    def _feed(self, data: pb.InputFrame) -> Sequence[Step]:
+    def _feed(self, data: pb.InputFrame) -> Sequence[CallStep]:
         headers = dict(data.headers) if data.headers else EMPTY
         return (Feed(_ID, data.argIndex, Message(data.payload, headers, data.contentType)),)
 

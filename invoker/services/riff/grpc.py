@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from invoker.core.session import Session
+from invoker.core.session import CallSession
 from invoker.doors.grpc.methods import CallMethod
 from invoker.message import Headers
 from invoker.protocols.riff.session import METHOD, SERVICE, RiffSession
@@ -15,6 +15,6 @@ def riff_method() -> CallMethod:
     return CallMethod(SERVICE, METHOD, _session)
 
 
-def _session(metadata: Headers) -> Session:
+def _session(metadata: Headers) -> CallSession:
     # Names of metadata are in lower case, so a dict's own lookup will do, which costs less.
     return RiffSession(metadata, function=dict.get(metadata, "invoker-function", ""))
