@@ -7,6 +7,7 @@ import io
 import json
 import sys
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -108,3 +109,19 @@ def test_standard_output_stays_the_object_that_it_is(monkeypatch):
         assert sys.stdout is stream
         text = stream.buffer.getvalue().decode()
         assert text == "hello 7\n" if is_terminal else json.loads(text)["message"] == "hello 7"
+
+
+def test_what_the_process_prints_ends_with_the_invocation(monkeypatch):
+    """The engine tells of its end; a line that it has begun does not wait for the next print."""
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
+    monkeypatch.setattr(sys, "stdout", stream)
+    monkeypatch.setattr(atexit, "register", lambda work: None)
+    monkeypatch.setattr(prints, "_MADE", [])
+    print_objects()
+    context = Context(invocation_id="i1", function="f")
+    token = RUNNING.set(context)
+    print("working", end="")
+    RUNNING.reset(token)
+    assert stream.buffer.getvalue() == b""
+    prints.ended(SimpleNamespace(context=context))
+    assert json.loads(stream.buffer.getvalue())["message"] == "working"
