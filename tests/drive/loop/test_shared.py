@@ -381,8 +381,6 @@ async def test_who_wants_to_hears_that_the_function_waits(function, is_owner, is
     if is_late:
         listener.script.hears_waits = True
         listener.say()
-    world.line(JOIN, feed("round", b"1"))
-    await until(lambda: told(owner))
     await until(lambda: Wants("round", 0, waits=True) in listener.script.events)
     await world.close()
 
