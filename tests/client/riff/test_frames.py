@@ -48,8 +48,8 @@ def test_value_chooses_its_media_type(value: object, payload: bytes, media_type:
         ("x", "application/json", b'"x"'),
         (b'{"a":1}', "application/json", b'{"a":1}'),
         ("é", "text/plain; charset=iso-8859-1", b"\xe9"),
-        ("a,b", "text/csv; header=absent", b"a,b"),
-        ("é", "text/csv;charset=iso-8859-1", b"\xe9"),
+        ("a,b", "text/x-rows; header=absent", b"a,b"),
+        ("é", "text/x-rows;charset=iso-8859-1", b"\xe9"),
         (b"\x89PNG", "image/png", b"\x89PNG"),
     ],
 )
