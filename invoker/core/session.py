@@ -42,7 +42,8 @@ class CallSession(Protocol):
 
     Such a thread is in user code, or waits for the peer. So nothing can come to it but frames, and it runs one body:
 
-    * its steps are `CallStep`: it does not fetch, ask the store or subscribe, whose answers a loop brings;
+    * its steps are `CallStep`: it does not fetch, ask the store or subscribe, whose answers a loop brings, and joins
+      no invocation of another conversation;
     * it opens one invocation at most, and closes once it is told that this has finished;
     * it gives a `Timer` only while no invocation runs;
     * ``receive`` changes nothing but attributes, so that a copy of it can judge frames before their turn.

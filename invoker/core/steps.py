@@ -269,6 +269,6 @@ class Elapsed(msgspec.Struct, frozen=True):
 
 Command: TypeAlias = Open | Join | Feed | EndInput | Cancel | CloseOutput
 Event: TypeAlias = Emitted | OutputEnded | Wants | Finished | Fetched | Elapsed | Answered | Told
-CallStep: TypeAlias = Command | Send | Close | Timer
+CallStep: TypeAlias = Open | Feed | EndInput | Cancel | CloseOutput | Send | Close | Timer
 """What a session of one call may ask for, which a plain thread can do as well as a loop."""
-Step: TypeAlias = CallStep | Fetch | Ask | Subscribe
+Step: TypeAlias = CallStep | Join | Fetch | Ask | Subscribe

@@ -27,6 +27,7 @@ from invoker.core.steps import (
     Feed,
     Fetch,
     Finished,
+    Join,
     Open,
     Send,
     Step,
@@ -271,7 +272,7 @@ async def test_a_timer_elapses_while_nothing_runs(kind, fn, forever):
     assert await over(kind, script, [[Timer(0.001)]], fn) == ([b"x"], Close())
 
 
-@pytest.mark.parametrize("step", [Fetch("k", "file:///x", 1), Ask("k", Get("s", "n")), Subscribe("s")])
+@pytest.mark.parametrize("step", [Fetch("k", "file:///x", 1), Ask("k", Get("s", "n")), Subscribe("s"), Join("b")])
 @pytest.mark.parametrize(("kind", "fn"), [("direct", echo), ("several", twice)])
 async def test_a_step_that_a_thread_cannot_do_fails_its_own_call(kind, fn, step, caplog):
     """Doors are typed so that no such session gets a thread (`CallSession`); if one does, it is our error."""

@@ -160,21 +160,20 @@ class Reactor:
     # Steps.
 
     def _perform(self, step: Step) -> None:
-        kind = type(step)
-        if kind is Send:
-            self._has_room = self.wire.write(step.frame)  # type: ignore[union-attr]
-        elif kind is Feed:
-            self._feed(step)  # type: ignore[arg-type]
-        elif kind is Close:
-            self._close(step)  # type: ignore[arg-type]
-        elif kind is Open:
-            self._open(step)  # type: ignore[arg-type]
-        elif kind is Join:
-            self._join(step.id, is_owner=False)  # type: ignore[union-attr]
-        elif kind is Timer:
-            self._wind(step)  # type: ignore[arg-type]
-        elif kind is Ask or kind is Subscribe:
-            self._at_store(step)  # type: ignore[arg-type]
+        if type(step) is Send:
+            self._has_room = self.wire.write(step.frame)
+        elif type(step) is Feed:
+            self._feed(step)
+        elif type(step) is Close:
+            self._close(step)
+        elif type(step) is Open:
+            self._open(step)
+        elif type(step) is Join:
+            self._join(step.id, is_owner=False)
+        elif type(step) is Timer:
+            self._wind(step)
+        elif isinstance(step, (Ask, Subscribe)):
+            self._at_store(step)
         else:
             self._command(step)
 
@@ -296,19 +295,17 @@ class Reactor:
     # What bodies report; `Host`.
 
     async def emitted(self, invocation: Invocation, index: int, message: Message[bytes]) -> None:
-        """Send one output; returns when the peer has room for it."""
+        """Send one output; returns when the peer has room for it (E-110)."""
         if invocation.is_finished:
             raise StopInvocation("the invocation is over")
         invocation.emit(index, message)
-        has_room = True
-        for step in self.session.deliver(Emitted(invocation.key, index, message)):
-            if type(step) is Send:
-                has_room = self.wire.write(step.frame)
-            else:
-                self._perform(step)
+        self._has_room = True
+        self._deliver(Emitted(invocation.key, index, message))
         if self._opened:
             self._start()
-        if not has_room:
+        if invocation.is_finished:
+            raise StopInvocation("the invocation is over")  # by this very output; nobody would end its wait for room
+        if not self._has_room:
             await self.wire.room()
         else:
             self._emitted += 1
@@ -319,6 +316,7 @@ class Reactor:
         """One of several outputs ended normally."""
         if not invocation.is_finished:
             self._deliver(OutputEnded(invocation.key, index))
+            self.resume()
 
     async def finished(self, invocation: Invocation, error: InvocationError | None) -> None:
         """The invocation's ending; later ones are ignored."""
@@ -373,7 +371,10 @@ class Reactor:
 
     def _deliver(self, event: Event) -> None:
         for step in self.session.deliver(event):
-            self._perform(step)
+            if type(step) is Send:
+                self._has_room = self.wire.write(step.frame)
+            else:
+                self._perform(step)
 
     def _close(self, close: Close) -> None:
         if self._is_closed:

@@ -27,13 +27,11 @@ from invoker.core.invocation import Invocation
 from invoker.core.steps import (
     Close,
     Elapsed,
-    Emitted,
     Event,
     Fetch,
     Fetched,
     Finished,
     Open,
-    OutputEnded,
     Step,
     Timer,
     Wants,
@@ -44,8 +42,7 @@ from invoker.drive.driver import Driver
 from invoker.drive.loop.reactor import Reactor
 from invoker.drive.loop.shared import heed_all
 from invoker.drive.loop.wire import Wire
-from invoker.errors import InternalError, InvocationError, ShuttingDown, Status, StopInvocation
-from invoker.message import Message
+from invoker.errors import InternalError, InvocationError, ShuttingDown, Status
 
 __all__ = ["Fetching", "SessionReactor", "SessionWire", "StoringSession"]
 
@@ -55,8 +52,6 @@ Fetching: TypeAlias = Callable[[str, int, Callable[[bytes], None]], Awaitable[No
 """Get what a URI refers to, at most so many bytes, and hand over each piece; raises InvocationError."""
 
 _MANY_FRAMES = 2**31
-_TURN = 32
-"""Outputs after which a body that never waits lets others have a turn."""
 
 
 class StoringSession(Protocol):
@@ -263,30 +258,6 @@ class SessionReactor(Reactor):
 
     def _may_begin(self, runner: Runner) -> bool:  # noqa: ARG002 - its session knows what the function is called with
         return True
-
-    # What bodies report; `Host`.
-
-    async def emitted(self, invocation: Invocation, index: int, message: Message[bytes]) -> None:
-        """Send one output; returns when the peer has room for it (E-110)."""
-        if invocation.is_finished:
-            raise StopInvocation("the invocation is over")
-        invocation.emit(index, message)
-        self._has_room = True
-        self._deliver(Emitted(invocation.key, index, message))
-        if invocation.is_finished:
-            raise StopInvocation("the invocation is over")  # by this very output; nobody would end its wait for room
-        if not self._has_room:
-            await self.wire.room()
-        else:
-            self._emitted += 1
-            if self._emitted % _TURN == 0:
-                await asyncio.sleep(0)
-
-    async def ended(self, invocation: Invocation, index: int) -> None:
-        """One of several outputs has ended normally."""
-        if not invocation.is_finished:
-            self._deliver(OutputEnded(invocation.key, index))
-            self.resume()
 
     # Fetching and time.
 
