@@ -21,8 +21,9 @@ ROWS = "text/x-rows"
 
 @pytest.fixture(autouse=True)
 def _clean() -> Iterator[None]:
-    """What a test registers is gone behind it."""
+    """A test begins without codecs that others registered, and what it registers is gone behind it."""
     before = registered()
+    custom._replace(())
     yield
     custom._replace(before)
 
