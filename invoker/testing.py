@@ -20,6 +20,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -118,7 +119,10 @@ class Harness:
         return asyncio.run(self._run(iter(frames)))
 
     async def _run(self, frames: Iterator[bytes]) -> Result:
-        driver = Driver(Engine(Catalog([self.function]), self.registry, check_outputs=self._check_outputs))
+        engine = Engine(
+            Catalog([self.function]), self.registry, check_outputs=self._check_outputs, new_lock=threading.Lock
+        )
+        driver = Driver(engine)
         sent: list[tuple[int, Message[bytes]]] = []
 
         async def read() -> bytes | None:

@@ -20,7 +20,7 @@ from invoker.body.hooks import Hooks
 from invoker.body.mapping import gather_map, map_async, map_sync
 from invoker.body.results import async_results, parted, parted_async, sync_results, wanted
 from invoker.context import Context, Inputs
-from invoker.errors import DecodeError, ProtocolViolation
+from invoker.errors import DecodeError
 from invoker.wording import Place
 
 __all__ = ["Function", "lift"]
@@ -58,15 +58,11 @@ class Function:
         self._has_options = any(one.is_option for one in spec.inputs)
         self._whole = self
         self._bindings: dict[tuple[str, ...], Function] = {}
-        self._with_options: dict[tuple[str, ...], Function] = {}
-        self._in_parts: Function | None = None
 
     @property
     def in_parts(self) -> Function:
         """The same function with an output for each of its parts; itself if it has none."""
-        if self._in_parts is None:
-            self._in_parts = Function(self.hooks, self.spec.in_parts) if self.spec.parts else self
-        return self._in_parts
+        return Function(self.hooks, self.spec.in_parts) if self.spec.parts else self
 
     def binding(self, names: tuple[str, ...]) -> Function:
         """The same function with just these inputs, in this order; see `invoker.author.binding`.
@@ -97,19 +93,8 @@ class Function:
             return self
         if not self.spec.open_inputs and (names and len(names) == _count(self.spec)):
             return self
-        sent, names = names, _without_labels(self.spec, names)
-        found = self._with_options.get(names)
-        if found is None:
-            try:
-                spec = bind_options(self.spec, names)
-            except ProtocolViolation:
-                bind_options(self.spec, sent)  # raises the same, in the words of the caller
-                raise
-            found = Function(self.hooks, spec)
-            found._whole = self  # what it runs in the end depends on the options that come
-            if len(self._with_options) >= _MOST_BINDINGS:
-                self._with_options.clear()
-            self._with_options[names] = found
+        found = Function(self.hooks, bind_options(self.spec, names))
+        found._whole = self  # what it runs in the end depends on the options that come
         return found
 
     async def start(self) -> None:
@@ -270,15 +255,6 @@ def _names_options(spec: FunctionSpec, names: tuple[str, ...]) -> bool:
     """Whether a caller of a function with ``*args`` gives options, which it can by their names only."""
     options = {one.name for one in spec.options}
     return any(name in options for name in names[max(len(spec.inputs) - 1, 1) :])
-
-
-def _without_labels(spec: FunctionSpec, names: tuple[str, ...]) -> tuple[str, ...]:
-    """The names with fixed labels instead of those that a peer chose, so that it cannot fill what is remembered."""
-    if spec.open_inputs:
-        options, free = {one.name for one in spec.options}, max(len(spec.inputs) - 1, 1)
-        return tuple(name if index >= free and name in options else "in" for index, name in enumerate(names))
-    free = max(_count(spec), 1)
-    return ("in",) * len(names[:free]) + names[free:]
 
 
 def _count(spec: FunctionSpec) -> int:

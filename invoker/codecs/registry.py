@@ -76,6 +76,7 @@ class Registry:
 
     __slots__ = (
         "_after", "_before", "_codecs", "_decoders", "_encoders", "_modules", "_offers", "_own", "_preferred", "_seen",
+        "_version",
     )  # fmt: skip
 
     def __init__(self, codecs: Iterable[Codec | Specialised] | None = None) -> None:
@@ -85,9 +86,17 @@ class Registry:
         self._preferred: tuple[str, ...] = ()
         self._modules: tuple[str, ...] | None = None
         self._seen = self._own = custom.registered()
+        self._version = object()
         self._decoders: dict[tuple[str, Any, int, str], Decode] = {}
         self._offers: dict[str, tuple[Offer, ...]] = {}
         self._encoders: dict[tuple[tuple[Offer, ...], type, int], Encode] = {}
+
+    @property
+    def version(self) -> object:
+        """Another object after each change of the codecs: what was made of older answers is stale then."""
+        if self._seen is not custom.registered():
+            self._forget()
+        return self._version
 
     def copy(self) -> Registry:
         """A registry of its own with the same codecs."""
@@ -264,6 +273,7 @@ class Registry:
         self._decoders.clear()
         self._offers.clear()
         self._encoders.clear()
+        self._version = object()  # last: whoever sees it gets no answer that was made before
 
 
 def builtin(

@@ -38,16 +38,16 @@ class ProcessBudget:
 
     Args:
         most_bytes: That may be held at once.
+        lock: Held while numbers change; whoever shares the budget among threads gives a real one.
 
     Attributes:
-        lock: Held while numbers change; whoever shares the budget among threads sets a real one.
         held: Bytes that are charged right now.
         ended: Shares that were ended because they held most.
     """
 
-    def __init__(self, most_bytes: int = 512 * 1024 * 1024) -> None:
+    def __init__(self, most_bytes: int = 512 * 1024 * 1024, lock: AbstractContextManager[Any] | None = None) -> None:
         self.most_bytes = most_bytes
-        self.lock: AbstractContextManager[Any] = nullcontext()
+        self._lock = lock or nullcontext()
         self.held = 0
         self._peak = 0
         self.ended = 0
@@ -64,7 +64,7 @@ class ProcessBudget:
         Raises:
             Overloaded: They do not fit, and the share is a body, or the one that holds most.
         """
-        with self.lock:
+        with self._lock:
             if self.held + size <= self.most_bytes:
                 self._put(share, size)
                 return
@@ -79,7 +79,7 @@ class ProcessBudget:
 
     def give_back(self, share: Share, size: int) -> None:
         """Charge a share with so many bytes less."""
-        with self.lock:
+        with self._lock:
             share.charged -= size
             self.held -= size
             if not share.charged:

@@ -18,12 +18,16 @@ class Catalog:
         renew: Makes a function anew for one invocation, to protect it from leaked module state (R-010); None: it is
         shared.
 
+    Attributes:
+        renews: Whether each invocation gets a function of its own.
+
     Raises:
         ValueError: Two functions bear the same name.
     """
 
     def __init__(self, functions: list[Function], *, renew: Callable[[Function], Function] | None = None) -> None:
         self._renew = renew
+        self.renews = renew is not None
         self._functions: dict[str, Function] = {}
         for function in functions:
             if function.spec.name in self._functions:

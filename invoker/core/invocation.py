@@ -1,4 +1,4 @@
-"""`Invocation`: one run of a function, as pure state.
+"""`Invocation`: one run of a function by a `Plan`, as pure state.
 
 Theory. An invocation is *open* until its first ending and *finished* ever after:
 
@@ -14,15 +14,16 @@ from __future__ import annotations
 
 import enum
 import time
-from collections.abc import Callable, MutableSequence, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from invoker.author.spec import Style
-from invoker.body.lift import Function
 from invoker.context import Context, find_output
-from invoker.core.outputs import ClosedOutput, EndedOutput, MutedOutput, UnwantedOutput
+from invoker.core.closed import ClosedOutput, EndedOutput, MutedOutput, UnwantedOutput
+from invoker.core.coding import Encoders
+from invoker.core.plan import Plan
 from invoker.core.steps import ALL, EndInput, Feed
-from invoker.core.streams import Budget, InputStream, OutputStream
+from invoker.core.streams import Budget, InputStream, OutputStream, SingleInput
 from invoker.errors import (
     Discarded,
     EncodeError,
@@ -89,26 +90,20 @@ class Invocation:
         "started_s",
     )
 
-    def __init__(
-        self,
-        key: str,
-        function: Function,
-        context: Context,
-        *,
-        inputs: Sequence[InputStream],
-        outputs: MutableSequence[OutputStream | UnwantedOutput],
-        budget: Budget,
-        drops_unlisted: bool = False,
-        policy: ErrorPolicy,
-    ) -> None:
+    def __init__(self, plan: Plan, key: str, context: Context, budget: Budget, policy: ErrorPolicy) -> None:
         self.id = context.invocation_id
         self.key = key
-        self.function = function
+        self.function = plan.function
         self.context = context
-        self.inputs = inputs
-        self.outputs = outputs
+        self.inputs: Sequence[InputStream] = [
+            (SingleInput if one.spec.single else InputStream)(one, budget) for one in plan.inputs
+        ]
+        self.outputs: list[OutputStream | UnwantedOutput] = [
+            OutputStream(one) if isinstance(one, Encoders) else UnwantedOutput(one.index, one.name)
+            for one in plan.outputs
+        ]
         self.budget = budget
-        self.drops_unlisted = drops_unlisted
+        self.drops_unlisted = plan.drops_unlisted
         self.policy = policy
         self.error: InvocationError | None = None
         self.is_finished = False

@@ -26,6 +26,7 @@ Values are slotted and frozen; making one costs about 0.1 µs, which the hot pat
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
@@ -58,6 +59,7 @@ __all__ = [
     "Send",
     "Step",
     "Subscribe",
+    "Terms",
     "Timer",
     "Told",
     "Trailers",
@@ -69,6 +71,16 @@ ALL = -1
 
 Trailers: TypeAlias = tuple[tuple[str, str | bytes], ...]
 """Names and values, in the order in which they are sent; a name may come several times."""
+
+
+class Terms(enum.Enum):
+    """How strictly an invocation takes media types and outputs that nobody has named; each protocol knows its own."""
+
+    STRICT = "inputs take media types that have a codec, outputs have those of the server's order, all are listed"
+    LOOSE = (
+        "inputs take any media type; where the peer leaves it to us, text is text/plain and bytes are"
+        " application/octet-stream; values for outputs that were not listed are dropped"
+    )
 
 
 class Open(msgspec.Struct, frozen=True):
@@ -83,8 +95,7 @@ class Open(msgspec.Struct, frozen=True):
         metadata: Of the conversation, for the function's `Context`.
         bound: Names of the parameters that get an input stream, in the order of their index; None means the function's
             own inputs. Parameters with defaults may be among them; those that are not named keep their defaults.
-        by_value: Where a peer leaves the media type to us, text is ``text/plain``, bytes are
-            ``application/octet-stream``, and only the rest goes by the server's order.
+        terms: How strictly media types and outputs are taken.
         unwanted: Indexes of outputs that nobody reads: their values are drained, neither encoded nor emitted.
         configs: For the function's `Context`, as the session made them.
         is_shared: The invocation is known by its id to all conversations of the process, which may `Join` it. Where one
@@ -99,7 +110,7 @@ class Open(msgspec.Struct, frozen=True):
     output_names: tuple[str, ...] = ()
     metadata: Mapping[str, str] = EMPTY
     bound: tuple[str, ...] | None = None
-    by_value: bool = False
+    terms: Terms = Terms.STRICT
     unwanted: tuple[int, ...] = ()
     configs: tuple[Any, ...] = ()
     is_shared: bool = False

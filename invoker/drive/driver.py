@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import enum
 import logging
-import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -132,8 +131,6 @@ class Driver:
         self.drains: set[Callable[[], None]] = set()
         self._quiet = asyncio.Event()
         self._quiet.set()
-        engine.memory.lock = threading.Lock()
-        engine.lock = threading.Lock()  # direct conversations open and close invocations in their own threads
 
     @property
     def is_direct(self) -> bool:

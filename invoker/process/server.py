@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -99,6 +100,7 @@ class Server:
             check_outputs=config.check_outputs,
             memory_bytes=config.memory_bytes,
             policy=ErrorPolicy(config.error_detail, _BAD_INPUT[config.bad_input]),
+            new_lock=threading.Lock,  # direct conversations open and close invocations in their own threads
         )
         self._endings = Endings()
         self.engine.on_close += [self._endings, prints.ended]

@@ -292,18 +292,18 @@ async def test_G060_names_are_given_wherever_the_parameter_stands() -> None:
     assert one.value == ((7, 8), ("a", "b"))
 
 
-async def test_G066_a_function_in_parts_is_made_once() -> None:
-    """And has the same hooks."""
+async def test_G066_a_function_in_parts_has_the_hooks_of_the_whole() -> None:
+    """It has no parts itself, and is what a function without parts is."""
 
     def pair(x: int) -> tuple[NDArray[np.int64], int]:
         return np.int64([x]), x
 
     whole = lifted(pair)
-    assert whole.in_parts is whole.in_parts
-    assert whole.in_parts.hooks is whole.hooks
-    assert whole.in_parts.in_parts is whole.in_parts
+    parts = whole.in_parts
+    assert parts.hooks is whole.hooks
+    assert parts.in_parts is parts
     assert [len(one) for one in await run(whole, [1])] == [1]
-    ((one, two),) = await run(whole.in_parts, [1])
+    ((one, two),) = await run(parts, [1])
     assert (one.target, two.target, two.value) == (0, 1, 1)
 
 

@@ -255,3 +255,23 @@ def test_an_input_is_told_by_its_number_and_name() -> None:
         with pytest.raises(DecodeError) as caught:
             decode(Message(b"x"))
         assert caught.value.detail.startswith(f"{where}: text/plain cannot become int")
+
+
+def test_R090_a_codec_that_is_registered_after_an_answer_changes_it() -> None:
+    """What was remembered of decoders, offers and encoders is forgotten, and the version is another one."""
+
+    class Text(Upper):
+        media_types = (TEXT,)
+
+    registry = builtin(entry_points=False)
+
+    def answers() -> tuple[Any, ...]:
+        return decode(TEXT, b"a", registry=registry), encode(TEXT, "a", registry)[1]
+
+    before, version = answers(), registry.version
+    assert before[1] == b"a"
+    assert registry.version is version
+    registry.register(Text())
+    assert registry.version is not version
+    assert answers()[1] == b"A"
+    assert answers()[0] != before[0]

@@ -10,6 +10,7 @@ import pytest
 from invoker.author.spec import StreamSpec
 from invoker.codecs import builtin
 from invoker.core.budget import STEP_BYTES, Budget, Limits, ProcessBudget, Share
+from invoker.core.coding import Decoders
 from invoker.core.streams import InputStream
 from invoker.errors import InvocationError, LimitExceeded, Overloaded, Status
 from invoker.message import EMPTY, Message
@@ -123,8 +124,7 @@ def test_a_fall_is_told_once() -> None:
 
 def test_threads_share_a_budget_under_its_lock() -> None:
     """Nothing is lost, nothing is left, and the limit with its eighth is never passed."""
-    process = ProcessBudget(64 * STEP)
-    process.lock = threading.Lock()
+    process = ProcessBudget(64 * STEP, threading.Lock())
     highest = []
 
     def work() -> None:
@@ -186,7 +186,7 @@ def test_what_an_input_gives_away_is_given_back() -> None:
     """As messages are taken, and at the end of the invocation for those that never were."""
     process = ProcessBudget(100 * STEP)
     budget = Budget(Limits(), process.share())
-    stream = InputStream(0, StreamSpec("xs", int), builtin(entry_points=False), budget)
+    stream = InputStream(Decoders(0, StreamSpec("xs", int), builtin(entry_points=False)), budget)
     for _ in range(10):
         stream.feed(Message(bytes(STEP), EMPTY, "application/json"))
     assert process.held >= 10 * STEP

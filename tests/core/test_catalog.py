@@ -47,4 +47,6 @@ def test_names_are_unique():
 def test_R010_a_function_may_be_made_anew_for_each_invocation():
     """With ``renew`` each find gives a fresh function."""
     catalog = Catalog(lifted(one), renew=lambda function: lifted(one)[0])
+    assert catalog.renews
+    assert not Catalog(lifted(one)).renews
     assert catalog.find("") is not catalog.find("one")

@@ -13,7 +13,7 @@ from invoker.body.prepare import prepare_function
 from invoker.codecs import builtin
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
-from invoker.core.steps import Feed, Open
+from invoker.core.steps import Feed, Open, Terms
 from invoker.core.streams import Limits
 from invoker.errors import (
     LimitExceeded,
@@ -108,6 +108,15 @@ def test_R056_an_open_arity_is_that_of_the_names_else_one(names, inputs):
 def test_R039_an_open_output_arity_is_that_of_the_start_frame():
     """Tagged outputs are as many as the caller expects."""
     assert len(engine_of(tagged).open(Open("a", accepts=("*/*",) * 3)).outputs) == 3
+
+
+def test_R039_an_open_output_arity_without_accepts_is_one_output_of_any_type():
+    """Who says nothing of outputs gets the first one, in the media type of its choice: any."""
+    invocation = engine_of(tagged).open(Open("a"))
+    assert [output.name for output in invocation.outputs] == ["out"]
+    assert invocation.context.accepts == ("*/*",)
+    assert invocation.encode(0, Output(0, {"a": 1}))[1].media_type == "application/json"
+    assert invocation.outputs[0].encode(b"x").media_type == "application/octet-stream"
 
 
 def test_R058_a_sink_has_no_outputs():
@@ -235,8 +244,8 @@ def test_E104_a_media_type_goes_by_value_where_nobody_says_it():
     """Text is text and bytes are bytes, unless the function or the peer says otherwise."""
     engine = Engine(Catalog([prepare_function(two).function]), builtin(entry_points=False))
 
-    def types(accept, *, by_value=True):
-        invocation = engine.open(Open("a", accepts=(accept, accept), by_value=by_value))
+    def types(accept, *, terms=Terms.LOOSE):
+        invocation = engine.open(Open("a", accepts=(accept, accept), terms=terms))
         values = ("x", b"x", bytearray(b"x"), StrEnum("E", ["X"]).X, 5, Message("x"))
         return [invocation.encode(0, value)[1].media_type for value in values], invocation
 
@@ -246,7 +255,7 @@ def test_E104_a_media_type_goes_by_value_where_nobody_says_it():
     invocation = types("*/*")[1]
     assert invocation.encode(1, "x")[1].media_type == "text/html"
     assert invocation.encode(0, Message("x", media_type="application/json"))[1].media_type == "application/json"
-    json_first = types("*/*", by_value=False)[1].encode(0, "x")[1].media_type
+    json_first = types("*/*", terms=Terms.STRICT)[1].encode(0, "x")[1].media_type
     assert json_first == "text/html"  # a declared one comes first, as it always did
 
 

@@ -9,7 +9,7 @@ from invoker.codecs import builtin
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
 from invoker.core.invocation import Awaits
-from invoker.core.steps import ALL, EndInput, Feed, Open
+from invoker.core.steps import ALL, EndInput, Feed, Open, Terms
 from invoker.core.streams import Limits
 from invoker.errors import (
     Cancelled,
@@ -175,13 +175,13 @@ def test_E086_values_for_an_unwanted_output_are_dropped(engine):
 
 def test_E086_an_output_of_any_name_that_is_not_listed_is_dropped(engine):
     """Where the number of outputs is open, only what the caller named is wanted; riff callers are told of a mistake."""
-    invocation = engine.open(Open("a", accepts=("*/*",), output_names=("one",), by_value=True))
+    invocation = engine.open(Open("a", accepts=("*/*",), output_names=("one",), terms=Terms.LOOSE))
     with pytest.raises(Discarded):
         invocation.encode(0, Output("other", object()))
     assert invocation.encode(0, Output("one", "x")) == (0, Message(b"x", media_type="text/plain"))
     with pytest.raises(EncodeError):
         invocation.encode(0, Output(3, "x"))
-    none = engine.open(Open("b", accepts=(), by_value=True))
+    none = engine.open(Open("b", accepts=(), terms=Terms.LOOSE))
     for value in ("x", Output("other", "x")):
         with pytest.raises(Discarded):
             none.encode(0, value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 from invoker.body.prepare import prepare_function
@@ -20,5 +21,6 @@ drivers: list[Driver] = []
 def driver_of(*functions: Any, limits: Limits | None = None, **settings: Any) -> Driver:
     """A driver for functions."""
     catalog = Catalog([prepare_function(one).function for one in functions])
-    drivers.append(Driver(Engine(catalog, builtin(entry_points=False), limits=limits), DriverSettings(**settings)))
+    engine = Engine(catalog, builtin(entry_points=False), limits=limits, new_lock=threading.Lock)
+    drivers.append(Driver(engine, DriverSettings(**settings)))
     return drivers[-1]

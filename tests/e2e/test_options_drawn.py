@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -101,7 +102,7 @@ def signal(**frame: Any) -> bytes:
 def directly(shape: Shape, frames: list[bytes]) -> tuple[list[str], InvocationError | None]:
     """What the thread of a call makes of it."""
     made = harness(shape)
-    driver = Driver(Engine(Catalog([made.function]), made.registry))
+    driver = Driver(Engine(Catalog([made.function]), made.registry, new_lock=threading.Lock))
     driver.sweeper = SweeperByHand()
     call = Call(driver)
     for one in frames:

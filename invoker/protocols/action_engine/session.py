@@ -35,6 +35,7 @@ from invoker.core.steps import (
     OutputEnded,
     Send,
     Step,
+    Terms,
     Wants,
 )
 from invoker.errors import Cancelled, InvocationError, LimitExceeded, ProtocolViolation, Status, StatusError
@@ -155,7 +156,7 @@ class ActionEngineSession:
                 binding.output_names,
                 metadata or EMPTY,
                 bound=binding.bound,
-                by_value=True,
+                terms=Terms.LOOSE,
                 unwanted=binding.unwanted,
             )
         )

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from invoker.core.steps import Open
+from invoker.core.steps import Open, Terms
 from invoker.message import Headers
 from invoker.protocols.evergreen.inputs import Input
 from invoker.protocols.evergreen.nodes import Node
@@ -115,7 +115,7 @@ def open_step(
         output_names=binding.output_names,
         metadata=metadata,
         bound=binding.bound,
-        by_value=True,
+        terms=Terms.LOOSE,
         unwanted=binding.unwanted,
         configs=configs,
     )

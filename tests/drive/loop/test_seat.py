@@ -22,6 +22,7 @@ from invoker.core.steps import (
     Send,
     Step,
     Subscribe,
+    Terms,
     Timer,
     Told,
 )
@@ -83,7 +84,7 @@ async def test_an_answer_comes_in_a_later_turn_and_may_open_an_invocation(kind):
     def answer(event: Event) -> Iterable[Step]:
         if type(event) is Answered:
             script.during.append(script.is_receiving)
-            return [Open("a", by_value=True), feed("a", b"hi"), EndInput("a")]
+            return [Open("a", terms=Terms.LOOSE), feed("a", b"hi"), EndInput("a")]
         if type(event) is Emitted:
             return [Send(event.message.payload)]
         return [Close()] if type(event) is Finished else ()

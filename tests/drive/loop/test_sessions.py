@@ -21,6 +21,7 @@ from invoker.core.steps import (
     OutputEnded,
     Send,
     Step,
+    Terms,
     Wants,
 )
 from invoker.errors import Cancelled
@@ -42,7 +43,7 @@ async def test_several_invocations_of_one_session_run_side_by_side(function):
     script = Script(answer)
     line = Line(driver_of(function), script)
     assert line.accepted_with[0] == (("a", "b"),)
-    line.say(Open("a", by_value=True), Open("b", by_value=True), feed("b", b"1"))
+    line.say(Open("a", terms=Terms.LOOSE), Open("b", terms=Terms.LOOSE), feed("b", b"1"))
     line.say(feed("a", b"2"), EndInput("a", 0))
     await until(lambda: len(script.of(Finished)) == 1)
     line.say(EndInput("b", ALL))
@@ -105,7 +106,7 @@ async def test_an_output_may_feed_another_invocation_while_both_run():
         return [EndInput("b", 0)] if event == Finished("a") else [Close(None)]
 
     line = Line(driver_of(echo), Script(answer))
-    line.say(Open("a", by_value=True), Open("b", by_value=True), feed("a", b"1"))
+    line.say(Open("a", terms=Terms.LOOSE), Open("b", terms=Terms.LOOSE), feed("a", b"1"))
     await until(lambda: line.got == [b"1"])
     line.say(feed("a", b"2"), EndInput("a", 0))
     assert await line.end() is None

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from invoker.core.steps import Close, Emitted, EndInput, Event, Finished, Open, Step, Wants
+from invoker.core.steps import Close, Emitted, EndInput, Event, Finished, Open, Step, Terms, Wants
 from invoker.errors import LimitExceeded, ShuttingDown, Status
 from invoker.protocols.evergreen.settings import EvergreenSettings
 from tests.conftest import SLOW
@@ -98,7 +98,7 @@ async def test_a_reader_that_waits_already_hears_of_what_another_action_gives(fu
 
     go, script = asyncio.Event(), Script(answer)
     line = Line(driver_of(once, function), script)
-    line.say(Open("a", function="once", by_value=True), Open("b", function=function.__name__, by_value=True))
+    line.say(Open("a", function="once", terms=Terms.LOOSE), Open("b", function=function.__name__, terms=Terms.LOOSE))
     await until(lambda: line.reactor.runners["b"].invocation.inputs[0].waiters)
     go.set()
     await line.end()

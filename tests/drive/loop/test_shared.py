@@ -22,6 +22,7 @@ from invoker.core.steps import (
     OutputEnded,
     Send,
     Step,
+    Terms,
     Wants,
 )
 from invoker.drive.driver import Driver
@@ -32,7 +33,7 @@ from tests.drive.looplines import until
 from tests.drive.memory import driver_of
 from tests.drive.scripted import WINDOW, Line, Script, echo, feed, sync_echo, two
 
-ROUND = Open("round", by_value=True, is_shared=True)
+ROUND = Open("round", terms=Terms.LOOSE, is_shared=True)
 JOIN = Join("round")
 
 
@@ -147,8 +148,8 @@ async def test_an_owner_that_joins_stays_one(house):
 async def test_a_conversation_may_own_many_and_hold_others(house):
     """Its own invocation of one, a shared one, and one that it joined; each by its key."""
     world = house(echo)
-    other = world.line(Open("theirs", by_value=True, is_shared=True))
-    line = world.line(Open("own", by_value=True), ROUND, Join("theirs"))
+    other = world.line(Open("theirs", terms=Terms.LOOSE, is_shared=True))
+    line = world.line(Open("own", terms=Terms.LOOSE), ROUND, Join("theirs"))
     line.say(*(feed(key, key.encode()) for key in ("own", "round", "theirs")))
     line.say(EndInput("own"), EndInput("round"))
     other.say(EndInput("theirs"))

@@ -12,6 +12,7 @@ from invoker.core.steps import (
     Open,
     OutputEnded,
     Send,
+    Terms,
 )
 from invoker.errors import (
     FunctionError,
@@ -41,7 +42,7 @@ def test_an_action_opens_an_invocation() -> None:
     action = Action("A", "concat", (("b", "A#b"), ("a", "A#a")), (("y", "A#y"),), {"hk": "hv"})
     steps = list(session.receive(encode((), (action,), {"wk": "wv"})))
     assert steps[0] == Open(
-        "1", "concat", metadata={"user-agent": "test", "wk": "wv", "hk": "hv"}, bound=("a", "b"), by_value=True
+        "1", "concat", metadata={"user-agent": "test", "wk": "wv", "hk": "hv"}, bound=("a", "b"), terms=Terms.LOOSE
     )
     assert told(steps) == [status("A#__dispatch_status__")]
 

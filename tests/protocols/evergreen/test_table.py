@@ -10,7 +10,7 @@ from google.protobuf import any_pb2, struct_pb2
 
 from invoker.author.reader import read
 from invoker.context import Context
-from invoker.core.steps import Open
+from invoker.core.steps import Open, Terms
 from invoker.protocols.evergreen.settings import EvergreenSettings
 from invoker.protocols.evergreen.table import Table
 from invoker.testing import Harness
@@ -328,7 +328,7 @@ def test_the_metadata_of_the_call_reach_the_function():
 def test_E104_media_types_are_left_to_the_values():
     """No wish list is on the wire: each output accepts anything, by its value (E-105)."""
     c = Conversation(split).send(A("split", {"x": "p"}, {"left": "r"}))
-    assert (opened(c).accepts, opened(c).by_value) == (("*/*", "*/*"), True)
+    assert (opened(c).accepts, opened(c).terms) == (("*/*", "*/*"), Terms.LOOSE)
 
 
 def test_E085_a_streaming_function_of_defaults_and_streams_binds_both():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from invoker.core.outputs import ClosedOutput, EndedOutput, MutedOutput, UnwantedOutput
+from invoker.core.closed import ClosedOutput, EndedOutput, MutedOutput, UnwantedOutput
 from invoker.errors import Discarded, EncodeError, StopInvocation
 
 

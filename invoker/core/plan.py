@@ -1,0 +1,263 @@
+"""`Plan`: what negotiation decides about an invocation before it begins; `Plans` makes each once and keeps it.
+
+Theory. A plan depends on the function, and on what the caller says of names, media types and bound parameters: never on
+a payload, on metadata, or on time. So it is made for the first call of a kind, and all later ones share it; opening an
+invocation of a known plan makes its streams and nothing else.
+
+Peers choose names and media types, so they choose keys. Plans are kept in two generations, which are bounded in number
+and in bytes. What is used moves to the younger generation. When that is full it becomes the older one, and what was in
+the older one is forgotten. A flood of new keys therefore costs memory up to the bound, and pushes out only plans that
+nobody has used while a whole generation was filled.
+
+A plan holds for the codecs that it was made with; the engine makes new `Plans` when these have changed. A function that
+was loaded anew is another key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from invoker.author.spec import FunctionSpec, StreamSpec
+from invoker.body.lift import Function
+from invoker.codecs import Registry
+from invoker.core.coding import Decoders, Encoders
+from invoker.core.steps import Open, Terms
+from invoker.errors import ProtocolViolation
+
+__all__ = ["MOST_BYTES", "MOST_PLANS", "Plan", "Plans", "Unwanted"]
+
+MOST_PLANS: Final = 128
+"""In one generation."""
+
+MOST_BYTES: Final = 8 * 1024 * 1024
+"""Of one generation, as `_size` estimates them; a plan that is larger than an eighth of it is not kept."""
+
+_PLAN_BYTES: Final = 8 * 1024
+_STREAM_BYTES: Final = 16 * 1024
+"""What the closures of one stream take when as many are remembered as may be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unwanted:
+    """An output that nobody reads."""
+
+    index: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything about an invocation that its payloads do not change; shared by many, never altered.
+
+    Attributes:
+        function: What runs, with its inputs bound.
+        inputs: In the order of their index.
+        outputs: In the order of their index.
+        input_names: As the caller gave them; empty means unnamed.
+        output_names: As the caller gave them; empty means unnamed.
+        accepts: For each output, the media types that the caller accepts.
+        drops_unlisted: Whether values for outputs that the caller did not name are dropped; else they are an error.
+    """
+
+    function: Function
+    inputs: tuple[Decoders, ...]
+    outputs: tuple[Encoders | Unwanted, ...]
+    input_names: tuple[str, ...] = ()
+    output_names: tuple[str, ...] = ()
+    accepts: tuple[str, ...] = ()
+    drops_unlisted: bool = False
+
+
+class Plans:
+    """The plans that were made with one state of the codecs.
+
+    Args:
+        registry: Codecs; each function sees them plus the media types that it declares itself.
+        lock: Held while plans are kept or forgotten.
+        check_outputs: Whether values that are not what their function declares are refused.
+
+    Attributes:
+        version: Of the registry, when this was made.
+    """
+
+    def __init__(self, registry: Registry, lock: AbstractContextManager[Any], *, check_outputs: bool = True) -> None:
+        self.version = registry.version
+        self._registry = registry
+        self._lock = lock
+        self._check_outputs = check_outputs
+        self._registries: dict[str, Registry] = {}
+        self._shared: dict[tuple[str, ...], Registry] = {}
+        self._young: dict[Hashable, tuple[Plan, int]] = {}
+        self._old: dict[Hashable, tuple[Plan, int]] = {}
+        self._young_bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._young) + len(self._old)
+
+    def find(self, key: Hashable) -> Plan | None:
+        """The plan that is kept for a key."""
+        found = self._young.get(key)
+        if found is None:
+            found = self._old.get(key)
+            if found is None:
+                return None
+            self.keep(key, *found)
+        return found[0]
+
+    def keep(self, key: Hashable, plan: Plan, size: int) -> None:
+        """Remember a plan.
+
+        Args:
+            key: Whatever tells it from others: a function with what the caller said, or the bytes that said it.
+            plan: What was made.
+            size: Bytes that it may take with its key.
+        """
+        if size > MOST_BYTES // 8:
+            return
+        with self._lock:
+            if len(self._young) >= MOST_PLANS or self._young_bytes + size > MOST_BYTES:
+                self._old, self._young, self._young_bytes = self._young, {}, 0
+            if key not in self._young:
+                self._young_bytes += size
+            self._young[key] = (plan, size)
+
+    def of(self, function: Function, command: Open) -> Plan:
+        """The plan for what a caller asks of a function; made now unless it is kept.
+
+        Raises:
+            ProtocolViolation: An arity that is not the function's (R-052, R-055), or inputs bound by names that it does
+                not have (E-076, E-077).
+            NotAcceptable: An output has no codec for what is accepted (R-100).
+        """
+        key = (
+            function, command.accepts, command.input_names, command.output_names, command.bound, command.terms,
+            command.unwanted,
+        )  # fmt: skip
+        plan = self.find(key)
+        if plan is None:
+            plan = self.make(function, command)
+            self.keep(key, plan, _size(plan, command))
+        return plan
+
+    def make(self, function: Function, command: Open) -> Plan:
+        """Negotiate; raises as `of` does."""
+        registry = self.registry_for(function)
+        if command.bound is not None:
+            function = function.binding(command.bound)
+        if _is_in_parts(function.spec, command):
+            function = function.in_parts
+        if command.bound is None:
+            function = function.with_options(command.input_names)
+        spec = function.spec
+        is_loose = command.terms is Terms.LOOSE
+        input_specs = _input_specs(spec, command)
+        output_specs, accepts = _output_specs(spec, command)
+        outputs: list[Encoders | Unwanted] = []
+        for index, one in enumerate(output_specs):
+            name = command.output_names[index] if command.output_names else one.name
+            if index in command.unwanted:
+                outputs.append(Unwanted(index, name))
+                continue
+            accept = accepts[index]
+            by_value = is_loose and not one.media_types and accept.strip() in ("", "*/*")
+            # What another output declares is not for this one.
+            known = self._shared_for(function) if by_value else registry
+            type_, is_checked = _promised(spec, one), self._check_outputs
+            outputs.append(Encoders(index, name, accept, known, by_value=by_value, type_=type_, is_checked=is_checked))
+        return Plan(
+            function,
+            tuple(Decoders(index, one, registry, is_open=is_loose) for index, one in enumerate(input_specs)),
+            tuple(outputs),
+            command.input_names,
+            command.output_names,
+            accepts,
+            is_loose and spec.open_outputs,
+        )
+
+    def registry_for(self, function: Function) -> Registry:
+        """Its codecs, plus raw bytes for media types that only this function declares."""
+        found = self._registries.get(function.spec.name)
+        if found is None:
+            streams = (*function.spec.inputs, *function.spec.optional)
+            inputs = [one for stream in streams for one in stream.media_types]
+            outputs = [one for stream in function.spec.outputs for one in stream.media_types]
+            found = self._shared_for(function)
+            found = found.declaring(inputs, outputs) if inputs or outputs else found
+            self._registries[function.spec.name] = found
+        return found
+
+    def _shared_for(self, function: Function) -> Registry:
+        """The shared codecs, without those that belong to the functions of other modules."""
+        modules = function.spec.modules
+        if (found := self._shared.get(modules)) is None:
+            found = self._shared[modules] = self._registry.belonging(modules)
+        return found
+
+
+def _size(plan: Plan, command: Open) -> int:
+    """Bytes that a plan may come to take, with its key."""
+    texts = (*(command.accepts or ()), *command.input_names, *command.output_names, *(command.bound or ()))
+    streams = len(plan.inputs) + len(plan.outputs)
+    return _PLAN_BYTES + streams * _STREAM_BYTES + 8 * sum(len(one) for one in texts)
+
+
+def _input_specs(spec: FunctionSpec, command: Open) -> tuple[StreamSpec, ...]:
+    """R-054, R-055, R-056: names are optional; if there, they are one an input."""
+    named = len(command.input_names)
+    if spec.open_inputs:
+        if named and named == len(spec.inputs) - 1:
+            return spec.inputs[:-1]  # nothing is given to ``*args``
+        wanted = max(named or 1, len(spec.inputs))
+        last = spec.inputs[-1]
+        extra = (replace(last, name=f"{last.name}{index}") for index in range(len(spec.inputs), wanted))
+        return (*spec.inputs, *extra)
+    if named and named != len(spec.inputs):
+        hint = (
+            "; riff cannot give its further keyword arguments, but HTTP can by their names" if spec.open_names else ""
+        )
+        raise ProtocolViolation(
+            f"Invalid input count {named}: function has only {len(spec.inputs)} input(s)"
+            f" ({', '.join(one.name for one in spec.inputs) or 'none'}); inputNames were {list(command.input_names)}"
+            f"{hint}"
+        )
+    return spec.inputs
+
+
+def _promised(spec: FunctionSpec, output: StreamSpec) -> Any:
+    """What the values of an output have to be; one with parts may hold them in any way in which parts may come."""
+    return output.type | tuple | list | Mapping if spec.parts else output.type
+
+
+def _is_in_parts(spec: FunctionSpec, command: Open) -> bool:
+    """Whether a caller asks for as many outputs as the one value has parts, or for one part by its name."""
+    count = len(command.accepts or ())
+    if not spec.parts or count != len(spec.parts):
+        return False
+    return count > 1 or command.output_names == (spec.parts[0].name,)
+
+
+def _output_specs(spec: FunctionSpec, command: Open) -> tuple[tuple[StreamSpec, ...], tuple[str, ...]]:
+    """R-052, R-053, R-058: one accept list an output."""
+    specs = spec.outputs
+    if spec.open_outputs:
+        if command.accepts is not None:
+            given = len(command.accepts)
+            extra = (replace(spec.any_output, name=f"out{index}") for index in range(len(specs), given))
+            specs = (*specs, *extra)[:given]
+        elif not specs:
+            specs = (spec.any_output,)
+    accepts = command.accepts if command.accepts is not None else ("*/*",) * len(specs)
+    if len(accepts) != len(specs):
+        raise ProtocolViolation(
+            f"Invalid output count {len(accepts)}: function has only {len(specs)} output(s)"
+            f" ({', '.join(one.name for one in specs) or 'none'}); one list of content types is expected for each"
+        )
+    if command.output_names and len(command.output_names) != len(accepts):
+        raise ProtocolViolation(
+            f"{len(command.output_names)} outputNames {list(command.output_names)} disagree with"
+            f" {len(accepts)} expectedContentTypes"
+        )
+    return specs, tuple(accepts)
