@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from invoker.author.spec import CONTEXT, IGNORED, WANTED, Result, Slot, StreamSpec, Take
+from invoker.author.spec import CONTEXT, IGNORED, WANTED, ResultShape, Slot, StreamSpec, Take
 from invoker.author.spelling import UNIONS, is_array, render
 from invoker.context import Context
 from invoker.message import Headers, Message, Output
@@ -81,7 +81,7 @@ class Returned:
     """
 
     annotation: Any
-    result: Result
+    result: ResultShape
     outputs: tuple[StreamSpec, ...] = ()
     stream: str = ""
     open: bool = False
@@ -142,19 +142,19 @@ def read_return(annotation: Any) -> Returned:
         inner = read_return(typing.get_args(bare)[-1] if typing.get_args(bare) else _EMPTY)
         return replace(inner, annotation=annotation, awaited=True)
     if bare is _EMPTY or bare is Any or bare is object:
-        return Returned(annotation, Result.UNKNOWN, open=True, each=StreamSpec("out"))
+        return Returned(annotation, ResultShape.UNKNOWN, open=True, each=StreamSpec("out"))
     if bare in (None, type(None), typing.NoReturn, typing.Never):
-        return Returned(annotation, Result.NOTHING)
+        return Returned(annotation, ResultShape.NOTHING)
     if stream := _stream(bare):
         item = _item(bare)
         if _mentions_output(item):
-            return Returned(annotation, Result.STREAM, stream=stream, open=True)
-        return _with_parts(Returned(annotation, Result.STREAM, (_output("out", _raw_item(bare)),), stream), item)
+            return Returned(annotation, ResultShape.STREAM, stream=stream, open=True)
+        return _with_parts(Returned(annotation, ResultShape.STREAM, (_output("out", _raw_item(bare)),), stream), item)
     if (several := _several(bare)) is not None:
         return _returned_tuple(annotation, several[0], is_open=several[1])
     if _mentions_output(bare):
-        return Returned(annotation, Result.VALUE, open=True)
-    return _with_parts(Returned(annotation, Result.VALUE, (_output("out", annotation),)), bare)
+        return Returned(annotation, ResultShape.VALUE, open=True)
+    return _with_parts(Returned(annotation, ResultShape.VALUE, (_output("out", annotation),)), bare)
 
 
 def _bare(annotation: Any) -> Any:
@@ -266,7 +266,7 @@ def _returned_tuple(annotation: Any, fields: list[tuple[str, Any]], *, is_open: 
     kinds = {_stream(field) for _, field in fields}
     stream = kinds.pop() if len(kinds) == 1 else "mixed"
     outputs = () if is_open else tuple(_output(name, _raw_item(field)) for name, field in fields)
-    return Returned(annotation, Result.SEVERAL, outputs, stream, is_open)
+    return Returned(annotation, ResultShape.SEVERAL, outputs, stream, is_open)
 
 
 def _with_parts(returned: Returned, value: Any) -> Returned:

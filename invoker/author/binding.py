@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from invoker.author.annotations import Reading, read_parameter
 from invoker.author.parameters import Argument, input_spec
 from invoker.author.signature import Facts
-from invoker.author.spec import FunctionSpec, Parameter, Result, Slot, StreamSpec, Style
+from invoker.author.spec import FunctionSpec, Parameter, ResultShape, Slot, StreamSpec, Style
 from invoker.errors import ProtocolViolation
 
 __all__ = ["bind", "bind_options", "parameters"]
@@ -98,7 +98,7 @@ def bind(spec: FunctionSpec, names: tuple[str, ...]) -> FunctionSpec:
     style, result = spec.style, spec.call.result
     if style is Style.REQUEST_REPLY and any(taken[name].streams for name in names):
         # Handed a stream, it is called once an invocation; its other inputs are values still.
-        style, result = Style.STREAMING, Result.VALUE if result is not Result.NOTHING else result
+        style, result = Style.STREAMING, ResultShape.VALUE if result is not ResultShape.NOTHING else result
         inputs = tuple(replace(one, single=not taken[one.name].streams) for one in inputs)
     call = replace(spec.call, slots=slots, variadic=False, result=result)
     return replace(spec, style=style, inputs=inputs, open_inputs=False, call=call)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from invoker.author.signature import layers
-from invoker.author.spec import FunctionSpec, Result, StreamSpec, Style
+from invoker.author.spec import FunctionSpec, ResultShape, StreamSpec, Style
 
 __all__ = ["Finding", "check"]
 
@@ -198,14 +198,14 @@ class _Scan:
                         "annotate its parameter and its result Iterator[...] to stream"
                     )
                     yield self._finding(node, text)
-        elif self._spec.call.result in (Result.STREAM, Result.SEVERAL) and not yields and not returns:
+        elif self._spec.call.result in (ResultShape.STREAM, ResultShape.SEVERAL) and not yields and not returns:
             ends = any(isinstance(node, ast.Raise) for node in self._nodes)
             is_plain = self._spec.is_async and isinstance(self._tree, ast.FunctionDef)
             fix = f"write `async def {self._tree.name}` and yield its values" if is_plain else "yield its values"
             if not ends:
                 text = f"'{self._spec.name}' promises an iterator, but neither yields nor returns; {fix}"
                 yield self._finding(self._tree, text)
-        if self._spec.call.result is Result.SEVERAL:
+        if self._spec.call.result is ResultShape.SEVERAL:
             for node in returns:
                 yield from self._shared(node)
 

@@ -24,7 +24,7 @@ from invoker.author.spec import (
     CallPlan,
     FunctionSpec,
     HookSpec,
-    Result,
+    ResultShape,
     Slot,
     StreamSpec,
     Style,
@@ -122,7 +122,7 @@ def _style(facts: Facts, parameters: list[Argument]) -> Style:
     # the module may say so, for a function that says nothing else itself; one without parameters is a source.
     model = facts.globals.get("interaction_model")
     silent = not any(one.reading.said for one in parameters if one.reading.slot is None)
-    if silent and (parameters or facts.returned.result is Result.UNKNOWN) and model == "stream":
+    if silent and (parameters or facts.returned.result is ResultShape.UNKNOWN) and model == "stream":
         return Style.STREAMING
     return Style.REQUEST_REPLY
 
@@ -167,10 +167,10 @@ def _asynchronous(text: str) -> str:
 def _check_generator(facts: Facts) -> None:
     returned = facts.returned
     yields = facts.is_generator or facts.is_async_generator
-    if not yields or returned.result in (Result.STREAM, Result.UNKNOWN):
+    if not yields or returned.result in (ResultShape.STREAM, ResultShape.UNKNOWN):
         return
     kind = "AsyncIterator" if facts.is_async_generator else "Iterator"
-    item = {Result.SEVERAL: "Output", Result.NOTHING: "..."}.get(returned.result, returned.text)
+    item = {ResultShape.SEVERAL: "Output", ResultShape.NOTHING: "..."}.get(returned.result, returned.text)
     raise SpecError(
         f"'{facts.name}' is annotated to return {returned.text}, but its body yields, which makes it a generator; "
         f"annotate {kind}[{item}], or return instead of yielding"

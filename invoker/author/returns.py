@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from invoker.author.parameters import wrong_names
 from invoker.author.signature import Facts
-from invoker.author.spec import Result, StreamSpec, Style
+from invoker.author.spec import ResultShape, StreamSpec, Style
 from invoker.errors import SpecError
 
 __all__ = ["Given", "check_names", "outputs_of"]
@@ -32,7 +32,7 @@ class Given(NamedTuple):
         parts: What a value consists of, for callers who ask for the parts.
     """
 
-    result: Result
+    result: ResultShape
     outputs: tuple[StreamSpec, ...] = ()
     is_open: bool = False
     keys: tuple[str, ...] = ()
@@ -54,21 +54,21 @@ def outputs_of(facts: Facts, style: Style, *, sends: bool) -> Given:
     returned, named = facts.returned, facts.options.outputs
     gives_nothing = NoneType if returned.annotation in (None, NoneType) and not sends else Any
     sends = sends and named is not None
-    if sends and returned.result is Result.NOTHING:
+    if sends and returned.result is ResultShape.NOTHING:
         assert named is not None
         if style is Style.STREAMING or len(named) > 1 or "outputs" in facts.names:
-            return Given(Result.NOTHING, tuple(StreamSpec(name) for name in named))
+            return Given(ResultShape.NOTHING, tuple(StreamSpec(name) for name in named))
     result, outputs, is_open = returned.result, returned.outputs, returned.open
     if style is Style.REQUEST_REPLY:
         # R-042: None is a value, so a request/reply function always has its output.
-        tagged = is_open and result is Result.VALUE
-        result, outputs, is_open = Result.VALUE, outputs or (StreamSpec("out", gives_nothing),), tagged
-    elif (facts.is_generator or facts.is_async_generator) and result is Result.UNKNOWN:
-        result, outputs, is_open = Result.STREAM, (StreamSpec("out"),), "Output" in facts.names
+        tagged = is_open and result is ResultShape.VALUE
+        result, outputs, is_open = ResultShape.VALUE, outputs or (StreamSpec("out", gives_nothing),), tagged
+    elif (facts.is_generator or facts.is_async_generator) and result is ResultShape.UNKNOWN:
+        result, outputs, is_open = ResultShape.STREAM, (StreamSpec("out"),), "Output" in facts.names
     if named is None:
         parts = returned.parts if returned.holds_arrays else ()
         return Given(result, () if is_open else outputs, is_open, parts=parts)
-    if is_open or result is Result.UNKNOWN:
+    if is_open or result is ResultShape.UNKNOWN:
         return Given(result, tuple(StreamSpec(name) for name in named))
     if len(named) == len(outputs):
         # What is declared as one tensor may come in a dict, as libraries give it.
@@ -77,7 +77,7 @@ def outputs_of(facts: Facts, style: Style, *, sends: bool) -> Given:
         return Given(result, outputs, keys=keys)
     # More names than iterators: the values will say by Output(...) which of the names they are for, or are sent.
     says = "Output" in facts.names or (sends and "outputs" in facts.names)
-    if result in (Result.STREAM, Result.VALUE) and len(named) > 1:
+    if result in (ResultShape.STREAM, ResultShape.VALUE) and len(named) > 1:
         if says:
             return Given(result, tuple(StreamSpec(name) for name in named))
         if (several := _named_parts(facts, named)) is not None:
@@ -92,7 +92,7 @@ def check_names(facts: Facts, given: Given) -> None:
         SpecError: Its outputs are only numbered; or the parameter was meant as an input.
     """
     returned = facts.returned
-    is_named = returned.result is Result.SEVERAL or (given.parts and not returned.is_unnamed)
+    is_named = returned.result is ResultShape.SEVERAL or (given.parts and not returned.is_unnamed)
     if facts.options.outputs is None and not given.is_open and not is_named:
         raise SpecError(
             f"'{facts.name}' takes 'output_names', but its outputs have no names; name them with "

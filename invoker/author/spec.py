@@ -17,7 +17,7 @@ __all__ = [
     "HookSpec",
     "Ignored",
     "Parameter",
-    "Result",
+    "ResultShape",
     "Slot",
     "StreamSpec",
     "Style",
@@ -49,7 +49,7 @@ class Take(enum.Enum):
     HEADERS = "headers"
 
 
-class Result(enum.Enum):
+class ResultShape(enum.Enum):
     """What the call of a streaming function hands back."""
 
     STREAM = "one iterator"
@@ -168,7 +168,7 @@ class CallPlan:
 
     slots: tuple[Slot, ...] = ()
     variadic: bool = False
-    result: Result = Result.VALUE
+    result: ResultShape = ResultShape.VALUE
     make: bool = False
     parts: tuple[str, ...] = ()
     parameters: tuple[Parameter, ...] = ()

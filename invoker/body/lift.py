@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Any, Final
 
 from invoker.author.binding import bind, bind_options
-from invoker.author.spec import CONTEXT, HOOK_TIMEOUT_S, WANTED, FunctionSpec, Result, Slot, Style
+from invoker.author.spec import CONTEXT, HOOK_TIMEOUT_S, WANTED, FunctionSpec, ResultShape, Slot, Style
 from invoker.body.given import given_async, given_sync
 from invoker.body.hooks import Hooks
 from invoker.body.mapping import gather_map, map_async, map_sync
@@ -49,7 +49,7 @@ class Function:
         self._ignores = all(slot.index < 0 for slot in spec.call.slots) and not spec.call.variadic
         self._bind = _binder(spec)
         self._maps = spec.style is Style.REQUEST_REPLY
-        self._drops = self._maps and spec.call.result is Result.NOTHING
+        self._drops = self._maps and spec.call.result is ResultShape.NOTHING
         # Of several outputs that are declared without types, None is what a function returns that sends by name.
         is_untyped = len(spec.outputs) > 1 and not spec.call.parts and spec.outputs[0].type is Any
         self._skips_none = self._maps and is_untyped

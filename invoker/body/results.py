@@ -1,7 +1,7 @@
 """Turns what a streaming function's call handed back into one iterator for each output.
 
-The return annotation says what to expect (`Result`); what comes may still differ, because annotations are promises of
-the author. A result that cannot be right is a TypeError of the call, with the fix in its text.
+The return annotation says what to expect (`ResultShape`); what comes may still differ, because annotations are promises
+of the author. A result that cannot be right is a TypeError of the call, with the fix in its text.
 
 Where each value is for several outputs, `parted` hands its parts on one by one, each with its address.
 """
@@ -12,7 +12,7 @@ import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from invoker.author.spec import WANTED, FunctionSpec, Result
+from invoker.author.spec import WANTED, FunctionSpec, ResultShape
 from invoker.context import Context
 from invoker.errors import EncodeError
 from invoker.message import Output
@@ -38,12 +38,12 @@ def sync_results(spec: FunctionSpec, result: Any, wait: Wait) -> Sequence[Iterat
     if inspect.isawaitable(result) and not hasattr(result, "__next__"):
         result = wait(result)
     shape = _shape(spec, result)
-    if shape is Result.STREAM:
+    if shape is ResultShape.STREAM:
         return (_sync_stream(spec, result, wait),)
-    if shape is Result.SEVERAL:
+    if shape is ResultShape.SEVERAL:
         _check_count(spec, result)
         return tuple(_sync_stream(spec, one, wait) for one in result)
-    return () if shape is Result.NOTHING else (iter((result,)),)
+    return () if shape is ResultShape.NOTHING else (iter((result,)),)
 
 
 async def async_results(spec: FunctionSpec, result: Any) -> Sequence[AsyncIterator[Any]]:
@@ -51,12 +51,12 @@ async def async_results(spec: FunctionSpec, result: Any) -> Sequence[AsyncIterat
     if inspect.isawaitable(result):
         result = await result
     shape = _shape(spec, result)
-    if shape is Result.STREAM:
+    if shape is ResultShape.STREAM:
         return (_async_stream(spec, result),)
-    if shape is Result.SEVERAL:
+    if shape is ResultShape.SEVERAL:
         _check_count(spec, result)
         return tuple(_async_stream(spec, one) for one in result)
-    return () if shape is Result.NOTHING else (_values((result,)),)
+    return () if shape is ResultShape.NOTHING else (_values((result,)),)
 
 
 def parted(spec: FunctionSpec, values: Iterator[Any], context: Context) -> Iterator[Output]:
@@ -145,17 +145,17 @@ def _not_parts(spec: FunctionSpec, value: Any) -> EncodeError:
     )
 
 
-def _shape(spec: FunctionSpec, result: Any) -> Result:
+def _shape(spec: FunctionSpec, result: Any) -> ResultShape:
     expected = spec.call.result
-    if expected is not Result.UNKNOWN:
+    if expected is not ResultShape.UNKNOWN:
         return expected
     if result is None:
-        return Result.NOTHING
+        return ResultShape.NOTHING
     if _is_iterator(result):
-        return Result.STREAM
+        return ResultShape.STREAM
     if isinstance(result, tuple) and result and all(_is_iterator(one) for one in result):
-        return Result.SEVERAL
-    return Result.VALUE
+        return ResultShape.SEVERAL
+    return ResultShape.VALUE
 
 
 def _is_iterator(value: Any) -> bool:

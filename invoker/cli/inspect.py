@@ -20,7 +20,7 @@ from invoker.author.spec import HOOK_TIMEOUT_S, WANTED, FunctionSpec, StreamSpec
 from invoker.author.spelling import render
 from invoker.body.prepare import Prepared, prepare
 from invoker.codecs import wants_arrays
-from invoker.drive.driver import place_of
+from invoker.drive.driver import placement_of
 from invoker.errors import StartupError
 from invoker.protocols.evergreen.listing import describe as describe_action
 
@@ -164,7 +164,7 @@ def _text(prepared: Prepared, beside: Sequence[FunctionSpec]) -> str:
 
 def _style(spec: FunctionSpec, beside: Sequence[FunctionSpec]) -> str:
     calls = "called once an invocation" if spec.style.value == "streaming" else "called once an item"
-    return f"{spec.style.value}: {calls}; {place_of(spec, beside).value}"
+    return f"{spec.style.value}: {calls}; {placement_of(spec, beside).value}"
 
 
 def _rows(label: str, streams: tuple[StreamSpec, ...], *, none: str, is_open: bool) -> list[tuple[str, str]]:

@@ -83,11 +83,11 @@ def _serve(options: argparse.Namespace) -> int:
         for stray in strays(os.environ):
             log.warning("%s", stray)
     if is_worker:
-        from invoker.process.worker import Place, work
+        from invoker.process.worker import Assignment, work
 
         build_own = functools.partial(build, entrypoint=options.entrypoint)
         try:
-            return work(Place.taken(), config, build_own, _loop_factory)
+            return work(Assignment.taken(), config, build_own, _loop_factory)
         finally:
             if options.is_process:  # else somebody's program goes on
                 limit_exit(config.hook_timeout_s)

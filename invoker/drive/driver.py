@@ -26,7 +26,7 @@ from invoker.drive.thread.gate import Pace
 from invoker.drive.thread.sweeper import Sweeper
 from invoker.errors import InvocationError, ShuttingDown, Status
 
-__all__ = ["Driver", "DriverSettings", "Place", "SessionCounts", "place_of"]
+__all__ = ["Driver", "DriverSettings", "Placement", "SessionCounts", "placement_of"]
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ _MOST_WAITING = 256
 """Conversations that wait to tell a refusal; a direct one keeps a thread meanwhile, which has no slot."""
 
 
-class Place(enum.Enum):
+class Placement(enum.Enum):
     """Where the body of an invocation runs, in the words of ``invoker inspect``."""
 
     LOOP = "async, on the event loop"
@@ -42,23 +42,23 @@ class Place(enum.Enum):
     POOL = "sync, in a thread of the pool, a hop away from its call"
 
 
-def place_of(spec: FunctionSpec, beside: Iterable[FunctionSpec] = ()) -> Place:
+def placement_of(spec: FunctionSpec, beside: Iterable[FunctionSpec] = ()) -> Placement:
     """Decide which driver and which body a function gets; nothing else decides it.
 
-    * `Place.LOOP`: the loop's driver (`Reactor`) and a `LoopRunner`.
-    * `Place.CALL`: on the fast gRPC door, a `DirectConversation` in the thread of its call, and as bodies `Single`, or
-      `Several` once the function has given more than one iterator. A door or session without a thread for each call
+    * `Placement.LOOP`: the loop's driver (`Reactor`) and a `LoopRunner`.
+    * `Placement.CALL`: on the fast gRPC door, a `DirectConversation` in the thread of its call, and as bodies `Single`,
+      or `Several` once the function has given more than one iterator. A door or session without a thread for each call
       takes the loop's driver and a `ThreadRunner` instead.
-    * `Place.POOL`: always the loop's driver and a `ThreadRunner`, because the calls of one gRPC server share a queue,
-      and an async function needs the loop to drain it.
+    * `Placement.POOL`: always the loop's driver and a `ThreadRunner`, because the calls of one gRPC server share a
+      queue, and an async function needs the loop to drain it.
 
     Args:
         spec: Of the function.
         beside: Of the functions that the same process serves.
     """
     if spec.is_async:
-        return Place.LOOP
-    return Place.POOL if any(one.is_async for one in beside) else Place.CALL
+        return Placement.LOOP
+    return Placement.POOL if any(one.is_async for one in beside) else Placement.CALL
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,12 +136,12 @@ class Driver:
     def is_direct(self) -> bool:
         """Whether a door that can give each call a thread of its own should do so."""
         specs = [one.spec for one in self.engine.catalog]
-        return all(place_of(one, specs) is Place.CALL for one in specs)
+        return all(placement_of(one, specs) is Placement.CALL for one in specs)
 
     def runner(self, invocation: Invocation, host: Host) -> Runner:
         """Runs the body for a conversation on the loop."""
         settings = self.settings
-        if place_of(invocation.function.spec) is Place.LOOP:
+        if placement_of(invocation.function.spec) is Placement.LOOP:
             return LoopRunner(invocation, host, threads=self.threads, grace_s=settings.grace_s, debug=settings.debug)
         return ThreadRunner(invocation, host, threads=self.threads, grace_s=settings.grace_s, debug=settings.debug)
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from invoker.ops.board import Row
-from invoker.process.worker import Place
+from invoker.process.worker import Assignment
 
 __all__ = ["Child"]
 
@@ -37,7 +37,7 @@ class Child:
         is_over: Whether it has ended.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Assignment) -> None:
         self.place = place
         self.is_ready = False
         self.is_over = False

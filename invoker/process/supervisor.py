@@ -28,7 +28,7 @@ from invoker.ops.ready import announce
 from invoker.process.child import Child
 from invoker.process.ports import reserve
 from invoker.process.stopping import Signals, leave_at_once
-from invoker.process.worker import Place, end_limit_s
+from invoker.process.worker import Assignment, end_limit_s
 from invoker.services.table import TABLE
 
 __all__ = ["Backoff", "Supervisor", "supervise"]
@@ -175,7 +175,7 @@ class Supervisor:
         rows = {child.place.row for child in self._children}
         row = next(index for index in itertools.count(1) if index not in rows)
         ports = [port.getsockname()[1] for port in self._ports]
-        child = Child(Place(next(self._numbers), row, -1, self._board.handle, ports[0], ports[-1]))
+        child = Child(Assignment(next(self._numbers), row, -1, self._board.handle, ports[0], ports[-1]))
         await child.start(self._argv)
         self._children.add(child)
         if self._stop.is_set():

@@ -39,7 +39,7 @@ from invoker.process.stopping import Signals
 if TYPE_CHECKING:
     from invoker.process.server import Server
 
-__all__ = ["BEAT_S", "Place", "Worker", "end_limit_s", "work"]
+__all__ = ["BEAT_S", "Assignment", "Worker", "end_limit_s", "work"]
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ _SLACK_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Assignment:
     """What a worker is told by the process that starts it.
 
     Attributes:
@@ -76,7 +76,7 @@ class Place:
         return {**os.environ, _VARIABLE: json.dumps(asdict(self))}
 
     @classmethod
-    def taken(cls, environment: MutableMapping[str, str] = os.environ) -> Place:
+    def taken(cls, environment: MutableMapping[str, str] = os.environ) -> Assignment:
         """The place of this worker; programs that it starts have none."""
         return cls(**json.loads(environment.pop(_VARIABLE)))
 
@@ -86,7 +86,9 @@ def end_limit_s(config: Config) -> float:
     return config.lame_duck_s + config.drain_s + config.grace_s + 2 * config.hook_timeout_s + _SLACK_S
 
 
-def work(place: Place, config: Config, build: Callable[[Config], Server], loop_factory: Callable[[Server], Any]) -> int:
+def work(
+    place: Assignment, config: Config, build: Callable[[Config], Server], loop_factory: Callable[[Server], Any]
+) -> int:
     """Serve as one of several workers; the process's exit code.
 
     Args:
@@ -123,7 +125,7 @@ class Worker:
         link: To the supervisor.
     """
 
-    def __init__(self, server: Server, place: Place, link: socket.socket) -> None:
+    def __init__(self, server: Server, place: Assignment, link: socket.socket) -> None:
         server.share_ports = True
         self._own, server.numbers = server.numbers, self._sum
         self._server = server

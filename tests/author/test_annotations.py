@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from invoker.author.annotations import read_annotation, read_parameter, read_return
-from invoker.author.spec import IGNORED, WANTED, Result, Take
+from invoker.author.spec import IGNORED, WANTED, ResultShape, Take
 from invoker.context import Context
 from invoker.message import Headers, Message, Output
 
@@ -60,24 +60,24 @@ def test_the_context_is_seen_through_optional() -> None:
 @pytest.mark.parametrize(
     ("annotation", "result", "stream", "outputs", "is_open"),
     [
-        (int, Result.VALUE, "", 1, False),
-        (None, Result.NOTHING, "", 0, False),
-        (inspect.Parameter.empty, Result.UNKNOWN, "", 0, True),
-        (Iterator[int], Result.STREAM, "sync", 1, False),
-        (AsyncIterator[int], Result.STREAM, "async", 1, False),
-        (Iterator[Output], Result.STREAM, "sync", 0, True),
-        (Iterator[int | Output], Result.STREAM, "sync", 0, True),
-        (tuple[Iterator[int], Iterator[str]], Result.SEVERAL, "sync", 2, False),
-        (tuple[Iterator[int], ...], Result.SEVERAL, "sync", 0, True),
-        (tuple[Iterator[int], AsyncIterator[int]], Result.SEVERAL, "mixed", 2, False),
-        (tuple[int, ...], Result.VALUE, "", 1, False),
-        (tuple[int, str], Result.VALUE, "", 1, False),
-        (Pair, Result.VALUE, "", 1, False),
-        (Output, Result.VALUE, "", 0, True),
-        (Awaitable[AsyncIterator[int]], Result.STREAM, "async", 1, False),
+        (int, ResultShape.VALUE, "", 1, False),
+        (None, ResultShape.NOTHING, "", 0, False),
+        (inspect.Parameter.empty, ResultShape.UNKNOWN, "", 0, True),
+        (Iterator[int], ResultShape.STREAM, "sync", 1, False),
+        (AsyncIterator[int], ResultShape.STREAM, "async", 1, False),
+        (Iterator[Output], ResultShape.STREAM, "sync", 0, True),
+        (Iterator[int | Output], ResultShape.STREAM, "sync", 0, True),
+        (tuple[Iterator[int], Iterator[str]], ResultShape.SEVERAL, "sync", 2, False),
+        (tuple[Iterator[int], ...], ResultShape.SEVERAL, "sync", 0, True),
+        (tuple[Iterator[int], AsyncIterator[int]], ResultShape.SEVERAL, "mixed", 2, False),
+        (tuple[int, ...], ResultShape.VALUE, "", 1, False),
+        (tuple[int, str], ResultShape.VALUE, "", 1, False),
+        (Pair, ResultShape.VALUE, "", 1, False),
+        (Output, ResultShape.VALUE, "", 0, True),
+        (Awaitable[AsyncIterator[int]], ResultShape.STREAM, "async", 1, False),
     ],
 )
-def test_R039_results(annotation: Any, result: Result, stream: str, outputs: int, is_open: bool) -> None:
+def test_R039_results(annotation: Any, result: ResultShape, stream: str, outputs: int, is_open: bool) -> None:
     """The shape of what is returned."""
     returned = read_return(annotation)
     assert (returned.result, returned.stream, len(returned.outputs), returned.open) == (

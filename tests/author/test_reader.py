@@ -10,7 +10,7 @@ import pytest
 
 from invoker.author.decorator import function
 from invoker.author.reader import read
-from invoker.author.spec import IGNORED, Result, Style, Take
+from invoker.author.spec import IGNORED, ResultShape, Style, Take
 from invoker.errors import HookError, SpecError
 from invoker.message import Headers, Message, Output
 from invoker.testing import Harness
@@ -134,7 +134,7 @@ def test_R039_a_tuple_of_iterators_declares_the_outputs(fn: Any, names: list[str
     """The annotation gives arity, names and types."""
     spec = read(fn)
     assert (names_of(spec.outputs), [stream.type for stream in spec.outputs]) == (names, types)
-    assert spec.call.result is Result.SEVERAL
+    assert spec.call.result is ResultShape.SEVERAL
 
 
 @pytest.mark.parametrize("fn", [tag, maybe_tag, several])
@@ -193,7 +193,7 @@ def test_R043_interaction_model_stream_makes_a_plain_function_stream() -> None:
     namespace: dict[str, Any] = {"interaction_model": "stream"}
     exec("def relay(xs):\n    return map(str, xs)\ndef one(x: int) -> int:\n    return x", namespace)
     spec = read(namespace["relay"])
-    assert (spec.style, spec.inputs[0].single, spec.call.result) == (Style.STREAMING, False, Result.UNKNOWN)
+    assert (spec.style, spec.inputs[0].single, spec.call.result) == (Style.STREAMING, False, ResultShape.UNKNOWN)
     assert read(namespace["one"]).style is Style.REQUEST_REPLY
 
 
@@ -202,7 +202,7 @@ def test_R037_R043_a_plain_function_without_parameters_is_a_source_there() -> No
     namespace: dict[str, Any] = {"interaction_model": "stream"}
     exec("def source():\n    return (x for x in 'ab')\ndef one() -> int:\n    return 1", namespace)
     spec = read(namespace["source"])
-    assert (spec.style, spec.inputs, spec.call.result) == (Style.STREAMING, (), Result.UNKNOWN)
+    assert (spec.style, spec.inputs, spec.call.result) == (Style.STREAMING, (), ResultShape.UNKNOWN)
     assert read(namespace["one"]).style is Style.REQUEST_REPLY
     assert Harness(namespace["source"]).run() == ["a", "b"]
 
@@ -245,8 +245,8 @@ def test_hooks_may_be_attributes_of_the_function() -> None:
 
 def test_aggregators_and_sinks() -> None:
     """A value or nothing may follow a stream."""
-    assert (read(total).call.result, len(read(total).outputs)) == (Result.VALUE, 1)
-    assert (read(store).call.result, read(store).outputs) == (Result.NOTHING, ())
+    assert (read(total).call.result, len(read(total).outputs)) == (ResultShape.VALUE, 1)
+    assert (read(store).call.result, read(store).outputs) == (ResultShape.NOTHING, ())
 
 
 def test_strings_optionals_and_annotated_are_seen_through() -> None:

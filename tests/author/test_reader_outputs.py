@@ -9,7 +9,7 @@ import pytest
 
 from invoker.author.decorator import function
 from invoker.author.reader import read
-from invoker.author.spec import Result
+from invoker.author.spec import ResultShape
 from invoker.context import Context
 from invoker.errors import SpecError
 from invoker.message import Output
@@ -41,8 +41,13 @@ def test_E126_outputs_that_are_sent_to_are_declared_by_name(fn: Any):
     spec = read(function(outputs=("a", "b"))(fn))
     assert names(spec.outputs) == ["a", "b"]
     assert not spec.open_outputs
-    returned = {streams: Result.NOTHING, maps: Result.NOTHING, unsaid: Result.UNKNOWN, yields: Result.STREAM}
-    assert spec.call.result is returned.get(fn, Result.VALUE)
+    returned = {
+        streams: ResultShape.NOTHING,
+        maps: ResultShape.NOTHING,
+        unsaid: ResultShape.UNKNOWN,
+        yields: ResultShape.STREAM,
+    }
+    assert spec.call.result is returned.get(fn, ResultShape.VALUE)
 
 
 def test_one_output_that_is_sent_to_is_told_by_the_code():
@@ -51,9 +56,9 @@ def test_one_output_that_is_sent_to_is_told_by_the_code():
     def sends(x: int, ctx: Context) -> None:
         ctx.outputs["a"].send(x)
 
-    assert read(function(outputs="a")(sends)).call.result is Result.NOTHING
-    assert read(function(outputs="a")(maps)).call.result is Result.VALUE
-    assert read(function(outputs="a")(streams)).call.result is Result.NOTHING
+    assert read(function(outputs="a")(sends)).call.result is ResultShape.NOTHING
+    assert read(function(outputs="a")(maps)).call.result is ResultShape.VALUE
+    assert read(function(outputs="a")(streams)).call.result is ResultShape.NOTHING
 
 
 def test_without_a_context_the_number_of_outputs_is_what_is_returned():

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from invoker.author.spec import WANTED, CallPlan, FunctionSpec, Result, Slot, StreamSpec
+from invoker.author.spec import WANTED, CallPlan, FunctionSpec, ResultShape, Slot, StreamSpec
 from invoker.body.results import async_results, parted, parted_async, sync_results, wanted
 from invoker.body.tee import tee
 from invoker.context import Context
@@ -19,7 +19,7 @@ from invoker.message import Message, Output
 from tests.bodies import async_generator, run
 
 
-def spec(result: Result, outputs: int = 1, *, is_open: bool = False) -> FunctionSpec:
+def spec(result: ResultShape, outputs: int = 1, *, is_open: bool = False) -> FunctionSpec:
     streams = tuple(StreamSpec(f"out{index}") for index in range(outputs))
     return FunctionSpec("f", outputs=streams, open_outputs=is_open, call=CallPlan(result=result))
 
@@ -28,7 +28,7 @@ def never(_: Any) -> Any:
     raise AssertionError("nothing here is to be awaited")
 
 
-def listed(result: Result, value: Any, **options: Any) -> list[list[Any]]:
+def listed(result: ResultShape, value: Any, **options: Any) -> list[list[Any]]:
     return [list(one) for one in sync_results(spec(result, **options), value, never)]
 
 
@@ -46,27 +46,27 @@ def listed(result: Result, value: Any, **options: Any) -> list[list[Any]]:
 )
 def test_an_unannotated_result_is_taken_for_what_it_is(value: Any, expected: Any) -> None:
     """Iterators are streams; lists and tuples of values are values."""
-    assert listed(Result.UNKNOWN, value, is_open=True) == expected
+    assert listed(ResultShape.UNKNOWN, value, is_open=True) == expected
 
 
 def test_an_annotated_result_is_taken_as_promised() -> None:
     """A value stays a value even when it can be iterated."""
-    assert listed(Result.VALUE, iter([1])) != [[1]]
-    assert listed(Result.STREAM, [1, 2]) == [[1, 2]]
-    assert listed(Result.NOTHING, 5) == []
-    assert listed(Result.SEVERAL, [iter([1]), iter([2])], outputs=2) == [[1], [2]]
+    assert listed(ResultShape.VALUE, iter([1])) != [[1]]
+    assert listed(ResultShape.STREAM, [1, 2]) == [[1, 2]]
+    assert listed(ResultShape.NOTHING, 5) == []
+    assert listed(ResultShape.SEVERAL, [iter([1]), iter([2])], outputs=2) == [[1], [2]]
 
 
 @pytest.mark.parametrize(
     ("result", "value", "text"),
     [
-        (Result.SEVERAL, 5, "returned a int; it promises a tuple"),
-        (Result.SEVERAL, (iter([]),), "returned 1 iterators; it promises 2"),
-        (Result.SEVERAL, (iter([]), 5), "returned a int where it promises an iterator"),
-        (Result.STREAM, None, "returned None where it promises an iterator"),
+        (ResultShape.SEVERAL, 5, "returned a int; it promises a tuple"),
+        (ResultShape.SEVERAL, (iter([]),), "returned 1 iterators; it promises 2"),
+        (ResultShape.SEVERAL, (iter([]), 5), "returned a int where it promises an iterator"),
+        (ResultShape.STREAM, None, "returned None where it promises an iterator"),
     ],
 )
-async def test_a_broken_promise_is_a_type_error(result: Result, value: Any, text: str) -> None:
+async def test_a_broken_promise_is_a_type_error(result: ResultShape, value: Any, text: str) -> None:
     """Sync and async alike."""
     with pytest.raises(TypeError, match=text):
         sync_results(spec(result, 2), value, never)
@@ -93,7 +93,7 @@ async def test_R034_a_plain_function_may_return_an_async_iterator() -> None:
             return stop.value
         raise AssertionError("it waits")
 
-    (output,) = sync_results(spec(Result.UNKNOWN), numbers(), wait)
+    (output,) = sync_results(spec(ResultShape.UNKNOWN), numbers(), wait)
     assert next(output) == 1
     output.close()  # type: ignore[attr-defined]
     assert closed == [True]
@@ -101,7 +101,7 @@ async def test_R034_a_plain_function_may_return_an_async_iterator() -> None:
 
 async def test_async_results_adapt_sync_iterables() -> None:
     """An unannotated coroutine function may return a list where it promises a stream."""
-    (output,) = await async_results(spec(Result.STREAM), [1, 2])
+    (output,) = await async_results(spec(ResultShape.STREAM), [1, 2])
     assert [one async for one in output] == [1, 2]
 
 

@@ -79,7 +79,7 @@ def test_a_variable_that_means_nothing_is_told_once(caplog, monkeypatch):
     monkeypatch.setattr("invoker.process.reload.serve_with_reload", lambda entrypoint, argv: 0)
     assert cli.main(["functions.square:square", "--reload"]) == 0
     monkeypatch.setenv("INVOKER_WORKER", "{}")
-    monkeypatch.setattr("invoker.process.worker.Place.taken", lambda: None)
+    monkeypatch.setattr("invoker.process.worker.Assignment.taken", lambda: None)
     monkeypatch.setattr("invoker.process.worker.work", lambda *_: 0)
     assert cli.main(["functions.square:square"]) == 0
     assert not [one for one in caplog.records if "INVOKER_THREDS" in one.getMessage()]

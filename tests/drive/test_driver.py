@@ -13,7 +13,7 @@ import pytest
 from invoker.body.prepare import prepare_function
 from invoker.drive.bodies.loop import LoopRunner
 from invoker.drive.bodies.thread import ThreadRunner
-from invoker.drive.driver import Place, place_of
+from invoker.drive.driver import Placement, placement_of
 from invoker.errors import ShuttingDown, Status
 from tests.drive.looplines import Line
 from tests.drive.memory import driver_of
@@ -44,9 +44,9 @@ def test_the_layers_of_drive_name_each_of_its_modules():
 def test_one_function_decides_where_a_body_runs():
     """A sync function has its call's own thread only where no function of the process needs the loop."""
     sync, other = prepare_function(square).spec, prepare_function(agen).spec
-    assert place_of(sync) is place_of(sync, [sync]) is Place.CALL
-    assert place_of(sync, [sync, other]) is Place.POOL
-    assert place_of(other) is place_of(other, [sync]) is Place.LOOP
+    assert placement_of(sync) is placement_of(sync, [sync]) is Placement.CALL
+    assert placement_of(sync, [sync, other]) is Placement.POOL
+    assert placement_of(other) is placement_of(other, [sync]) is Placement.LOOP
     assert [driver_of(*some).is_direct for some in ((square,), (agen,), (square, agen))] == [True, False, False]
 
 

@@ -13,7 +13,7 @@ from invoker.ops.board import Board, Row
 from invoker.process import child as module
 from invoker.process.child import Child, _ending
 from invoker.process.ports import reserve
-from invoker.process.worker import Place
+from invoker.process.worker import Assignment
 
 pytestmark = pytest.mark.timeout(10)
 
@@ -23,7 +23,7 @@ def place():
     """A place with ports of its own."""
     board = Board.make()
     ports = [reserve("127.0.0.1", 0, "a door", "A_PORT") for _ in range(2)]
-    yield Place(7, 1, -1, board.handle, *(port.getsockname()[1] for port in ports))
+    yield Assignment(7, 1, -1, board.handle, *(port.getsockname()[1] for port in ports))
     for port in ports:
         port.close()
     board.close()

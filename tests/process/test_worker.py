@@ -19,7 +19,7 @@ from invoker.ops import logs
 from invoker.ops.board import Board, Row
 from invoker.process import worker as module
 from invoker.process.ports import reserve
-from invoker.process.worker import Place, Worker, end_limit_s, work
+from invoker.process.worker import Assignment, Worker, end_limit_s, work
 
 CONFIG = Config(host="127.0.0.1", workers=2, connection_age_s=5.0, drain_s=1.0)
 
@@ -62,7 +62,7 @@ async def told(ours):
 @pytest.fixture
 async def serving(board, ports, link):
     """A ready worker, and the task that runs it."""
-    place = Place(3, 2, -1, board.handle, *ports)
+    place = Assignment(3, 2, -1, board.handle, *ports)
     config = replace(CONFIG, grpc_port=ports[0], port=ports[1])
     one = Worker(build(config, "functions.square:square"), place, link[1])
     running = asyncio.create_task(one.run())
@@ -81,10 +81,10 @@ async def squared(port, value):
 
 def test_a_place_survives_the_environment():
     """And is taken out of it, so that programs that the function starts are no workers."""
-    place = Place(3, 2, 7, 8, 8081, 8080)
+    place = Assignment(3, 2, 7, 8, 8081, 8080)
     environment = place.environment()
     assert environment.items() > dict(os.environ).items()
-    assert Place.taken(environment) == place
+    assert Assignment.taken(environment) == place
     assert environment == dict(os.environ)
 
 
@@ -219,7 +219,7 @@ def test_a_start_that_fails_is_told_to_the_supervisor(board, ports, link, monkey
     """With the exit code that one process would have."""
     monkeypatch.setattr(logs, "LABELS", {})
     ours, theirs = link
-    place = Place(3, 2, theirs.detach(), board.handle, *ports)
+    place = Assignment(3, 2, theirs.detach(), board.handle, *ports)
     code = work(place, CONFIG, lambda config: build(config, "functions.square:squar"), lambda *_: None)
     said = json.loads(ours.recv(4096))
     assert code == said["code"] == 1

@@ -6,7 +6,7 @@ they go over a pipe as they are. Its half in this process implements `Runner`: i
 CloseOutput to the pipe, and calls ``host.emitted``, ``ended`` and ``finished`` for what it reads there. The half in the
 child owns the decoders, the encoders and the function, and is a `SyncBody` whose `pull` and `put` use the pipe, or the
 twin of a `LoopRunner`. The budget of the inputs stays here: a message counts as unread until the child has asked for
-the next one. `place_of` in `invoker.drive.driver` will choose it for functions that ask for isolation.
+the next one. `placement_of` in `invoker.drive.driver` will choose it for functions that ask for isolation.
 """
 
 __all__: list[str] = []

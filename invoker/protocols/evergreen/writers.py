@@ -22,7 +22,7 @@ import enum
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from invoker.author.spec import FunctionSpec, Result, StreamSpec, Style, Take
+from invoker.author.spec import FunctionSpec, ResultShape, StreamSpec, Style, Take
 from invoker.core.steps import Send, Step
 from invoker.errors import EncodeError
 from invoker.message import REFERENCE, Message
@@ -63,7 +63,7 @@ def form_of(spec: FunctionSpec, output: StreamSpec, *, is_one: bool) -> Form:
         return Form.BY_VALUE
     if spec.style is Style.REQUEST_REPLY:
         return Form.ONE if is_one else Form.MAPPED
-    if spec.call.result is Result.VALUE:
+    if spec.call.result is ResultShape.VALUE:
         return Form.ONE
     if output.type in _OPEN or output.take is Take.MESSAGE:
         return Form.BY_VALUE
@@ -72,10 +72,10 @@ def form_of(spec: FunctionSpec, output: StreamSpec, *, is_one: bool) -> Form:
 
 def _is_only_sent(spec: FunctionSpec, output: StreamSpec) -> bool:
     """Whether nothing that the call gives is for this output, so that all of its values are sent by the context."""
-    if spec.call.result is Result.NOTHING:
+    if spec.call.result is ResultShape.NOTHING:
         return True
     is_further = len(spec.outputs) > 1 and output.name != spec.outputs[0].name
-    return is_further and spec.call.result is Result.VALUE and not spec.call.parts
+    return is_further and spec.call.result is ResultShape.VALUE and not spec.call.parts
 
 
 class Writer:

@@ -15,7 +15,7 @@ from invoker.codecs.tensor import TENSOR, tensor_in
 from invoker.errors import DecodeError
 from invoker.message import Message
 from invoker.protocols.graphpipe.binding import fitting
-from invoker.protocols.graphpipe.model import Port
+from invoker.protocols.graphpipe.model import ModelPort
 from invoker.protocols.graphpipe.plain import tensor_of
 from invoker.protocols.graphpipe.rows import joined, no_rows, stacked
 from invoker.tensors import (
@@ -58,7 +58,7 @@ class Answer(msgspec.Struct, frozen=True):
         parts: Which parts of an output that is not declared are wanted; None: all that there are.
     """
 
-    ports: tuple[Port, ...]
+    ports: tuple[ModelPort, ...]
     messages: tuple[tuple[Message[bytes], ...], ...]
     known: dict[str, int]
     rows: int | None = None
@@ -76,7 +76,7 @@ class Answer(msgspec.Struct, frozen=True):
         except GraphPipeError as error:
             return refusal(error)
 
-    def tensors(self) -> list[tuple[Port, Tensor]]:
+    def tensors(self) -> list[tuple[ModelPort, Tensor]]:
         """The outputs in the order of the request.
 
         Raises:
@@ -104,8 +104,8 @@ def refusal(error: GraphPipeError) -> Reply:
 
 
 def _apart(
-    port: Port, messages: Sequence[Message[bytes]], wanted: tuple[int, ...] | None
-) -> list[tuple[Port, tuple[Message[bytes], ...]]]:
+    port: ModelPort, messages: Sequence[Message[bytes]], wanted: tuple[int, ...] | None
+) -> list[tuple[ModelPort, tuple[Message[bytes], ...]]]:
     """The outputs that an output turns out to be of which nothing is declared: one for each part of a tuple.
 
     Raises:
@@ -131,7 +131,7 @@ def _apart(
     return found
 
 
-def _tensor(port: Port, messages: Sequence[Message[bytes]], known: dict[str, int], rows: int | None) -> Tensor:
+def _tensor(port: ModelPort, messages: Sequence[Message[bytes]], known: dict[str, int], rows: int | None) -> Tensor:
     where = f"output '{port.name}'"
     if rows is not None:
         if len(messages) != rows:

@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from invoker.protocols.graphpipe.model import Model, Port
+from invoker.protocols.graphpipe.model import Model, ModelPort
 from invoker.protocols.graphpipe.plain import JSON, MSGPACK, listed_bytes
 from invoker.tensors import (
     ITEM_BYTES,
@@ -38,7 +38,7 @@ _SHOWN: Final = 100
 class GivenInput(msgspec.Struct, frozen=True):
     """One input and its tensor."""
 
-    port: Port
+    port: ModelPort
     tensor: Tensor
 
     @property
@@ -115,7 +115,7 @@ def admit(given: Sequence[GivenInput], limit_bytes: int) -> None:
 
 
 def fitting(
-    port: Port,
+    port: ModelPort,
     tensor: Tensor,
     where: str,
     known: dict[str, int],
@@ -140,7 +140,7 @@ def fitting(
         raise GraphPipeError(codes[1], f"{where}: {problem}")  # G-062
 
 
-def _mismatch(port: Port, tensor: Tensor, *, is_input: bool) -> str:
+def _mismatch(port: ModelPort, tensor: Tensor, *, is_input: bool) -> str:
     """G-061: nothing is cast unless the function lets it be, which its author may not know."""
     kinds = [port.type] if port.type else sorted(port.types or ())
     wanted = " or ".join(spelled(one) for one in kinds) or "something that no tensor is"
@@ -161,7 +161,7 @@ def _check(given: GivenInput, known: dict[str, int]) -> None:
 
 
 def _found(
-    model: Model, ports: Sequence[Port], request: InferRequest
+    model: Model, ports: Sequence[ModelPort], request: InferRequest
 ) -> tuple[dict[int, Tensor], list[GraphPipeError]]:
     """Tensors by the index of their input, and what is wrong with the others."""
     further = {one.name: index for index, one in enumerate(ports) if index >= len(model.inputs)}
@@ -179,13 +179,13 @@ def _found(
     return found, wrong
 
 
-def _free(index: int, ports: Sequence[Port], found: Container[int]) -> int:
+def _free(index: int, ports: Sequence[ModelPort], found: Container[int]) -> int:
     if index in found:
         raise GraphPipeError(Code.DUPLICATE_NAME, f"input '{ports[index].name}' is given twice")
     return index
 
 
-def _position(ports: Sequence[Port], position: int) -> int:
+def _position(ports: Sequence[ModelPort], position: int) -> int:
     """The default at this place (G-052, G-053)."""
     if position < len(ports):
         return position
@@ -203,6 +203,6 @@ def _named(model: Model, further: Mapping[str, int], name: str) -> int:
     return index
 
 
-def _there(ports: Sequence[Port]) -> str:
+def _there(ports: Sequence[ModelPort]) -> str:
     shown = ", ".join([*(one.name for one in ports[:_LISTED]), *(["..."] if len(ports) > _LISTED else [])])
     return f"there are {shown}" if ports else "there are none"

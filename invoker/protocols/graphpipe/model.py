@@ -33,7 +33,7 @@ from invoker.tensors import (
     written,
 )
 
-__all__ = ["Model", "Port"]
+__all__ = ["Model", "ModelPort"]
 
 _INTEGERS = frozenset(one for one in TensorType if TensorType.NULL < one < TensorType.FLOAT16)
 _NUMBERS = frozenset(one for one in TensorType if TensorType.NULL < one < TensorType.STRING)
@@ -50,7 +50,7 @@ _PLAIN: dict[type, tuple[TensorType, frozenset[TensorType]]] = {
 }
 
 
-class Port(msgspec.Struct, frozen=True):
+class ModelPort(msgspec.Struct, frozen=True):
     """An input or an output.
 
     Attributes:
@@ -156,7 +156,7 @@ class Model:
         """Whether only its run says how many outputs it has: it has no return annotation, and names none."""
         return len(self.outputs) == 1 and self.outputs[0].is_undeclared and self.outputs[0].own == "out"
 
-    def further(self, index: int) -> Port:
+    def further(self, index: int) -> ModelPort:
         """Input ``index`` of a function that takes any number of them."""
         own = self.spec.inputs[-1].name
         last = next(one for one in self.inputs if one.own == own)
@@ -195,7 +195,7 @@ def numbered(name: str) -> int | None:
     return int(digits) if is_number and str(int(digits)) == digits else None
 
 
-def _output(spec: FunctionSpec, index: int, stream: StreamSpec, *, has_arrays: bool) -> Port:
+def _output(spec: FunctionSpec, index: int, stream: StreamSpec, *, has_arrays: bool) -> ModelPort:
     is_unnamed = stream.name in ("out", f"out{index}")
     return _port(spec, stream, f"output{index}" if is_unnamed else stream.name, has_arrays=has_arrays, is_output=True)
 
@@ -208,9 +208,9 @@ def _port(
     has_arrays: bool,
     is_optional: bool = False,
     is_output: bool = False,
-) -> Port:
+) -> ModelPort:
     arrays = [one for one in leaves(stream.type) if array_wanted(one) is not None]
-    made = Port(
+    made = ModelPort(
         name, stream.name, _media_type(stream, has_arrays=has_arrays, is_output=is_output), is_optional=is_optional
     )
     if is_output and stream.type is Any and not stream.media_types and len(spec.outputs) == 1 and not spec.call.parts:
@@ -231,7 +231,7 @@ def _port(
     return made
 
 
-def _of_array(port: Port, annotation: Any, where: str, *, is_rows: bool) -> Port:
+def _of_array(port: ModelPort, annotation: Any, where: str, *, is_rows: bool) -> ModelPort:
     from invoker.tensors import arrays
 
     wanted = array_wanted(annotation)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from invoker.protocols.graphpipe.binding import GivenInput
-from invoker.protocols.graphpipe.model import Port
+from invoker.protocols.graphpipe.model import ModelPort
 from invoker.tensors import ITEM_BYTES, Code, GraphPipeError, Tensor, TensorType, count_of, spelled
 
 __all__ = ["count_rows", "joined", "no_rows", "row", "span", "stacked"]
@@ -53,7 +53,7 @@ def span(tensor: Tensor, start: int, end: int) -> Tensor:
     return Tensor(tensor.type, (end - start, *tensor.shape[1:]), tensor.data[size * start : size * end])
 
 
-def no_rows(port: Port) -> Tensor:
+def no_rows(port: ModelPort) -> Tensor:
     """An output without rows: as it is declared, as far as it is."""
     type_ = port.type or TensorType.FLOAT64
     rest = (size if isinstance(size, int) and size > 0 else 0 for size in (port.shape or ())[1:])

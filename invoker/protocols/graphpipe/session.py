@@ -34,7 +34,7 @@ from invoker.protocols.graphpipe.batch import alike, count_of_batch, merged
 from invoker.protocols.graphpipe.binding import GivenInput, admit, fitting, given_inputs, wanted_outputs
 from invoker.protocols.graphpipe.config import RequestConfig
 from invoker.protocols.graphpipe.errors import Met, explained, translated
-from invoker.protocols.graphpipe.model import Model, Port
+from invoker.protocols.graphpipe.model import Model, ModelPort
 from invoker.protocols.graphpipe.plain import message_as
 from invoker.protocols.graphpipe.rows import count_rows, row
 from invoker.protocols.graphpipe.telling import tell_asked, tell_given
@@ -76,7 +76,7 @@ class CheckedRequest(msgspec.Struct, frozen=True):
 
     steps: tuple[Step, ...]
     wanted: tuple[int, ...] = ()
-    ports: tuple[Port, ...] = ()
+    ports: tuple[ModelPort, ...] = ()
     known: dict[str, int] = {}
     most_bytes: int = _HELD_PER_LIMIT * LIMIT_BYTES
     given: tuple[GivenInput, ...] = ()

@@ -11,7 +11,7 @@ import pytest
 from invoker.codecs.tensor import TENSOR
 from invoker.message import EMPTY, Message
 from invoker.protocols.graphpipe.answer import Answer, refusal
-from invoker.protocols.graphpipe.model import Port
+from invoker.protocols.graphpipe.model import ModelPort
 from invoker.tensors import Code, GraphPipeError, TensorType, write_tensor
 from invoker.tensors.arrays import to_array, to_tensor
 from tests.protocols.graphpipe.asking import code_of, received, values
@@ -19,8 +19,8 @@ from tests.protocols.graphpipe.asking import code_of, received, values
 F32 = frozenset({TensorType.FLOAT32})
 
 
-def port(shape: Any = None, name: str = "y") -> Port:
-    return Port(name, name, TENSOR, TensorType.FLOAT32, F32 if shape is not None else None, shape)
+def port(shape: Any = None, name: str = "y") -> ModelPort:
+    return ModelPort(name, name, TENSOR, TensorType.FLOAT32, F32 if shape is not None else None, shape)
 
 
 def messages(*several: Any) -> tuple[Message[bytes], ...]:
@@ -62,7 +62,7 @@ def test_G072_GT41_several_values_are_joined_where_the_first_size_is_any() -> No
         [[1, 2], [3, 4], [5, 6]]
     ]
     several = messages(np.array(["a"]), np.array(["b", "c"]))
-    strings = Answer((Port("s", "s", TENSOR, shape=(-1,)),), (several,), {}).response()
+    strings = Answer((ModelPort("s", "s", TENSOR, shape=(-1,)),), (several,), {}).response()
     assert values(strings) == [[b"a", b"b", b"c"]]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from invoker.protocols.graphpipe.binding import GivenInput
-from invoker.protocols.graphpipe.model import Port
+from invoker.protocols.graphpipe.model import ModelPort
 from invoker.protocols.graphpipe.session import prepare
 from invoker.protocols.graphpipe.telling import tell_asked, tell_given
 from invoker.tensors import InferRequest, MetadataRequest
@@ -22,9 +22,9 @@ def echo(x: int) -> int:
 
 def test_G105_names_types_and_shapes() -> None:
     """Of the first eight inputs."""
-    assert tell_given([GivenInput(Port("x", "x", ""), TENSOR)]) == "infer x:Float32[1, 2]"
+    assert tell_given([GivenInput(ModelPort("x", "x", ""), TENSOR)]) == "infer x:Float32[1, 2]"
     assert tell_given(()) == "infer"
-    assert tell_given([GivenInput(Port("x", "x", ""), TENSOR)] * 9).endswith("x:Float32[1, 2] ...")
+    assert tell_given([GivenInput(ModelPort("x", "x", ""), TENSOR)] * 9).endswith("x:Float32[1, 2] ...")
     model = model_of(echo)
     further = " :Float32[1, 2]" * 7
     assert tell_asked(InferRequest((TENSOR,) * 9), model) == f"infer x:Float32[1, 2]{further} ..."
