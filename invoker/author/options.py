@@ -12,6 +12,7 @@ from invoker.author.decorator import MediaTypes
 from invoker.author.signature import Facts
 from invoker.author.spec import StreamSpec
 from invoker.author.spelling import UNIONS, is_array, render
+from invoker.author.traits import NodeTraits, Traits
 from invoker.declared import Tensor
 from invoker.errors import SpecError
 
@@ -107,7 +108,10 @@ def marked(facts: Facts, outputs: tuple[StreamSpec, ...]) -> tuple[StreamSpec, .
             _check_names(facts, option, said, names)
         chosen[option] = {name for name in names if said is True or (said is not False and name in said)}
     return tuple(
-        replace(one, sequence=one.name in chosen["sequence"], retain=one.name in chosen["retain"]) for one in outputs
+        replace(
+            one, traits=Traits({NodeTraits: NodeTraits(one.name in chosen["sequence"], one.name in chosen["retain"])})
+        )
+        for one in outputs
     )
 
 

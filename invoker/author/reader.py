@@ -29,6 +29,7 @@ from invoker.author.spec import (
     StreamSpec,
     Style,
 )
+from invoker.author.traits import ModelTraits, NodeTraits, Traits
 from invoker.errors import HookError, SpecError
 
 __all__ = ["read"]
@@ -88,11 +89,7 @@ def read(function: Any, *, entrypoint: str = "", name: str = "") -> FunctionSpec
         any_output=_any_output(options),
         parts=parts,
         concurrency=_concurrency(facts, style, is_async=is_async),
-        rows=options.rows,
-        batch_max=options.batch_max,
-        batch_wait_ms=options.batch_wait_ms,
-        casting=options.casting,
-        version=options.version or _module_version(facts, entrypoint),
+        traits=_traits(facts, entrypoint),
         hooks=_hooks(facts, function),
         optional=tuple(one.stream for one in known if one.stream and one.is_optional and not one.is_variadic),
         open_names=any(one.is_variadic and one.by_keyword for one in known),
@@ -185,9 +182,7 @@ def _inputs(facts: Facts, specs: tuple[StreamSpec, ...]) -> tuple[StreamSpec, ..
 def _like(outputs: tuple[StreamSpec, ...], parts: tuple[StreamSpec, ...]) -> tuple[StreamSpec, ...]:
     """The parts of the one output, with what the decorator says of that."""
     whole = outputs[0] if outputs else StreamSpec("out")
-    return tuple(
-        replace(one, media_types=whole.media_types, sequence=whole.sequence, retain=whole.retain) for one in parts
-    )
+    return tuple(replace(one, media_types=whole.media_types, traits=whole.traits) for one in parts)
 
 
 def _modules(facts: Facts, entrypoint: str) -> tuple[str, ...]:
@@ -196,6 +191,12 @@ def _modules(facts: Facts, entrypoint: str) -> tuple[str, ...]:
         parts = name.split(".")
         found += [".".join(parts[:count]) for count in range(len(parts), 0, -1) if name]
     return tuple(dict.fromkeys(found))
+
+
+def _traits(facts: Facts, entrypoint: str) -> Traits:
+    said = facts.options
+    version = said.version or _module_version(facts, entrypoint)
+    return Traits({ModelTraits: ModelTraits(said.rows, said.batch_max, said.batch_wait_ms, said.casting, version)})
 
 
 def _module_version(facts: Facts, entrypoint: str) -> str:
@@ -207,7 +208,8 @@ def _module_version(facts: Facts, entrypoint: str) -> str:
 
 
 def _any_output(options: Options) -> StreamSpec:
-    return StreamSpec("out", object, sequence=options.sequence is True, retain=options.retain is not False)
+    traits = NodeTraits(sequence=options.sequence is True, retain=options.retain is not False)
+    return StreamSpec("out", object, traits=Traits({NodeTraits: traits}))
 
 
 def _concurrency(facts: Facts, style: Style, *, is_async: bool) -> int:

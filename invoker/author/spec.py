@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from invoker.author.traits import Traits
+
 __all__ = [
     "CONTEXT",
     "HOOK_TIMEOUT_S",
@@ -83,8 +85,7 @@ class StreamSpec:
         single: This input is one value, which is used for the whole call; a second one is refused (R-168).
         is_option: If nothing comes, its parameter keeps its default (R-164).
         media_types: As the decorator lists them; empty means whatever the codecs offer.
-        sequence: Each value of this output is an item of its own, never a piece of one text.
-        retain: What this output has given may be used again later, where a protocol stores it.
+        traits: What only some protocols want to know of it.
     """
 
     name: str
@@ -93,8 +94,7 @@ class StreamSpec:
     single: bool = False
     is_option: bool = False
     media_types: tuple[str, ...] = ()
-    sequence: bool = False
-    retain: bool = True
+    traits: Traits = field(default_factory=Traits, hash=False)
 
     @property
     def is_ignored(self) -> bool:
@@ -193,11 +193,7 @@ class FunctionSpec:
         parts: What the values of its one output consist of, if they hold arrays: callers who ask for as many outputs
             get each by itself, others the whole.
         concurrency: How many calls of an async request/reply function may overlap within one invocation.
-        rows: Where a protocol has batches, their rows are its values, one by one.
-        batch_max: Rows up to which requests that come at the same time are joined; 1 joins none.
-        batch_wait_ms: How long the first of them waits for others, in milliseconds.
-        casting: ``"same_kind"`` where arrays of other types become those that are declared, if numpy's rule allows.
-        version: As the author says it; may be empty.
+        traits: What only some protocols want to know of it.
         hooks: Start, stop and ready hooks.
         optional: Parameters with a default that may be inputs if a caller names them; some may be among ``inputs``.
         open_names: Any name may be an input; those that are no parameter's go to ``**kwargs``.
@@ -217,11 +213,7 @@ class FunctionSpec:
     any_output: StreamSpec = StreamSpec("out", object)
     parts: tuple[StreamSpec, ...] = ()
     concurrency: int = 1
-    rows: bool = False
-    batch_max: int = 1
-    batch_wait_ms: float = 5.0
-    casting: str = "no"
-    version: str = ""
+    traits: Traits = field(default_factory=Traits, hash=False)
     hooks: HookSpec = HookSpec()
     optional: tuple[StreamSpec, ...] = ()
     open_names: bool = False

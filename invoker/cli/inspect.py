@@ -18,6 +18,7 @@ from typing import Any
 from invoker.author.signature import name_of
 from invoker.author.spec import HOOK_TIMEOUT_S, WANTED, FunctionSpec, StreamSpec, Style, Take
 from invoker.author.spelling import render
+from invoker.author.traits import NodeTraits
 from invoker.body.prepare import Prepared, prepare
 from invoker.codecs import wants_arrays
 from invoker.drive.driver import placement_of
@@ -106,16 +107,17 @@ def _model(spec: FunctionSpec) -> dict[str, Any] | None:
     from invoker.protocols.graphpipe.model import Model
     from invoker.tensors import listing
 
-    told = listing(Model(spec, has_arrays=True).metadata)
+    model = Model(spec, has_arrays=True)
+    told, traits = listing(model.metadata), model.traits
     return {
         "name": told["Name"],
         "version": told["Version"],
         "inputs": told["Inputs"],
         "outputs": told["Outputs"],
-        "rows": spec.rows,
-        "batch_max": spec.batch_max,
-        "batch_wait_ms": spec.batch_wait_ms,
-        "casting": spec.casting,
+        "rows": traits.rows,
+        "batch_max": traits.batch_max,
+        "batch_wait_ms": traits.batch_wait_ms,
+        "casting": traits.casting,
     }
 
 
@@ -124,7 +126,8 @@ def _stream(index: int, stream: StreamSpec) -> dict[str, Any]:
 
 
 def _output(index: int, stream: StreamSpec) -> dict[str, Any]:
-    return {**_stream(index, stream), "sequence": stream.sequence, "retain": stream.retain}
+    traits: NodeTraits = stream.traits[NodeTraits]
+    return {**_stream(index, stream), "sequence": traits.sequence, "retain": traits.retain}
 
 
 def _described(stream: StreamSpec) -> dict[str, Any]:
@@ -205,11 +208,12 @@ def _as_model(spec: FunctionSpec) -> list[tuple[str, str]]:
     model = _model(spec)
     if model is None:
         return []
+    joined, wait_ms = model["batch_max"], model["batch_wait_ms"]
     traits = [
         f"version {model['version']}" if model["version"] else "",
-        "fed row by row" if spec.rows else "",
-        f"up to {spec.batch_max} rows of requests are joined, {spec.batch_wait_ms:g} ms" if spec.batch_max > 1 else "",
-        "other types of the same kind are cast" if spec.casting != "no" else "nothing is cast",
+        "fed row by row" if model["rows"] else "",
+        f"up to {joined} rows of requests are joined, {wait_ms:g} ms" if joined > 1 else "",
+        "other types of the same kind are cast" if model["casting"] != "no" else "nothing is cast",
         "is given the names of wanted outputs" if any(slot.index == WANTED for slot in spec.call.slots) else "",
     ]
     rows = [("model", "; ".join(one for one in traits if one))]
@@ -233,9 +237,10 @@ def _row(stream: StreamSpec) -> str:
     if stream.single:
         text += ", one value"
     text += f"  [{', '.join(stream.media_types) or _ANY_TYPE}]"
-    if stream.sequence:
+    traits: NodeTraits = stream.traits[NodeTraits]
+    if traits.sequence:
         text += "; each value is an item of its own"
-    return text if stream.retain else f"{text}; not retained"
+    return text if traits.retain else f"{text}; not retained"
 
 
 def _hooks(prepared: Prepared) -> list[tuple[str, str]]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from invoker import Tensor, function
 from invoker.author.reader import read
+from invoker.author.traits import ModelTraits
 from invoker.errors import SpecError
 from invoker.tensors import Casting, array_type
 
@@ -87,9 +88,9 @@ def test_G061_casting_stands_beside_the_arrays(said: dict[str, Any]) -> None:
     wanted = array_type(spec.inputs[0].type)
     assert wanted is not None
     assert (wanted.scalar, wanted.casts) == (np.float32, True)
-    assert spec.casting == "same_kind"
+    assert spec.traits[ModelTraits].casting == "same_kind"
     assert Casting.SAME_KIND not in getattr(spec.outputs[0].type, "__metadata__", ())
-    assert read(annotated).casting == "no"
+    assert read(annotated).traits[ModelTraits].casting == "no"
 
 
 def test_G061_casting_without_arrays_is_refused() -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from invoker.author.decorator import function
 from invoker.author.reader import read
-from invoker.author.spec import ResultShape
+from invoker.author.spec import ResultShape, StreamSpec
+from invoker.author.traits import NodeTraits
 from invoker.context import Context
 from invoker.errors import SpecError
 from invoker.message import Output
@@ -98,6 +99,11 @@ async def test_what_a_function_returns_that_only_sends_is_no_value():
     assert seen == [1, 2] * 3
 
 
+def marks_of(output: StreamSpec) -> tuple[bool, bool]:
+    traits = output.traits[NodeTraits]
+    return traits.sequence, traits.retain
+
+
 def test_outputs_may_be_sequences_or_not_retained():
     """All of them, or those that are named; by default none is a sequence, and all are retained."""
 
@@ -105,7 +111,7 @@ def test_outputs_may_be_sequences_or_not_retained():
         yield Output("a", 1)
 
     def marks(**said: Any) -> list[tuple[bool, bool]]:
-        return [(one.sequence, one.retain) for one in read(function(outputs=("a", "b"), **said)(tag)).outputs]
+        return [marks_of(one) for one in read(function(outputs=("a", "b"), **said)(tag)).outputs]
 
     assert marks() == [(False, True), (False, True)]
     assert marks(sequence=True, retain=False) == [(True, False), (True, False)]
@@ -121,7 +127,7 @@ def test_outputs_whose_number_is_open_are_all_alike():
 
     for said, marks in (({}, (False, True)), ({"sequence": True, "retain": False}, (True, False))):
         spec = read(function(**said)(tag))
-        assert (spec.any_output.sequence, spec.any_output.retain) == marks
+        assert marks_of(spec.any_output) == marks
     with pytest.raises(SpecError, match="names 'a', which it does not have; there are none"):
         read(function(retain=["a"])(tag))
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from invoker import Output, Tensor, function
 from invoker.author.reader import read
+from invoker.author.traits import NodeTraits
 from invoker.errors import SpecError
 
 Array = NDArray[np.float32]
@@ -89,7 +90,9 @@ def test_what_the_decorator_says_of_the_output_holds_for_parts() -> None:
     def fn(x: Array) -> tuple[Array, Array]: ...  # type: ignore[empty-body]  # as above
 
     spec = read(function(output_types="application/x-npy", retain=False)(fn))
-    assert [(one.media_types, one.retain) for one in spec.parts] == [(("application/x-npy",), False)] * 2
+    assert [(one.media_types, one.traits[NodeTraits].retain) for one in spec.parts] == [
+        (("application/x-npy",), False)
+    ] * 2
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from google.protobuf.message import DecodeError as WireError
 
 from invoker._pb.evergreen import evergreen_pb2 as pb
 from invoker.author.spec import FunctionSpec
+from invoker.author.traits import NodeTraits
 from invoker.core.steps import Cancel, Close, Elapsed, Emitted, Event, Fetched, Finished, OutputEnded, Step, Wants
 from invoker.errors import Cancelled, InvocationError, Status
 from invoker.message import EMPTY, Headers
@@ -254,7 +255,13 @@ class EvergreenSession:
             form = form_of(spec, output, is_one=is_mapped and len(roots) != 1)
             root = roots[0] if is_mapped and len(roots) == 1 else None
             action.writers[index] = Writer(
-                action, node, form, graph, retain=output.retain, root=root, may_send=spec.takes_context
+                action,
+                node,
+                form,
+                graph,
+                retain=output.traits[NodeTraits].retain,
+                root=root,
+                may_send=spec.takes_context,
             )
         if status:
             action.status = self.own(action, status, roots)

@@ -23,6 +23,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from invoker.author.spec import FunctionSpec, ResultShape, StreamSpec, Style, Take
+from invoker.author.traits import NodeTraits
 from invoker.core.steps import Send, Step
 from invoker.errors import EncodeError
 from invoker.message import REFERENCE, Message
@@ -57,7 +58,7 @@ def form_of(spec: FunctionSpec, output: StreamSpec, *, is_one: bool) -> Form:
         output: One of its outputs.
         is_one: Whether a request/reply function will be called exactly once.
     """
-    if output.sequence:
+    if output.traits[NodeTraits].sequence:
         return Form.ITEMS
     if spec.takes_context and _is_only_sent(spec, output):
         return Form.BY_VALUE

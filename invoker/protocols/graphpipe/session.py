@@ -275,7 +275,7 @@ def _inference(model: Model, request: InferRequest, limit_bytes: int, metadata: 
 
 def _planned(model: Model, resolved: Resolved, limit_bytes: int, metadata: Headers) -> CheckedRequest:
     given, wanted = resolved.given, resolved.wanted
-    rows = count_rows(given) if model.rows else None
+    rows = count_rows(given) if model.traits.rows else None
     if rows is None:
         admit(given, limit_bytes)
     messages = [_message(one) for one in given] if rows is None else []
@@ -299,7 +299,7 @@ def _planned(model: Model, resolved: Resolved, limit_bytes: int, metadata: Heade
     steps: tuple[Step, ...] = (opened, *feeds, EndInput(_ID)) if rows is None else (opened,)
     kind = (
         alike(given, wanted if resolved.parts is None else resolved.parts, resolved.config)
-        if model.spec.batch_max > 1
+        if model.traits.batch_max > 1
         else None
     )
     return CheckedRequest(

@@ -191,7 +191,7 @@ class Inferences:
 
     async def _answered(self, model: Model, prepared: CheckedRequest) -> Reply:
         may_wait = prepared.kind is not None and not self._driver.engine.is_draining
-        if may_wait and prepared.count < model.spec.batch_max:
+        if may_wait and prepared.count < model.traits.batch_max:
             return await self._batching(model).ask(prepared)
         answer = await self._converse(model, prepared)
         return await self._timely(answer.size, answer.response) if isinstance(answer, Answer) else answer

@@ -16,6 +16,7 @@ import pytest
 from invoker._pb.evergreen import evergreen_pb2 as pb
 from invoker.author.reader import read
 from invoker.author.spec import FunctionSpec
+from invoker.author.traits import NodeTraits, Traits
 from invoker.core.steps import (
     Cancel,
     Close,
@@ -296,5 +297,5 @@ class Conversation:
 
 def spec_of(function: Callable[..., Any], **changes: Any) -> FunctionSpec:
     """A function's spec with its outputs changed, as the decorator would: ``retain=False``, ``sequence=True``."""
-    made = read(function)
-    return replace(made, outputs=tuple(replace(one, **changes) for one in made.outputs))
+    made, traits = read(function), Traits({NodeTraits: NodeTraits(**changes)})
+    return replace(made, outputs=tuple(replace(one, traits=traits) for one in made.outputs))

@@ -1,0 +1,47 @@
+"""What an author says for one kind of protocol only. Others never look at it, so it is no field of the specs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["ModelTraits", "NodeTraits", "Traits"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelTraits:
+    """Of a function that a protocol serves as a model of tensors.
+
+    Attributes:
+        rows: Where a request is a batch, its rows are the values of the function, one by one.
+        batch_max: Rows up to which requests that come at the same time are joined; 1 joins none.
+        batch_wait_ms: How long the first of them waits for others, in milliseconds.
+        casting: ``"same_kind"`` where arrays of other types become those that are declared, if numpy's rule allows.
+        version: As the author says it; may be empty.
+    """
+
+    rows: bool = False
+    batch_max: int = 1
+    batch_wait_ms: float = 5.0
+    casting: str = "no"
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTraits:
+    """Of an output whose values a protocol stores as nodes.
+
+    Attributes:
+        sequence: Each value is an item of its own, never a piece of one text.
+        retain: What the output has given may be used again later.
+    """
+
+    sequence: bool = False
+    retain: bool = True
+
+
+class Traits(dict[type, Any]):
+    """Values by their type; a type that the author said nothing of has its default value."""
+
+    def __missing__(self, kind: type) -> Any:
+        return kind()
