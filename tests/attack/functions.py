@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -44,6 +45,13 @@ async def deaf(values: AsyncIterator[Any], signal: AsyncIterator[Any]) -> AsyncI
 async def slow(value: Any) -> str:
     """Keeps a value for a second."""
     await asyncio.sleep(1)
+    return type(value).__name__
+
+
+@function
+def held(value: Any) -> str:
+    """Keeps a value, and its thread, for a fifth of a second."""
+    time.sleep(0.2)
     return type(value).__name__
 
 
