@@ -254,14 +254,9 @@ class EvergreenSession:
             node = self.own(action, node_id, roots)
             form = form_of(spec, output, is_one=is_mapped and len(roots) != 1)
             root = roots[0] if is_mapped and len(roots) == 1 else None
+            retain = output.traits[NodeTraits].retain
             action.writers[index] = Writer(
-                action,
-                node,
-                form,
-                graph,
-                retain=output.traits[NodeTraits].retain,
-                root=root,
-                may_send=spec.takes_context,
+                action, node, form, graph, retain=retain, root=root, may_send=spec.takes_context
             )
         if status:
             action.status = self.own(action, status, roots)
