@@ -240,7 +240,7 @@ def _elements(accept: str) -> Iterator[str]:
         element = _ELEMENT.match(accept, position)
         assert element is not None, "the pattern matches the empty string"
         end = element.end()
-        if accept[end : end + 1] == '"':  # it never closes, and must not swallow what follows
+        if accept[end : end + 1] == '"':  # a quote that is never closed does not swallow what follows
             yield from filter(str.strip, accept[position:].split(",", MAX_RANGES))
             return
         if element.group().strip():

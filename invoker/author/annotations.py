@@ -297,7 +297,7 @@ def _fields(value: Any) -> list[tuple[str, Any]] | None:
 
 
 def _required(annotation: Any) -> Any:
-    """Without what says that a key may be left out."""
+    """Strip ``Required`` and ``NotRequired`` from the annotation of a key."""
     while typing.get_origin(annotation) in (typing.Required, typing.NotRequired):
         (annotation,) = typing.get_args(annotation)
     return annotation

@@ -138,7 +138,7 @@ class _Scan:
         return True
 
     def _is_used(self, name: str) -> bool:
-        """Whether a name is awaited or handed to somebody who may do so; arithmetic with it is no use."""
+        """Whether a name is awaited or handed to somebody who may do so; arithmetic with it does not count."""
         for node in ast.walk(self._tree):
             if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
                 parent = self._parents.get(node)

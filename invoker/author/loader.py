@@ -146,7 +146,7 @@ def _import_file(source: str, *, fresh: bool) -> types.ModuleType:
 
 
 def _module_name(path: Path) -> str:
-    """Its stem, as ``import`` would call it, unless that is the name of another module."""
+    """The name of a module that is loaded from a file: the stem of the file, unless another module has that name."""
     name = path.stem if path.stem.isidentifier() else "function"
     known = sys.modules.get(name)
     taken = known is not None and getattr(known, "__file__", None) != str(path)
@@ -201,7 +201,7 @@ class _explained:  # noqa: N801 - used as a statement
             return
         if not isinstance(error, StartupError):
             raise LoadError(sentence) from error
-        error.detail, error.args = sentence, (sentence,)  # it stays what it is, and is raised on
+        error.detail, error.args = sentence, (sentence,)  # its text becomes the sentence; its class stays
 
     def _warn(self, thread: int) -> None:
         log.warning("%s", explain_slow(self._name, thread, _SLOW_S))

@@ -78,7 +78,7 @@ def explain_missing_attribute(path: str, parent: Any, name: str) -> str:
 
 
 def explain_import(name: str, error: BaseException) -> str | None:
-    """Importing the module raised; what is one of ours gets its place, and None means that nothing is to be added."""
+    """Importing the module raised; an error of ours gets its place; None means that nothing is to be added."""
     if isinstance(error, StartupError):
         return _explain_own(error)
     if isinstance(error, SyntaxError) and "null bytes" in str(error.msg):
@@ -126,7 +126,7 @@ def where_of(error: BaseException) -> str:
 
 
 def _explain_relative(name: str, error: ImportError, where: str) -> str:
-    """A dot leads out of what was named."""
+    """A relative import leads out of the package that was named."""
     frames = [one for one in traceback.extract_tb(error.__traceback__) if _is_authors(one.filename)]
     above = Path(frames[-1].filename).absolute().parents[name.count(".")].name if frames else "folder"
     why = f"needs a package, and '{name}' was named as a module by itself"
@@ -139,7 +139,7 @@ def _explain_relative(name: str, error: ImportError, where: str) -> str:
 
 
 def _explain_own(error: StartupError) -> str | None:
-    """What one of our decorators or classes refuses: which function it is above, and where."""
+    """Say above which function a decorator or class of ours stands that was refused, and where."""
     place = where_of(error)
     if not place or place in error.detail:
         return None

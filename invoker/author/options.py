@@ -139,5 +139,5 @@ def _media_types(facts: Facts, said: str | Iterable[str], option: str) -> tuple[
 
 
 def _says_nothing(type_: Any) -> bool:
-    """Whether it leaves open what a tensor is of, as ``np.ndarray`` does."""
+    """Whether the annotation leaves the element type of a tensor open, as ``np.ndarray`` does."""
     return type_ is Any or type_ is object or (isinstance(type_, type) and is_array(type_))

@@ -29,7 +29,7 @@ def read_arguments(facts: Facts) -> list[Argument]:
     """The parameters that receive something, in the order of the call."""
     wanted = facts.options.inputs or ()
     found: list[Argument] = []
-    skipped = False  # a parameter was left to its default, so those after it go by keyword
+    skipped = False  # A parameter keeps its default, so those after it are passed by keyword.
     for one in facts.parameters:
         reading = read_parameter(one, wanted)
         if one.kind is one.VAR_KEYWORD:

@@ -180,7 +180,7 @@ def _inputs(facts: Facts, specs: tuple[StreamSpec, ...]) -> tuple[StreamSpec, ..
 
 
 def _like(outputs: tuple[StreamSpec, ...], parts: tuple[StreamSpec, ...]) -> tuple[StreamSpec, ...]:
-    """The parts of the one output, with what the decorator says of that."""
+    """Give the parts of the one output the media types and traits of that output."""
     whole = outputs[0] if outputs else StreamSpec("out")
     return tuple(replace(one, media_types=whole.media_types, traits=whole.traits) for one in parts)
 

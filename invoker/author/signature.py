@@ -167,7 +167,7 @@ def _taken_apart(function: Any, name: str) -> tuple[list[inspect.Parameter], Any
             parameters = list(signature.parameters.values())
             return parameters if is_static else parameters[1:], signature.return_annotation
         signature = inspect.signature(function)
-    except ValueError:  # a builtin that does not tell: the common case is one value
+    except ValueError:  # a builtin without a signature most often takes one value
         return [inspect.Parameter("value", inspect.Parameter.POSITIONAL_ONLY)], _EMPTY
     except NameError as error:
         text = f"an annotation of '{name}' cannot be resolved: {error}; import that name at run time"
@@ -202,7 +202,7 @@ def _doc(function: Any, inner: Any) -> str:
     own = function if not isinstance(function, functools.partial) else inner
     doc = inspect.getdoc(own) if isinstance(getattr(own, "__doc__", None), str) else None
     doc = doc or (inspect.getdoc(inner) or "" if inspect.isroutine(inner) else "")
-    return "" if doc == type.__call__.__doc__ else doc  # what Python says of every class that says nothing itself
+    return "" if doc == type.__call__.__doc__ else doc  # Python's own text where a class has none
 
 
 class _Resolver:

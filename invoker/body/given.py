@@ -87,7 +87,7 @@ class _Chained:
 
 
 class _Repeated:
-    """A value without end."""
+    """An iterator that gives the same value for ever."""
 
     __slots__ = ("_value",)
 

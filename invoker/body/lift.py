@@ -142,7 +142,7 @@ class Function:
     def _open(self, inputs: Sequence[Iterator[Any]], context: Context) -> Sequence[Iterator[Any]]:
         call = self._begin(inputs, context)
         if self._maps:
-            inputs = inputs or (iter((None,)),)  # nothing decides how often it is called, so once
+            inputs = inputs or (iter((None,)),)  # no input decides how often it is called, so it is called once
             mapped = map_sync(call, inputs, context.wait, ignores=self._ignores)
             if self._skips_none:
                 mapped = _but_none(mapped)
@@ -283,7 +283,7 @@ def _binder(spec: FunctionSpec) -> Bind | None:
     if not is_general and not keywords and positional == [CONTEXT, *inputs]:
         return functools.partial
     if not is_general and not keywords and not spec.call.variadic and positional == [0, CONTEXT]:
-        # The commonest use of a context; a partial that binds it by keyword takes twice the time.
+        # This is the most frequent use of a context. A partial that binds it by keyword takes twice the time.
         return lambda target, context: lambda value: target(value, context)
     return _general(spec)
 

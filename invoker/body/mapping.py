@@ -92,7 +92,7 @@ async def gather_map(
 
 
 def is_plain(value: Any) -> bool:
-    """Whether a value is one to be sent, not to be awaited first.
+    """Whether a value can be sent as it is and need not be awaited first.
 
     Raises:
         TypeError: It is a generator, which a request/reply function cannot return.

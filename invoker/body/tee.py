@@ -92,7 +92,7 @@ class _Shared(Generic[T]):
                 one.items.append(item)
 
     def refuse(self, slow: _Buffer[T], reader: object, *, is_patient: bool) -> None:
-        """Refuse to wait for a branch that nobody but the waiting reader itself could read.
+        """Refuse to wait for a branch that only the waiting reader itself could read, since it would wait for ever.
 
         Raises:
             RuntimeError: The same thread or task reads the slow branch, or for too long nobody did.

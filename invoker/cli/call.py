@@ -158,7 +158,7 @@ async def _exchange(client: RiffClient, plan: Plan, args: argparse.Namespace) ->
 
 
 async def _heard(index: int, values: AsyncGenerator[bytes, None], silent: set[int]) -> AsyncGenerator[bytes, None]:
-    """The values of an input, which is not silent once it has one."""
+    """Give the values of an input, and note that it has given one."""
     async with aclosing(values):
         async for value in values:
             silent.discard(index)

@@ -150,7 +150,7 @@ class Specialised:
 
 
 def payload_of(message: Message[bytes]) -> bytes:
-    """The closure of those who want the payload as it came."""
+    """Give the payload unchanged, as bytes."""
     return message.payload
 
 

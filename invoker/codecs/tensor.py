@@ -157,6 +157,6 @@ def _shape(spelling: str) -> tuple[int, ...]:
 
 
 def _as_bytes(kind: type | None) -> Decode:
-    """Of those who want no array: the payload, which may be a view."""
+    """Without an array annotation, return the payload, which may be a view."""
     make = kind or bytes
     return lambda message: message.payload if type(message.payload) is make else make(message.payload)

@@ -12,7 +12,7 @@ _QUOTA = Path("/sys/fs/cgroup/cpu.max")
 
 
 def usable_cores(quota: Path = _QUOTA) -> int:
-    """At least 1; a container's share of a core counts as a whole one.
+    """The number of cores, at least 1; a fraction of a core counts as a whole one.
 
     Args:
         quota: File with microseconds of CPU and of the period they are for, as Linux shows it (cgroup v2).

@@ -94,9 +94,9 @@ class ProcessBudget:
         return True
 
     def _make_room(self, share: Share, size: int) -> tuple[End | None, bool]:
-        """Who is to be ended, if somebody is, and whether the share is refused."""
+        """Decide which share is ended to make room, if any, and whether this share is refused."""
         end: End | None = None
-        if not self._ending:  # else there will be room in a moment
+        if not self._ending:  # otherwise a share that ends now makes room soon
             largest = max((one for one in self._shares if one.end), key=lambda one: one.charged, default=None)
             if share.end is not None and (largest is None or share.charged + size >= largest.charged):
                 return None, True

@@ -73,7 +73,7 @@ class Board:
 
     @classmethod
     def make(cls) -> Board:
-        """A new one, in memory where the system can; it is gone with the last process that has it open."""
+        """Make a new board, in memory where the system can. It is gone with the last process that has it open."""
         if hasattr(os, "memfd_create"):
             return cls(os.memfd_create("invoker-board"))
         with tempfile.TemporaryFile() as file:

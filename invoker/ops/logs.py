@@ -158,12 +158,12 @@ def printable(text: str) -> str:
 
 
 def local(seconds: float) -> str:
-    """The clock on the wall, in milliseconds."""
+    """The local time of day, with milliseconds."""
     return time.strftime("%H:%M:%S", time.localtime(seconds)) + f".{int(seconds % 1 * 1000):03d}"
 
 
 def utc(seconds: float) -> str:
-    """Date and time as RFC 3339 wants it, in milliseconds."""
+    """Date and time in UTC as RFC 3339 writes them, with milliseconds."""
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{int(seconds % 1 * 1000):03d}Z"
 
 

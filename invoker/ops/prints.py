@@ -36,7 +36,7 @@ def print_objects() -> None:
 
 
 def ended(invocation: Invocation) -> None:
-    """Tell what an invocation printed last, though its line has no end."""
+    """Write what an invocation printed last, even if it did not end the line."""
     for made in _MADE:
         made.end(invocation.context)
 
@@ -73,7 +73,7 @@ class Prints:
         return len(text)
 
     def flush(self) -> None:
-        """Tell what this thread has begun, as ``print(..., flush=True)`` asks; what follows is an object of its own."""
+        """Write what this thread has begun, as ``print(..., flush=True)`` asks. What follows is another object."""
         with self._lock:
             whose, begun = self._begun.pop(threading.get_ident(), (None, ""))
             if begun:
@@ -81,7 +81,7 @@ class Prints:
         self._flush()
 
     def end(self, context: Context) -> None:
-        """Tell the lines that an invocation has begun, in whichever thread."""
+        """Write the lines that an invocation has begun, in any thread."""
         if not self._begun:
             return
         with self._lock:
@@ -90,7 +90,7 @@ class Prints:
         self._flush()
 
     def finish(self) -> None:
-        """Tell the lines that have not ended."""
+        """Write the lines that have not ended."""
         with self._lock:
             begun, self._begun = self._begun, {}
             for context, text in begun.values():

@@ -104,7 +104,7 @@ def _sample(type_: Any, depth: int = 0) -> Any:
             value = value or _value(schema, known, attempt)
             if _fits(convert, value):
                 return value
-    except Exception as error:  # what has no form in JSON is refused in many ways
+    except Exception as error:  # msgspec refuses a type without a form in JSON by many classes of errors
         raise LookupError(f"no value of {type_} is known") from error
     raise LookupError(f"no value of {type_} is known")
 

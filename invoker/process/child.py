@@ -72,7 +72,7 @@ class Child:
         self._reader, self._writer = await asyncio.open_connection(sock=ours)
 
     async def live(self) -> int:
-        """Listen until it ends; its exit code, negative for a signal."""
+        """Listen to the process until it ends, and return its exit code, which is negative for a signal."""
         process, writer = self._process, self._writer
         assert process is not None and writer is not None  # noqa: PT018
         listening = asyncio.create_task(self._listen(), name=f"worker {self.place.number}")
@@ -96,7 +96,7 @@ class Child:
 
     @property
     def end(self) -> str:
-        """How it ended, in a few words."""
+        """How the process ended, in a few words."""
         return self.failure[0] or self._end
 
     @property

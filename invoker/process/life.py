@@ -53,7 +53,7 @@ async def run(server: Server, *, hangup_drain_s: float | None = None) -> int:
 
 
 def limit_end(server: Server) -> None:
-    """The process is to end: it does so in time, even if a function blocks the loop."""
+    """Limit the time in which the process ends, even if a function blocks the loop."""
     server.guard.arm(server.end_limit_s, "the stop, because something blocks the event loop,")
 
 

@@ -60,7 +60,7 @@ class Guard:
         _in_thread(self._wait, self._disarmed, limit_s, what)
 
     def disarm(self) -> None:
-        """It has ended in time."""
+        """Stop the clock, because that part has ended in time."""
         self._disarmed.set()
 
     def _wait(self, disarmed: threading.Event, limit_s: float, what: str) -> None:

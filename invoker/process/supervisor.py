@@ -187,7 +187,7 @@ class Supervisor:
         return child
 
     async def _greet(self, child: Child) -> None:
-        """Wait until it is ready; when all are, say so (R-016)."""
+        """Wait until a worker is ready, and print the ready line when all are (R-016)."""
         await child.settled.wait()
         if not child.is_ready:
             return
@@ -199,7 +199,7 @@ class Supervisor:
             announce(child.line)
 
     async def _live(self, slot: _Slot, child: Child) -> None:
-        """Be with a worker until it ends, and fill its slot again if it still has one."""
+        """Wait until a worker ends, and start another one in its slot if the slot is still kept."""
         code = await child.live()
         self._children.discard(child)
         self._bury(child)
@@ -289,7 +289,7 @@ class Supervisor:
         self._publish()
 
     def _bury(self, dead: Child) -> None:
-        """Keep what it has counted."""
+        """Keep what a dead worker has counted, for the sums."""
         row = self._board.read().get(dead.place.row)
         if row is not None and row.worker == dead.place.number:
             self._row.numbers = self._row.numbers.plus(Numbers(row.numbers.counters))

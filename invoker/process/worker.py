@@ -168,7 +168,7 @@ class Worker:
         return code
 
     async def _leave(self) -> None:
-        """Serve those who are connected until they have gone elsewhere."""
+        """Serve the clients that are connected until they have connected to other processes."""
         server, age_s = self._server, self._server.config.connection_age_s
         log.info("retiring: another worker takes the new connections")
         # gRPC lets ages differ by a tenth; a connection may have come just now.

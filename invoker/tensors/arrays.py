@@ -152,7 +152,7 @@ def castable_types(scalar: type) -> frozenset[TensorType]:
 
 
 def annotation_of(declared: Declaration) -> Any:
-    """What an author would annotate who has numpy at hand."""
+    """The annotation that an author would write for tensors of this type."""
     scalar = {"bool": np.bool_, "str": np.str_, "string": np.object_}.get(declared.dtype)
     array = np.ndarray if declared.dtype == "any" else NDArray[scalar or np.dtype(declared.dtype).type]  # type: ignore[misc]  # made at run time
     shape = () if declared.shape is None else (tuple(declared.shape),)

@@ -58,7 +58,7 @@ def _too_large(what: str, most: int) -> GraphPipeError:
 
 
 class Totals:
-    """What one buffer may still make us do; shared things count each time (G-025).
+    """How much work one buffer may still cause. A table that several others share counts each time (G-025).
 
     Args:
         limit_bytes: The largest buffer that is taken; four times as much may be decoded.
