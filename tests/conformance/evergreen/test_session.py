@@ -16,13 +16,14 @@ from invoker.conformance.evergreen.stage import Stage
 from invoker.conformance.scenario import Failure
 from invoker.conformance.target import Target, parse_addresses
 from tests.conformance.evergreen.peer import Peer
+from tests.conftest import SLOW
 
 
 @asynccontextmanager
 async def opened(*faults: str) -> AsyncIterator[Session]:
     """A session with a peer."""
     async with Peer(*faults) as peer:
-        target = Target(parse_addresses([peer.address]), parse_addresses([]), timeout_s=0.5, message_bytes=1)
+        target = Target(parse_addresses([peer.address]), parse_addresses([]), timeout_s=0.5 * SLOW, message_bytes=1)
         async with Stage(target, "upper").session() as session:
             yield session
         await target.close()

@@ -12,13 +12,14 @@ from invoker.conformance.evergreen.stage import Stage
 from invoker.conformance.scenario import Failure
 from invoker.conformance.target import Target, Unreachable, parse_addresses
 from tests.conformance.evergreen.peer import Peer
+from tests.conftest import SLOW
 
 
 @asynccontextmanager
 async def staged(*faults: str) -> AsyncIterator[Stage]:
     """A stage before a peer."""
     async with Peer(*faults) as peer:
-        target = Target(parse_addresses([peer.address]), parse_addresses([]), timeout_s=0.5, message_bytes=1)
+        target = Target(parse_addresses([peer.address]), parse_addresses([]), timeout_s=0.5 * SLOW, message_bytes=1)
         yield Stage(target, "upper")
         await target.close()
 

@@ -14,13 +14,14 @@ from invoker.conformance.riff.rules import PV, UMT
 from invoker.conformance.scenario import Failure
 from invoker.conformance.target import Target, parse_addresses
 from tests.conformance.faulty import Peer
+from tests.conftest import SLOW
 
 
 @asynccontextmanager
 async def probing(function: str, *faults: str) -> AsyncIterator[Probe]:
     """A probe of a peer's function."""
     async with Peer(*faults) as peer:
-        target = Target(parse_addresses([peer.address]), parse_addresses([]), timeout_s=0.5, message_bytes=1)
+        target = Target(parse_addresses([peer.address]), parse_addresses([]), timeout_s=0.5 * SLOW, message_bytes=1)
         yield Probe(target, function)
         await target.close()
 
