@@ -1,3 +1,3 @@
-"""What an author wrote, read: the decorator, annotations, parameters, and where functions are loaded from."""
+"""Reads what an author wrote: the decorator, annotations, parameters, and where functions are loaded from."""
 
 __all__: list[str] = []

@@ -175,7 +175,7 @@ def _bare(annotation: Any) -> Any:
 
 
 def _beside_arrays(annotated: Any) -> Any:
-    """What stands beside an array is kept, since it may be its shape (G-068); beside a union it is its array's."""
+    """Keep the notes beside an array, since one may be its shape (G-068). Notes beside a union go to its arrays."""
     inner = annotated.__origin__
     if typing.get_origin(inner) not in UNIONS:
         return annotated
@@ -186,7 +186,10 @@ def _beside_arrays(annotated: Any) -> Any:
 
 
 def _optional(union: Any) -> Any:
-    """``Optional[X]`` gives X when X is a stream, a message, headers or the context; a value may really be None."""
+    """Give X of ``Optional[X]`` if X is a stream, a message, headers or the context; None otherwise.
+
+    An ``Optional`` value stays as it is, since that value may really be None.
+    """
     rest = [arg for arg in typing.get_args(union) if arg is not type(None)]
     if len(rest) != 1 or len(rest) == len(typing.get_args(union)):
         return None
@@ -232,7 +235,7 @@ def _output(name: str, annotation: Any) -> StreamSpec:
 
 
 def _may_be_none(annotation: Any) -> bool:
-    """Whether it is ``Optional``, which `_bare` has stripped from messages."""
+    """Whether the annotation is ``Optional``. Ask before `_bare`, which strips that from messages."""
     while typing.get_origin(annotation) is typing.Annotated or type(annotation).__name__ == "TypeAliasType":
         annotation = getattr(annotation, "__origin__", None) or annotation.__value__
     return typing.get_origin(annotation) in UNIONS and type(None) in typing.get_args(annotation)
@@ -270,7 +273,7 @@ def _returned_tuple(annotation: Any, fields: list[tuple[str, Any]], *, is_open: 
 
 
 def _with_parts(returned: Returned, value: Any) -> Returned:
-    """Say what each value consists of, if it is a tuple or a dict, or a list of parts."""
+    """Add the parts of each value to what is known of it, if a value is a tuple, a dict or a list."""
     fields = _fields(value)
     if fields is not None:
         parts = tuple(_output(name, annotation) for name, annotation in fields)
@@ -284,7 +287,7 @@ def _with_parts(returned: Returned, value: Any) -> Returned:
 
 
 def _fields(value: Any) -> list[tuple[str, Any]] | None:
-    """Names and annotations of the parts of a value; None where it is whole, or has any number of them."""
+    """Names and annotations of the parts of a value; None if it has no parts, or any number of them."""
     args = typing.get_args(value)
     if typing.get_origin(value) is tuple:
         return None if ... in args or not args else [(f"out{index}", arg) for index, arg in enumerate(args)]

@@ -29,7 +29,7 @@ def parameters(
     style: Style,
     is_async: bool,
 ) -> tuple[Parameter, ...]:
-    """Every parameter with what it takes if it becomes an input.
+    """List every parameter, each with the description of the input that it can become.
 
     Args:
         facts: Of the function.
@@ -67,7 +67,7 @@ def parameters(
 
 
 def _spare(facts: Facts, name: str, reading: Reading, *, style: Style, is_async: bool) -> StreamSpec | None:
-    """What a parameter takes that is an input only when it is named; None if it cannot be one."""
+    """Describe the input that a parameter becomes if a caller names it; None if it cannot be an input."""
     if reading.stream and ((reading.stream == "async") is not is_async or facts.options.style is Style.REQUEST_REPLY):
         return None
     spec = input_spec(facts, Argument(name, reading, name), style)
@@ -97,7 +97,7 @@ def bind(spec: FunctionSpec, names: tuple[str, ...]) -> FunctionSpec:
     inputs = tuple(taken[name].stream or StreamSpec(name) for name in names)
     style, result = spec.style, spec.call.result
     if style is Style.REQUEST_REPLY and any(taken[name].streams for name in names):
-        # Handed a stream, it is called once an invocation; its other inputs are values still.
+        # A function that is handed a stream is called once an invocation. Its other inputs stay values.
         style, result = Style.STREAMING, ResultShape.VALUE if result is not ResultShape.NOTHING else result
         inputs = tuple(replace(one, single=not taken[one.name].streams) for one in inputs)
     call = replace(spec.call, slots=slots, variadic=False, result=result)
@@ -168,7 +168,7 @@ def _slots(spec: FunctionSpec, indexes: dict[str, int]) -> tuple[tuple[Slot, ...
     """The arguments of the call, and which parameter takes each input."""
     slots: list[Slot] = []
     taken: dict[str, Parameter] = {}
-    skipped = ""  # a parameter that is not passed by position, so that no later one can be
+    skipped = ""  # the first parameter not passed by position; later ones cannot be passed so either
     for one in spec.call.parameters:
         if one.is_variadic and one.by_keyword:
             continue
@@ -205,10 +205,10 @@ def _own_names(spec: FunctionSpec) -> set[str]:
 
 
 def _rest(spec: FunctionSpec, names: list[str]) -> dict[str, Parameter]:
-    """What ``**kwargs`` takes: names that no parameter has."""
+    """The inputs that ``**kwargs`` takes: those whose names no parameter has."""
     if not spec.open_names:
         return {}
-    pattern = spec.call.parameters[-1]  # the last one in any signature
+    pattern = spec.call.parameters[-1]  # ``**kwargs`` is the last parameter of any signature
     own = {one.name for one in spec.call.parameters if one.by_keyword and not one.is_variadic}
     stream = pattern.stream or StreamSpec(pattern.name)
     return {name: replace(pattern, stream=replace(stream, name=name)) for name in names if name not in own}

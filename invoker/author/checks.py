@@ -49,7 +49,7 @@ class Finding:
     """One mistake.
 
     Attributes:
-        is_error: It cannot work; otherwise it is a warning.
+        is_error: Whether the function cannot work; otherwise the finding is a warning.
         text: One sentence with the fix.
         where: ``file:line``.
     """
@@ -90,7 +90,7 @@ def _parse(inner: Any) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
 
 
 def _closure(function: Any) -> dict[str, Any]:
-    """What a function has taken from the functions around it, as far as it is bound already."""
+    """The variables that a function uses from the functions around it; empty if one of them has no value yet."""
     try:
         return dict(inspect.getclosurevars(function).nonlocals)
     except ValueError:  # a cell is still empty (before Python 3.13)
@@ -98,7 +98,7 @@ def _closure(function: Any) -> dict[str, Any]:
 
 
 class _Scan:
-    """One look through one function."""
+    """Looks through the source of one function once."""
 
     def __init__(self, inner: Any, spec: FunctionSpec, tree: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         self._inner = inner
@@ -129,7 +129,7 @@ class _Scan:
         yield self._finding(call, f"'{name}(...)' is never awaited, so it does not run; write `await {name}(...)`")
 
     def _is_passed_on(self, call: ast.Call) -> bool:
-        """Whether somebody else may await it: it is awaited, an argument, collected, or kept under a name."""
+        """Whether the result of a call may be awaited: it is awaited, passed on, collected, or kept under a name."""
         parent = self._parents.get(call)
         if isinstance(parent, _DEAD_ENDS):
             return False
@@ -175,7 +175,7 @@ class _Scan:
                     yield self._finding(node, text)
 
     def _async_for(self, name: str) -> str:
-        """How an async stream is read; a plain ``def`` has to become an async one first."""
+        """Say how to read an async stream; a plain ``def`` has to become an ``async def`` first."""
         loop = f"`async for ... in {name}`"
         return loop if isinstance(self._tree, ast.AsyncFunctionDef) else f"`async def {self._tree.name}` and {loop}"
 

@@ -28,7 +28,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the decorator was told; None means: read it from the signature."""
+    """The arguments of the decorator; None means that the signature decides."""
 
     name: str = ""
     style: Style | None = None

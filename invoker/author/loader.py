@@ -157,7 +157,7 @@ def _execute(spec: ModuleSpec) -> types.ModuleType:
     """Execute a module from its source, not from a compiled file that an edit within the same second left behind."""
     module = importlib.util.module_from_spec(spec)
     before = sys.modules.get(spec.name)
-    sys.modules[spec.name] = module  # dataclasses and type hints look their module up here
+    sys.modules[spec.name] = module  # dataclasses and type hints look up their module in it
     try:
         loader: Any = spec.loader
         if hasattr(loader, "source_to_code") and spec.origin:
@@ -180,7 +180,7 @@ def _execute(spec: ModuleSpec) -> types.ModuleType:
 
 
 class _explained:  # noqa: N801 - used as a statement
-    """Turns what importing a module raised into one sentence, and says so when it takes long."""
+    """Turns an exception of an import into one sentence, and warns when the import takes long."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -239,7 +239,7 @@ def _checked(entrypoint: str, found: Any) -> Any:
     elif inspect.iscoroutine(found) or inspect.isgenerator(found) or inspect.isasyncgen(found):
         fix = "name the function itself, without calling it"
         if inspect.iscoroutine(found):
-            found.close()  # else Python warns that it was never awaited
+            found.close()  # otherwise Python warns that it was never awaited
     else:
         fix = "name a function, a class with __call__, or an instance of one"
     raise LoadError(f"'{entrypoint}' is {article} {kind}, which cannot be called; {fix}")

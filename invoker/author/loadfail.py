@@ -68,7 +68,7 @@ def explain_missing_attribute(path: str, parent: Any, name: str) -> str:
     public = [one for one in dir(parent) if not one.startswith("_")]
     functions = [one for one in public if _is_function(parent, one)]
     home = getattr(parent, "__name__", None) if inspect.ismodule(parent) else None
-    if home is not None:  # what it imports is seldom meant
+    if home is not None:  # an author seldom means a function that the module only imports
         functions = [one for one in functions if getattr(getattr(parent, one), "__module__", home) == home]
     near = get_close_matches(name, functions, n=1) or get_close_matches(name, public, n=1)
     if near:
@@ -78,7 +78,7 @@ def explain_missing_attribute(path: str, parent: Any, name: str) -> str:
 
 
 def explain_import(name: str, error: BaseException) -> str | None:
-    """Importing the module raised; an error of ours gets its place; None means that nothing is to be added."""
+    """Explain what importing the module raised; None if there is nothing to add to that."""
     if isinstance(error, StartupError):
         return _explain_own(error)
     if isinstance(error, SyntaxError) and "null bytes" in str(error.msg):
@@ -139,7 +139,7 @@ def _explain_relative(name: str, error: ImportError, where: str) -> str:
 
 
 def _explain_own(error: StartupError) -> str | None:
-    """Say above which function a decorator or class of ours stands that was refused, and where."""
+    """Add to an error of ours the line that raised it, and the function that is decorated there, if any."""
     place = where_of(error)
     if not place or place in error.detail:
         return None
@@ -198,7 +198,7 @@ def _is_authors(filename: str) -> bool:
 
 
 def _short(filename: str) -> str:
-    """Relative to the current directory where that is shorter."""
+    """The path relative to the current directory, if the file is below that."""
     try:
         relative = os.path.relpath(filename)
     except ValueError:

@@ -38,7 +38,7 @@ def with_media_types(
 
 
 def with_tensors(facts: Facts, specs: tuple[StreamSpec, ...], said: Mapping[str, Tensor]) -> tuple[StreamSpec, ...]:
-    """Say which tensors they are, where annotations do not (G-068).
+    """Put declared tensors into the specs whose annotations do not say what array they are (G-068).
 
     Raises:
         SpecError: An annotation says something else, or numpy is not there.
@@ -124,7 +124,7 @@ def _check_names(facts: Facts, option: str, said: Iterable[str], names: list[str
 
 
 def _media_types(facts: Facts, said: str | Iterable[str], option: str) -> tuple[str, ...]:
-    from invoker.mediatypes import parse  # only decorated functions need it
+    from invoker.mediatypes import parse  # only decorated functions need this import
 
     types = (said,) if isinstance(said, str) else tuple(said)
     for text in types:

@@ -58,7 +58,7 @@ def read_arguments(facts: Facts) -> list[Argument]:
 
 
 def fixes_inputs(options: Options, inputs: list[Argument]) -> bool:
-    """Whether the decorator names so many inputs that a variadic parameter has no say any more."""
+    """Whether the decorator names enough inputs to fix how many ``*args`` takes."""
     return options.inputs is not None and any(one.variadic for one in inputs) and len(options.inputs) >= len(inputs)
 
 
@@ -86,7 +86,7 @@ def input_specs(facts: Facts, inputs: list[Argument], style: Style) -> tuple[Str
     """Describe the inputs in the order of their index."""
     wanted = facts.options.inputs
     order = input_order(facts, inputs)
-    fallback = len(inputs) - 1  # a variadic parameter comes last whatever the names say
+    fallback = len(inputs) - 1  # a variadic parameter comes last, whatever its name is
     ordered = sorted(inputs, key=lambda one: order.get(one.name, fallback))
     specs = [input_spec(facts, one, style) for one in ordered]
     if not specs and style is Style.REQUEST_REPLY:

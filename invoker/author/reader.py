@@ -116,7 +116,7 @@ def _style(facts: Facts, parameters: list[Argument]) -> Style:
         )
     if must or facts.options.style is Style.STREAMING:
         return Style.STREAMING
-    # R-043: the module may say so, for a function that says nothing else itself; one without parameters is a source.
+    # R-043: A function without annotations streams if its module says so. One without parameters is then a source.
     model = facts.globals.get("interaction_model")
     silent = not any(one.reading.said for one in parameters if one.reading.slot is None)
     if silent and (parameters or facts.returned.result is ResultShape.UNKNOWN) and model == "stream":
@@ -125,7 +125,7 @@ def _style(facts: Facts, parameters: list[Argument]) -> Style:
 
 
 def _is_async(facts: Facts, parameters: list[Argument]) -> bool:
-    """Whether it runs on the loop; every stream it takes and gives must then be an async one."""
+    """Whether the function runs on the loop; then every stream that it takes or gives must be async."""
     returned = facts.returned
     is_async = facts.is_coroutine or facts.is_async_generator or returned.awaited or returned.stream == "async"
     asynchronous = [one for one in parameters if one.reading.stream == "async"]
@@ -200,7 +200,7 @@ def _traits(facts: Facts, entrypoint: str) -> Traits:
 
 
 def _module_version(facts: Facts, entrypoint: str) -> str:
-    """``__version__`` of the module that was named, of its package, or of where the function was written."""
+    """The ``__version__`` of the module that was named, of its package, or of the module that defines the function."""
     module = entrypoint.partition(":")[0]
     places = [vars(sys.modules[name]) for name in (module, module.partition(".")[0]) if name in sys.modules]
     found = (place.get("__version__") for place in (*places, facts.globals))

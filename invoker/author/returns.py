@@ -75,7 +75,7 @@ def outputs_of(facts: Facts, style: Style, *, sends: bool) -> Given:
         keys = tuple(named) if facts.options.output_tensors and len(named) == 1 else ()
         outputs = tuple(replace(one, name=name) for one, name in zip(outputs, named, strict=True))
         return Given(result, outputs, keys=keys)
-    # More names than iterators: the values will say by Output(...) which of the names they are for, or are sent.
+    # There are more names than iterators. Each value says by Output(...) which name it is for, or is sent by context.
     says = "Output" in facts.names or (sends and "outputs" in facts.names)
     if result in (ResultShape.STREAM, ResultShape.VALUE) and len(named) > 1:
         if says:
@@ -86,7 +86,7 @@ def outputs_of(facts: Facts, style: Style, *, sends: bool) -> Given:
 
 
 def check_names(facts: Facts, given: Given) -> None:
-    """Make sure that a function which asks for the names of wanted outputs has such (G-060).
+    """Make sure that the outputs have names if the function asks for the names of the wanted ones (G-060).
 
     Raises:
         SpecError: Its outputs are only numbered; or the parameter was meant as an input.
@@ -102,7 +102,7 @@ def check_names(facts: Facts, given: Given) -> None:
 
 
 def _named_parts(facts: Facts, named: Sequence[str]) -> tuple[tuple[StreamSpec, ...], tuple[str, ...]] | None:
-    """The outputs by which the decorator calls the parts of a value, and the keys of these; None if it has no such."""
+    """The outputs that the decorator makes of the parts of a value, and their keys; None if the value has no parts."""
     returned = facts.returned
     if returned.parts:
         own = [one.name for one in returned.parts]

@@ -65,7 +65,7 @@ class Facts:
 
 
 def examine(function: Any, name: str = "") -> Facts:
-    """Take a callable apart.
+    """Find out what a callable is.
 
     Raises:
         SpecError: It cannot be called, made or understood.
@@ -114,7 +114,7 @@ def layers(function: Any) -> Iterator[Any]:
 
 
 def name_of(function: Any) -> str:
-    """The name an author would call it by."""
+    """The name by which an author would call the function."""
     for layer in layers(function):
         name = getattr(layer, "__name__", "")
         if isinstance(name, str) and name and name != "__call__":
@@ -153,7 +153,7 @@ def _check_makeable(kind: type[Any], name: str) -> None:
             f"or make an instance in the module and name that"
         ) from None
     except ValueError:
-        return  # no signature to be read: it shows when it is made
+        return  # without a signature, a mistake shows when the instance is made
 
 
 def _taken_apart(function: Any, name: str) -> tuple[list[inspect.Parameter], Any]:
@@ -242,7 +242,7 @@ class _Resolver:
 
 
 def _builtin_in(annotation: Any) -> Any:
-    """A builtin function that stands where a type is wanted; None where there is none."""
+    """The builtin function that an annotation has in the place of a type, such as ``any``; None if it has none."""
     if isinstance(annotation, types.BuiltinFunctionType) and annotation in _TYPES_FOR:
         return annotation
     found = (_builtin_in(one) for one in typing.get_args(annotation) if isinstance(one, typing.Hashable))

@@ -125,7 +125,7 @@ class Slot:
 
     index: int
     keyword: str = ""
-    kind: type = tuple  # of `WANTED`: or a list
+    kind: type = tuple  # only for `WANTED`: whether the names are passed as a tuple or as a list
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +226,7 @@ class FunctionSpec:
 
     @property
     def in_parts(self) -> FunctionSpec:
-        """The same with an output for each of its parts, if it has any."""
+        """The same function with an output for each part of its value, if that has parts."""
         if not self.parts:
             return self
         call = replace(self.call, parts=tuple(one.name for one in self.parts))
@@ -247,5 +247,5 @@ class FunctionSpec:
 
     @property
     def types(self) -> tuple[Any, ...]:
-        """The annotations of its inputs, optional ones among them, and of its outputs."""
+        """The annotations of all inputs, including optional ones, and of all outputs."""
         return tuple(one.type for one in (*self.inputs, *self.optional, *self.outputs, *self.parts))

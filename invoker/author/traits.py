@@ -1,4 +1,4 @@
-"""What an author says for one kind of protocol only. Others never look at it, so it is no field of the specs."""
+"""Settings of an author for one kind of protocol only. No other protocol reads them, so the specs have no field."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["ModelTraits", "NodeTraits", "Traits"]
 
 @dataclass(frozen=True, slots=True)
 class ModelTraits:
-    """Of a function that a protocol serves as a model of tensors.
+    """Settings of a function that a protocol serves as a model of tensors.
 
     Attributes:
         rows: Where a request is a batch, its rows are the values of the function, one by one.
@@ -29,7 +29,7 @@ class ModelTraits:
 
 @dataclass(frozen=True, slots=True)
 class NodeTraits:
-    """Of an output whose values a protocol stores as nodes.
+    """Settings of an output whose values a protocol stores as nodes.
 
     Attributes:
         sequence: Each value is an item of its own, never a piece of one text.
@@ -41,7 +41,7 @@ class NodeTraits:
 
 
 class Traits(dict[type, Any]):
-    """Values by their type; a type that the author said nothing of has its default value."""
+    """Settings by their class; a class of which the author set nothing gives its defaults."""
 
     def __missing__(self, kind: type) -> Any:
         return kind()

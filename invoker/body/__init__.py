@@ -1,3 +1,3 @@
-"""What is made of a function: one body that takes iterators and gives iterators, started and stopped once a process."""
+"""Makes a body of an author's function: it takes iterators and gives iterators; a process starts and stops it once."""
 
 __all__: list[str] = []

@@ -66,7 +66,7 @@ def _constants(spec: FunctionSpec, found: dict[str, Any]) -> list[StreamSpec]:
 
 
 class _Chained:
-    """A value, then what follows it; no generator, since the loop makes a task for each that is not exhausted."""
+    """Gives a value, then the rest of an iterator. A generator would cost a task of the loop if it is not exhausted."""
 
     __slots__ = ("_first", "_rest")
 

@@ -63,7 +63,7 @@ class Hooks:
         """Make, enter and initialise the function; must end before the first invocation (R-017).
 
         Raises:
-            HookError: Something of it raised or took too long; the stop hooks have run by then (R-021, R-023).
+            HookError: One of these steps raised or took too long. The stop hooks have run by then (R-021, R-023).
         """
         if self._is_started:
             return
@@ -202,7 +202,7 @@ async def _in_thread(hook: Callable[[], Any], title: str) -> Any:
             error = raised
         try:
             loop.call_soon_threadsafe(settle, result, error)
-        except RuntimeError:  # the loop is closed: the hook was given up long ago
+        except RuntimeError:  # the loop is closed, so nobody waits for this hook any more
             log.warning("the %s ended after it was given up", title)
 
     context = contextvars.copy_context()

@@ -50,7 +50,8 @@ class Function:
         self._bind = _binder(spec)
         self._maps = spec.style is Style.REQUEST_REPLY
         self._drops = self._maps and spec.call.result is ResultShape.NOTHING
-        # Of several outputs that are declared without types, None is what a function returns that sends by name.
+        # If several outputs are declared without types, the function may send by name. It then returns None, which is
+        # not a value.
         is_untyped = len(spec.outputs) > 1 and not spec.call.parts and spec.outputs[0].type is Any
         self._skips_none = self._maps and is_untyped
         self.awaits_values = any(one.is_option or one.single for one in spec.inputs)
@@ -75,7 +76,7 @@ class Function:
         found = self._bindings.get(names)
         if found is None:
             found = Function(self.hooks, bind(self.spec, names))
-            if len(self._bindings) >= _MOST_BINDINGS:  # peers choose names, so a cache that is full starts anew
+            if len(self._bindings) >= _MOST_BINDINGS:  # peers choose the names, so a full cache is emptied
                 self._bindings.clear()
             self._bindings[names] = found
         return found
@@ -94,7 +95,7 @@ class Function:
         if not self.spec.open_inputs and (names and len(names) == _count(self.spec)):
             return self
         found = Function(self.hooks, bind_options(self.spec, names))
-        found._whole = self  # what it runs in the end depends on the options that come
+        found._whole = self  # the options that arrive decide which binding runs
         return found
 
     async def start(self) -> None:
@@ -174,7 +175,7 @@ class Function:
 
     def _begin(self, inputs: Sequence[Any], context: Context) -> Callable[..., Any]:
         target: Callable[..., Any] = self.hooks.target
-        if self._takes_context and not context.inputs:  # else they were chosen among the options already
+        if self._takes_context and not context.inputs:  # otherwise the inputs that were given are set already
             context.inputs = Inputs(inputs, context.input_names, self._names)
         return target if self._bind is None else self._bind(target, context)
 
@@ -210,7 +211,7 @@ class Function:
 
 
 def _only_effects(mapped: Iterator[Any]) -> Iterator[Any]:
-    """A function that gives all its values by its context returns none."""
+    """Call the function for its effects only. It returns nothing, so it can send values only by its context."""
     for _ in mapped:
         pass
     yield from ()
@@ -258,7 +259,7 @@ def _names_options(spec: FunctionSpec, names: tuple[str, ...]) -> bool:
 
 
 def _count(spec: FunctionSpec) -> int:
-    """How many inputs every caller gives."""
+    """The number of inputs that every caller gives."""
     return sum(not one.is_ignored for one in spec.inputs)
 
 
@@ -268,7 +269,7 @@ def _sent(spec: FunctionSpec, kept: tuple[str, ...], context: Context) -> tuple[
 
 
 def _binder(spec: FunctionSpec) -> Bind | None:
-    """How a call gets its context and its arguments in order; None when it takes the inputs as they come."""
+    """Make the closure that gives a call its context and orders its arguments; None if it needs neither."""
     slots = spec.call.slots
     if any(slot.index == WANTED for slot in slots):
         return _general(spec)
@@ -289,7 +290,7 @@ def _binder(spec: FunctionSpec) -> Bind | None:
 
 
 def _general(spec: FunctionSpec) -> Bind:
-    """Arguments in another order than the inputs, or by keyword: an author asked for it, and pays for it."""
+    """Make the general closure, for arguments by keyword or in another order than the inputs. It is slower."""
     positional = [slot for slot in spec.call.slots if not slot.keyword]
     keywords = [slot for slot in spec.call.slots if slot.keyword]
     used = 1 + max((slot.index for slot in spec.call.slots), default=CONTEXT)

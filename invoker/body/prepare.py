@@ -34,7 +34,7 @@ class Prepared:
 
     @property
     def spec(self) -> FunctionSpec:
-        """As the signature was understood."""
+        """The spec that was read from the signature."""
         return self.function.spec
 
 
@@ -146,20 +146,20 @@ def _name(entrypoint: str) -> str:
 
 
 def _check_types(spec: FunctionSpec) -> None:
-    from invoker.codecs import decodable, wants_arrays  # codecs are looked for only once a function is there
+    from invoker.codecs import decodable, wants_arrays  # imported only once a function is found
 
     if wants_arrays(spec.types):
         _check_arrays(spec)
     for index, stream in enumerate(spec.inputs):
         if stream.type is IGNORED or stream.media_types:
-            continue  # never decoded, or decoded by the author's own codec
+            continue  # this input is never decoded, or the author's own codec decodes it
         problem = decodable(stream.type, spec.modules)
         if problem is not None:
             raise SpecError(f"input #{index} '{stream.name}' of '{spec.name}' cannot be decoded: {problem}")
 
 
 def _check_arrays(spec: FunctionSpec) -> None:
-    """Shapes that are none are told here, whatever protocols are served."""
+    """Refuse annotations of arrays whose shape is invalid, whatever protocols are served."""
     from invoker.codecs import wants_arrays
     from invoker.codecs.typed import leaves
     from invoker.tensors import shape_of

@@ -92,7 +92,7 @@ def wanted(spec: FunctionSpec, context: Context) -> tuple[str, ...]:
     Not in that of the request: a tuple of all outputs and one of those that are wanted are then the same if all are.
     """
     names = [one.name for one in spec.parts or spec.outputs]
-    if spec.parts:  # the one output is all of them
+    if spec.parts:  # the only output carries all parts
         return tuple(names)
     run = context.run
     if run is None:
@@ -193,7 +193,7 @@ def _async_stream(spec: FunctionSpec, result: Any) -> AsyncIterator[Any]:
 
 
 def _waited(values: AsyncIterator[Any], wait: Wait) -> Iterator[Any]:
-    """Read an async iterator from a thread, at the price of a hop for each item."""
+    """Read an async iterator from a thread; each item costs a hop to the loop."""
     try:
         while (value := wait(anext(values, _END))) is not _END:
             yield value

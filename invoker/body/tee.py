@@ -68,7 +68,7 @@ class _Buffer(Generic[T]):
 
 
 class _Shared(Generic[T]):
-    """What both kinds of source have in common."""
+    """The state that sync and async sources share."""
 
     def __init__(self, buffers: tuple[_Buffer[T], ...], limit: int | None) -> None:
         self.buffers = buffers

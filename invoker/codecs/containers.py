@@ -65,7 +65,7 @@ def _undisturbed(parse: Callable[[Any], Any], payload: Any) -> Any:
     Whoever leaves last turns it on again. Of two threads that come and go at the same time one may decode with the
     collector on, which is only slower; it is never left off, since each turns it off before it leaves.
     """
-    if not _decoding and not gc.isenabled():  # the author has turned it off for good
+    if not _decoding and not gc.isenabled():  # the author has turned the collector off, so it stays off
         return parse(payload)
     _decoding.append(None)
     gc.disable()
@@ -85,12 +85,12 @@ def json_exceeds(payload: bytes | str, most: int) -> bool:
         payload = payload.encode("utf-8", "surrogatepass")
     elif payload.count(b"[") + payload.count(b"{") <= most:
         return False
-    if b"\\" in payload:  # of two backslashes the second escapes nothing
+    if b"\\" in payload:  # remove pairs of backslashes first: the second one of a pair escapes nothing
         payload = payload.replace(b"\\\\", b"").replace(b'\\"', b"")
     count, is_inside = 0, False
     for start in range(0, len(payload), _PIECE_BYTES):
         signs = payload[start : start + _PIECE_BYTES].translate(None, _NO_SIGNS)
-        parts = signs.replace(b'""', b"").split(b'"')  # two quotes side by side begin and end nothing that counts
+        parts = signs.replace(b'""', b"").split(b'"')  # drop empty strings: they hold no container
         count += sum(map(len, parts[is_inside::2]))
         is_inside ^= len(parts) % 2 == 0
         if count > most:
@@ -120,7 +120,7 @@ def msgpack_exceeds(payload: bytes, most: int) -> bool:
 
 
 def _behind(payload: bytes, at: int) -> int:
-    """Where a long string, binary or extension ends; beyond the payload for what the decoder will refuse."""
+    """Where a long string, binary or extension ends. For invalid ones that may lie beyond the payload."""
     width, more = _LONG.get(payload[at], (0, 0))
     if not width:
         return len(payload)
@@ -139,7 +139,7 @@ _LONG: Final = {
 _SHORT_BYTES: Final = 32
 """Contents up to which a token is passed by the regular expression."""
 
-_FIXED: Final = (  # by how often they are met: first bytes, and bytes behind each
+_FIXED: Final = (  # the most frequent first: first bytes of tokens, and how many bytes follow them
     ((0xCB, 0xCF, 0xD3), 8),
     ((0xCA, 0xCE, 0xD2), 4),
     ((0xCD, 0xD1, 0xD4), 2),
@@ -153,7 +153,7 @@ def _byte(*values: int) -> bytes:
 
 
 def _scalars() -> bytes:
-    """Numbers first; strings and what else has many sizes stand behind one look at their first byte."""
+    """Make the pattern of all scalars: numbers first, then what has many sizes, behind a check of its first byte."""
     several = [rb"[\x00-\x7f\xa0\xc0-\xc3\xe0-\xff]++"]
     several += [b"[" + _byte(*leads) + b"].{%d}" % size for leads, size in _FIXED]
     texts = (_byte(0xA0 + size) + b".{%d}" % size for size in range(1, 32))

@@ -129,7 +129,7 @@ def wants_list(type_: Any) -> frozenset[str] | None:
 
 
 def _charset(media_type: MediaType) -> str | None:
-    """The charset of what is percent-encoded; the form around it is ASCII, so it must have that in it."""
+    """The charset of the percent-encoded text; None unless it encodes the ASCII signs of a form as themselves."""
     found = charsets.lookup(media_type.charset or "utf-8")
     if found is None or charsets.encoder(found)(_SYNTAX) != _SYNTAX.encode():
         return None
@@ -137,7 +137,7 @@ def _charset(media_type: MediaType) -> str | None:
 
 
 def _hinted(error: DecodeError, type_: Any) -> DecodeError:
-    """Whoever sends lists as a form has most likely sent JSON, and left it to curl to say what it is."""
+    """Add a hint where lists are wanted: the caller has most likely sent JSON by curl, which calls it a form."""
     if not (wants_arrays([type_]) or any((typing.get_origin(one) or one) in _LISTS for one in members(type_))):
         return error
     error.add_hint("; for lists send JSON, with Content-Type: application/json")

@@ -79,7 +79,7 @@ class Offer(msgspec.Struct, frozen=True, eq=False):
 
 
 class Specialised:
-    """A codec that makes closures for one media type and one Python type; what is asked once per value rests on them.
+    """A codec that makes a closure for each pair of media type and Python type, so a value costs only one call.
 
     Args:
         media_types: Under which names; empty means those of the class.
@@ -122,7 +122,7 @@ class Specialised:
         raise NotImplementedError
 
     def refusal(self, cls: type) -> str:  # noqa: ARG002 - most have no words of their own
-        """Why values of class ``cls`` are not taken where nothing else is accepted; empty: in no words of its own."""
+        """Why the codec does not take values of class ``cls``, for an error; empty if the general text will do."""
         return ""
 
     def decode(self, message: Message[bytes], type_: Any = Any) -> Any:
@@ -158,6 +158,6 @@ def refusing(error: DecodeError) -> Decode:
     """A closure that refuses every message with this error."""
 
     def decode(_: Message[bytes]) -> Any:
-        raise copy(error)  # for each gets a traceback of its own
+        raise copy(error)  # a copy, so that each message has a traceback of its own
 
     return decode

@@ -149,7 +149,7 @@ _cached_parser = lru_cache(maxsize=512)(_make_parser)
 
 
 def _raw(type_: Any) -> Decode | None:
-    """The payload itself for an annotation that can only be bytes-like."""
+    """Give a closure that returns the payload itself if the annotation can only be bytes-like; None otherwise."""
     wanted = bytes_like(type_)
     if wanted is None or narrowed(type_, BYTES_LIKE) is not type_:
         return None
@@ -186,21 +186,21 @@ def _transcoded(charset: str, name: str, cls: type, where: Place) -> Encode:
 
 
 def _no_nan(value: Any) -> None:
-    """Make sure that all that msgspec wrote as null is None.
+    """Make sure that msgspec, which writes NaN and infinity as null, has met neither.
 
     Raises:
         ValueError: There is a NaN or an infinity in it (R-085).
     """
     try:
         is_clean = _PACKED_NAN(_PACK(value)) is None
-    except (OverflowError, ValueError):  # MessagePack has no integers of more than 64 bits, and no endless strings
+    except (OverflowError, ValueError):  # MessagePack limits integers to 64 bits, and the size of strings
         is_clean = False
     if not is_clean:
         _refuse_nan(value)
 
 
 def _refuse_nan(value: Any) -> None:
-    """Walk the value as msgspec does, past what a subclass shows instead of its items."""
+    """Walk the value as msgspec does, which reads the items of a list even if a subclass iterates differently."""
     left = [value]
     while left:
         one = left.pop()
@@ -216,7 +216,7 @@ def _refuse_nan(value: Any) -> None:
             left.extend(list.__iter__(one))
         elif issubclass(cls, (tuple, set, frozenset)):
             left.extend(one)
-        else:  # an object; what comes of it is one of the above
+        else:  # an object becomes one of the kinds above
             left.append(msgspec.to_builtins(one, enc_hook=_looked_at, builtin_types=BYTES_LIKE))
 
 

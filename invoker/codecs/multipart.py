@@ -122,7 +122,7 @@ def _value(part: Part, annotation: Any, load: Callable[[bytes], Any]) -> Any:
 
 
 def _items(annotation: Any) -> tuple[Any, ...]:
-    """The items of a list, or the annotation itself."""
+    """The types of the items if the annotation is a list; otherwise the annotation itself."""
     args = typing.get_args(annotation)
     if args and typing.get_origin(annotation) in (list, tuple, set, frozenset):
         return members(args[0])

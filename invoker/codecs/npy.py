@@ -69,7 +69,7 @@ class NpyCodec(Specialised):
 def _read(payload: bytes) -> Any:
     import numpy as np
 
-    file = io.BytesIO(payload)  # shares the bytes
+    file = io.BytesIO(payload)  # BytesIO shares the bytes, so nothing is copied
     version = np.lib.format.read_magic(file)
     if version == (1, 0):
         header = np.lib.format.read_array_header_1_0(file, max_header_size=_HEADER_BYTES)

@@ -153,7 +153,7 @@ class PartReader:
 
 
 def _boundary(content_type: str) -> str:
-    from python_multipart.multipart import parse_options_header  # only those who get such a body pay for the import
+    from python_multipart.multipart import parse_options_header  # imported only when such a body comes
 
     try:
         return parse_options_header(content_type)[1].get(b"boundary", b"").decode("latin-1")

@@ -105,7 +105,7 @@ def _is_one(type_: Any, value: Any) -> bool:
     origin = typing.get_origin(type_)
     if origin is typing.Literal:
         return any(_is_of(type(one), value) for one in typing.get_args(type_))
-    if origin is Message:  # in a union; alone it was stripped when the signature was read
+    if origin is Message:  # a Message in a union; one that stands alone was stripped when the signature was read
         return _fits(typing.get_args(type_)[0], value)
     cls = origin or type_
     if typing.is_typeddict(cls):
@@ -119,10 +119,10 @@ def _is_of(cls: type, value: Any) -> bool:
     try:
         if isinstance(value, (cls, *_PROMOTED.get(cls, ()))):
             return True
-    except TypeError:  # a class that cannot be asked
+    except TypeError:  # isinstance() does not work with this class
         return True
     if hasattr(cls, "__get_pydantic_core_schema__") and not is_structured(cls):
-        return True  # a type such as EmailStr, which names how to validate, and is the class of no value
+        return True  # a type such as EmailStr only says how to validate; no value is of this class
     generic = getattr(cls, "__pydantic_generic_metadata__", None)
     if generic and generic["origin"]:  # pydantic makes Box[int] a subclass of Box
         return isinstance(value, generic["origin"])

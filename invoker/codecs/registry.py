@@ -54,7 +54,7 @@ def builtin_codecs(
     ]
     part: Specialised = msgpack
     if arrays:
-        from invoker.codecs.npy import NpyCodec  # start-up time: few functions ask for arrays
+        from invoker.codecs.npy import NpyCodec  # few functions ask for arrays, so others start faster
         from invoker.codecs.tensor import TensorCodec
 
         codecs += [part := TensorCodec(), NpyCodec()]
@@ -93,7 +93,7 @@ class Registry:
 
     @property
     def version(self) -> object:
-        """Another object after each change of the codecs: what was made of older answers is stale then."""
+        """An object that is replaced after each change of the codecs. What was made with an older one is stale."""
         if self._seen is not custom.registered():
             self._forget()
         return self._version
@@ -239,7 +239,7 @@ class Registry:
             one = parse(essence)
             by_name = wanted.specificity == 3 or essence in self._preferred
             for codec in self._claiming(one):
-                # A family is there for those who name one of it: under `*/*` bytes would become some text (R-097).
+                # A family is offered only if the peer names a type of it. Under `*/*` bytes would become text (R-097).
                 if _writes(codec, wanted) and (by_name or essence in codec.media_types):
                     asked = wanted.media_type
                     params = asked.params if "*" in codec.honours else asked.only(*codec.honours).params
@@ -263,7 +263,7 @@ class Registry:
                 yield codec
 
     def _refresh(self) -> None:
-        """Codecs that were registered since the last look make all answers stale."""
+        """Forget all answers if a codec was registered since they were made."""
         if self._seen is not custom.registered():
             self._forget()
 
@@ -273,7 +273,7 @@ class Registry:
         self._decoders.clear()
         self._offers.clear()
         self._encoders.clear()
-        self._version = object()  # last: whoever sees it gets no answer that was made before
+        self._version = object()  # set last, so that nobody who sees it gets an older answer
 
 
 def builtin(

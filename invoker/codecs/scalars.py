@@ -85,7 +85,7 @@ def same(text: Any) -> Any:
 
 def _integer(text: str) -> int:
     digits = text.strip()
-    if not digits.isascii() or "_" in digits:  # int() takes more than a number on the wire may be
+    if not digits.isascii() or "_" in digits:  # int() takes more than is allowed here: other digits, and underscores
         raise ValueError(_refused("expected an integer", text))
     try:
         return int(digits)
@@ -94,7 +94,7 @@ def _integer(text: str) -> int:
 
 
 def _choices(wanted: Sequence[Any]) -> str:
-    """What a text may be where there are only a few: of an Enum its values, since those are sent, and not its names."""
+    """List the values of an Enum for the text of an error. Callers send values, so its names are not listed."""
     enums = [one for one in wanted if isinstance(one, type) and issubclass(one, enum.Enum)]
     texts = [repr(one.value) for kind in enums for one in kind]
     more = f" and {len(texts) - _LISTED} more" if len(texts) > _LISTED else ""
@@ -102,19 +102,19 @@ def _choices(wanted: Sequence[Any]) -> str:
 
 
 def _refused(why: str, text: str) -> str:
-    """Why a text is refused, with the text; everything that is sent as text is a str, so that need not be said."""
+    """Say why a text is refused, and quote it. Its type is left out, since every text is a str."""
     why = re.sub("^Expected `([^`]+)`, got `str`$", r"expected \1", why)
     if f"'{text}'" in why:
         return why
     met = f"{why}, got {text[:_SHOWN]!r}" + ("..." if len(text) > _SHOWN else "")
     kind = {"{": "object", "[": "array"}.get(text.lstrip()[:1])
-    if kind is not None and kind in why.split():  # the text is as it should be, only not announced as what it is
+    if kind is not None and kind in why.split():  # the text is JSON of the right kind, sent as plain text
         return f"{met}; send JSON as application/json (with curl: {_AS_JSON})"
     return met
 
 
 def _spelt(value: Any, came_from: type | None = None) -> str:
-    if type(value) is came_from:  # a number of extended precision, which has no twin in Python
+    if type(value) is came_from:  # a numpy number of extended precision, for which Python has no type
         return str(value)
     write = writer(type(value))
     if write is None:

@@ -25,7 +25,7 @@ _ARRAYS: Final = ("application/vnd.graphpipe.tensor", "application/x-npy")
 
 
 def shaped(decode: Decode, type_: Any, where: Place) -> Decode:
-    """A decoder that refuses arrays of other shapes than the one that is declared; of all other types, itself.
+    """Wrap a decoder so that it refuses arrays of another shape than the declared one; other decoders stay as they are.
 
     Args:
         decode: As a codec made it.
@@ -44,7 +44,7 @@ def shaped(decode: Decode, type_: Any, where: Place) -> Decode:
 
     from invoker.tensors import Code, GraphPipeError, misfit, numeric
 
-    empty = tuple(max(size, 0) for size in numeric(declared))  # the sizes that a list without elements cannot say
+    empty = tuple(max(size, 0) for size in numeric(declared))  # an empty list cannot say these sizes
 
     def decode_shaped(message: Message[bytes]) -> Any:
         value = decode(message)
@@ -88,7 +88,7 @@ def fitted_output(encode: Encode, type_: Any, where: Place, *, is_checked: bool 
             met = shape(value)
         except GraphPipeError as error:
             raise EncodeError(f": {error.detail}", place=where) from error
-        except ValueError:  # a ragged list, of which the codec makes what it can
+        except ValueError:  # a ragged list is no array; the codec decides what to do with it
             return encode(value)
         if declared is not None and (problem := misfit(met, declared, {})):
             raise EncodeError(f": {problem}", place=where)
@@ -98,7 +98,7 @@ def fitted_output(encode: Encode, type_: Any, where: Place, *, is_checked: bool 
 
 
 def _array(type_: Any, where: Place) -> tuple[ArrayType | None, Declared | None]:
-    """The one array that an annotation has, and its shape; nothing where it has several or none."""
+    """The only array of an annotation, and its shape; two times None if it has several arrays or none."""
     try:
         return _known(type_, where)
     except TypeError:  # an annotation that cannot be hashed

@@ -15,7 +15,7 @@ __all__ = ["decodable", "wants_arrays"]
 
 
 def decodable(type_: Any, modules: tuple[str, ...] | None = None) -> str | None:
-    """None when some codec can decode to this annotation, else one sentence why not.
+    """Say in one sentence why no codec can decode to this annotation; None if one can.
 
     A codec that the author registered is believed about what it says it decodes.
 
@@ -46,7 +46,7 @@ def decodable(type_: Any, modules: tuple[str, ...] | None = None) -> str | None:
 def wants_arrays(types: Iterable[Any]) -> bool:
     """Whether one of these annotations is an array of numpy's, alone or in a union."""
     if "numpy" not in sys.modules:
-        return False  # whoever wrote the annotation has imported it
+        return False  # an annotation with an array would have imported numpy
     from invoker.tensors import array_type
 
     return any(array_type(one) is not None for type_ in types for one in members(type_))
@@ -54,7 +54,7 @@ def wants_arrays(types: Iterable[Any]) -> bool:
 
 def _pydantic(type_: Any) -> str | None:
     try:
-        _ = adapter(type_).validator.title  # a forward reference that leads nowhere shows at the first use only
+        _ = adapter(type_).validator.title  # a wrong forward reference shows only when the validator is used
     except TypeError as error:
         return f"pydantic cannot validate {spell(type_)}: {error}"
     return None

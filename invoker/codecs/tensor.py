@@ -87,7 +87,7 @@ class TensorCodec(Specialised):
         def encode(value: Any) -> Message[bytes]:
             try:
                 return Message(bytes(write_tensor(arrays.to_tensor(value))), EMPTY, name)
-            except GraphPipeError as error:  # which says already of what no tensor can be made
+            except GraphPipeError as error:  # its text says already what cannot become a tensor
                 raise EncodeError(f": {reason(error).text}", place=where) from error
             except BaseException as error:
                 raise refuse_encode(error, where, name, cls) from error
@@ -95,7 +95,7 @@ class TensorCodec(Specialised):
         return encode
 
     def refusal(self, cls: type) -> str:
-        """In the words of `to_tensor`."""
+        """Say it in the words of `to_tensor`."""
         return f"{'None' if cls is type(None) else cls.__name__} cannot be a tensor"
 
 
@@ -113,7 +113,7 @@ def message_of(tensor: Tensor) -> Message[bytes]:
         return Message(bytes(write_tensor(tensor)), EMPTY, TENSOR)
     shape = f";shape={'x'.join(map(str, tensor.shape))}" if tensor.shape else ""
     media_type = f"{TENSOR};type={spelled(tensor.type).lower()}{shape}"
-    return Message(cast("bytes", tensor.data), EMPTY, media_type)  # a view: whoever reads this media type can have it
+    return Message(cast("bytes", tensor.data), EMPTY, media_type)  # a view; all readers of this type accept it
 
 
 def tensor_in(message: Message[bytes]) -> Tensor:

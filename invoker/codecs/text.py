@@ -210,7 +210,7 @@ def _bytes_encoder(parameters: _Parameters, media_type: MediaType, cls: type, wh
 
 
 def _from_base64(payload: bytes) -> bytes:
-    """Lines may be broken; anything else that is no base64 is refused."""
+    """Decode base64 strictly, except that white space between the signs is skipped."""
     return binascii.a2b_base64(bytes(payload).translate(None, b" \t\r\n"), strict_mode=True)
 
 

@@ -41,7 +41,7 @@ BYTES_LIKE: tuple[type, ...] = (bytes, bytearray, memoryview)
 
 _NATIVE = (dict, list, tuple, set, frozenset, str, int, float, bool, type(None))
 _UNIONS = (typing.Union, types.UnionType)
-_CONSTRAINTS = ("pydantic.", "annotated_types")  # where `Field(gt=0)` and what `PositiveInt` is made of live
+_CONSTRAINTS = ("pydantic.", "annotated_types")  # the modules of `Field(gt=0)` and of the parts of `PositiveInt`
 
 
 def is_any(type_: Any) -> bool:
@@ -82,7 +82,7 @@ def narrowed(type_: Any, drop: tuple[type, ...]) -> Any:
 def holds_pydantic(type_: Any) -> bool:
     """Whether the annotation is, or has as an argument, a class of pydantic or one of its constraints."""
     if "pydantic" not in sys.modules:
-        return False  # whoever wrote the model has imported it
+        return False  # an annotation of pydantic's would have imported it
     if any(type(one).__module__.startswith(_CONSTRAINTS) for one in getattr(type_, "__metadata__", ())):
         return True
     one = _bare(type_)
@@ -90,7 +90,7 @@ def holds_pydantic(type_: Any) -> bool:
 
 
 def per_member(type_: Any, make: Callable[[Any], Callable[[Any], Any]]) -> Callable[[Any], Any]:
-    """What ``make`` makes of an annotation; when it cannot handle a union as a whole, of its members, tried in order.
+    """Apply ``make`` to an annotation. If it cannot handle a union, apply it to each member; values try them in order.
 
     Raises:
         TypeError: ``make`` can handle neither.
@@ -135,7 +135,7 @@ def converter(type_: Any, *, is_lax: bool = False) -> Callable[[Any], Any]:
         msgspec.json.Decoder(one, dec_hook=dec_hook)  # refuses the annotation now, not at the first value
 
         def convert(value: Any) -> Any:
-            # bytes stay bytes: without this msgspec would take text for base64
+            # without `builtin_types` msgspec would decode text as base64 where bytes are wanted
             return msgspec.convert(value, one, strict=not is_lax, builtin_types=BYTES_LIKE, dec_hook=dec_hook)
 
         return convert
@@ -153,9 +153,9 @@ def adapter(type_: Any) -> Any:
 
     try:
         made = pydantic.TypeAdapter(type_)
-        if not made.pydantic_complete:  # names were missing when the class was made, or it was to be built later
+        if not made.pydantic_complete:  # a name was missing when the class was made, or the class defers its build
             made.rebuild(force=True)
-    except Exception as error:  # of many kinds, none of which is in pydantic's interface
+    except Exception as error:  # pydantic raises many classes of errors here and documents none
         raise TypeError(str(error).partition("\n")[0]) from error
     return made
 
@@ -193,7 +193,7 @@ _ATOMS = frozenset({
 
 
 def dec_hook(type_: Any, value: Any) -> Any:
-    """For msgspec: classes that it does not know."""
+    """Make a value of a class that msgspec does not know."""
     if _is_pydantic(type_):
         return adapter(type_).validate_python(value)
     if isinstance(type_, type) and isinstance(value, type_):
@@ -204,7 +204,7 @@ def dec_hook(type_: Any, value: Any) -> Any:
 
 
 def enc_hook(value: Any) -> Any:
-    """For msgspec: values that it does not know, as ones that it does."""
+    """Turn a value that msgspec does not know into one that it knows."""
     cls = type(value)
     if _is_pydantic(cls):
         return value.model_dump(mode="json", by_alias=True) if hasattr(value, "model_dump") else vars(value)
@@ -214,9 +214,9 @@ def enc_hook(value: Any) -> Any:
         made = value.tolist()
         if type(made) is not cls:
             return made
-        if value.dtype.kind == "f":  # extended precision has no twin in Python
+        if value.dtype.kind == "f":  # Python has no type for extended precision
             return float(value)
-    if cls is bool:  # a key of JSON, which is text
+    if cls is bool:  # a bool as a key of JSON, where keys are text
         return "true" if value else "false"
     for base in (str, int, float, bytes):
         if issubclass(cls, base):
@@ -229,7 +229,7 @@ def enc_hook(value: Any) -> Any:
 
 
 def _check_lists(array: Any) -> None:
-    """An array without elements, or of rows of one, may have far more lists in it than bytes.
+    """Refuse an array that would become too many lists. One without elements, or with rows of one, can have millions.
 
     Raises:
         ValueError: It has more than can be written.
