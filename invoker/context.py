@@ -274,7 +274,7 @@ def find_output(target: int | str, outputs: Sequence[Any], given_names: Sequence
     else:
         for names in (given_names, [output.name for output in outputs]):
             if target in names:
-                return list(names).index(target)  # R-057: the first of equal names
+                return list(names).index(target)  # R-057: of equal names the first counts
     known = ", ".join(f"{output.index} {output.name!r}" for output in outputs) or "none"
     raise EncodeError(f"the function produced for output {target!r}; outputs are: {known}")
 
@@ -283,7 +283,7 @@ def cannot_wait(awaitable: Awaitable[Any], *, is_over: bool = True) -> TypeError
     """The error for a sync function whose awaitable nothing can await."""
     close = getattr(awaitable, "close", None)
     if close is not None:
-        close()  # else Python warns of a coroutine that was never awaited, far from here
+        close()  # otherwise Python warns later that this coroutine was never awaited
     advice = " any more" if is_over else "; write `async def`"
     return TypeError(f"a sync function returned an awaitable, and nothing here can await it{advice}")
 

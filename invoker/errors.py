@@ -365,7 +365,7 @@ def let_go(error: BaseException | None) -> None:
 
 
 def reason_of(error: BaseException) -> Why:
-    """What an exception of user code says, as a reason that an `ErrorPolicy` may withhold (R-117)."""
+    """The text of an exception of user code, as a reason that an `ErrorPolicy` may withhold (R-117)."""
     return Why(error.detail if isinstance(error, InvokerError) else describe(error), type(error).__name__)
 
 

@@ -136,7 +136,7 @@ def ranges(accept: str) -> tuple[Range, ...]:
 
 
 def matches(pattern: MediaType, essence: MediaType) -> bool:
-    """Whether a range or family covers a concrete type; parameters play no part."""
+    """Whether a range or family covers a concrete type; parameters do not count."""
     if pattern.type not in ("*", essence.type):
         return False
     if pattern.subtype in ("*", essence.subtype):
@@ -180,7 +180,7 @@ def rank(
 
 
 def _essences(listed: Sequence[Range], available: Sequence[str]) -> Iterator[str]:
-    """Every concrete type that may be offered: what is available, then what the peer names of a family."""
+    """Every concrete type that may be offered: the available ones, then those of a family that the peer names."""
     families = [family for one in available if (family := parse(one)).is_wildcard]
     concrete = dict.fromkeys(one for one in available if not parse(one).is_wildcard)
     yield from concrete

@@ -32,7 +32,7 @@ class Headers(dict[str, str]):
 
     __slots__ = ("_folded",)
 
-    _folded: dict[str, str]  # made by the first lookup
+    _folded: dict[str, str]  # the first lookup makes this index
 
     def __getitem__(self, name: str) -> str:
         return self._by_folded_name()[name.lower()]

@@ -126,7 +126,7 @@ class Harness:
         sent: list[tuple[int, Message[bytes]]] = []
 
         async def read() -> bytes | None:
-            await asyncio.sleep(0)  # bodies have their turns between two frames
+            await asyncio.sleep(0)  # let the bodies run between two frames
             return next(frames, None)
 
         def keep(frame: bytes) -> None:
@@ -193,7 +193,7 @@ class TestServer:
         http: The address of the HTTP port, likewise.
     """
 
-    __test__ = False  # not a test class, whatever its name
+    __test__ = False  # tells pytest that this is no test class, despite its name
 
     def __init__(self, entrypoint: str, *flags: str) -> None:
         command = [sys.executable, "-m", "invoker", entrypoint, "--host", "127.0.0.1"]

@@ -21,14 +21,14 @@ class Parser(argparse.ArgumentParser):
     def parse_args(  # type: ignore[override]  # the namespace of a caller is nothing that we use
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> argparse.Namespace:
-        """Parse, and leave the process with exit code 2 where that cannot be done."""
+        """Parse; end the process with exit code 2 if the arguments are wrong."""
         options, extra = self.parse_known_args(args, namespace)
         if extra:
             self.error(self.unknown(extra[0], options))
         return options
 
     def unknown(self, word: str, options: argparse.Namespace) -> str:  # noqa: ARG002 - for those who override it
-        """Say that an argument means nothing, and which one may have been meant."""
+        """Say that an argument is unknown, and which one may have been meant."""
         if not word.startswith("-"):
             return f"there is one argument too many: '{word}'"
         flag = word.partition("=")[0]
@@ -37,12 +37,12 @@ class Parser(argparse.ArgumentParser):
         return f"there is no flag '{flag}'" + (f"; did you mean '{near}'?" if near else "")
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong in one line, and leave."""
+        """Say in one line what is wrong, and end the process."""
         sign = "" if message.endswith("?") else ";"
         print(f"error: {message}{sign} '{self.prog} --help' says more", file=sys.stderr)
         sys.exit(2)
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """The one of those that are known which looks most like a word; empty if none does."""
+    """The known word that looks most like a given one; empty if none does."""
     return next(iter(get_close_matches(word, list(known), n=1)), "")

@@ -50,7 +50,7 @@ def quoted(text: str) -> str:
 
 
 def describe(error: BaseException) -> str:
-    """Say an exception of user code for the peer: its type and text, no traceback, no path (R-117)."""
+    """Describe an exception of user code for the peer: its type and text, no traceback, no path (R-117)."""
     try:
         text = str(error)
     except Exception:  # noqa: BLE001 - a user's __str__ may raise anything

@@ -88,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
     from invoker.errors import InvokerError
 
     try:
-        with contextlib.suppress(UnknownName):  # that the server may know
+        with contextlib.suppress(UnknownName):  # the server may know this name
             make_plan(args)
         asyncio.run(_call(args, target_of(args.target), tls_of(args)))
         sys.stdout.flush()
@@ -152,7 +152,7 @@ async def _exchange(client: RiffClient, plan: Plan, args: argparse.Namespace) ->
     with printer:
         async for out in client.call(inputs, plan.request):
             printer.write(out)
-    for index in sorted(silent):  # R-168: the status is OK all the same
+    for index in sorted(silent):  # R-168: the call still ends with OK
         name = f" '{names[index]}'" if index < len(names) else ""
         print(f"note: input {index}{name} got nothing", file=sys.stderr)
 
@@ -232,7 +232,7 @@ def _complain(text: str, code: int, hint: str = "") -> int:
 
 
 def _hint(error: CallFailed, args: argparse.Namespace) -> str:
-    """What to try; only words for people, so it may look at the text of the error, which is all that the wire has."""
+    """Suggest what to try. This is for people only, so it may read the error's text; the wire carries nothing else."""
     from invoker.errors import ProtocolViolation, Status
 
     if error.detail.startswith(ProtocolViolation.prefix) and "output" in error.detail:
@@ -253,7 +253,7 @@ def _hint(error: CallFailed, args: argparse.Namespace) -> str:
 
 
 def _is_json_sent_as_text(detail: str) -> bool:
-    """Whether a text was refused where an object or array is wanted that it spells, so far as the error shows it."""
+    """Whether the refused text is JSON of the object or array that was wanted, as far as the error quotes the text."""
     found = re.search(r"got ('.*'|\".*\")(\.\.\.)?; send JSON as application/json", detail)
     if found is None or found[2]:
         return found is not None

@@ -92,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
     except CallFailed as error:
         return _complain(str(error), 3 if isinstance(error, ConnectFailed) else 1)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left goes into nothing
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # drop what is still buffered
         return 141
     except KeyboardInterrupt:
         return 130

@@ -22,7 +22,7 @@ COMMANDS = {
 
 
 class _ServeParser(Parser):
-    """Knows that a word which was no command may have been meant as one."""
+    """A parser that suggests a command if the entrypoint looks like one that was mistyped."""
 
     def unknown(self, word: str, options: argparse.Namespace) -> str:
         given = getattr(options, "entrypoint", "")
@@ -66,7 +66,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def command_meant(word: str) -> str:
-    """The command, or the flag of that name, which a word looks like; empty if it may well be an entrypoint."""
+    """The command or flag that a word was probably meant as; empty if the word can be an entrypoint."""
     if not word.isalpha() or word in COMMANDS:
         return ""
     return f"--{word}" if word in ("help", "version") else nearest(word, COMMANDS)

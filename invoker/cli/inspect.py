@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
         text = "\n\n".join(_text(one, specs) for one in functions)
     try:
         print(text, flush=True)
-    except BrokenPipeError:  # as of `| head`; what is left is flushed into nothing, else Python complains at its end
+    except BrokenPipeError:  # by `| head`, for example; drop what is buffered, or Python complains at its end
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     return 0
@@ -101,7 +101,7 @@ def describe_function(prepared: Prepared) -> dict[str, Any]:
 
 
 def _model(spec: FunctionSpec) -> dict[str, Any] | None:
-    """What GraphPipe clients are told of a function with arrays, and how it is fed; None for others."""
+    """Describe a function with arrays as GraphPipe clients see it, and how it is fed; None for other functions."""
     if not wants_arrays(spec.types):
         return None
     from invoker.protocols.graphpipe.model import Model
@@ -181,7 +181,7 @@ def _rows(label: str, streams: tuple[StreamSpec, ...], *, none: str, is_open: bo
 
 
 def _options(spec: FunctionSpec) -> list[tuple[str, str]]:
-    """What a caller may give besides the inputs that every caller gives (R-164)."""
+    """List the inputs that a caller may give besides the required ones (R-164)."""
     shown = {one.name for one in spec.inputs}
     is_mapped = spec.style is Style.REQUEST_REPLY and all(one.is_ignored for one in spec.inputs)
     rows: list[tuple[str, str]] = []
@@ -195,7 +195,7 @@ def _options(spec: FunctionSpec) -> list[tuple[str, str]]:
 
 
 def _action(spec: FunctionSpec) -> str:
-    """What Evergreen clients may name, with the types of the values; a question mark means that it may be left out."""
+    """Write the names and types that Evergreen clients use. A question mark stands behind what may be left out."""
     action = describe_action(spec.name, spec)
     takes = [f"{one['name']}{'?' if one.get('optional') else ''}: {one['type']}" for one in action["inputs"]]
     takes += ["..."] if spec.open_inputs or spec.open_names else []
@@ -204,7 +204,7 @@ def _action(spec: FunctionSpec) -> str:
 
 
 def _as_model(spec: FunctionSpec) -> list[tuple[str, str]]:
-    """What GraphPipe clients may send and get, a line a tensor, and how the function is fed."""
+    """List the tensors that GraphPipe clients send and get, one a line, and how the function is fed."""
     model = _model(spec)
     if model is None:
         return []

@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         The exit code.
     """
-    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # grpc's own lines say in C++ what we say in a sentence
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # our own sentences replace grpc's log lines
     args = list(sys.argv[1:] if argv is None else argv)
     command = args[0] if args and args[0] in COMMANDS else ""
     if command == "conformance":
@@ -79,7 +79,7 @@ def _serve(options: argparse.Namespace) -> int:
 
         print_objects()
     is_worker = "INVOKER_WORKER" in os.environ
-    if not is_worker and not options.reload:  # a supervisor speaks for its workers, a child for who reloads it
+    if not is_worker and not options.reload:  # so that each warning is written once
         for stray in strays(os.environ):
             log.warning("%s", stray)
     if is_worker:
@@ -89,7 +89,7 @@ def _serve(options: argparse.Namespace) -> int:
         try:
             return work(Assignment.taken(), config, build_own, _loop_factory)
         finally:
-            if options.is_process:  # else somebody's program goes on
+            if options.is_process:  # otherwise the caller's program goes on
                 limit_exit(config.hook_timeout_s)
     if config.workers > 1:
         from invoker.process.supervisor import supervise
@@ -142,14 +142,14 @@ def build(config: Config, entrypoint: str) -> Server:
     arrays = any(wants_arrays(prepared.spec.types) for prepared in found)
     if not arrays and any(
         one.gives_arrays for one in TABLE.served(config)
-    ):  # G-068: tensors reach what has no annotation as arrays
+    ):  # G-068: a parameter without an annotation gets a tensor as an array
         arrays = find_spec("numpy") is not None and any(Any in prepared.spec.types for prepared in found)
     registry = builtin(pickle=config.pickle_codec, arrays=arrays, max_containers=config.max_containers)
     return Server(config, catalog, registry, actions=actions)
 
 
 def _renewer(entrypoint: str, config: Config) -> Callable[[Any], Any]:
-    """R-010: makes a function anew for one invocation; hooks would run never or always, so they are refused."""
+    """R-010: Return what loads a function anew for each invocation. Functions with hooks are refused."""
     from invoker.body.prepare import prepare
     from invoker.errors import ConfigError
 

@@ -11,14 +11,14 @@ from invoker.usage import nearest
 __all__ = ["strays"]
 
 _OURS = "INVOKER_"
-# Our own processes pass the first one on, and our tests read the others.
+# Our own processes use the first two, and our tests those with the last prefix.
 _NOT_KNOBS = ("INVOKER_WORKER", "INVOKER_RELOADED", "INVOKER_TEST_")
 # Kubernetes gives these to every pod beside a Service that is named "invoker".
 _OF_A_SERVICE = ("INVOKER_SERVICE_", "INVOKER_PORT_")
 
 
 def strays(environment: Mapping[str, str]) -> Iterator[str]:
-    """A sentence for each variable that begins as ours do and that no knob has."""
+    """Give a sentence for each variable that begins with INVOKER_ and belongs to no knob."""
     known = [knob_of(one).env for one in TABLE.knobs]
     bare_names = {one.removeprefix(_OURS): one for one in known}
     for name, value in environment.items():

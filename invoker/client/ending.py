@@ -28,7 +28,7 @@ POLL_S = 0.005
 
 
 class Ending:
-    """The status that the peer sent, told from those that grpc.aio makes up when a write fails.
+    """Tells the status that the peer sent from one that grpc.aio makes up when a write fails.
 
     gRPC reports the first status of a call to a callback, at once: one that is reported by the task that is writing is
     made up, and the peer's takes its place later, of which nobody is told.
@@ -51,7 +51,7 @@ class Ending:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
-        """Around a write of the current task; there is one at a time."""
+        """Surround a write of the current task; there is one at a time."""
         self._writer = asyncio.current_task()
         try:
             yield
@@ -90,7 +90,7 @@ def _current_task() -> asyncio.Task[Any] | None:
 
 
 def _now(answer: Coroutine[Any, Any, T]) -> T:
-    """The result of a coroutine that does not wait: a call that is done knows its status."""
+    """Run a coroutine that does not wait, and give its result. The status of a call that is done is such a one."""
     try:
         answer.send(None)
     except StopIteration as done:

@@ -111,12 +111,12 @@ def _check(payload: bytes, framing: Framing, label: str) -> None:
 
 
 def _read(path: str, label: str, framing: Framing) -> Iterator[list[bytes]]:
-    """Frames in batches: all that one read brought, so that a thread hop is paid once a read and not once a line."""
+    """Give frames in batches, one batch for each read, so that a read costs a hop to a thread and a line does not."""
     try:
         if path != STDIN:
             descriptor = os.open(path, os.O_RDONLY)
         elif sys.stdin is None:
-            return  # closed by whoever started us
+            return  # the program that started this one has closed stdin
         else:
             descriptor = sys.stdin.fileno()
         try:
@@ -141,7 +141,7 @@ def _chunks(descriptor: int, size: int) -> Iterator[bytes]:
 
 
 def _lines(chunks: Iterator[bytes], label: str) -> Iterator[list[bytes]]:
-    begun: list[bytes] = []  # the pieces of a line whose end has not come
+    begun: list[bytes] = []  # the pieces of a line that has not ended yet
     size = 0
     for chunk in chunks:
         first, *rest = chunk.split(b"\n")

@@ -38,7 +38,7 @@ def refuse_encode(error: BaseException | str, where: Place, media_type: str, cls
         return error if error.place == where else error.inside(where)
     why = reason(error)
     if not isinstance(error, (str, *_OURS)):
-        # The class or codec of an author raised this, so the peer may see only its type. Our own reasons are texts.
+        # An author's class or codec raised this, so a policy may withhold its text. Our own reasons are texts.
         why = Why(why.text, type(error).__name__)
     return EncodeError(f": {cls.__name__} cannot be {quote(media_type)}", place=where, why=why)
 

@@ -56,7 +56,7 @@ def knobs_of(kind: type) -> Iterator[Field[Any]]:
 
 
 def gathered(kinds: Iterable[type]) -> tuple[Field[Any], ...]:
-    """The knobs of several dataclasses in the order in which they are listed; one that several inherit is one."""
+    """The knobs of several dataclasses, in the order of the lists. A knob that several of them inherit comes once."""
     found: list[Field[Any]] = []
     for kind in kinds:
         at = len(found)
@@ -118,6 +118,6 @@ def parsed(one: Knob, text: str, origin: str) -> Any:
 
 
 def as_given(detail: str, fields: Iterable[Field[Any]], flags: Container[str]) -> str:
-    """A text that names variables, with the flags that were given instead of them."""
+    """Replace each variable in a text by its flag, if the flag was given."""
     given = {knob_of(one).env: flag_of(one) for one in fields if one.name in flags}
     return re.sub(r"\b[A-Z_]+\b", lambda found: given.get(found[0], found[0]), detail)

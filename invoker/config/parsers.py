@@ -48,7 +48,7 @@ def endpoint(text: str) -> str:
 
 
 def mode(text: str) -> str:
-    """Permissions of a file, in octal; its owner can use it at least."""
+    """Permissions of a file in octal. The owner can at least read and write it."""
     if not re.fullmatch("0?[67][0-7]{2}", text):
         raise ValueError("permissions in octal, from 600 to 777")
     return text
@@ -107,7 +107,7 @@ def one_of(*choices: str) -> Callable[[str], str]:
 
 
 def some_of(*choices: str) -> Callable[[str], tuple[str, ...]]:
-    """At least one of a few words, in their own order."""
+    """At least one of a few words; they are given in the order of ``choices``."""
 
     def parse(text: str) -> tuple[str, ...]:
         given = {one.lower() for one in names(text)}

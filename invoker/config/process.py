@@ -240,11 +240,11 @@ class Config:
                 raise ConfigError(f"{low} is {getattr(self, low)}, above {high} {getattr(self, high)}; it must not be")
 
     def of(self, kind: type[T]) -> T:
-        """The settings of one kind that services have; with its defaults if none were read."""
+        """The settings of this class; the defaults if none were read."""
         return next((one for one in self.services if isinstance(one, kind)), None) or kind()
 
     def check_unix(self, path: str, env: str) -> None:
-        """A Unix socket has one owner.
+        """Refuse a Unix socket for several workers, since only one process can own it.
 
         Raises:
             ConfigError: There are several workers, and a path.

@@ -87,7 +87,7 @@ class ProcessBudget:
                 self._ending.discard(share)
 
     def has_fallen(self, much_bytes: int) -> bool:
-        """Whether so much less is held than at most since this was last true."""
+        """Whether the bytes that are held have fallen by so much from their peak; True begins a new peak."""
         if self._peak - self.held < much_bytes:
             return False
         self._peak = self.held
@@ -138,7 +138,7 @@ class Share:
         self.end: End | None = None
 
     def grow(self, held: int) -> None:
-        """The holder comes to hold more than the mark.
+        """Charge what the holder comes to hold beyond the mark.
 
         Raises:
             Overloaded: It may not.
@@ -158,7 +158,7 @@ class Share:
             self.mark = max(STEP_BYTES, kept)
 
     def close(self) -> None:
-        """The holder is over: give everything back; nobody need end it any more."""
+        """End the holder's share: give everything back, and never end the holder to make room."""
         self.end = None
         if self.charged:
             self._budget.give_back(self, self.charged)
@@ -238,7 +238,7 @@ class Budget:
         self._settle(share)
 
     def shrink(self) -> None:
-        """Some of the bytes were read, and the process counts them."""
+        """Give back to the process what was read."""
         if self.share is not None:
             self.share.shrink(self.bytes)
             self._settle(self.share)

@@ -1,6 +1,6 @@
-"""Outputs that take no values any more, or never did: each stands where an `OutputStream` was or would have been.
+"""Outputs that take no values. Each stands in the place of an `OutputStream` that was closed or is not wanted.
 
-What an invocation encodes meets them only by what they raise, so that outputs which are read pay nothing for them.
+They refuse a value by raising, so that outputs which are read need no check for them.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ class UnwantedOutput:
 
 
 class MutedOutput(UnwantedOutput):
-    """An output that has lost its reader, but whose generator gives the values of others that have not."""
+    """An output that has lost its reader. Its generator runs on, since it gives values of other outputs, too."""
 
     __slots__ = ()
 
 
 class ClosedOutput(UnwantedOutput):
-    """An output that has lost its reader: who iterates for it alone stops."""
+    """An output that has lost its reader. A generator that gives values for it alone is closed."""
 
     __slots__ = ()
 

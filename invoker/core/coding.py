@@ -70,13 +70,13 @@ class Decoders:
 
     def _make(self, media_type: str) -> Decode:
         if self.spec.type is IGNORED:
-            return _nothing  # nobody reads the payload, so any will do
+            return _nothing  # nobody reads the payload, so any media type is accepted
         try:
             return self._registry.decoder(media_type, self.spec.type, index=self.index, name=self.spec.name)
         except UnsupportedMediaType as error:
             if not self._is_open:
                 raise
-            type_ = Any if self.spec.take is Take.MESSAGE else self.spec.type  # a Message takes whatever comes (E-047)
+            type_ = Any if self.spec.take is Take.MESSAGE else self.spec.type  # a Message takes any type (E-047)
             return open_decoder(media_type, type_, index=self.index, error=error)
 
 
@@ -149,7 +149,7 @@ class Encoders:
         return encode(value)
 
     def _encoder(self, offers: tuple[Offer, ...], value: Any) -> Encode:
-        """A closure that encodes values of this value's class, which is compared with what is declared here."""
+        """Make a closure that encodes values of this value's class, and check the class against the annotation."""
         if self._type is Any or type(value) is self._type:
             return self._registry.encoder(offers, value, index=self.index)
         where = Place("output", self.index, self.name)
@@ -191,7 +191,7 @@ class Encoders:
             raise EncodeError(was, place=Place("output", self.index)) from None
         offers = tuple(offer for offer in self._offers if offer.media_type.essence == chosen.essence)
         if not offers and self._by_value and chosen.type == "text" and not chosen.is_wildcard:
-            offers = _text_offers(chosen)  # E-104: any text may be said to be of its own kind
+            offers = _text_offers(chosen)  # E-104: a function may choose any type of text for its text
         is_raw = isinstance(payload, (bytes, bytearray, memoryview))
         try:
             if offers:
@@ -217,7 +217,7 @@ def _remember(known: dict[K, V], key: K, value: V) -> None:
 
 @functools.lru_cache(maxsize=64)
 def _text_offers(media_type: MediaType) -> tuple[Offer, ...]:
-    return (Offer(TextCodec((media_type.essence,)), media_type),)  # the same each time, as encoders are found by it
+    return (Offer(TextCodec((media_type.essence,)), media_type),)  # cached, since encoders are found by this object
 
 
 def _nothing(_: Message[bytes]) -> None:

@@ -175,7 +175,7 @@ class Engine:
             raise Overloaded(f"{count} {many} running, and no more are allowed at once")
 
     def registry_for(self, function: Function) -> Registry:
-        """Its codecs, plus raw bytes for media types that only this function declares."""
+        """The codecs of a function, plus raw bytes for the media types that only this function declares."""
         return self._fresh_plans().registry_for(function)
 
     def _plan(self, command: Open) -> Plan:
@@ -185,7 +185,7 @@ class Engine:
         return plans.make(function, command) if self.catalog.renews else plans.of(function, command)
 
     def _fresh_plans(self) -> Plans:
-        """The plans that were made with the codecs as they are now."""
+        """The kept plans; new ones if the codecs have changed since these were made."""
         plans = self._plans
         if plans.version is not self.registry.version:
             plans = self._plans = Plans(self.registry, self._new_lock(), check_outputs=self.check_outputs)

@@ -42,7 +42,7 @@ class BodyChunk(msgspec.Struct, frozen=True):
 
 
 class Response(msgspec.Struct, frozen=True):
-    """A whole HTTP response; its length is the door's to say.
+    """A whole HTTP response. The door adds the header of its length.
 
     Attributes:
         status: A final one, 200 to 599.

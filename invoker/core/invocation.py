@@ -169,7 +169,7 @@ class Invocation:
 
     @property
     def patience_s(self) -> float | None:
-        """How long is waited for what is lacking, before `is_settled` is set; None: until it comes."""
+        """How many seconds to wait for missing inputs before `is_settled` is set; None waits until they come."""
         return _PATIENCE_S.get(self.awaits)
 
     def _lacks(self) -> Awaits:
@@ -180,7 +180,7 @@ class Invocation:
             if not self.is_settled and not any(one.fed for one in required or options[:1]):
                 if all(one.fed or one.is_ended for one in self.inputs):
                     return Awaits.NOTHING
-                # A stream may want to say something first, and its caller may wait for that.
+                # A streaming function may give values before it reads any, and its caller may wait for those.
                 greets = self.function.spec.style is Style.STREAMING and not any(one.spec.single for one in required)
                 return Awaits.OPTIONS if greets and required else Awaits.VALUE
             for one in options:
@@ -194,19 +194,19 @@ class Invocation:
 
     @property
     def heeds_end(self) -> bool:
-        """Whether code of the author may run because its inputs end, and would not if they failed (R-109)."""
+        """Whether the normal end of the inputs, unlike a failure, may make the author's code run (R-109)."""
         return self.function.spec.style is Style.STREAMING or self.awaits is not Awaits.NOTHING
 
     @property
     def got_nothing(self) -> bool:
-        """Whether the peer's window was empty and a value is needed, so that there is nothing to call the body for."""
+        """Whether a value is needed and every input ended without one, so that the body is not called."""
         if not self.function.awaits_values:
             return False
         needs_one = any(one.spec.single and not one.spec.is_option for one in self.inputs)
         return needs_one and all(one.is_ended and one.error is None and not one.fed for one in self.inputs)
 
     def _most_unread(self, fed: InputStream) -> str:
-        """Which input the function leaves unread, for the text of an error."""
+        """Name the input with the most unread frames, for the text of an error."""
         most = max(self.inputs, key=lambda one: len(one.queue))
         if not most.queue:
             return f"; this one frame is of {fed.place}"
@@ -253,7 +253,7 @@ class Invocation:
         if index >= len(self.outputs):
             if self.drops_unlisted:
                 raise Discarded
-            # R-136: callers index a list with it, so it must never leave the house.
+            # R-136: Clients index a list with this number, so an invalid one is never sent.
             raise EncodeError(f"the function produced for output #{index}, but has {len(self.outputs)} output(s)")
         return index, self.outputs[index].encode(value)
 
@@ -262,14 +262,14 @@ class Invocation:
             target = self.find_output(value.target)
         except EncodeError:
             if self.drops_unlisted and isinstance(value.target, str):
-                raise Discarded from None  # E-086: an output of any name, which this caller did not list
+                raise Discarded from None  # E-086: the function may name outputs that this caller did not list
             raise
         try:
             return target, self.outputs[target].encode(value.value)
         except StopInvocation:
             if target == index or not self._is_read:
                 raise
-            raise Discarded from None  # only this value was for an output that is closed
+            raise Discarded from None  # this value is for a closed output; others are still read
 
     def encode_sent(self, index: int, value: Any) -> Message[bytes] | None:
         """Serialise a value that the body sends by its context; None when nobody reads it.
@@ -314,7 +314,7 @@ class Invocation:
         return True
 
     def may_be_ended(self, end: Callable[[InvocationError], None]) -> None:
-        """Its driver says how it is ended, from any thread, when it holds most of what the process may hold."""
+        """Tell the budget how to end this invocation, from any thread, if it holds the most when memory runs out."""
         if self.budget.share is not None:
             self.budget.share.end = end
 
@@ -350,7 +350,7 @@ class Invocation:
             self._close(one)
 
     def opened(self, generators: int) -> None:
-        """The body has given so many iterators; outputs that were closed before then close theirs."""
+        """Note how many iterators the body gave, and close those of outputs that were closed before."""
         self.generators = generators
         if generators > 1 and generators == len(self.outputs):
             for one in tuple(self.outputs):

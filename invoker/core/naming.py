@@ -40,7 +40,7 @@ class Names:
         return name in self._known
 
     def get(self, name: str) -> FunctionSpec | None:
-        """The function that is meant; None when there is none."""
+        """The function that a name means; None if it means none."""
         return self._known.get(name)
 
     def hint(self, name: str) -> str:
@@ -62,7 +62,7 @@ class Words:
 
 
 def meant(name: str, known: Iterable[str], otherwise: str) -> str:
-    """A question for the known name that is near to another one; without one, some other words."""
+    """Ask whether the most similar known name was meant; give the text ``otherwise`` if none is similar."""
     near = get_close_matches(name, list(known), n=1)
     return f"did you mean {quoted(near[0])}?" if near else otherwise
 
@@ -85,7 +85,7 @@ def listed(
 
 
 def in_order(spec: FunctionSpec, names: Iterable[str], key: Callable[[str], Any] | None = None) -> tuple[str, ...]:
-    """Names of inputs as an invocation has them: the parameters' in their order, then the others as they sort."""
+    """Sort names of inputs as an invocation has them: parameters in their order, then all others by ``key``."""
     own = spec.inputs[:-1] if spec.open_inputs else (*spec.inputs, *spec.optional)
     given = set(names)
     first = dict.fromkeys(one.name for one in own if one.name in given)

@@ -163,7 +163,7 @@ class Plans:
                 continue
             accept = accepts[index]
             by_value = is_loose and not one.media_types and accept.strip() in ("", "*/*")
-            # What another output declares is not for this one.
+            # Media types that another output declares do not count for this one.
             known = self._shared_for(function) if by_value else registry
             type_, is_checked = _promised(spec, one), self._check_outputs
             outputs.append(Encoders(index, name, accept, known, by_value=by_value, type_=type_, is_checked=is_checked))
@@ -178,7 +178,7 @@ class Plans:
         )
 
     def registry_for(self, function: Function) -> Registry:
-        """Its codecs, plus raw bytes for media types that only this function declares."""
+        """The codecs of a function, plus raw bytes for the media types that only this function declares."""
         found = self._registries.get(function.spec.name)
         if found is None:
             streams = (*function.spec.inputs, *function.spec.optional)
@@ -209,7 +209,7 @@ def _input_specs(spec: FunctionSpec, command: Open) -> tuple[StreamSpec, ...]:
     named = len(command.input_names)
     if spec.open_inputs:
         if named and named == len(spec.inputs) - 1:
-            return spec.inputs[:-1]  # nothing is given to ``*args``
+            return spec.inputs[:-1]  # the caller gives nothing to ``*args``
         wanted = max(named or 1, len(spec.inputs))
         last = spec.inputs[-1]
         extra = (replace(last, name=f"{last.name}{index}") for index in range(len(spec.inputs), wanted))
@@ -227,12 +227,12 @@ def _input_specs(spec: FunctionSpec, command: Open) -> tuple[StreamSpec, ...]:
 
 
 def _promised(spec: FunctionSpec, output: StreamSpec) -> Any:
-    """What the values of an output have to be; one with parts may hold them in any way in which parts may come."""
+    """The type that the values of an output must have; a value with parts may also be a tuple, a list or a dict."""
     return output.type | tuple | list | Mapping if spec.parts else output.type
 
 
 def _is_in_parts(spec: FunctionSpec, command: Open) -> bool:
-    """Whether a caller asks for as many outputs as the one value has parts, or for one part by its name."""
+    """Whether a caller asks for each part of the value as an output of its own; a single part must be named."""
     count = len(command.accepts or ())
     if not spec.parts or count != len(spec.parts):
         return False

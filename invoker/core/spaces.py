@@ -126,7 +126,7 @@ class MemoryStore:
         left = [_SWEEP_S * _SECOND if one.holds else one.expires_ns - now for one in self._spaces.values()]
         return min(max(min(left) / _SECOND, 1.0), _SWEEP_S) if left else None
 
-    # Inside.
+    # Private helpers.
 
     def _seat(self, guest: Guest) -> _Seat:
         return self._seats.setdefault(guest, _Seat())
@@ -220,7 +220,7 @@ class MemoryStore:
 
 @dataclass(slots=True, eq=False)
 class _Space:
-    """One space; ``names`` are those of its items, sorted, and ``dropped`` are told once nobody holds it any more."""
+    """One space. ``names`` are the sorted names of its items; ``dropped`` are told once nobody holds it any more."""
 
     name: str
     about: bytes
@@ -264,7 +264,7 @@ class _Space:
 
 @dataclass(slots=True)
 class _Seat:
-    """What a guest has to let go of when it leaves."""
+    """What a guest holds and has subscribed to, until it leaves."""
 
     holds: list[_Space] = field(default_factory=list)
     news: list[tuple[_Space, News]] = field(default_factory=list)
@@ -275,6 +275,6 @@ def _weight(name: str, value: bytes) -> int:
 
 
 def _steady_clock() -> Callable[[], int]:
-    """The time of day when this was called, and what has passed since by a clock that nobody sets."""
+    """Make a clock that begins with the time of day and goes on steadily, even if somebody sets the system's clock."""
     began = time.time_ns() - time.monotonic_ns()
     return lambda: began + time.monotonic_ns()

@@ -237,7 +237,7 @@ class Ask(msgspec.Struct, frozen=True):
 
 
 class Answered(msgspec.Struct, frozen=True):
-    """What the store says to an `Ask`, in a later turn: what its question promises, or `Refused`."""
+    """The store's answer to an `Ask`, in a later turn: the type that the question names, or `Refused`."""
 
     key: str
     value: Any

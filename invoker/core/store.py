@@ -57,7 +57,7 @@ class Create(msgspec.Struct, frozen=True):
 
 
 class Look(msgspec.Struct, frozen=True):
-    """How is a space? Answered by `Space`."""
+    """Ask for the state of a space; answered by `Space`."""
 
     space: str
 
@@ -155,33 +155,33 @@ class Reason(enum.Enum):
 
 
 class Refused(msgspec.Struct, frozen=True):
-    """The answer to what cannot be done, and the last news of a space; ``count`` of what there is too much."""
+    """The answer to what cannot be done, and the last news of a space. ``count`` says how many are too many."""
 
     reason: Reason
     count: int = 0
 
 
 class Guest(Protocol):
-    """A conversation, as a store knows it: who asks, holds and subscribes; told on the loop."""
+    """A conversation as the store sees it: it asks, holds and subscribes. Its methods are called on the loop."""
 
     def answered(self, key: str, value: Any) -> None:
         """The answer to the question ``key``."""
 
     def has_news(self, news: News) -> None:
-        """There is something to take, where there was nothing."""
+        """Note that ``news``, which was empty, has something to take."""
 
 
 class Store(Protocol):
     """Keeps spaces; in memory (`invoker.core.spaces`), or where several processes share it."""
 
     def ask(self, guest: Guest, key: str, question: Question) -> None:
-        """Answer a question, now or later, by ``guest.answered``; who has left does not listen."""
+        """Answer a question, now or later, by ``guest.answered``; a guest that has left ignores it."""
 
     def subscribe(self, guest: Guest, news: News) -> None:
         """Put into ``news`` what happens from now on, until the guest leaves or the space is gone."""
 
     def leave(self, guest: Guest) -> None:
-        """The guest's conversation is over: what it held and subscribed to is let go."""
+        """Release what the guest held and subscribed to, because its conversation is over."""
 
     def sweep(self) -> float | None:
         """Forget what has expired.

@@ -110,7 +110,7 @@ class InputStream:
 
     @property
     def place(self) -> Place:
-        """For errors."""
+        """The place of this input, for the texts of errors."""
         return Place("input", self.index, self.spec.name)
 
 

@@ -87,10 +87,10 @@ class SessionCounts:
 
 
 class Cuttable(Protocol):
-    """What a drain waits for, and cuts at its end."""
+    """A conversation that a drain waits for, and cuts when its time is over."""
 
     def fail(self, error: InvocationError) -> None:
-        """End it with an error; called on the loop."""
+        """End the conversation with an error; called on the loop."""
 
 
 class Direct(Cuttable, Protocol):
@@ -146,14 +146,14 @@ class Driver:
         return ThreadRunner(invocation, host, threads=self.threads, grace_s=settings.grace_s, debug=settings.debug)
 
     def may_wait(self, conversation: object) -> bool:
-        """Whether a conversation may wait before it tells a refusal; not when too many do (R-170)."""
+        """Whether a conversation may wait before it tells a refusal; False when too many wait already (R-170)."""
         if len(self.waiting) >= _MOST_WAITING:
             return False
         self.waiting.add(conversation)
         return True
 
     def pace(self, function: Function) -> Pace:
-        """What is known of how long a sync function keeps its thread busy."""
+        """The record of how long a sync function keeps its thread busy."""
         name = function.spec.name
         return self._paces.get(name) or self._paces.setdefault(name, Pace())
 
@@ -169,7 +169,7 @@ class Driver:
         self._quiet.clear()
 
     def exited(self, conversation: Cuttable) -> None:
-        """A conversation is over."""
+        """Forget a conversation that is over."""
         self.conversations.discard(conversation)
         self._look_quiet()
 
@@ -178,7 +178,7 @@ class Driver:
         self.direct.add(conversation)
 
     def exited_direct(self, conversation: Direct) -> None:
-        """Its thread is free again; called there."""
+        """Forget a conversation whose thread is free again; called in that thread."""
         self.direct.discard(conversation)
         if self.engine.is_draining and self.loop is not None:
             with contextlib.suppress(RuntimeError):  # the loop has closed, so nobody waits
@@ -207,7 +207,7 @@ class Driver:
             runner.stop()
 
     def watch(self, future: asyncio.Future[None], name: str) -> None:
-        """Something ends by itself, which the end of the process waits for."""
+        """Let the end of the process wait for something that ends by itself."""
         self.leaving[future] = name
         future.add_done_callback(self.leaving.pop)
 
@@ -256,7 +256,7 @@ class Driver:
         return not self.leaving and not self.direct
 
     def sweep_store(self) -> None:
-        """Let the store forget what has expired as often as it says; to be called after it was asked."""
+        """Let the store forget what has expired, as often as it wants. Call this after each question to the store."""
         if self._sweeping is None:
             self._sweep()
 

@@ -99,7 +99,7 @@ class Board:
         return {index: row for index, row in rows.items() if row is not None and row.beat}
 
     def total(self) -> Numbers:
-        """The sum over all that live, and the counters of those that are dead."""
+        """The sum of the numbers of all live workers and of the counters that dead ones left."""
         rows = self.read()
         first = rows.get(0, Row())
         total = first.numbers
@@ -115,7 +115,7 @@ class Board:
 
 def _parsed(data: bytes) -> Row | None:
     if not data.strip(b"\0"):
-        return Row()  # a gap before a row that was written earlier
+        return Row()  # nothing was written to this row yet
     text = data[8:].rstrip()
     if data[:8] != b"%08x" % zlib.crc32(text):
         return None

@@ -75,7 +75,7 @@ def describe(spec: FunctionSpec) -> pb.Function:
 
 
 def _sent_as(one: StreamSpec, modules: tuple[str, ...]) -> tuple[str, ...]:
-    """Media types of an input's values, the best for what a person types or names first."""
+    """The media types of an input's values; the one that suits what a person types comes first."""
     if one.media_types:
         return one.media_types
     for codec in registered(modules):

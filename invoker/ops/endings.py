@@ -1,4 +1,4 @@
-"""`Endings`: the log line of each invocation, and of what else there are as many of, written by a thread of its own.
+"""`Endings`: a thread that writes the log line of each invocation, and other lines that are as frequent.
 
 A log line costs as much as a short invocation, and a lock and a system call besides. So endings are collected as they
 come and written together, a twentieth of a second later; those of faults, which somebody may be waiting to read, are
@@ -31,7 +31,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class _Line(NamedTuple):
-    """When, who says so, what, and what is in ``extra``."""
+    """A line of the log: its time, its logger, its message, and what is in ``extra``."""
 
     created: float
     logger: str
@@ -94,7 +94,7 @@ class Endings:
                 try:
                     _write(made)
                 except (OSError, ValueError):  # a text that cannot be encoded, a stream that is closed or full
-                    _log(made)  # one by one; logging reports what cannot be written
+                    _log(made)  # one by one, so that logging reports the line that cannot be written
 
     def _start(self) -> None:
         with self._lock:

@@ -69,7 +69,7 @@ def set_up(level: str, style: str, *, stream: TextIO | None = None) -> bool:
         root.removeHandler(old)
     root.addHandler(handler)
     _own[0] = handler
-    root.setLevel(level.upper())  # what the author's code logs counts, as our own
+    root.setLevel(level.upper())  # the level holds for what the author's code logs, too
     log.setLevel(level.upper())
     for name in _LOUD:
         logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
@@ -77,17 +77,17 @@ def set_up(level: str, style: str, *, stream: TextIO | None = None) -> bool:
 
 
 def _has_colour(stream: TextIO) -> bool:
-    """Whether a person looks who has not asked for plain text (no-color.org)."""
+    """Whether the stream is a terminal, and its user has not asked for plain text (no-color.org)."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def _extra(record: logging.LogRecord) -> dict[str, Any]:
-    """What a line says besides its message; in a function's code also of which invocation it is."""
+    """The fields of a line besides its message; with those of the invocation if a function's code writes it."""
     return invoked(RUNNING.get()) | {name: value for name, value in vars(record).items() if name not in _OWN} | LABELS
 
 
 def invoked(context: Context | None) -> dict[str, Any]:
-    """The fields that tell which invocation a line is of; none outside."""
+    """The fields that tell to which invocation a line belongs; none without an invocation."""
     if context is None:
         return {}
     return {"invocation": context.invocation_id, "function": context.function} | traced(context)
@@ -124,7 +124,7 @@ class TextFormatter(logging.Formatter):
             line += f"\n    {name}: {self._coloured(printable(value), _CYAN if name == 'try' else None)}"
         if not record.exc_info:
             return line
-        # A caller who chooses the text of an exception cannot forge a line of the log: those are not indented.
+        # Lines of a traceback are indented, so a caller who chooses the text of an exception cannot forge a log line.
         return "\n".join([line, *("  " + printable(one) for one in self.formatException(record.exc_info).split("\n"))])
 
     def _coloured(self, text: str, colour: str | None) -> str:

@@ -61,11 +61,11 @@ class Trimmer:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin to look."""
+        """Begin to look at the budget."""
         self._task = asyncio.get_running_loop().create_task(self._run(), name="trim")
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop looking at the budget."""
         if self._task is not None:
             self._task.cancel()
 
@@ -77,5 +77,5 @@ class Trimmer:
                 left = _TIMES
             if left:
                 left -= 1
-                with contextlib.suppress(Overloaded):  # no thread is to be had; the next look tries again
+                with contextlib.suppress(Overloaded):  # no thread is free; the next look tries again
                     await off_loop(self._threads, self._trim)

@@ -26,7 +26,7 @@ _LONGEST = 64 * 1024
 
 
 def print_objects() -> None:
-    """Make objects of what is printed from now on."""
+    """From now on, turn each printed line into a JSON object."""
     stdout: Any = sys.stdout
     if stdout is not None and not stdout.isatty():
         made = Prints(stdout.write, stdout.flush)
@@ -53,10 +53,10 @@ class Prints:
         self._write = write
         self._flush = flush
         self._lock = threading.RLock()
-        self._begun: dict[int, tuple[Context | None, str]] = {}  # by thread: parts of lines, and of which invocation
+        self._begun: dict[int, tuple[Context | None, str]] = {}  # by thread: the begun line, and its invocation
 
     def write(self, text: str) -> int:
-        """Take some text; the number of its characters, as every ``write`` gives."""
+        """Take some text, and return the number of its characters, as every ``write`` does."""
         context, thread = RUNNING.get(), threading.get_ident()
         with self._lock:
             whose, begun = self._begun.pop(thread, (context, ""))

@@ -15,7 +15,7 @@ _MOST_NAMES = 5
 
 
 def announce(block: str) -> None:
-    """Log at INFO even when the level is higher.
+    """Log a message at INFO even if the level of the log is higher.
 
     Args:
         block: The message; then lines ``key: value``, which stand below it in text, and are fields in JSON.

@@ -53,14 +53,14 @@ def near(host: str, address: str) -> str:
 
 def sample_arguments(spec: FunctionSpec) -> str | None:
     """Arguments of ``invoker call`` with a value for each input, as a shell takes them; None where there is none."""
-    # What callers send who name nothing: an option where there is nothing else.
+    # What a caller who names no input sends: the first option if there is no other input.
     streams = tuple(one for one in spec.inputs if not one.is_ignored) or spec.options[:1]
     try:
         values = [_sample(one.type) for one in streams]
     except LookupError:
         return None
     is_json = not all(_is_plain(one.type, value) for one, value in zip(streams, values, strict=True))
-    words = ["--json"] if is_json else [] if spec.inputs or values else ["--no-input"]  # `call` sends a trigger itself
+    words = ["--json"] if is_json else [] if spec.inputs or values else ["--no-input"]  # `call` adds a trigger itself
     for index, value in enumerate(values):
         text = json.dumps(value) if is_json or not isinstance(value, str) else value
         words += ["--data", text] if index == 0 else ["--arg", f"{index}={text}"]
@@ -70,7 +70,7 @@ def sample_arguments(spec: FunctionSpec) -> str | None:
 
 
 def _is_chat(spec: FunctionSpec) -> bool:
-    """Whether it reads a conversation, whose turns have headers, and streams text."""
+    """Whether the function reads a stream of messages with headers, as a conversation has, and streams text."""
     if len(spec.inputs) != 1 or len(spec.outputs) != 1:
         return False
     said = spec.inputs[0]
@@ -78,7 +78,7 @@ def _is_chat(spec: FunctionSpec) -> bool:
 
 
 def _is_plain(type_: Any, value: Any) -> bool:
-    """Whether plain text makes the value: numbers and truths do, and texts without another meaning."""
+    """Whether the value can be typed as plain text: numbers, booleans, text and bytes can."""
     kinds = [one for one in members(type_) if isinstance(one, type)]
     return isinstance(value, (int, float)) or any(one in (str, *BYTES_LIKE) for one in kinds)
 
@@ -132,7 +132,7 @@ def _fits(convert: Callable[[Any], Any], value: Any) -> bool:
 
 
 def _value(schema: Mapping[str, Any], known: Mapping[str, Any], attempt: int, depth: int = 0) -> Any:
-    """What a JSON schema asks for, without what may be left out.
+    """Make a value that fits a JSON schema, without its optional parts.
 
     Args:
         schema: Of msgspec or pydantic.
@@ -177,7 +177,7 @@ def _of_kind(schema: Mapping[str, Any], attempt: int, inner: Callable[[Any], Any
 
 
 def _list(schema: Mapping[str, Any], inner: Callable[[Any], Any]) -> list[Any]:
-    """One element where any number will do; none where a class holds lists of itself."""
+    """Make a list of one element if any number is allowed; an empty one if a class holds lists of itself."""
     fixed, least, items = schema.get("prefixItems", ()), schema.get("minItems", 0), schema.get("items")
     rest = [items or {}] * max(least - len(fixed), not fixed and items is not False)
     try:
@@ -189,7 +189,7 @@ def _list(schema: Mapping[str, Any], inner: Callable[[Any], Any]) -> list[Any]:
 
 
 def _number(schema: Mapping[str, Any]) -> float:
-    """7, or the nearest that is allowed."""
+    """The number 7, or the nearest one that is allowed."""
     step = schema.get("multipleOf", 1 if schema["type"] == "integer" else 0)
     low = max(schema.get("minimum", -math.inf), schema.get("exclusiveMinimum", -math.inf))
     high = min(schema.get("maximum", math.inf), schema.get("exclusiveMaximum", math.inf))

@@ -78,7 +78,7 @@ class Child:
         listening = asyncio.create_task(self._listen(), name=f"worker {self.place.number}")
         try:
             code = await process.wait()
-            with suppress(TimeoutError):  # a program that it started may hold the link
+            with suppress(TimeoutError):  # a program that the worker started may hold the link open
                 async with asyncio.timeout(_ABORT_S):
                     await asyncio.shield(listening)
         finally:
@@ -105,14 +105,14 @@ class Child:
         return time.monotonic() - self._ready_at if self._ready_at else 0.0
 
     def order(self, what: str) -> None:
-        """Say ``duck``, ``drain`` or ``retire``; one that does not listen yet is ended, since it serves nobody."""
+        """Send the order ``duck``, ``drain`` or ``retire``. A worker that is not ready yet gets SIGTERM, too."""
         assert self._writer is not None
         self._writer.write(what.encode() + b"\n")
         if not self.is_ready:
             self._signal(signal.SIGTERM)
 
     def look(self, row: Row | None, silent_s: float) -> None:
-        """Kill it when its row has not changed for several looks; its loop is stuck.
+        """Kill the worker when its row has not changed for several looks, since its loop is then stuck.
 
         Counting looks, not seconds, spares it when everything stood still, the supervisor included.
 
@@ -137,7 +137,7 @@ class Child:
         self._signal(signal.SIGKILL)
 
     def _abort(self) -> None:
-        """SIGABRT makes it write every thread's stack (faulthandler), without a core file; then it is gone."""
+        """Send SIGABRT: the process writes the stack of every thread (faulthandler) and ends, without a core file."""
         if sys.platform == "linux" and self._process is not None:
             import resource
 

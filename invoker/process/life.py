@@ -58,7 +58,7 @@ def limit_end(server: Server) -> None:
 
 
 async def begin(server: Server, told: asyncio.Event) -> bool:
-    """Start; False when the process was ``told`` to end meanwhile."""
+    """Start the server; False if the process was ``told`` to end meanwhile."""
     starting = asyncio.ensure_future(server.start())
     telling = asyncio.ensure_future(told.wait())
     telling.add_done_callback(lambda _: starting.cancel())
@@ -87,8 +87,8 @@ async def lame_duck(server: Server, signals: Signals) -> None:
 
 
 async def end(server: Server, drain_s: float) -> int:
-    """Stop; the process's exit code."""
-    server.engine.is_draining = True  # before the line: who reads it may count on calls being refused
+    """Stop the server, and return the exit code of the process."""
+    server.engine.is_draining = True  # set before the line is logged, as its reader expects that calls are refused
     count = len(server.engine.running)
     log.info("stopping: %s %s running", count, "invocation is" if count == 1 else "invocations are")
     clean = await server.stop(drain_s=drain_s)

@@ -45,7 +45,7 @@ _DROP_SYN = (
 
 
 def reserve(host: str, port: int, door: str, variable: str) -> socket.socket:
-    """A socket that holds a port for the workers, and never listens.
+    """Make a socket that holds a port for the workers and never listens.
 
     Args:
         host: Address that the workers listen on.
@@ -78,7 +78,7 @@ def reserve(host: str, port: int, door: str, variable: str) -> socket.socket:
 
 
 async def leave(ports: Collection[int], closing: Callable[[], None] = lambda: None) -> bool:
-    """Stop listening; every connection that was begun is accepted, every later one goes to another process.
+    """Stop listening. Connections that were begun are still accepted; later ones go to another process.
 
     Args:
         ports: Of the listeners.
@@ -95,10 +95,10 @@ async def leave(ports: Collection[int], closing: Callable[[], None] = lambda: No
         for _ in range(_LOOKS):
             if not any(map(_queued, found)):
                 break
-            await asyncio.sleep(_LOOK_S)  # the kernel tells nobody when a queue becomes empty
+            await asyncio.sleep(_LOOK_S)  # there is no event for an empty queue
         closing()
         for one in found:
-            with suppress(OSError):  # nobody listens there any more
+            with suppress(OSError):  # the socket does not listen any more
                 one.shutdown(socket.SHUT_RD)
     finally:
         for one in found:
@@ -121,7 +121,7 @@ def connections(ports: Collection[int]) -> int:
 
 
 def _sockets(ports: Collection[int]) -> Iterator[socket.socket]:
-    """A copy of each TCP socket of this process whose own port is one of these; several descriptors count once."""
+    """Copies of the TCP sockets of this process that are bound to one of the ports; one for each socket."""
     seen = set()
     for path in list(_DESCRIPTORS.iterdir()) if _DESCRIPTORS.exists() else ():
         try:
@@ -151,6 +151,6 @@ def _drop_new(listener: socket.socket) -> None:
 
 
 def _queued(listener: socket.socket) -> bool:
-    """Whether a connection waits to be accepted: of a listener, that is what ``tcpi_unacked`` counts."""
+    """Whether a connection waits to be accepted. For a listener, ``tcpi_unacked`` counts those."""
     info = listener.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 28)
     return bool(len(info) >= 28 and struct.unpack_from("I", info, 24)[0])

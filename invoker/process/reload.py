@@ -32,11 +32,11 @@ log = logging.getLogger(__name__)
 _DRAIN_S = 3.0
 """What running invocations get when the code changes, unless INVOKER_DRAIN_S says otherwise."""
 
-_VARIABLE = "INVOKER_RELOADED"  # tells a child that it is one
+_VARIABLE = "INVOKER_RELOADED"  # tells a process that it is a child of ``--reload``
 
 
 def serve_with_reload(entrypoint: str, argv: list[str]) -> int:
-    """Serve until SIGTERM or SIGINT, anew after each change.
+    """Serve until SIGTERM or SIGINT, in a new process after each change.
 
     Args:
         entrypoint: What is served.
@@ -74,7 +74,7 @@ def serve_with_reload(entrypoint: str, argv: list[str]) -> int:
 def taken_drain_s(config: Config, environment: MutableMapping[str, str] = os.environ) -> float | None:
     """How long this process drains when the code has changed; None when it is no child of ``--reload``.
 
-    Programs that it starts are none.
+    The variable is removed, so that programs which this process starts do not take themselves for children.
     """
     if not environment.pop(_VARIABLE, ""):
         return None
@@ -118,7 +118,7 @@ class _Child:
 
     def _start(self) -> None:
         environment = {**os.environ, _VARIABLE: "1"}
-        # Nobody balances load over a process in development.
+        # In development no load balancer needs time to hear of the end.
         command = [sys.executable, "-m", "invoker", *self._argv, "--lame-duck-s", "0"]
         self._process = subprocess.Popen(command, env=environment)  # noqa: S603
 

@@ -125,7 +125,7 @@ class Server:
 
     @property
     def lends(self) -> bool:
-        """Whether async functions or sessions will be served by the fast door, which wants a `LendingLoop`.
+        """Whether the fast door will serve async functions or sessions; the process then needs a `LendingLoop`.
 
         Sessions go 1.7 times as fast on it, and HTTP requests a tenth slower.
         """
@@ -178,7 +178,7 @@ class Server:
             self._watchdog.start()
         self._trimmer.start()
         gc.collect()
-        gc.freeze()  # what a start leaves behind lives as long as the process; no collection need look at it
+        gc.freeze()  # objects of the start live as long as the process, so the collector skips them
         gc.set_threshold(*_GC_THRESHOLDS)
 
     @property
@@ -257,7 +257,7 @@ class Server:
 
     @property
     def _is_full(self) -> bool:
-        """Whether calls have been refused for long because every slot is taken."""
+        """Whether calls have been refused for ``full_s`` seconds, because every slot is taken."""
         full_s = self.config.full_s
         since = [one for one in (self.engine.full_since, self.driver.threads.full_since) if one]
         return bool(full_s and since) and time.monotonic() - min(since) >= full_s
@@ -269,7 +269,7 @@ class Server:
         spoken = ", ".join(one.name for one in self._kinds)
         why += f"; {config.workers} workers" if self.share_ports else ""
         command = ""
-        if self.grpc_address and not config.tls_cert:  # with TLS the caller knows better whom to trust
+        if self.grpc_address and not config.tls_cert:  # with TLS only the caller knows what to trust
             spec, address, is_one = self._functions[0].spec, near(host, self.grpc_address), len(self._functions) == 1
             samples = (one.sample(spec, address, is_one=is_one) for one in reversed(self._services))
             command = next((one for one in samples if one), "")
@@ -282,7 +282,7 @@ class Server:
         return " ".join(f"{door}={address}" for door, address in addresses if address)
 
     async def _open_others(self, tls: TlsFiles | None) -> None:
-        """The services' own sockets, and the HTTP door, behind which they are, too."""
+        """Start the services, which open their own sockets; then open the HTTP door, which also serves them."""
         for one in self._services:
             await one.start()
         if self._table.has_http(self.config):
@@ -301,7 +301,7 @@ class Server:
         self.grpc_address = _address(host, port)
 
     def _is_fast(self) -> bool:
-        """Whether the fast door serves; asked once, since the answer takes a call through grpcio's private layer.
+        """Whether the fast door serves. The answer is kept, since it takes a call through grpcio's private layer.
 
         Raises:
             ConfigError: It is asked for and cannot.
@@ -325,7 +325,7 @@ class Server:
         return self._fast
 
     def _make_grpc(self, tls: TlsFiles | None, methods: tuple[Method, ...]) -> AioDoor | FastDoor:
-        """The fast door, or the public one where that is asked for or the fast one does not work."""
+        """Make the fast door, or the public one if that is chosen or the fast one does not work."""
         config = self.config
         credentials = tls.grpc_credentials() if tls is not None else None
         settings = GrpcSettings(

@@ -54,7 +54,7 @@ class Guard:
         self._disarmed = threading.Event()
 
     def arm(self, limit_s: float, what: str) -> None:
-        """Give ``what`` so long; what was armed before no longer counts."""
+        """Limit the time of ``what``. A limit that was armed before no longer counts."""
         self._disarmed.set()
         self._disarmed = threading.Event()
         _in_thread(self._wait, self._disarmed, limit_s, what)
@@ -114,8 +114,8 @@ class Signals:
             self._loop.add_signal_handler(signal.SIGINT, lambda: None)
             numbers = [signal.SIGTERM, signal.SIGHUP]
         for number in numbers:
-            self._loop.add_signal_handler(number, lambda: None)  # so that a signal wakes the loop
-            # Python's own handler runs while a function blocks the loop, too, where the loop's would wait.
+            self._loop.add_signal_handler(number, lambda: None)  # only wakes the loop
+            # Python's own handler also runs while a function blocks the loop; a handler of the loop would wait.
             signal.signal(number, self._interrupted)
 
     def begin(self, *, drain: bool) -> None:
@@ -127,7 +127,7 @@ class Signals:
         is_first = not self._is_told
         begins = (drain or not self._lame_duck_s) and not self.is_draining
         self._is_told = True
-        self.is_draining = self.is_draining or begins  # before whoever waits for `told` looks
+        self.is_draining = self.is_draining or begins  # set before `told` wakes those who look at it
         if is_first:
             self._heard()
         if begins:
@@ -136,7 +136,7 @@ class Signals:
             self._set(self.told)
 
     def _interrupted(self, number: int, _: FrameType | None) -> None:
-        # What logs does so in a thread, since the main thread may hold a lock of the log just now.
+        # Logging happens in another thread, since the main thread may hold a lock of the log at this moment.
         if self.is_draining and self._leave is not None:
             _in_thread(self._leave, number)
             return
@@ -163,13 +163,13 @@ def leave_at_once(number: int) -> None:
 
 
 def leave_now(code: int) -> None:
-    """End the process: what is buffered is written, within a limit, and nothing else runs."""
+    """End the process at once. Only buffered output is still written, within a time limit."""
     _in_thread(_flush).join(_FLUSH_S)
     os._exit(code)
 
 
 def dump(tasks: Iterable[asyncio.Task[Any]] = ()) -> None:
-    """Show where what has not ended hangs, on standard error: async bodies first, then every thread."""
+    """Write to standard error where the process hangs: the stacks of async bodies, then of every thread."""
     for task in tasks:
         if task.get_name().startswith("body "):
             task.print_stack(file=sys.stderr)
@@ -187,7 +187,7 @@ def listed(names: Sequence[str]) -> str:
 
 def _flush() -> None:
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(AttributeError, OSError, ValueError):  # it is closed, or there is none
+        with contextlib.suppress(AttributeError, OSError, ValueError):  # the stream is closed or missing
             stream.flush()
     logging.shutdown()
 

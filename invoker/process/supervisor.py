@@ -79,7 +79,7 @@ class Backoff:
 
 @dataclass(eq=False, slots=True)
 class _Slot:
-    """Where one worker at a time serves."""
+    """A place for one worker at a time."""
 
     child: Child | None = None
     backoff: Backoff = field(default_factory=Backoff)
@@ -107,13 +107,13 @@ class Supervisor:
         self._stop = self._signals.told
         self._reload = asyncio.Event()
         self._announced = asyncio.Event()
-        self._deaths = 0  # before a first worker was ready; then it no longer counts
+        self._deaths = 0  # counts only until a first worker is ready
         self._was_ready = False
         self._is_clean = True
         self._error: StartupError | None = None
 
     async def run(self) -> int:
-        """Serve until SIGTERM or SIGINT; the exit code is 0 when every worker then left in peace.
+        """Serve until SIGTERM or SIGINT. The exit code is 0 if every worker then ended cleanly.
 
         Raises:
             StartupError: A port cannot be bound, or no worker becomes ready.
@@ -224,7 +224,7 @@ class Supervisor:
                 async with asyncio.timeout(delay_s):
                     await self._stop.wait()
                     return
-            if slot.child is not dead:  # a reload has filled the slot meanwhile
+            if slot.child is not dead:  # a reload has put another worker into the slot meanwhile
                 return
             try:
                 slot.child = await self._spawn(slot)
@@ -234,7 +234,7 @@ class Supervisor:
                 self._count(RESTARTS)
 
     def _gives_up(self, dead: Child) -> bool:
-        """Whether no worker will ever be ready."""
+        """Whether to give up, since workers end before any of them becomes ready."""
         text, code = dead.failure
         self._deaths += 1
         if not text and self._deaths < _TRIES:
@@ -255,7 +255,7 @@ class Supervisor:
                 log.info("reloaded: %s workers run the newest code", len(self._slots))
 
     async def _replace_all(self) -> bool:
-        """One slot after the other: the new worker is ready before the old one retires (SIGHUP)."""
+        """Replace the workers one after the other. Each new one is ready before the old one retires (SIGHUP)."""
         for slot in self._slots:
             try:
                 new = await self._spawn(slot)

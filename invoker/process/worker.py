@@ -72,17 +72,17 @@ class Assignment:
     http_port: int
 
     def environment(self) -> dict[str, str]:
-        """Variables for the process that shall take it."""
+        """The environment for the worker, with this assignment in a variable."""
         return {**os.environ, _VARIABLE: json.dumps(asdict(self))}
 
     @classmethod
     def taken(cls, environment: MutableMapping[str, str] = os.environ) -> Assignment:
-        """The place of this worker; programs that it starts have none."""
+        """Take the assignment of this worker out of the environment, so that programs which it starts have none."""
         return cls(**json.loads(environment.pop(_VARIABLE)))
 
 
 def end_limit_s(config: Config) -> float:
-    """When a worker that was told to drain must have ended; one that has not is stuck."""
+    """How many seconds after the order to drain a worker must have ended; one that has not is stuck."""
     return config.lame_duck_s + config.drain_s + config.grace_s + 2 * config.hook_timeout_s + _SLACK_S
 
 
@@ -148,7 +148,7 @@ class Worker:
             self._over.set()
             self._server.guard.disarm()
             with suppress(OSError):
-                self._link.shutdown(socket.SHUT_RDWR)  # which wakes the thread
+                self._link.shutdown(socket.SHUT_RDWR)  # wakes the thread that reads orders
 
     async def _serve(self) -> int:
         server, config = self._server, self._server.config
@@ -168,10 +168,10 @@ class Worker:
         return code
 
     async def _leave(self) -> None:
-        """Serve the clients that are connected until they have connected to other processes."""
+        """Serve the connected clients until they have moved to other processes."""
         server, age_s = self._server, self._server.config.connection_age_s
         log.info("retiring: another worker takes the new connections")
-        # gRPC lets ages differ by a tenth; a connection may have come just now.
+        # gRPC varies the age of connections by a tenth, and a connection may have come just now.
         limit_s = age_s * 1.1 + 1 if age_s else server.config.drain_s
         if not await leave(server.ports, server.leave):
             log.warning("this system cannot leave a port without losing connections; some calls may fail")
@@ -184,7 +184,7 @@ class Worker:
                     return
 
     async def _beat(self) -> None:
-        """Show that the loop lives, and what it counts."""
+        """Write the numbers of this worker regularly, which also shows that its loop lives."""
         heartbeat_s = self._server.config.heartbeat_s
         pause_s = min(BEAT_S, heartbeat_s / 10) if heartbeat_s else BEAT_S
         while True:
@@ -211,11 +211,11 @@ class Worker:
             log.warning("the supervisor is gone: draining")
         self._signals.begin(drain=True)
         if not self._over.wait(end_limit_s(self._server.config)):
-            os._exit(1)  # nobody is left who could kill it
+            os._exit(1)  # no supervisor is left that could kill this process
 
 
 def _say(link: socket.socket, **said: Any) -> None:
-    with suppress(OSError):  # the supervisor is gone, which the other thread notices
+    with suppress(OSError):  # the supervisor is gone; the thread that reads orders notices that
         link.sendall(json.dumps(said).encode() + b"\n")
 
 

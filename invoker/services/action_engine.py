@@ -26,7 +26,7 @@ __all__ = ["ActionEngineKnobs", "ActionEngineService", "action_engine_app"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionEngineKnobs(ActionKnobs):
-    """What may be chosen of action-engine."""
+    """The settings of action-engine."""
 
     socket_path: str = knob(
         "/", "INVOKER_SOCKET_PATH", parse.path, "Path on the HTTP port at which action-engine clients connect.",

@@ -34,12 +34,12 @@ class HealthService(Service):
         self._pulse = asyncio.get_running_loop().create_task(self._beat(self._health), name="health")
 
     async def refresh(self) -> None:
-        """Tell the watchers at once."""
+        """Tell the watchers of a change at once."""
         if self._health is not None:
             await self._health.refresh()
 
     async def stop(self, grace_s: float) -> None:  # noqa: ARG002 - nobody is waited for
-        """Look no more."""
+        """Stop looking for changes."""
         if self._pulse is not None:
             self._pulse.cancel()
 

@@ -81,7 +81,7 @@ def to_array(tensor: Tensor, *, is_writable: bool = False) -> Array:
             array = array.reshape(tensor.shape)
         else:
             array = np.ndarray(tensor.shape, dtype, tensor.data)
-    except (ValueError, OverflowError) as error:  # a size of zero beside sizes whose product is beyond all bounds
+    except (ValueError, OverflowError) as error:  # beside a size of zero, other sizes may be too large for numpy
         detail = f"no array has the shape {list(tensor.shape)} ({error})"
         raise GraphPipeError(Code.SHAPE, detail) from error
     if is_writable or not array.flags.aligned:
@@ -118,7 +118,7 @@ def to_tensor(value: Any) -> Tensor:
 
 
 def type_of(dtype: Any) -> TensorType:
-    """The type that elements of a dtype, or of a class of numpy's, have; NULL where there is none, or not one."""
+    """The type of tensor for a dtype or a class of numpy's; NULL if none, or no single one, fits."""
     try:
         one = np.dtype(dtype)
     except TypeError:
@@ -129,7 +129,7 @@ def type_of(dtype: Any) -> TensorType:
 
 
 def taken_types(scalar: type) -> frozenset[TensorType]:
-    """Types of tensors whose elements become this class, several if it is abstract; what `fitted` takes."""
+    """The types of tensors that `fitted` makes arrays of this class of; several if the class is abstract."""
     if issubclass(scalar, np.bool_ | bool):
         return frozenset({TensorType.UINT8})
     if issubclass(scalar, np.str_ | str | np.bytes_ | bytes):
@@ -140,9 +140,9 @@ def taken_types(scalar: type) -> frozenset[TensorType]:
 
 
 def castable_types(scalar: type) -> frozenset[TensorType]:
-    """Types whose tensors numpy's rule ``same_kind`` makes arrays of this class of, beside those it is made of anyway.
+    """The further types of tensors that become arrays of this class if numpy's rule ``same_kind`` may be used.
 
-    None for strings, truth values and abstract classes, which are of no single type.
+    There are none for strings, truth values and abstract classes, which have no single type.
     """
     if type_of(scalar) in (TensorType.NULL, TensorType.STRING) or scalar is np.bool_:
         return frozenset()
@@ -195,7 +195,7 @@ def fitted(array: Array, wanted: ArrayType) -> Array:
 
 
 def cast_output(value: Any, wanted: ArrayType) -> Any:
-    """What a function gave, as the declared type if numpy's rule ``same_kind`` makes it that; else as it is.
+    """Cast what a function gave to the declared type if numpy's rule ``same_kind`` allows; otherwise leave it as it is.
 
     Raises:
         GraphPipeError: A value is beyond what the declared type has (E18).
@@ -238,7 +238,7 @@ def from_plain(value: Any, wanted: ArrayType) -> Array:
         return _frozen(fitted(array, wanted))
     dtype = np.dtype(scalar)
     if array.size == 0 or (array.dtype.kind in "iu" and dtype.kind in "iu"):
-        array = np.array(value, dtype)  # OverflowError tells what does not fit, where a cast would wrap
+        array = np.array(value, dtype)  # raises OverflowError for a number that does not fit; a cast would wrap it
     elif not np.can_cast(array.dtype, dtype, "same_kind"):
         raise ValueError(f"{array.dtype} cannot become {dtype} without loss")
     return _frozen(array.astype(dtype, copy=False))
@@ -275,11 +275,11 @@ def _array_of(value: Any) -> Array:
 
 
 def _loosely(value: Any) -> Array:
-    if _begins_with_text(value):  # numpy's own arrays of text give each the room of the longest
+    if _begins_with_text(value):  # in numpy's own arrays of text each element takes the room of the longest
         return np.array(value, object)
     try:
         return np.asarray(value)
-    except UnicodeDecodeError:  # bytes beside text, which numpy would make text of
+    except UnicodeDecodeError:  # numpy tried to make text of bytes that stand beside text
         return np.array(value, object)
 
 
@@ -315,7 +315,7 @@ def _texts(array: Array, *, is_text: bool) -> Array:
         detail = "a string ends with a zero, which only NDArray[np.object_] keeps"
         raise GraphPipeError(Code.TYPE_MISMATCH, detail)
     longest = max(map(len, elements), default=0)
-    if len(elements) * longest * (4 if is_text else 1) > _MOST_TEXT_BYTES:  # numpy gives each the room of the longest
+    if len(elements) * longest * (4 if is_text else 1) > _MOST_TEXT_BYTES:  # each gets the room of the longest
         detail = f"{len(elements)} strings of up to {longest} bytes are too much, unless for NDArray[np.object_]"
         raise GraphPipeError(Code.TOO_LARGE, detail)
     if not is_text:

@@ -66,7 +66,7 @@ _BY_CODE: Final[dict[Code, tuple[int, Status, str]]] = {
     Code.OVERLOADED: (503, Status.RESOURCE_EXHAUSTED, "Overloaded"),
     Code.CONFIG: (400, Status.INVALID_ARGUMENT, "Bad Config"),
     Code.BAD_OUTPUT: (500, Status.UNKNOWN, "Bad Output"),
-    Code.CANCELLED: (500, Status.CANCELLED, "Cancelled"),  # whoever cancelled does not read it
+    Code.CANCELLED: (500, Status.CANCELLED, "Cancelled"),  # nobody reads it, since the caller is gone
     Code.NOT_READY: (503, Status.UNAVAILABLE, "Not Ready"),
 }
 
@@ -92,7 +92,7 @@ class GraphPipeError(InvocationError):
 
     @property
     def bare(self) -> GraphPipeError:
-        """The same without its traceback, which leads to what it was raised about."""
+        """A copy without the traceback, which would keep the request's data in memory."""
         return GraphPipeError(self.code, self.detail, further=[one.bare for one in self.further])
 
     @property

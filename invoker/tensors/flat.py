@@ -49,7 +49,7 @@ _VTABLE = struct.Struct("<HH").unpack_from
 
 
 def malformed(detail: str) -> GraphPipeError:
-    """E1: the buffer is not what FlatBuffers or the schema say."""
+    """E1: make the error of a buffer that breaks the rules of FlatBuffers or of the schema."""
     return GraphPipeError(Code.MALFORMED, detail)
 
 
@@ -76,7 +76,7 @@ class Totals:
 
     @property
     def room(self) -> int:
-        """Bytes that strings may still have."""
+        """How many more bytes the strings may have."""
         return min(self._most - self._decoded, self._most_text)
 
     def texts(self, size: int) -> None:
@@ -113,7 +113,7 @@ class Totals:
         return text
 
     def decoded(self, size: int) -> None:
-        """Count bytes that somebody will hold, or go through."""
+        """Count bytes that will be kept or walked through."""
         self._decoded += size
         if self._decoded > self._most:
             raise _too_large("decoded bytes", self._most)
@@ -162,7 +162,7 @@ class Flat:
         return Table(self, position, vtable, vtable_size, size)
 
     def reference(self, position: int) -> int:
-        """Where the reference at a position inside leads; at least four bytes are there."""
+        """Follow the reference at a position that is inside; at least four bytes are at its target."""
         distance: int = _U32(self.raw, position)[0]
         target = position + distance
         if distance == 0 or target + 4 > self.size:
@@ -234,7 +234,7 @@ class Flat:
                 raise malformed(f"the string at {start - 4} has {length} bytes, more than there is room for")
             decoded += length
             if decoded > room:
-                break  # refused below
+                break  # `totals.texts` refuses this below
             found.append(bytes(source[start:end]))
             position += 4
         totals.texts(decoded)

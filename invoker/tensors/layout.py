@@ -134,7 +134,7 @@ class Layout:
         struct.pack_into("<q", self._head, position, value)
 
     def later(self, reference: int, elements: memoryview | list[bytes]) -> None:
-        """Place elements of a tensor behind all that is small: bytes, or a vector of strings."""
+        """Place the elements of a tensor, which are bytes or strings, behind everything small."""
         self._late.append((reference, elements))
 
     def written(self) -> Written:
@@ -145,7 +145,7 @@ class Layout:
         """
         head = tail = self._head
         pieces: list[bytearray | memoryview] = [head]
-        at = len(head)  # as the buffer will have it; the tail ends here
+        at = len(head)  # where the tail ends in the whole buffer
         for reference, elements in self._late:
             before = len(tail)
             tail += _ZEROS[(4 - at) % 8]

@@ -66,7 +66,7 @@ class RemoteError(msgspec.Struct, frozen=True):
 
 
 class InferResponse(msgspec.Struct, frozen=True):
-    """What came of an inference; tensors or errors, though a server may send both or neither (G-086)."""
+    """The result of an inference: tensors or errors. A server may also send both or neither (G-086)."""
 
     tensors: tuple[Tensor, ...] = ()
     errors: tuple[RemoteError, ...] = ()
@@ -120,13 +120,13 @@ def read_request(
             Code.REQUEST_TYPE, f"the request type is {kind}; expected 1 for an inference, or 2 for metadata"
         )
     table = root.table(1)
-    if kind == _METADATA:  # G-029: the table has no fields, and need not be there
+    if kind == _METADATA:  # G-029: the table has no fields, so it may be missing
         return MetadataRequest()
     if table is None:
         raise GraphPipeError(
             Code.REQUEST_TYPE, "the request type says that there is an inference, but the request has none"
         )
-    totals = Totals(limit_bytes, most_text=limit_bytes, weigh=weigh)  # a function is given no more
+    totals = Totals(limit_bytes, most_text=limit_bytes, weigh=weigh)  # a function gets no more than this limit
     config = table.octets(0)
     totals.decoded(len(config))
     input_names = read_names(table, 1, totals, "the name of an input")
@@ -168,7 +168,7 @@ def read_metadata_response(buffer: Buffer, limit_bytes: int = LIMIT_BYTES) -> Me
 
 
 def listing(metadata: MetadataResponse) -> dict[str, Any]:
-    """The same as a dict, as a GET gives it: keys as Go spells them, and the names of types (G-007, G-100)."""
+    """Make the dict that a GET gives: keys as Go spells them, and the names of types (G-007, G-100)."""
     return {
         "Name": metadata.name,
         "Version": metadata.version,

@@ -47,17 +47,17 @@ def shape_of(annotation: Any, where: str) -> Declared | None:
 
 
 def described(annotation: Any) -> str:
-    """What the author says of it in words: the first text beside the array."""
+    """The author's description: the first text beside the array."""
     return next((one for one in _notes(annotation) if isinstance(one, str)), "")
 
 
 def numeric(declared: Declared | None) -> tuple[int, ...]:
-    """As metadata has it: names are any size; nothing where nothing is declared (G-068, G-091)."""
+    """The shape as metadata have it: a name becomes "any size"; empty if no shape is declared (G-068, G-091)."""
     return tuple(size if isinstance(size, int) else ANY_SIZE for size in declared or ())
 
 
 def written(declared: Declared) -> str:
-    """For readers: ``[batch, 784]``."""
+    """The shape as people read it: ``[batch, 784]``."""
     return f"[{', '.join('any' if size == ANY_SIZE else str(size) for size in declared)}]"
 
 
@@ -90,7 +90,7 @@ def _notes(annotation: Any) -> Iterator[Any]:
 
 
 def _refuse_lost(notes: Sequence[Any], args: Sequence[Any], where: str) -> None:
-    """Tell what would be dropped without a word: sizes without their tuple, types of elements without their dtype."""
+    """Refuse notes that would have no effect: sizes outside of a tuple, and element types outside of a dtype."""
     loose = [one for one in notes if isinstance(one, int) and not isinstance(one, bool | enum.Enum)]
     if loose:
         meant = tuple(one for one in notes if isinstance(one, int | str))
@@ -101,7 +101,7 @@ def _refuse_lost(notes: Sequence[Any], args: Sequence[Any], where: str) -> None:
 
 
 def _is_scalar(arg: Any) -> bool:
-    """A class of elements, which numpy's own spelling has within ``np.dtype[...]``."""
+    """Whether this is a class of elements, which must stand within ``np.dtype[...]``."""
     mro = arg.__mro__ if isinstance(arg, type) and not typing.get_args(arg) else ()
     return arg in _SCALARS or any(one.__module__ == "numpy" and one.__name__ == "generic" for one in mro)
 

@@ -34,7 +34,7 @@ def read_tensor(buffer: bytes | bytearray | memoryview, limit_bytes: int) -> Ten
 
 
 def opened(buffer: bytes | bytearray | memoryview, limit_bytes: int) -> Flat:
-    """A buffer of a size that is taken (G-004)."""
+    """Open a buffer, unless it is larger than the limit (G-004)."""
     flat = Flat(buffer)
     if flat.size > limit_bytes:
         raise GraphPipeError(Code.TOO_LARGE, f"the buffer has {flat.size} bytes, the limit is {limit_bytes}")

@@ -57,7 +57,7 @@ class Tensor(msgspec.Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        """Of its elements, in bytes; of a string with its length."""
+        """The size of the elements in bytes; a string counts with the four bytes of its length."""
         data = self.data
         return sum(map(len, data)) + 4 * len(data) if isinstance(data, list) else len(data)
 

@@ -34,7 +34,7 @@ def array_type(annotation: Any) -> ArrayType | None:
     """What ``np.ndarray``, ``NDArray[...]`` or ``np.ndarray[shape, dtype]`` says; None for anything else."""
     numpy = sys.modules.get("numpy")
     if numpy is None or not hasattr(numpy, "ndarray"):
-        return None  # whoever wrote the annotation has imported it
+        return None  # an annotation with an array would have imported numpy
     casts = False
     while typing.get_origin(annotation) is typing.Annotated:
         casts = casts or Casting.SAME_KIND in annotation.__metadata__
@@ -50,7 +50,7 @@ def array_type(annotation: Any) -> ArrayType | None:
 
 
 def array_spelled(annotation: Any) -> str:
-    """``NDArray[float32]``, whatever shape stands beside it; empty for anything else."""
+    """The annotation without its shape, such as ``NDArray[float32]``; empty if it is no array."""
     wanted = array_type(annotation)
     if wanted is None:
         return ""

@@ -105,7 +105,7 @@ def _put_tensors(layout: Layout, reference: int, tensors: Sequence[Tensor]) -> N
     for at, tensor in _each(layout, reference, tensors):
         if (position := placed.get(id(tensor))) is None:
             placed[id(tensor)] = _put_tensor(layout, at, tensor)
-        else:  # G-057: what is wanted 1024 times is sent once
+        else:  # G-057: a tensor that is wanted several times is sent once
             layout.refer(at, position)
 
 

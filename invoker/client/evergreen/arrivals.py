@@ -66,7 +66,7 @@ class _Node:
     is_leaf: bool | None = None
     metadata: pb.ChunkMetadata | None = None
     parts: deque[bytes | Reference | str] = field(default_factory=deque)
-    released: int = 0  # parts that were read and are not there any more
+    released: int = 0  # how many parts were read and released
     next_seq: int = 0
     early: dict[int, pb.NodeFragment] = field(default_factory=dict)
     final_seq: int | None = None
@@ -89,19 +89,19 @@ class Arrivals:
     def __init__(self) -> None:
         self.held_bytes = 0
         self._nodes: dict[str, _Node] = {}
-        self._spent: dict[str, int] = {}  # ids to final seqs
+        self._spent: dict[str, int] = {}  # the final seq of each spent node, by its id
 
     def list(self, id_: str) -> None:
         """Say that a node will be read once: an output, or a child of a node that is read."""
         if id_ in self._spent:
-            return  # told when a cursor comes to it
+            return  # a cursor that comes to it raises the error
         node = self._node(id_)
         if node.is_listed:
             self._keep(node)
         node.is_listed = True
 
     def drop(self, id_: str) -> None:
-        """Release a node, and what is below it, for good; whoever is kept stays."""
+        """Release a node and everything below it for good, except nodes that are kept."""
         waiting = [id_]
         while waiting:
             id_ = waiting.pop()
@@ -116,7 +116,7 @@ class Arrivals:
             self._end(node)
 
     def is_complete(self, id_: str) -> bool:
-        """Whether all fragments of a node are here; its children are another matter."""
+        """Whether all fragments of a node are here; those of its children may still be missing."""
         return id_ in self._spent or (id_ in self._nodes and self._nodes[id_].is_complete)
 
     def missing(self, id_: str) -> str:
@@ -211,7 +211,7 @@ class Arrivals:
                     waiting.extend(self._node(str(part)) for part in node.parts if part not in self._spent)
 
     def _end(self, node: _Node) -> None:
-        """Nothing more will be read of a node: forget it when it is complete, unless it is kept."""
+        """Forget a node of which nothing more will be read, if it is complete and not kept."""
         if node.is_complete and not node.is_kept and node.final_seq is not None:
             self._nodes.pop(node.id, None)
             self._spent[node.id] = node.final_seq
@@ -245,7 +245,7 @@ class Cursor:
 
     def __init__(self, arrivals: Arrivals, root: str) -> None:
         self._arrivals = arrivals
-        self._path: dict[str, int] = {root: 0}  # of ids to positions: a dict keeps their order, and finds cycles
+        self._path: dict[str, int] = {root: 0}  # positions by id; a dict keeps their order, and finds cycles
         self.waits_for = root
 
     def step(self) -> Part | End | None:
@@ -257,7 +257,7 @@ class Cursor:
         nodes = self._arrivals
         while self._path:
             id_ = next(reversed(self._path))
-            # A cursor is the reading half of the arrivals; that of a spent node reads one that never was.
+            # The cursor uses private names, as it is a part of the arrivals. For a spent node it reads an empty one.
             node = _Node(id_) if id_ in nodes._spent else nodes._node(id_)  # noqa: SLF001
             part = nodes._take(node, self._path[id_])  # noqa: SLF001 - as above
             if part is not None:

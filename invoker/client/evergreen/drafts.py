@@ -23,7 +23,7 @@ Streamed = tuple[TreeNode, Iterable[object] | AsyncIterable[object]]
 
 
 class Draft:
-    """Nodes that are about to be sent.
+    """Collects the nodes that are about to be sent.
 
     Attributes:
         fragments: What can be sent at once, parents before their children.
@@ -102,7 +102,7 @@ class Draft:
 
 
 def packed(configs: Iterable[object]) -> list[PackedAny]:
-    """Configurations as they travel: protobuf messages, and dicts as Struct; what is packed stays so.
+    """Pack configurations: protobuf messages as they are, dicts as Struct; one that is packed stays so.
 
     Raises:
         TypeError: Something else.

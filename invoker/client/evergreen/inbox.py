@@ -91,7 +91,7 @@ class Inbox:
             self._go_on.set()
 
     def close(self) -> None:
-        """The session is being left: what nobody reads is dropped, the rest is received whatever it needs."""
+        """Drop what nobody reads, because the session is being left; receive the rest without a limit."""
         self.is_closing = True
         for root in tuple(self._unread):
             self.discard(root)
@@ -113,18 +113,18 @@ class Inbox:
             raise CallFailed(Status.RESOURCE_EXHAUSTED, text)
 
     def lift(self) -> None:
-        """The server takes nothing any more: only reading on tells how it has ended, and there is little to come."""
+        """Read on without a limit, since the server takes nothing any more: only reading shows how it has ended."""
         self._is_lifted = True
         self._go_on.set()
 
     async def may_read(self) -> None:
-        """Wait while enough is held and nobody waits for more."""
+        """Wait while enough is held and no reader waits for more."""
         while self.arrivals.held_bytes >= self._high_bytes and not self._must_read():
             self._go_on.clear()
             await self._go_on.wait()
 
     def went(self) -> None:
-        """Something was read, so there may be room again."""
+        """Check for room again, because something was read."""
         self._go_on.set()
 
     async def arrival(self, id_: str) -> None:
@@ -143,19 +143,19 @@ class Inbox:
                 self._waiting.pop(id_, None)
 
     def wake(self, id_: str) -> None:
-        """Let whoever waits for a node look again."""
+        """Let the readers that wait for a node check again."""
         for future in self._waiting.pop(id_, ()):
             if not future.done():
                 future.set_result(None)
 
     def wake_all(self) -> None:
-        """Let everybody look again who waits for anything."""
+        """Let all readers that wait check again."""
         for id_ in tuple(self._waiting):
             self.wake(id_)
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
-        """Around a wait of the caller's own for room to write."""
+        """Surround a wait of the caller for room to write; reading goes on meanwhile."""
         self._writers += 1
         self._go_on.set()
         try:
@@ -173,7 +173,7 @@ class Inbox:
             self.wake_all()
 
     def failure(self) -> CallFailed | None:
-        """How the session failed, as an error of its own for each who asks; None: it did not."""
+        """Make a new error that says how the session failed; None if it did not fail."""
         if self._failure is None:
             return None
         self.is_told = True

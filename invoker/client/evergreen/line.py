@@ -115,7 +115,7 @@ class Line:
         self.fail(CallFailed(Status.CANCELLED, "the caller cancelled"), is_told=True)
 
     def fail(self, failure: CallFailed, *, is_told: bool = False) -> None:
-        """End the call at once, for a reason of ours.
+        """End the call at once, for a reason on the client's side.
 
         Args:
             failure: What everybody gets who waits on the session.
@@ -141,7 +141,8 @@ class Line:
         self.outbox.close()
         if self._channel is not None:
             await self._channel.close()
-        # What is left of a session stands in circles; its sockets must not wait until those are collected.
+        # The objects of a session refer to each other in circles; its sockets must not stay open until the
+        # garbage collector runs.
         self._channel = self._exchange = self._reader = self._negotiator = None
 
     async def _negotiate(self, exchange: Exchange) -> None:
@@ -153,7 +154,7 @@ class Line:
             while (raw := await exchange.read()) is not None:
                 self._inbox.receive(_parsed(raw))
                 if self.outbox.is_closed:
-                    continue  # the server ends the session, and only reading tells how
+                    continue  # the server ends the session; only reading shows how
                 await self._inbox.may_read()
             self._inbox.end(None)
         except BadNode as error:

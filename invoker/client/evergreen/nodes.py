@@ -29,7 +29,7 @@ class Sender(Protocol):
 
 
 def new_id() -> str:
-    """An id that no node of any session has (E-016: it means nothing)."""
+    """Make an id that no node of any session has (E-016: ids have no meaning)."""
     return uuid.uuid4().hex
 
 

@@ -19,7 +19,7 @@ STATUS_OUTPUT = "__status__"
 
 
 class Outcome:
-    """Shared by the outputs of an action.
+    """How one action ends; its outputs share this object.
 
     Args:
         inbox: Of the session.
@@ -35,7 +35,7 @@ class Outcome:
         if status_id:
             inbox.expect(status_id)
             inbox.begin(status_id)
-            inbox.finish(status_id)  # a status is small: it holds nobody up, and nobody waits for its reader
+            inbox.finish(status_id)  # a status is small, so reading need not pause for it
             self._cursor = Cursor(inbox.arrivals, status_id)
 
     def fail(self, error: CallFailed) -> None:

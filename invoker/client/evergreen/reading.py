@@ -68,7 +68,7 @@ class Reading:
                     raise self._inbox.incomplete(self.name, self._cursor.waits_for)  # noqa: TRY301 - as all errors of reading
                 await self._inbox.arrival(self._cursor.waits_for)
         except asyncio.CancelledError:
-            raise  # nothing is lost: who was cancelled may read on
+            raise  # nothing is lost, so the caller may read on
         except BadNode as error:
             self.stop()
             raise self.failed(f"{error}") from None
@@ -139,7 +139,7 @@ def decoded(reading: Reading, payload: bytes, media_type: str) -> Any:
 
 
 def on_loop(loop: asyncio.AbstractEventLoop, work: Callable[[], None]) -> None:
-    """Do what a finalizer has to do: at once on the loop's own thread, else when the loop comes to it."""
+    """Do the work of a finalizer: at once if this is the loop's thread, otherwise in a later turn of the loop."""
     if loop.is_closed():
         return
     try:

@@ -40,11 +40,11 @@ class Streams:
             task.add_done_callback(self._running.pop)
 
     def is_own(self, task: asyncio.Task[Any] | None) -> bool:
-        """Whether a task feeds an input, so that nobody but the server waits for it."""
+        """Whether a task feeds an input, so that only the server waits for it."""
         return task in self._running
 
     async def finish(self) -> None:
-        """Wait until all items are sent; those that no running action wants are not waited for."""
+        """Wait until all items are sent, except those that no running action wants."""
         ended = asyncio.ensure_future(self._inbox.ended.wait())
         try:
             while self._running and not self._inbox.ended.is_set():

@@ -253,7 +253,7 @@ class SyncTreeNode:
 
 
 def _plain(value: object) -> object:
-    """The same for the session of the loop: its own nodes, and iterators that do not block it."""
+    """Turn a value into one for the session on the loop: use its nodes, and iterators that do not block the loop."""
     if isinstance(value, SyncAnswer):
         value = value.output
     if isinstance(value, SyncOutput | SyncLeafNode | SyncTreeNode):

@@ -103,7 +103,7 @@ class AsyncGraphPipe:
 
 
 class _Errand(Generic[T]):
-    """A request on its way through a thread, which may be cut off from the loop."""
+    """A request that a thread carries out, and that the loop can cut off."""
 
     def __init__(self, server: Server, write: Callable[[], Written], read: Callable[[Reply], T]) -> None:
         self._server = server
@@ -114,14 +114,14 @@ class _Errand(Generic[T]):
         self._is_aborted = False
 
     def run(self) -> T:
-        """Do all of it, in a thread."""
+        """Write the request, send it and read the answer, in a thread."""
         request = self._write()
         with self._taken() as link:
             reply = link.ask(request)
         return self._read(reply)
 
     def abort(self) -> None:
-        """Cut it off, or keep it from being sent."""
+        """Cut the request off, or keep it from being sent."""
         with self._lock:
             self._is_aborted = True
             if self._link is not None:

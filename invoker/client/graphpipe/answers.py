@@ -55,7 +55,7 @@ def metadata_in(reply: Reply, limit_bytes: int) -> MetadataResponse:
     """
     if reply.is_error or reply.status not in (_OK, None):
         _response(reply, limit_bytes)
-        raise _text(reply)  # tensors, of all things
+        raise _text(reply)  # it holds tensors, though it is marked as an error
     try:
         errors = read_infer_response(reply.body, limit_bytes)
     except Unreadable:
@@ -95,7 +95,7 @@ def _unreadable(error: Unreadable, reply: Reply) -> GraphPipeError:
 
 
 def _text(reply: Reply) -> GraphPipeError:
-    """What a server says that speaks something else, on one line."""
+    """Make an error of the text of a server that speaks another protocol, on one line."""
     text = " ".join(str(reply.body[: 4 * _MAX_TEXT], "utf-8", "replace").split())
     if not text or not text.isprintable():
         text = reply.reason or "no reason is given"

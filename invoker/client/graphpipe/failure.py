@@ -86,19 +86,19 @@ class NotReached(GraphPipeError, ConnectFailed):
 
     @property
     def is_retryable(self) -> bool:
-        """It is: nothing was sent."""
+        """True, since nothing was sent."""
         return True
 
 
 def lost(error: Exception, what: str) -> GraphPipeError:
-    """What the server did to the connection: it says nothing about what the function did."""
+    """Make the error of a lost connection, which does not say what the function did."""
     if isinstance(error, TimeoutError):
         return silent(what)
     why = str(error)[:_SHOWN] or type(error).__name__
-    # A server of another protocol is quoted, which may be bytes of a frame.
+    # The text may quote a server of another protocol, and so hold bytes of a frame.
     return GraphPipeError(None, f"{what}: {why if why.isprintable() else ascii(why)}", status=Status.UNAVAILABLE)
 
 
 def silent(what: str) -> GraphPipeError:
-    """The server took longer than it was given."""
+    """Make the error of a server that took longer than it was given."""
     return GraphPipeError(None, f"{what}: the time is up", status=Status.DEADLINE_EXCEEDED)

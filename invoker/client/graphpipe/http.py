@@ -58,7 +58,7 @@ class HttpLink:
         self._headers = _HEADERS | {name.lower(): value for name, value in headers.items()}
         self._tls = (tls or ssl.create_default_context()) if address.is_tls else None
         self._connection: http.client.HTTPConnection | None = None
-        self._sock: socket.socket | None = None  # the connection forgets its own once it knows that it will be closed
+        self._sock: socket.socket | None = None  # http.client forgets its socket once the server announces the end
         self._is_idle = self._is_cut = False
 
     @property
@@ -85,7 +85,7 @@ class HttpLink:
             raise
         if not self._is_idle:
             self.close()
-        if self._is_cut:  # a body that ends with the connection looks whole
+        if self._is_cut:  # a body without a length looks whole when the connection is cut
             raise lost(ConnectionAbortedError("it was cut"), f"{self._address} gave no answer")
         return reply
 
@@ -94,7 +94,7 @@ class HttpLink:
         self._is_cut = True
         if (sock := self._sock) is not None:
             with contextlib.suppress(OSError):
-                socket.socket.shutdown(sock, socket.SHUT_RDWR)  # that of TLS changes what another thread is using
+                socket.socket.shutdown(sock, socket.SHUT_RDWR)  # TLS's own changes what a thread uses
 
     def close(self) -> None:
         """Close it."""
@@ -110,7 +110,7 @@ class HttpLink:
         made = http.client.HTTPConnection(host, address.port or None, timeout=self._timeout_s)
         most_bytes = 2 * self._limit_bytes + _HEADS_BYTES
         made.response_class = functools.partial(_Response, most_bytes=most_bytes)  # type: ignore[assignment]  # made of it
-        made.auto_open = 0  # it would connect anew by itself, in the clear
+        made.auto_open = 0  # or http.client would connect again by itself, without TLS
         try:
             made.sock = self._sock = connected(address, self._timeout_s, self._tls, begun=self._begin)
         except OSError as error:
@@ -119,13 +119,13 @@ class HttpLink:
         return made
 
     def _begin(self, sock: socket.socket) -> None:
-        """From now on `abort` has something to cut."""
+        """Keep the socket, so that `abort` can cut it from now on."""
         self._sock = sock
         if self._is_cut:
             raise ConnectionAbortedError("it was cut")
 
     def _send(self, connection: http.client.HTTPConnection, written: Written) -> bool:
-        """Send all of it; false when the server closed before, which may have said why."""
+        """Send the whole request; False if the server closed before that. It may have said why."""
         skip_host = "host" in self._headers
         connection.putrequest("POST", self._address.target, skip_host=skip_host, skip_accept_encoding=True)
         for name, value in self._headers.items():
@@ -155,7 +155,7 @@ class HttpLink:
 
 @contextlib.contextmanager
 def _understood(connection: http.client.HTTPConnection) -> Iterator[http.client.HTTPResponse]:
-    """An answer; what is no number where one is due ends it like anything else that is no HTTP."""
+    """Surround the reading of an answer; a malformed number in it counts as a violation of HTTP."""
     try:
         with connection.getresponse() as response:
             yield response
@@ -164,7 +164,7 @@ def _understood(connection: http.client.HTTPConnection) -> Iterator[http.client.
 
 
 class _Response(http.client.HTTPResponse):
-    """An answer of a limited size, which the library asks for nowhere: chunks of -1 bytes, lines without an end."""
+    """An answer of a limited size. The library itself accepts chunks of -1 bytes, and lines without an end."""
 
     def __init__(
         self,
@@ -187,11 +187,11 @@ class _Counted(io.RawIOBase):
         self._left = most_bytes
 
     def readable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: WriteableBuffer) -> int | None:
-        """Some of it."""
+        """Read some bytes of the answer into a buffer."""
         count = self._raw.readinto(buffer)
         self._left -= count or 0
         if self._left < 0:
@@ -205,7 +205,7 @@ class _Counted(io.RawIOBase):
 
 
 def _read_exactly(response: http.client.HTTPResponse, length: int) -> bytearray:
-    """A body whose length was said; it is received where it stays."""
+    """Read a body of a known length into its final place."""
     body = bytearray(length)
     rest = memoryview(body)
     while rest:
@@ -217,7 +217,7 @@ def _read_exactly(response: http.client.HTTPResponse, length: int) -> bytearray:
 
 
 def _read_some(response: http.client.HTTPResponse, limit_bytes: int) -> bytearray:
-    """A body that ends some time, and of which no more is read than is needed to refuse it."""
+    """Read a body of an unknown length, but no more of it than shows that it is too large."""
     body = bytearray()
     while len(body) <= limit_bytes and (part := response.read(_CHUNK_BYTES)):
         body += part

@@ -77,7 +77,7 @@ class Links:
         self._is_closed = False
 
     def take(self) -> Link:
-        """One that nobody uses.
+        """Take a connection that nobody uses, or make one.
 
         Raises:
             RuntimeError: The client is closed.
@@ -94,7 +94,7 @@ class Links:
             link.close()
 
     def give(self, link: Link) -> None:
-        """Give one back after its request, whatever became of it."""
+        """Give a connection back after its request, even if that failed."""
         is_usable = link.is_usable
         with self._lock:
             if is_usable and not self._is_closed and len(self._idle) < _KEPT:
@@ -148,24 +148,24 @@ def connected(
 
 
 def is_quiet(sock: socket.socket) -> bool:
-    """Whether nothing came, and no end, on a connection where nothing is due."""
+    """Whether an idle connection is still good: no bytes and no end have come on it."""
     poll = select.poll()
     try:
         poll.register(sock, select.POLLIN)
-    except ValueError:  # it is closed
+    except ValueError:  # the socket is closed
         return False
     return not poll.poll(0)
 
 
 def too_large(size: int | str, limit_bytes: int, status: int | None = None) -> GraphPipeError:
-    """The answer is refused by its size (G-096)."""
+    """Make the error of an answer that is too large (G-096)."""
     return GraphPipeError(Code.TOO_LARGE, f"the answer has {size} bytes, the limit is {limit_bytes}", status)
 
 
 def _plain(address: Address, timeout_s: float) -> socket.socket:
     if not address.socket:
         made = socket.create_connection((address.host, address.port), timeout_s)
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # a request is several writes
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # a request takes several writes
         return made
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:

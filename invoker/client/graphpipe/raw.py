@@ -76,7 +76,7 @@ class RawLink:
         if (sock := self._sock) is not None:
             _disown(sock)
             with contextlib.suppress(OSError):
-                socket.socket.shutdown(sock, socket.SHUT_RDWR)  # that of TLS changes what another thread is using
+                socket.socket.shutdown(sock, socket.SHUT_RDWR)  # TLS's own changes what a thread uses
 
     def close(self) -> None:
         """Close it."""
@@ -104,14 +104,14 @@ class RawLink:
             raise NotReached(f"{self._address} cannot be reached: {error}") from error
 
     def _begin(self, sock: socket.socket) -> None:
-        """From now on `abort` has something to cut."""
+        """Keep the socket, so that `abort` can cut it from now on."""
         self._sock = sock
         if self._is_cut:
             raise ConnectionAbortedError("it was cut")
 
 
 def _send(sock: socket.socket, written: Written) -> bool:
-    """Send all of it; false when the server closed before, which may have said why."""
+    """Send the whole request; False if the server closed before that. It may have said why."""
     try:
         sock.sendall(_LENGTH.pack(written.size))
         for piece in written.pieces:
@@ -122,7 +122,7 @@ def _send(sock: socket.socket, written: Written) -> bool:
 
 
 def _disown(sock: socket.socket) -> None:
-    """Have the server see, once it is closed, that nobody waits: else it only sees that nothing more will be sent."""
+    """Make the close a reset, so that the server sees that nobody waits, and not only that nothing more comes."""
     with contextlib.suppress(OSError):
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 

@@ -99,7 +99,7 @@ def written(inputs: Sequence[Any], outputs: Names, config: str | bytes, *, scala
     labels = [repr(name) for name in names] or [f"#{index}" for index in range(len(inputs))]
     tensors = [
         tensor_of(value, label, scalar_as_vector=scalar_as_vector)
-        for value, label in zip(values, labels, strict=False)  # of an empty dict there are none
+        for value, label in zip(values, labels, strict=False)  # an empty dict has no labels
     ]
     return written_tensors(tensors, names, _names(outputs), config)
 
@@ -107,7 +107,7 @@ def written(inputs: Sequence[Any], outputs: Names, config: str | bytes, *, scala
 def written_tensors(
     tensors: Sequence[Tensor], input_names: Sequence[str], output_names: Sequence[str], config: str | bytes
 ) -> Written:
-    """The same of tensors, whose names are counted before anything is sent (G-094)."""
+    """Write a request of tensors; the names are counted before anything is sent (G-094)."""
     if input_names and len(input_names) != len(tensors):
         raise ValueError(f"there are {len(input_names)} input names and {len(tensors)} inputs")
     raw = config.encode() if isinstance(config, str) else bytes(config)
@@ -129,7 +129,7 @@ def tensor_of(value: Any, label: str, *, scalar_as_vector: bool = False) -> Tens
 
 
 def arrays() -> ModuleType:
-    """What makes tensors of arrays, and arrays of tensors; metadata is to be had without it.
+    """Import the module that turns arrays into tensors and back. Metadata do not need it.
 
     Raises:
         ModuleNotFoundError: numpy is not installed.
@@ -161,7 +161,7 @@ def array_of(tensor: Tensor, reply: Reply) -> Any:
     """An output as an array."""
     try:
         return arrays().to_array(tensor)
-    except Unfit as error:  # a shape that numpy has not
+    except Unfit as error:  # numpy has no arrays of this shape
         raise GraphPipeError(error.code, f"an output cannot be an array: {error.detail}", reply.status) from error
 
 

@@ -151,5 +151,5 @@ class Outputs(AsyncIterator[Received]):
             here = False
         if here:
             self._live.drop(self._exchange)
-        else:  # dropped by another thread, or by its garbage collector
+        else:  # another thread, or the garbage collector in it, dropped the iterator
             self._loop.call_soon_threadsafe(self._live.drop, self._exchange)

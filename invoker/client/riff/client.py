@@ -130,14 +130,14 @@ class RiffClient:
             await channel.close()
 
     async def _first(self, channel: grpc.aio.Channel, request: Request, inputs: int) -> bytes:
-        """The StartFrame; names are left out where the function is known to have not just one input and one output."""
+        """The StartFrame; without names if the function is known to have more or less than one input and one output."""
         is_plain = request.takes_plain_names(inputs)
         if is_plain and (known := await self._ask(channel, request)):
             is_plain = known.labels == 1 and len(known.outputs) == 1
         return request.start_signal(with_plain_names=is_plain)
 
     async def _ask(self, channel: grpc.aio.Channel, request: Request) -> Known:
-        """What is known of a function; its server is asked once."""
+        """What the server tells of a function; it is asked only once."""
         known = self._known.get(request.function)
         if known is None:
             known = await ask(channel, request.function, request.metadata_pairs(self._metadata))

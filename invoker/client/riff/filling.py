@@ -17,7 +17,7 @@ TEXT_FIRST = "text/plain, */*;q=0.5"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filled:
-    """What is given, or known.
+    """What the command line gives, completed by what the server tells.
 
     Attributes:
         data: Values of input 0.
@@ -61,10 +61,10 @@ def fill(args: argparse.Namespace, known: Known) -> Filled:
             count = 0
         inputs = (*own[:count], *(name for name in own[count:] if name in given))
         if not (args.no_input or data or arg) and any(one.is_trigger for one in known.inputs):
-            data = [""]  # whatever is sent, the function is called once
+            data = [""]  # the value does not matter: the function is called once
     elif inputs is None and known.function is not None and known.function.open_inputs and not arg:
         own = [one.name for one in known.function.inputs if not one.is_option]
-        inputs = tuple(own[:-1]) or None  # nothing is given to ``*args``
+        inputs = tuple(own[:-1]) or None  # the caller gives nothing to ``*args``
     return Filled(
         data=data,
         arg=arg,
@@ -78,10 +78,10 @@ def fill(args: argparse.Namespace, known: Known) -> Filled:
 
 
 def _by_name(text: str, own: list[str]) -> str:
-    """``1=x`` with the name of input 1, since only those options are counted on the wire that are given."""
+    """Turn ``1=x`` into ``NAME=x``, since the wire numbers only those options that are given."""
     key, sign, value = text.partition("=")
     if not sign or not own or key in own:
-        return text  # what is wrong with it is told by who reads it
+        return text  # the next reader of this text tells what is wrong with it
     if key.isascii() and key.isdigit() and int(key) < len(own):
         return f"{own[int(key)]}={value}"
     near = nearest(key, own)

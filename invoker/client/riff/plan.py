@@ -144,7 +144,7 @@ def _index(option: str, key: str, names: Sequence[str], names_option: str) -> in
         index = int(key)
         if names and index >= len(names):
             raise UsageError(f"{option} {key}: {names_option} names only {len(names)}, counted from 0")
-        if index < 1 << 10:  # a frame may say 2**31-1, but we make a feed for each
+        if index < 1 << 10:  # an index may be up to 2**31-1, but each input costs a feed
             return index
     if not names:
         raise UnknownName(f"{option} {key!r}: expected a number from 0, or a name that {names_option} lists")

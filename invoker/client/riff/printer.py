@@ -76,7 +76,7 @@ class Printer:
             self._write_to(self._file(path), _line(out.payload) if is_line else out.payload)
             return
         if not path and not is_text(out.media_type) and sys.stdout.isatty():
-            # Checked by the stream and not by its bytes: what is shown must not depend on what is in it.
+            # The media type decides, not the bytes: whether an output is shown must not depend on its values.
             raise UsageError(
                 f"output {name or out.index} is {out.media_type or 'of no media type'}, which may upset the terminal; "
                 "give --output FILE, or --output - to print it all the same"
@@ -89,7 +89,7 @@ class Printer:
         try:
             line = _line(out.payload.decode(_charset(out.media_type)).encode())
         except UnicodeError:
-            line = _line(out.payload)  # not what it says it is: shown as it came
+            line = _line(out.payload)  # the bytes are not in that charset, so they are shown unchanged
         if not name:
             return line
         prefix = f"{name}: ".encode()

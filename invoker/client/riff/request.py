@@ -95,14 +95,14 @@ class Request:
         return names[index] if 0 <= index < len(names) else ""
 
     def takes_plain_names(self, inputs: int) -> bool:
-        """Whether names are left to us, and there is one input and one output as far as the call says."""
+        """Whether the caller leaves out names, and the call has one input and one output as far as is known."""
         return inputs == 1 and len(self.accepts()) == 1 and None in (self.input_names, self.output_names)
 
     def start_signal(self, *, with_plain_names: bool = False) -> bytes:
         """The serialised signal that opens the call (R-045).
 
         Args:
-            with_plain_names: Whether the names that are left to us are ``in`` and ``out``; else there are none.
+            with_plain_names: Whether names that the caller leaves out are ``in`` and ``out``; otherwise none are sent.
         """
         ins = ("in",) if with_plain_names and self.input_names is None else self.input_names or ()
         outs = ("out",) if with_plain_names and self.output_names is None else self.output_names or ()

@@ -14,7 +14,7 @@ __all__ = ["Awaiting"]
 
 
 class Awaiting:
-    """What the threads of one invocation wait for.
+    """The awaitables for which the threads of one invocation wait.
 
     Args:
         loop: Where it runs; None before the process has one.
@@ -42,7 +42,7 @@ class Awaiting:
         future = asyncio.run_coroutine_threadsafe(run(), self._loop)
         self._running.add(future)
         if self._is_cancelled:
-            future.cancel()  # looked at after it was added; `cancel` does it the other way round
+            future.cancel()  # Add, then check; `cancel` does the reverse, so one of them sees it.
         try:
             return future.result()
         except concurrent.futures.CancelledError:
@@ -53,7 +53,7 @@ class Awaiting:
             self._running.discard(future)
 
     def cancel(self) -> None:
-        """Cancel what is waited for, and what will be."""
+        """Cancel everything that a thread waits for now or later."""
         self._is_cancelled = True
         for future in list(self._running):
             future.cancel()

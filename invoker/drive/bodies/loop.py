@@ -78,7 +78,7 @@ class LoopRunner:
         """Nobody reads an output any more: its generator is closed when it gives another value."""
         self.invocation.close_output(command.index)
 
-    # What the function asks by its context; `invoker.context.Run`.
+    # The methods of `invoker.context.Run`, by which the context passes on what the function asks.
 
     @property
     def outputs(self) -> Sequence[Any]:
@@ -107,7 +107,7 @@ class LoopRunner:
             await self.host.ended(self.invocation, index)
 
     async def _discarded(self) -> None:
-        """A value was dropped, so nothing has made the function wait for anybody."""
+        """Give others a turn and check for the end after a dropped value, since its function has waited for nothing."""
         await asyncio.sleep(0)
         if self.invocation.is_finished:
             raise StopInvocation("the invocation is over")
@@ -123,7 +123,7 @@ class LoopRunner:
         cancelled now (R-115).
         """
         waiting = {task for one in self.inputs for task in one.wake()}
-        current = asyncio.current_task()  # it reports the ending itself and is on its way out
+        current = asyncio.current_task()  # this task reports the ending and ends by itself
         for task in self._tasks:
             if task not in waiting and task is not current:
                 task.cancel()
@@ -170,7 +170,7 @@ class LoopRunner:
         loop = asyncio.get_running_loop()
         tasks = [loop.create_task(self._drain(index, output)) for index, output in enumerate(outputs)]
         main = set(self._tasks)
-        self._tasks.clear()  # whoever stops the body stops its drains; the main task only waits for them
+        self._tasks.clear()  # to stop the body is to stop its drains; the main task only waits for them
         self._tasks.update(tasks)
         try:
             await asyncio.wait(tasks)
@@ -204,7 +204,7 @@ class LoopRunner:
             await _close(values, invocation)
 
     async def _raised(self, error: BaseException, translate: Any) -> None:
-        """An exception left user code: an ending, unless the invocation is over already."""
+        """End the invocation with an exception that left user code, unless the invocation is over already."""
         if self.invocation.is_finished:
             if isinstance(error, (asyncio.CancelledError, StopInvocation)) or comes_of(error, self.invocation.error):
                 return

@@ -97,7 +97,7 @@ class Threads:
             self.full_since = 0.0
 
     def come_back(self) -> None:
-        """Take a slot that was left before, also if every other one is taken; only to leave it again soon."""
+        """Take a slot again after `leave`, even if all are taken meanwhile. The caller leaves it again soon."""
         with self._lock:
             self.busy += 1
 
@@ -118,7 +118,7 @@ class Threads:
             threading.Thread(target=self._run, name=name, daemon=True).start()
         except RuntimeError as error:
             with self._lock:
-                if work not in self._work:  # a thread that has become idle took it
+                if work not in self._work:  # an idle thread has taken this work meanwhile
                     return
                 self._work.remove(work)
             raise Overloaded(f"no thread can be started for a sync function: {error}") from None

@@ -45,7 +45,7 @@ class Host(Protocol):
 
     @property
     def hears_waits(self) -> bool:
-        """Whether it is to be told by `resume` of every reader that waits, also while reading has not paused."""
+        """Whether `resume` is called for every reader that waits, even while reading has not paused."""
 
     async def emitted(self, invocation: Invocation, index: int, message: Message[bytes]) -> None:
         """Send one output; returns when the peer has room for it."""
@@ -68,7 +68,7 @@ class Runner(Protocol):
     left: asyncio.Future[None]
 
     def start(self) -> None:
-        """Begin; Overloaded when there is no room for the body."""
+        """Start the body; raises Overloaded when there is no room for it."""
 
     def feed(self, command: Any) -> None:
         """Apply a Feed to the invocation and wake who waits for it."""
@@ -87,7 +87,7 @@ class Runner(Protocol):
 
 
 def later(loop: asyncio.AbstractEventLoop, call: Callable[..., object], *args: object) -> None:
-    """Call something on a loop, from any thread; a loop that has closed has nobody left to tell."""
+    """Call something on a loop, from any thread. Nothing happens if the loop has closed."""
     with contextlib.suppress(RuntimeError):
         loop.call_soon_threadsafe(call, *args)
 
@@ -120,7 +120,7 @@ def production_failed(error: BaseException, *, debug: bool = False) -> Invocatio
 
 
 def comes_of(error: BaseException | None, ending: BaseException | None) -> bool:
-    """Whether an exception is the invocation's own ending, which every pull raises again, or was made of it."""
+    """Whether an exception is the invocation's ending, which every pull raises again, or was caused by it."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         if error is ending:

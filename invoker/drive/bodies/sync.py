@@ -52,7 +52,7 @@ class SyncBody(ABC):
         self.invocation = invocation
         self.failure: InvocationError | None = None
 
-    # What differs.
+    # What each subclass does in its own way.
 
     @property
     @abstractmethod
@@ -87,7 +87,7 @@ class SyncBody(ABC):
     def wait(self, awaitable: Awaitable[Any]) -> Any:
         """Block this thread until the loop has run ``awaitable``, and give its result (R-034)."""
 
-    # What the function asks by its context.
+    # The methods by which the context passes on what the function asks.
 
     @property
     def outputs(self) -> Sequence[Any]:
@@ -120,14 +120,14 @@ class SyncBody(ABC):
         check_thread()
 
     def _gone(self, error: InvocationError) -> StopInvocation:
-        """The peer is gone, of which no function may make light."""
+        """End the invocation, since the peer is gone, and make the exception that stops the function."""
         self.raised(error, production_failed)
         return StopInvocation("the invocation is over")
 
-    # In the threads of the body.
+    # These methods run in the threads of the body.
 
     def open(self, inputs: Sequence[SyncInput]) -> Sequence[Iterator[Any]]:
-        """Call the function; what it gave to be drained, which is nothing if it raised."""
+        """Call the function, and return its iterators; none if it raised."""
         invocation = self.invocation
         RUNNING.set(invocation.context)
         try:
@@ -163,12 +163,12 @@ class SyncBody(ABC):
                 self.tell_end(index)
 
     def check_over(self) -> None:
-        """A value was dropped, so nothing has told the function that nobody is there any more."""
+        """Stop the function after a dropped value if the invocation is over, since no write has told it."""
         if self.is_over():
             raise StopInvocation("the invocation is over")
 
     def raised(self, error: BaseException, translate: Callable[..., InvocationError]) -> None:
-        """User code was left by an exception: an ending, unless the invocation is over already."""
+        """End the invocation with an exception that left user code, unless the invocation is over already."""
         if isinstance(error, StopInvocation) and not isinstance(error, InputCancelled):
             return
         invocation = self.invocation
@@ -256,7 +256,7 @@ class SyncInput:
         self._pull = body.pull
 
     def belong_to(self, body: SyncBody) -> None:
-        """From now on another body pulls."""
+        """Let another body pull messages from now on."""
         self._body = body
         self._pull = body.pull
 

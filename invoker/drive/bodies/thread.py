@@ -60,7 +60,7 @@ class ThreadRunner(SpreadBody):
         self.is_stopped = False
         self.inputs = tuple(SyncInput(self, stream) for stream in invocation.inputs)
         self._queues: tuple[deque[Message[bytes]], ...] = tuple(deque() for _ in invocation.outputs)
-        self._ended: list[int] = []  # outputs whose end is to be told
+        self._ended: list[int] = []  # outputs whose end the peer must be told
         self._is_due = False  # whether readers will be woken at the end of the turn
         self._is_awake = False  # whether the forwarder knows that there is something to do
         self._wakeup: asyncio.Future[None] | None = None
@@ -84,7 +84,7 @@ class ThreadRunner(SpreadBody):
             if self._is_due or not self.invocation.inputs[command.index].waiters:
                 return
             self._is_due = True
-        self.loop.call_soon(self._notify)  # once for all that the loop brings in this turn
+        self.loop.call_soon(self._notify)  # only once for all frames of this turn of the loop
 
     def _notify(self) -> None:
         with self.lock:
@@ -135,7 +135,7 @@ class ThreadRunner(SpreadBody):
     def _is_unstuck(self, _: object) -> None:
         self.threads.stuck -= 1
 
-    # On the loop: what the body emitted goes to the wire.
+    # These methods run on the loop, and send what the body emitted.
 
     async def _forward(self) -> None:
         emitted = self.host.emitted
@@ -163,9 +163,9 @@ class ThreadRunner(SpreadBody):
         await self.host.finished(self.invocation, self.failure)
 
     def _batch(self) -> tuple[list[tuple[int, Message[bytes]]], list[int]] | None:
-        """What waits for the wire, one of each output in turn (R-131), and which outputs end with it.
+        """Take the messages that wait for the wire, one of each output in turn (R-131), and the outputs that then end.
 
-        None when the body is over and all is sent.
+        It is None when the body is over and everything is sent.
         """
         with self.lock:
             batch: list[tuple[int, Message[bytes]]] = []
@@ -193,13 +193,13 @@ class ThreadRunner(SpreadBody):
             self.call_on_loop(self._wake)
 
     def call_on_loop(self, callback: Callable[[], None]) -> None:
-        """The one door from a body's thread to the loop; a closed loop has nobody left to tell."""
+        """Call something on the loop from a body's thread; no other way leads there. A closed loop ignores it."""
         try:
             self.loop.call_soon_threadsafe(callback)
         except RuntimeError:
             log.debug("the loop closed before a body left", extra={"invocation": self.invocation.id})
 
-    # In the body's threads.
+    # These methods run in the body's threads.
 
     def _run(self) -> None:
         try:

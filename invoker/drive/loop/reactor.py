@@ -100,11 +100,11 @@ class Reactor:
         self._seat: Seat | None = None
         driver.entered(self)
 
-    # What the peer sends; the line's listener.
+    # The listener of the line, which hears what the peer sends.
 
     @property
     def settles(self) -> bool:
-        """Whether the end of the input must be told from a cancel with care (R-109)."""
+        """Whether the line must make sure that an end of the input is not a cancel (R-109)."""
         return any(one.invocation.heeds_end for one in self.runners.values())
 
     def arrived(self, frame: Any | None) -> bool:
@@ -138,7 +138,7 @@ class Reactor:
         return True
 
     def gone(self) -> None:
-        """The peer is gone: nobody is left to tell (R-115)."""
+        """End everything without an answer, because the peer is gone (R-115)."""
         late = self.deadline is not None and time.monotonic() >= self.deadline - _EARLY_S
         error = DeadlineExceeded("the deadline has passed") if late else Cancelled("the peer cancelled, or is gone")
         self._leave(error)
@@ -152,7 +152,7 @@ class Reactor:
         return all(one.wants_input for one in running) or any(one.is_starving for one in running)
 
     def resume(self) -> None:
-        """Input may be read again, or somebody starves (R-129)."""
+        """Go on reading if there is room again, or if a reader starves (R-129)."""
         if self.is_paused and self._wants_input():
             self.is_paused = False
             self.wire.ask()
@@ -222,7 +222,7 @@ class Reactor:
         self.wire.accepted()
 
     def _join(self, key: str, *, is_owner: bool) -> bool:
-        """Hold a shared invocation; whether there is one. Who wants to own it opens it otherwise."""
+        """Hold a shared invocation, and return whether there is one. If not, a caller that wants to own it opens it."""
         shared: Shared | None = self.driver.shared.get(key)
         if shared is not None:
             shared.join(self, is_owner=is_owner)
@@ -238,21 +238,21 @@ class Reactor:
         self.resume()
 
     def _wind(self, step: Timer) -> None:
-        """R-170: the session waits to tell a refusal."""
+        """R-170: Start the timer of a session that waits before it tells a refusal."""
         if not self.driver.may_wait(self):
             self._deliver(Elapsed())
             return
         self._timer = asyncio.get_running_loop().call_later(step.delay_s, self.tell, Elapsed())
 
     def _at_store(self, step: Ask | Subscribe) -> None:
-        """Ask the store, or listen to it, from a seat that is taken at the first time."""
+        """Ask the store, or listen to it. The first time makes the seat."""
         if self._seat is None:
             self._seat = Seat(self.driver.store, self.tell, self.wire.room)
         self._seat.perform(step)
         self.driver.sweep_store()
 
     def _relieve(self, key: str, error: InvocationError) -> None:
-        """The process holds too much, and this invocation most of it."""
+        """End this invocation, because the process holds too much and this one most of it."""
         runner = self.runners.get(key)
         if runner is not None:
             self._finish(runner, error)
@@ -263,7 +263,7 @@ class Reactor:
         return self.driver.engine.open(step, deadline=deadline, is_counted=is_counted, is_early=self.is_early)
 
     def _start(self) -> None:
-        """Start the bodies that a frame opened, once all of its steps are done: what it fed is checked by then."""
+        """Start the bodies that a frame opened. All its steps are done by then, so what it fed is checked."""
         opened, self._opened = self._opened, []
         for runner in opened:
             if runner.invocation.is_finished:
@@ -280,7 +280,7 @@ class Reactor:
                 self._finish(runner, error)
 
     def _may_begin(self, runner: Runner) -> bool:
-        """Whether all is here that the body must be called with (R-166)."""
+        """Whether all inputs are here that the call of the body needs (R-166)."""
         invocation = runner.invocation
         if not invocation.may_begin():
             if (patience_s := invocation.patience_s) is not None:
@@ -304,7 +304,7 @@ class Reactor:
         if self._opened:
             self._start()
         if invocation.is_finished:
-            raise StopInvocation("the invocation is over")  # by this very output; nobody would end its wait for room
+            raise StopInvocation("the invocation is over")  # this output ended it; nobody would end its wait for room
         if not self._has_room:
             await self.wire.room()
         else:
@@ -333,7 +333,7 @@ class Reactor:
         self._close(Close(error))
 
     def _leave(self, error: InvocationError) -> None:
-        """The same without a word to the session, which cannot be told or has failed itself."""
+        """Do as `fail` does, but do not tell the session, which has failed itself or cannot be told."""
         for runner in list(self.runners.values()):
             self._end(runner, error)
         self._close(Close(error))
@@ -386,13 +386,13 @@ class Reactor:
         self.driver.waiting.discard(self)
         if self._seat is not None:
             self._seat.leave()
-        for runner in list(self.runners.values()):  # none is left, unless the session closed without them
+        for runner in list(self.runners.values()):  # those that the session left open when it closed
             self._end(runner, Cancelled("the conversation is over"))
         self._on_close(close)
         self.driver.exited(self)
 
     def _lingers(self) -> None:
-        for runner in (one for one in self.runners.values() if one.host is self):  # others may feed a shared one still
+        for runner in (one for one in self.runners.values() if one.host is self):  # others may still feed shared ones
             log.warning(
                 "an invocation goes on although its inputs ended %s s ago",
                 self.driver.settings.lingering_s,

@@ -66,7 +66,7 @@ async def converse(
             if not limit.expired():
                 log.exception("a session or request failed")
                 reactor.fail(InternalError())
-            elif not wire.is_closed:  # else the limit only ended the reading
+            elif not wire.is_closed:  # otherwise only the reading was cut short
                 reactor.fail(DeadlineExceeded("the deadline has passed"))
         return wire.error
     finally:
@@ -83,13 +83,13 @@ class _Request:
         self.is_closed = False
         self.error: InvocationError | None = None
         self._keep = keep
-        self._limit: asyncio.Timeout | None = None  # of a reading that is under way
+        self._limit: asyncio.Timeout | None = None  # the limit of the reading that runs now
         self._waiter: asyncio.Future[None] | None = None
 
-    # The reactor's side.
+    # These methods are called by the reactor.
 
     def accepted(self) -> None:
-        """Nothing is told before the conversation is over."""
+        """Do nothing: the peer is told nothing before the conversation is over."""
 
     def ask(self) -> None:
         self._wake()
@@ -107,7 +107,7 @@ class _Request:
             self._limit.reschedule(asyncio.get_running_loop().time())
         self._wake()
 
-    # The task's side.
+    # These methods are called by the task.
 
     async def bring(self, reactor: Reactor, read: Callable[[], Awaitable[Any | None]], limit: asyncio.Timeout) -> None:
         """Give the reactor every frame; returns once the conversation is over."""
@@ -130,7 +130,7 @@ class _Request:
             self._waiter.set_result(None)
 
     async def _wait(self) -> None:
-        """Until more is asked for, or the conversation is over."""
+        """Wait until the reactor asks for more, or the conversation is over."""
         self._waiter = asyncio.get_running_loop().create_future()
         await self._waiter
         self._waiter = None

@@ -31,7 +31,7 @@ class Seat:
         self._tell = tell
         self._room = room
         self._loop = asyncio.get_running_loop()
-        self._news: set[News] = set()  # in which something waits
+        self._news: set[News] = set()  # those that hold something to tell
         self._telling: asyncio.Task[None] | None = None
         self._has_left = False
 
@@ -44,13 +44,13 @@ class Seat:
             self._store.subscribe(self, news)
 
     def leave(self) -> None:
-        """The conversation is over."""
+        """Leave the store, because the conversation is over."""
         self._has_left = True
         if self._telling is not None:
             self._telling.cancel()
         self._store.leave(self)
 
-    # The store's side; `Guest`.
+    # The methods of `Guest`, which the store calls.
 
     def answered(self, key: str, value: Any) -> None:
         """Give the session an answer, in a later turn; a conversation that is over then drops it."""
@@ -62,10 +62,10 @@ class Seat:
         if self._telling is None and not self._has_left:
             self._telling = self._loop.create_task(self._tell_news(), name="news")
 
-    # Inside.
+    # Private helpers.
 
     async def _tell_news(self) -> None:
-        """Tell all that waits, of several spaces in turn; wait for room between."""
+        """Tell all news, one of each space in turn, and wait for room on the wire between them."""
         while self._news:
             for news in list(self._news):
                 change = news.take()
@@ -73,5 +73,5 @@ class Seat:
                     self._news.discard(news)
                 elif not self._tell(Told(news.space, change)):
                     await self._room()
-            await asyncio.sleep(0)  # a session that answers news by writing must not keep others from their turn
+            await asyncio.sleep(0)  # give other tasks a turn even if the session writes for each piece of news
         self._telling = None

@@ -65,7 +65,7 @@ class StoringSession(Protocol):
 
     @property
     def hears_waits(self) -> bool:
-        """Whether it wants `Wants` also for each empty input that a function waits for."""
+        """Whether the session wants a `Wants` also for each empty input for which a function waits."""
 
     @property
     def is_full(self) -> bool:
@@ -139,7 +139,7 @@ class SessionReactor(Reactor):
         wire.headers = session.headers
         wire.accepted()  # E-014
 
-    # What the peer sends; the line's listener.
+    # The listener of the line, which hears what the peer sends.
 
     @property
     def settles(self) -> bool:
@@ -162,7 +162,7 @@ class SessionReactor(Reactor):
             if frame is None and not self._is_closed:
                 self._lingering = self._loop.call_later(self.driver.settings.lingering_s, self._lingers)
             if self.is_paused or self.hears_waits:
-                self.resume()  # who waits already will not say so again
+                self.resume()  # readers that wait already do not report it again
         self._is_halted = self._storing.is_full
         return not self._is_halted
 
@@ -196,7 +196,7 @@ class SessionReactor(Reactor):
             self._look_again()
 
     def _look_again(self) -> None:
-        """A thread may have taken all that was fed before it could see that there is more."""
+        """Resume if a stalled input is low, because its thread may have read it before more was held back."""
         for key, index in self._storing.stalled:
             runner = self.runners.get(key)
             if runner is not None and len(runner.invocation.inputs[index].queue) <= self._low:
@@ -208,7 +208,7 @@ class SessionReactor(Reactor):
     def _take(self, steps: Iterable[Step]) -> None:
         """Do the session's steps, behind those that are there, and start what they opened."""
         self._work.extend(steps)
-        self.is_paused = bool(self._storing.stalled)  # before any step is done: a body's thread looks the other way
+        self.is_paused = bool(self._storing.stalled)  # set first: a body's thread reads, then checks this
         self.hears_waits = self._storing.hears_waits
         if self.driver.shared:
             heed_all(self, self.runners.values())
@@ -232,7 +232,7 @@ class SessionReactor(Reactor):
     def _deliver(self, event: Event) -> None:
         self._tell(event)
         if self.is_paused:
-            self.resume()  # whoever waits already, for what was an output of another one, will not say so again
+            self.resume()  # a reader that waits for another invocation's output does not report it again
 
     def _tell(self, event: Event) -> None:
         if self._is_closed:
@@ -296,7 +296,7 @@ class SessionReactor(Reactor):
             self.resume()
 
     def _drained(self) -> None:
-        """While the process drains, a session without invocations can only end: it may open no more (ET-93)."""
+        """End the session if it has no invocations, since it may open no more while the process drains (ET-93)."""
         if not self.runners and not self._is_working and not self._is_closed:
             self.fail(ShuttingDown("this invoker is draining and takes no new actions"))
 
@@ -311,10 +311,10 @@ class SessionReactor(Reactor):
         self._tell_end(close.error)
         super()._close(close)
         self._share.close()
-        self._storing.release()  # a body that does not leave keeps us, and must not keep what we stored
+        self._storing.release()  # a body that does not end keeps this object, but not what it stored
 
     def _tell_end(self, error: InvocationError | None) -> None:
-        """Count the session, and say how it ended: its actions may have been too good, or too few, to tell."""
+        """Count the session, and log how it ended, which the log lines of its actions need not show."""
         status = error.status if error is not None else Status.OK
         counts = self.driver.sessions
         counts.running -= 1

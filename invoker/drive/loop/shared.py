@@ -32,7 +32,7 @@ __all__ = ["Shared", "heed_all"]
 
 
 class Holder(Protocol):
-    """A conversation that holds a reference; see `invoker.drive.loop.reactor.Reactor`."""
+    """A conversation that holds a reference to a shared invocation; see `invoker.drive.loop.reactor.Reactor`."""
 
     is_paused: bool
     hears_waits: bool
@@ -85,20 +85,20 @@ class Shared:
         self.heed(owner)
 
     def join(self, holder: Holder, *, is_owner: bool) -> None:
-        """Let one more conversation hold it; an owner stays one."""
+        """Let one more conversation hold the invocation. A conversation that owns it already stays an owner."""
         if holder not in self.owners:
             self.feeders.pop(holder, None)
             (self.owners if is_owner else self.feeders)[holder] = None
             self.heed(holder)
 
     def heed(self, holder: Holder) -> None:
-        """Tell a conversation of room from now on, if it does not read or hears waits; most of many do neither."""
+        """Tell a conversation of room from now on, if it has paused or hears waits. Most of many need not be told."""
         if holder.is_paused or holder.hears_waits:
             self._heeding[holder] = None
             self.is_paused = True
 
     def leave(self, holder: Holder, error: InvocationError | None) -> None:
-        """A conversation holds it no more; with the last owner it ends, with that one's error."""
+        """Let a conversation go. When the last owner leaves, the invocation ends with the error of that one."""
         for several in (self.owners, self.feeders, self._heeding):
             several.pop(holder, None)
         for one, task in self._waits:
@@ -151,7 +151,7 @@ class Shared:
         event = Emitted(invocation.key, index, message)
         full = [one for one in tuple(self.owners) if not one.tell(event)]
         if invocation.is_finished:
-            raise StopInvocation("the invocation is over")  # by this very output
+            raise StopInvocation("the invocation is over")  # this output ended it
         for one in full:
             await self._room(one)
         if not full:
@@ -168,7 +168,7 @@ class Shared:
         self.finish(error)
 
     async def _room(self, owner: Holder) -> None:
-        """Wait for room on an owner's wire, as long as it is one."""
+        """Wait for room on an owner's wire, as long as that owner holds the invocation."""
         if owner not in self.owners:
             return
         wait = (owner, asyncio.get_running_loop().create_task(self._wait(owner.wire), name="room"))

@@ -8,15 +8,15 @@ __all__ = ["Wire"]
 
 
 class Wire(Protocol):
-    """A transport's side of one conversation; nothing of it waits but `room`."""
+    """A transport's side of one conversation. Only `room` waits."""
 
     is_gone: bool
 
     def accepted(self) -> None:
-        """The first invocation was admitted: whatever can be told to the peer now, is (R-133)."""
+        """Tell the peer what it can know now that the first invocation was admitted (R-133)."""
 
     def ask(self) -> None:
-        """More frames are wanted, after `arrived` said that none was."""
+        """Go on reading, after `arrived` has stopped it by returning False."""
 
     def write(self, frame: Any) -> bool:
         """Send one frame, behind the headers; False when the next one should wait for `room`."""

@@ -76,7 +76,7 @@ class DirectConversation:
         self._closed: Close | None = None
         self._cut: InvocationError | None = None
         self.turns: threading.Condition | None = None
-        self._due: list[Any] = []  # frames that wait for room while the wire is shared
+        self._due: list[Any] = []  # frames that wait for room while several threads share the wire
         self._awaiting: Awaiting | None = None  # made by the first `wait`
         self._ended_at = 0.0
         self._gone_at = 0.0
@@ -94,7 +94,7 @@ class DirectConversation:
             return Close(InternalError())
         finally:
             RUNNING.set(None)
-            if self.invocation is not None:  # the context may outlive the invocation, which nothing needs to know then
+            if self.invocation is not None:  # the context may outlive the invocation, so it lets go of it
                 self.invocation.context.release()
             with self.wire.lock:
                 self._is_over = True
@@ -143,7 +143,7 @@ class DirectConversation:
         elif type(step) is Timer:
             self._await_more(step.delay_s)
         elif invocation is None or invocation.is_finished:
-            return  # R-076, R-114: its function has returned, or was refused
+            return  # R-076, R-114: the function has returned, or the invocation was refused
         elif type(step) is Feed:
             invocation.feed(step)
         elif type(step) is EndInput:
@@ -164,11 +164,11 @@ class DirectConversation:
         self._due.append(frame)
         while self._due:
             self.wire.await_room()
-            if self._due:  # else another thread has sent it meanwhile
+            if self._due:  # otherwise another thread has sent the frame meanwhile
                 self.wire.put(self._due.pop(0))
 
     def _close(self, step: Close) -> None:
-        """The session has said its last word; a function that still runs is told to leave."""
+        """Close the conversation as the session says; a function that still runs is told to leave."""
         self._closed = step
         invocation = self.invocation
         if invocation is not None and invocation.finish(Cancelled("the conversation is over")):
@@ -176,7 +176,7 @@ class DirectConversation:
             self._tell(step)
 
     def _await_more(self, delay_s: float) -> None:
-        """Wait for a frame, which the session gets next, or let it know that none has come; holds no slot (R-170)."""
+        """Wait for the next frame, and tell the session if none comes. The thread holds no slot meanwhile (R-170)."""
         driver, is_here = self.driver, False
         if driver.may_wait(self):
             driver.threads.leave()
@@ -203,7 +203,7 @@ class DirectConversation:
     # The body.
 
     def _may_serve(self, invocation: Invocation) -> bool:
-        """Receive until the body may be opened; whether there is anything to open it for."""
+        """Receive until the body may be opened, and return whether it must be opened at all."""
         try:
             while not invocation.is_finished and not invocation.may_begin():
                 self.wire.settles = invocation.heeds_end
@@ -266,7 +266,7 @@ class DirectConversation:
         return invocation.error
 
     def _ending(self, error: InvocationError) -> InvocationError:
-        """The conversation ends before an invocation runs, or with it."""
+        """End the invocation, if there is one, and find the error with which the conversation ends."""
         if self.invocation is not None:
             self.finish(error)
         return self._why_gone(error) if type(error) is Cancelled else error
@@ -279,11 +279,11 @@ class DirectConversation:
         return error
 
     def deliver(self, event: Event) -> None:
-        """Tell the session an event, and do what it says to it; called as `perform` is."""
+        """Tell the session an event, and do its steps; the same lock as for `perform` is held."""
         for step in self.session.deliver(event):
             self.perform(step)
 
-    # What others ask and do meanwhile.
+    # What other threads call meanwhile.
 
     def sweep(self, now: float) -> bool:
         """Notice that the peer is gone while user code is busy, and what takes too long; see `Sweeper`."""
@@ -308,11 +308,11 @@ class DirectConversation:
         return True
 
     def _notice_gone(self, now: float) -> None:
-        """The peer is gone, or was told of an error, while user code is busy."""
+        """Act on a peer that is gone, or that was told of an error, while user code is busy."""
         wire, settings = self.wire, self.driver.settings
         if not self._gone_at:
             self._gone_at = (
-                now  # before it looks whether somebody waits; `wait` does the reverse, so one of them sees it
+                now  # Set this, then check for a thread that waits; `wait` does the reverse, so one of them sees it.
             )
             if self._awaiting is not None:
                 self._awaiting.cancel()

@@ -15,7 +15,7 @@ __all__ = ["Foresight"]
 
 
 class Foresight:
-    """Of one direct conversation, for the sweeper.
+    """Looks ahead in one direct conversation, for the sweeper.
 
     The frames stay where they are, since the session and the invocation belong to the thread that runs the function. A
     copy of the session judges each frame once, and only frames that were there at the last look already: a function
@@ -30,7 +30,7 @@ class Foresight:
         self._wrong: InvocationError | None = None
 
     def look(self, wire: Wire, session: CallSession, invocation: Invocation) -> InvocationError | None:
-        """What is wrong with a frame that waits, if anything is."""
+        """Find the error of the first waiting frame that is wrong; None if all are right."""
         frames = wire.look_ahead()
         if not frames or frames[0] is not self._oldest:
             self._oldest, self._count, self._wrong = frames[0] if frames else None, 0, None

@@ -59,7 +59,7 @@ class Ticket:
 
 
 class Gate:
-    """See the module.
+    """Lets one thread at a time take a turn; see the module.
 
     Attributes:
         is_crowded: Whether there are so many threads that each should come here, not only those with a batch to do.
@@ -76,16 +76,16 @@ class Gate:
         self._owner: Ticket | None = None
         self._waiting: deque[Ticket] = deque()
         self._seen: tuple[Ticket, int, int] | None = None
-        self._still = 0  # beats since anything moved
+        self._still = 0  # how many beats nothing has moved
 
     def join(self) -> None:
-        """One more thread may come."""
+        """Count one more thread that may come to the gate."""
         with self._lock:
             self._members += 1
             self.is_crowded = self._members > _CROWD
 
     def part(self) -> None:
-        """It will not come any more."""
+        """Count one thread less, which will not come any more."""
         with self._lock:
             self._members -= 1
             self.is_crowded = self._members > _CROWD
@@ -120,7 +120,7 @@ class Gate:
                     self._pass()
 
     def beat(self) -> bool:
-        """End a turn in which nothing has moved for two beats; whether anybody is at the gate."""
+        """End a turn in which nothing has moved for two beats, and return whether anybody is at the gate."""
         with self._lock:
             owner = self._owner
             now = None if owner is None else (owner, owner.turns, len(owner.work))

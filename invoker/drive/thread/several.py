@@ -46,7 +46,7 @@ class Several(SpreadBody):
         self.drain_all(outputs)
         self.leave()
         with self.lock:
-            while self.running:  # those who wait for the wire poll for themselves
+            while self.running:  # threads that wait for the wire read its events themselves
                 self.changed.wait()
             self.conversation.finish(None)
 
@@ -67,7 +67,7 @@ class Several(SpreadBody):
                     self.fail(error)
 
     def _receive(self) -> None:
-        """Apply a frame that is here, or wait for news."""
+        """Apply a frame that is here, or wait until something happens."""
         wire, conversation = self.wire, self.conversation
         self._check_peer()
         frame = wire.next_frame()
@@ -94,12 +94,12 @@ class Several(SpreadBody):
 
     def _turn(self) -> None:
         if self.wire.is_done:
-            self.changed.wait()  # the call is over; only threads in user code are waited for
+            self.changed.wait()  # the call is over; this waits only for threads in user code
         else:
             self.wire.turn()
 
     def put(self, index: int, message: Message[bytes]) -> None:
-        """Write one message when there is room; whoever waits for that lets the others go on."""
+        """Write one message when there is room. The other threads go on while this one waits."""
         invocation = self.invocation
         with self.lock:
             self.wire.await_room()

@@ -33,7 +33,7 @@ class Swept(Protocol):
     """A conversation that is looked after."""
 
     def sweep(self, now: float) -> bool:
-        """Look after it; False when there is nothing left to look after."""
+        """Look after the conversation; False when it is over."""
 
 
 class Sweeper:
@@ -69,20 +69,20 @@ class Sweeper:
             self._wakeup.set()
 
     def watch(self, line: Any) -> None:
-        """Send what this line holds after a beat at the latest, from now on."""
+        """From now on, send within two beats what this line holds."""
         with self._lock:
             line.is_swept = True
             self._hot.add(line)
         self._call()
 
     def lead(self, pass_on: Callable[[], None]) -> None:
-        """The thread that leads serves a call; after a beat of that, the lead is passed on."""
+        """Note that the leading thread serves a call. If that takes longer than a beat, the lead is passed on."""
         with self._lock:
             self._pass_on = pass_on
         self._call()
 
     def led(self, pass_on: Callable[[], None]) -> None:
-        """That call is over."""
+        """Note that the call of the leading thread is over."""
         with self._lock:
             if self._pass_on is pass_on:
                 self._pass_on = None
@@ -95,12 +95,13 @@ class Sweeper:
             self._thread.join(1.0)
 
     def _call(self) -> None:
-        """Somebody counts on the beats: go on with them for a while."""
-        self._is_called = True  # said first, looked at second; the thread does it the other way round
+        """Make sure that beats go on for a while, because a caller needs them."""
+        # Set the flag, then check `_is_asleep`; the thread does the reverse, so one of the two sees it.
+        self._is_called = True
         if self._is_asleep:
             self._wakeup.set()
 
-    # In the thread.
+    # These methods run in the sweeper's thread.
 
     def _run(self) -> None:
         looked = time.monotonic()
@@ -152,7 +153,7 @@ class Sweeper:
             if line.seen is None:
                 self._forget(line)
             line.seen = None
-        elif held is line.seen:  # since the last beat already
+        elif held is line.seen:  # it was held at the last beat already
             with line.lock:
                 if line.held is held:
                     line.flush()
@@ -167,9 +168,10 @@ class Sweeper:
         self._seen = pass_on
 
     def _forget(self, line: Any) -> None:
-        """It held nothing for two beats; its next held frame brings it back."""
+        """Forget a line that has held nothing for two beats. The next frame that it holds brings it back."""
         with self._lock:
-            line.is_swept = False  # said first, looked at second: its thread does it the other way round
+            # Clear the flag, then check `held`; the line's thread does the reverse, so one of the two sees it.
+            line.is_swept = False
             if line.held is None:
                 self._hot.discard(line)
             else:

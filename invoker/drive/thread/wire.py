@@ -31,22 +31,22 @@ class Wire(Protocol):
         """Wait for the next frame; None when the peer has half-closed, Cancelled when it is gone."""
 
     def await_frame(self, delay_s: float) -> bool:
-        """Wait at most so long for the next frame; whether it is here. Not if the peer has half-closed."""
+        """Wait at most so long for the next frame, and return whether it is here; False if the peer has half-closed."""
 
     def write(self, frame: Any, *, hold: bool) -> None:
         """Send one frame, or hold it for what follows at once; waits while the peer is slow."""
 
     def accepted(self) -> None:
-        """The invocation was admitted: whatever can be told to the peer now, is (R-133)."""
+        """Tell the peer what it can know now that the invocation was admitted (R-133)."""
 
     def look(self) -> bool:
         """Whether the peer is gone; does not wait."""
 
     def look_ahead(self) -> Sequence[Any]:
-        """The frames that wait for a function which does not pull; from another thread than its own."""
+        """The frames that wait for a function which does not pull; called from another thread."""
 
     def refuse(self, code: int, detail: str) -> bool:
-        """Send the status while the thread is busy; False where that cannot be now."""
+        """Send the status while the conversation's thread is busy; False if that is impossible now."""
 
     def finish(self, code: int, detail: str, trailers: Trailers = ()) -> bool:
         """Send what is held, then the status and its metadata; the first one counts."""
@@ -54,20 +54,20 @@ class Wire(Protocol):
     def cut(self, code: int, detail: str) -> None:
         """End the conversation with a status, from any thread."""
 
-    # For several threads, each with the lock held.
+    # Several threads may call these, each with the lock held.
 
     def share(self) -> threading.Condition:
         """From now on several threads use this wire; the condition tells of every event."""
 
     @property
     def is_done(self) -> bool:
-        """Whether no event will come any more."""
+        """Whether the wire is over, so that no event comes any more."""
 
     def turn(self) -> None:
-        """Wait for one event, or for the thread that does; the lock is released meanwhile."""
+        """Wait for one event, or for the thread that waits for it. The lock is released meanwhile."""
 
     def glance(self) -> None:
-        """Take the events that are there, unless another thread waits for them."""
+        """Take the events that are there already, unless another thread waits for them."""
 
     def ask(self) -> None:
         """Receive one more frame."""

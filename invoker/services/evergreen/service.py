@@ -26,7 +26,7 @@ _METADATA = ("strict", "identical", "ignore")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvergreenKnobs(ActionKnobs):
-    """What may be chosen of Evergreen."""
+    """The settings of Evergreen."""
 
     targets: tuple[str, ...] = knob(
         (), "INVOKER_TARGETS", parse.names,
@@ -87,7 +87,7 @@ class EvergreenService(Service):
             nodes=known.session_nodes,
         )
         if known.ref_roots or known.ref_http != "off":
-            self._made_fetcher()  # so that what it cannot use is told before a port opens
+            self._made_fetcher()  # a wrong setting of it stops the start before a port opens
         return (evergreen_method(self.around.driver, settings, fetch=self.fetch, sessions=known.sessions),)
 
     async def stop(self, grace_s: float) -> None:  # noqa: ARG002 - a fetch is given up at once
@@ -96,7 +96,7 @@ class EvergreenService(Service):
             await self._fetcher.close()
 
     def sample(self, spec: FunctionSpec, address: str, *, is_one: bool) -> str:  # noqa: ARG002 - it is named anyway
-        """A conversation, for a function that holds one."""
+        """A command that starts a conversation, if the function holds one."""
         from invoker.ops.samples import chat_command
 
         return chat_command(spec, address)
@@ -106,7 +106,7 @@ class EvergreenService(Service):
         await self._made_fetcher().fetch(uri, most, deliver)
 
     def _check_inputs(self) -> None:
-        """An alias is for a parameter that some function has."""
+        """Refuse an alias for a parameter that no function has."""
         specs = [function.spec for function in self.around.driver.engine.catalog]
         known = {one.name for spec in specs for one in (*spec.inputs, *spec.optional)}
         seen: set[str] = set()
@@ -121,7 +121,7 @@ class EvergreenService(Service):
 
     def _made_fetcher(self) -> Fetcher:
         if self._fetcher is None:
-            from invoker.fetch.fetcher import Fetcher, FetchPolicy  # most processes refuse references unread
+            from invoker.fetch.fetcher import Fetcher, FetchPolicy  # most processes never fetch a reference
 
             roots = tuple(Path(one) for one in self._settings.ref_roots)
             self._fetcher = Fetcher(FetchPolicy(roots, self._settings.ref_http))

@@ -21,7 +21,7 @@ __all__ = ["Evergreen", "evergreen_method"]
 
 log = logging.getLogger(__name__)
 
-_SERVICE = evergreen_service_pb2.DESCRIPTOR.services_by_name["EvergreenService"]  # which also tells reflection of it
+_SERVICE = evergreen_service_pb2.DESCRIPTOR.services_by_name["EvergreenService"]  # reflection finds it there, too
 
 
 def evergreen_method(
@@ -34,7 +34,7 @@ def evergreen_method(
 
 
 class Evergreen:
-    """Begins sessions.
+    """Begins sessions, and refuses those that are too many.
 
     Args:
         driver: Runs their actions.
@@ -87,7 +87,7 @@ class Evergreen:
 
 
 def _closing(on_close: OnClose) -> OnClose:
-    """Say the ending in Evergreen's words."""
+    """Wrap ``on_close`` so that it gets the error in Evergreen's words."""
 
     def close(told: Close) -> None:
         error = told.error
@@ -97,7 +97,7 @@ def _closing(on_close: OnClose) -> OnClose:
 
 
 class _Refused:
-    """The conversation of a session that was refused: nothing of it matters."""
+    """The listener of a session that was refused. It ignores everything."""
 
     settles = False
 
@@ -105,4 +105,4 @@ class _Refused:
         return True
 
     def gone(self) -> None:
-        """Its end has been told."""
+        """Do nothing, because the end has been told already."""

@@ -35,10 +35,10 @@ Converse = Callable[[Model, CheckedRequest], Awaitable[Answer | Reply]]
 
 
 class Timely(Protocol):
-    """Does something with so many bytes: at once, or in a thread where that would hold up the loop (G-102)."""
+    """Runs ``work`` on ``size`` bytes: at once, or in a thread if it would block the loop for long (G-102)."""
 
     async def __call__(self, size: int, work: Callable[[], T]) -> T:
-        """What ``work`` gives."""
+        """Run ``work``, and return its result."""
 
 
 @dataclass(eq=False, slots=True)
@@ -47,10 +47,10 @@ class _Place:
 
     prepared: CheckedRequest
     done: asyncio.Future[Reply]
-    task: asyncio.Task[None] | None = None  # where it runs alone
+    task: asyncio.Task[None] | None = None  # set if the request runs alone
 
     def fail(self, error: InvocationError) -> None:
-        """The drain is over, and it has waited for all of it."""
+        """Fail the request, because the time of the drain was over before it was answered."""
         if not self.done.done():
             self.done.set_exception(error)
 
@@ -130,7 +130,7 @@ class Batching:
             self._driver.exited(place)
             if not place.done.done() or place.done.cancelled():
                 self._leave(batch, place)
-            place.prepared = _NOTHING  # the task of the batch may be kept until the garbage is collected (G-103)
+            place.prepared = _NOTHING  # the task of the batch may live on until the garbage collector runs (G-103)
 
     def hurry(self) -> None:
         """Run what waits for others: nobody else is coming."""
@@ -181,7 +181,7 @@ class Batching:
             responses = await self._timely(answer.size, lambda: parted(answer, [one.count for one in several]))
         except GraphPipeError:
             return False
-        except Exception:  # a defect of ours; alone they may pass
+        except Exception:  # a defect of ours; each request alone may still succeed
             log.exception("a batch failed inside the invoker")
             return False
         for one, response in zip(places, responses, strict=True):

@@ -86,7 +86,7 @@ class FramedDoor:
         return address_of(sock)
 
     def leave(self) -> None:
-        """Accept no more; connections end when nothing of theirs is left to answer."""
+        """Accept no more connections. Those that are open end once their requests are answered."""
         self._is_leaving = True
         if self._acceptor is not None:
             self._acceptor.close()
@@ -129,7 +129,7 @@ class FramedDoor:
                 detail = f"{most} connections are open on this socket, and no more are taken at once"
                 await connection.refuse(GraphPipeError(Code.OVERLOADED, detail))
         except asyncio.CancelledError:
-            log.debug("a GraphPipe connection was cut")  # by `stop`; nobody else cancels this task
+            log.debug("a GraphPipe connection was cut")  # only `stop` cancels this task
         except OSError as error:
             log.debug("a GraphPipe connection broke: %s", error)
         finally:

@@ -83,7 +83,7 @@ class GraphPipeFront(Front):
             return _logged(head, _text(408, error.detail, close=True))  # G-014
 
     def _refused(self, head: RequestHead) -> Response | None:
-        """What can be refused before the body is read."""
+        """Refuse a request by its head, before the body is read; None if the head is right."""
         encoding = head.value("content-encoding").strip().lower()
         if encoding not in ("", "identity"):
             text = f"a body with Content-Encoding {encoding!a} is not understood; send it plain"
@@ -123,7 +123,7 @@ class GraphPipeFront(Front):
         return Response(200, (("Content-Type", _JSON), vary), f"{text}\n".encode("utf-8", "replace"))
 
     async def _control(self, head: RequestHead) -> Response:
-        """G-010; nothing else is offered there (G-011)."""
+        """G-010: Answer the questions below ``/control/``; there are no others (G-011)."""
         question = head.path.removeprefix("/control/")
         if question not in ("is_ready", "is_alive"):
             return _text(404, "there are /control/is_ready and /control/is_alive")
@@ -145,12 +145,12 @@ class GraphPipeFront(Front):
 
 
 def _door(head: RequestHead) -> str:
-    """How the log names the request."""
+    """The name of the request in the log: its method and path."""
     return f"{head.method} {head.path if head.path.isprintable() else ascii(head.path)}"
 
 
 def _logged(head: RequestHead, response: Response, *, request: str = "nothing") -> Response:
-    """A response that is no buffer, and its line in the log (G-105)."""
+    """Write the log line of a response that is no buffer (G-105), and return the response."""
     told = {"request": request, "status": response.status, "bytes": len(response.body)}
     log.info("%s answered", _door(head), extra=told)
     return response

@@ -158,7 +158,7 @@ class Inferences:
         finally:
             if share is None:
                 counted.close()
-        # Functions of any inputs have names that their clients choose.
+        # If a function takes any inputs, clients choose their names, so these may be unprintable.
         about = about if about.isprintable() else ascii(about)
         self._told(response, door, began, was_opened=was_opened, function=model.spec.name, request=about)
         return response
@@ -175,9 +175,9 @@ class Inferences:
         return response
 
     def _told(self, response: Reply, door: str, began: float, *, was_opened: bool = False, **about: str) -> None:
-        """The one line that a request leaves in the log (G-105); nothing of its values or its config (G-106).
+        """Write the only log line of a request (G-105), with nothing of its values or its config (G-106).
 
-        What codecs say of an input, and functions of anything, may have both in it, so the client alone is told.
+        Errors of codecs and functions may quote both, so only the client gets their texts.
         """
         code = 0 if response.error is None else int(response.error.code)
         seconds = round(time.monotonic() - began, 6)
@@ -216,7 +216,7 @@ class Inferences:
         session = GraphPipeSession(model)
         frames: Iterator[CheckedRequest | Row] = chain(
             (prepared,), map(Row, range(prepared.rows or 0))
-        )  # its rows, if the function wants each alone
+        )  # the request, then its rows if the function takes them one by one
         answers: list[Answer | Reply] = []
 
         async def read() -> CheckedRequest | Row | None:
@@ -234,7 +234,7 @@ class Inferences:
                 is_early=is_early,
             )
             return answers[0] if answers else refusal(translated(error or InternalError()))
-        finally:  # the conversation holds on to these until the garbage is collected, which takes many small requests
+        finally:  # or the conversation keeps these until the garbage collector runs, which takes many small requests
             session.release()
             answers.clear()
 

@@ -56,14 +56,14 @@ class FramedLine:
         self._reader = reader
         self._writer = writer
         self._door = door
-        self._ahead: asyncio.Queue[bytearray | GraphPipeError | None] = asyncio.Queue(1)  # full: reading waits
+        self._ahead: asyncio.Queue[bytearray | GraphPipeError | None] = asyncio.Queue(1)  # reading waits if full
         self._reading: asyncio.Task[None] | None = None
-        self._begun = 0  # messages of which a byte is here, and which have not been answered
+        self._begun = 0  # messages that have begun to arrive and have not been answered
         self._is_ending = False
         self._model = inferences.first
         self._may_name = True
         self._share = inferences.share()
-        self._held = 0  # bytes of messages that were read, and not yet handed to an inference
+        self._held = 0  # bytes of messages that were read but not handed to an inference yet
 
     async def run(self) -> None:
         """Answer until the client has nothing more to ask.
@@ -84,7 +84,7 @@ class FramedLine:
                 self._held -= len(message)
                 self._share.shrink(self._held)
                 answering = self._answer(message)
-                message = None  # this frame waits for the next one, maybe for hours, and would keep it so long
+                message = None  # or this variable would keep the message until the next one comes
                 await self._write(await self._watched(answering))
                 del answering
                 self._begun -= 1
@@ -96,11 +96,11 @@ class FramedLine:
         await self._close()
 
     async def refuse(self, error: GraphPipeError) -> None:
-        """Say what is wrong; nothing more can be said on this connection then."""
+        """Send an error, after which the connection is of no more use."""
         await self._write(self._inferences.refuse(error, door=self._door))
         if self._writer.can_write_eof() and not self._writer.transport.is_closing():
             self._writer.write_eof()
-        with suppress(TimeoutError):  # closing now would reset the connection, and that could overtake the response
+        with suppress(TimeoutError):  # closing now would reset the connection, maybe before the response is read
             async with asyncio.timeout(_LINGER_S):
                 while await self._reader.read(_READ_BYTES):
                     pass
@@ -112,7 +112,7 @@ class FramedLine:
             self._ahead.put_nowait(None)
 
     def abort(self) -> None:
-        """End now, without ceremony."""
+        """Cut the connection at once."""
         self._writer.transport.abort()
 
     async def _answer(self, message: bytearray) -> Reply:
@@ -135,41 +135,41 @@ class FramedLine:
                 await asyncio.wait((task,))
 
     def _is_gone(self) -> bool:
-        """Whether nobody is there any more; one that has only sent all it wants to still waits."""
+        """Whether the client is gone. One that has only ended its own side still waits for answers."""
         assert self._reading is not None
         if self._writer.transport.is_closing() or (self._reading.done() and self._reading.exception() is not None):
             return True
-        # While nothing is read, because enough is or there is an end, the loop does not tell.
+        # The loop does not notice the end of a connection while it does not read from it, so ask the socket.
         poll = select.poll()
         poll.register(self._writer.get_extra_info("socket").fileno(), 0)
         return bool(poll.poll(0))
 
     async def _read(self) -> None:
-        """Read one message after the other; the last thing is None, or why there cannot be any more."""
+        """Queue one message after the other, then None, or the error that ends the reading."""
         try:
             last = await self._read_all()
-        except OSError:  # whoever answers sees that this task failed; whoever waits for a message has to be told
+        except OSError:  # an answering task sees that this one failed; one that waits for a message needs the None
             if self._ahead.empty():
                 self._ahead.put_nowait(None)
             raise
         await self._ahead.put(last)
 
     async def _read_all(self) -> GraphPipeError | None:
-        """Read until the client ends; gives why there cannot be any more if that is an error."""
-        while begin := await self._reader.read(_PREFIX_BYTES):  # for which it may take its time
+        """Read until the client ends its side; return the error that ends the reading, if there is one."""
+        while begin := await self._reader.read(_PREFIX_BYTES):  # without a time limit
             self._begun += 1
             try:
                 message = await self._message(begin)
             except TimeoutError:
                 log.info("a GraphPipe connection was too slow")
                 return None
-            except EOFError:  # G-018: nothing of it is invoked
+            except EOFError:  # G-018: an incomplete message is not invoked
                 return None
             if isinstance(message, GraphPipeError):
                 return message
             self._held += len(message)
             await self._ahead.put(message)
-            del message  # the next one may be long in coming
+            del message  # or it would be kept until the next one comes
         return None
 
     async def _message(self, begin: bytes) -> bytearray | GraphPipeError:
@@ -236,7 +236,7 @@ class FramedLine:
         await self._taken()
 
     def _check_open(self) -> None:
-        """Say it as an error of the connection; uvloop's transports say that it is ours if they are asked too late.
+        """Raise an error of the connection if it is lost. A write then would raise one of uvloop's that blames us.
 
         Raises:
             ConnectionResetError: It is lost.

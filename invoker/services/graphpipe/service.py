@@ -35,7 +35,7 @@ _ERRORS: Final = ("http", "200")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphPipeKnobs:
-    """What may be chosen of GraphPipe."""
+    """The settings of GraphPipe."""
 
     http_root: str = knob(
         "riff", "INVOKER_HTTP_ROOT", parse.one_of(*_ROOTS),

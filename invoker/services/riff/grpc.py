@@ -16,5 +16,5 @@ def riff_method() -> CallMethod:
 
 
 def _session(metadata: Headers) -> CallSession:
-    # Names of metadata are in lower case, so a dict's own lookup will do, which costs less.
+    # Names of metadata are in lower case, so the lookup of a dict suffices, and it costs less.
     return RiffSession(metadata, function=dict.get(metadata, "invoker-function", ""))

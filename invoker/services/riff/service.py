@@ -47,7 +47,7 @@ class RiffService(Service):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RiffHttpKnobs:
-    """What may be chosen of riff's HTTP twin."""
+    """The settings of riff's HTTP twin."""
 
     http_timeout_s: float = knob(
         0.0, "INVOKER_HTTP_TIMEOUT_S", parse.seconds,
