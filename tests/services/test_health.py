@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from dataclasses import replace
 
 import grpc.aio
@@ -57,9 +56,11 @@ async def test_R015_reflection_is_there_unless_it_is_switched_off(is_on: bool) -
     service = HealthService(around(reflection=is_on))
     server, channel = await opened(service)
     call = reflection_pb2_grpc.ServerReflectionStub(channel).ServerReflectionInfo()
-    with contextlib.nullcontext() if is_on else pytest.raises(grpc.aio.AioRpcError, match="UNIMPLEMENTED"):
+    if is_on:
         await call.write(reflection_pb2.ServerReflectionRequest(list_services=""))
         assert "a.B" in {one.name for one in (await call.read()).list_services_response.service}
+    else:  # nothing is written: a client that writes late hides the status that came before (grpc#36066)
+        assert await call.code() is grpc.StatusCode.UNIMPLEMENTED
     await channel.close()
     await server.stop(None)
     await service.stop(1)
