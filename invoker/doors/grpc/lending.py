@@ -168,9 +168,8 @@ class Lender:
 
     def lend(self) -> None:
         """The loop is about to sleep: let the thread wait for events."""
-        self.is_asleep = (
-            True  # Set the flag, then check for events; the thread does the reverse, so one of the two sees it.
-        )
+        # Set the flag, then check for events; the thread does the reverse, so one of the two sees it.
+        self.is_asleep = True
         if self._events:
             os.eventfd_write(self._bell, 1)
         if not self._is_lent:
