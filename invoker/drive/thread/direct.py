@@ -311,9 +311,8 @@ class DirectConversation:
         """Act on a peer that is gone, or that was told of an error, while user code is busy."""
         wire, settings = self.wire, self.driver.settings
         if not self._gone_at:
-            self._gone_at = (
-                now  # Set this, then check for a thread that waits; `wait` does the reverse, so one of them sees it.
-            )
+            # Set this, then check for a thread that waits; `wait` does the reverse, so one of them sees it.
+            self._gone_at = now
             if self._awaiting is not None:
                 self._awaiting.cancel()
         elif self._gone_at + settings.grace_s < now and not self._is_stuck:
