@@ -7,6 +7,7 @@ what comes on it, and judge that.
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, ClassVar, Generic, TypeVar
@@ -32,7 +33,7 @@ class Ending(Exception):
         self.detail = detail
 
 
-class Line(Generic[T]):
+class Line(ABC, Generic[T]):
     """One call.
 
     Args:
@@ -127,16 +128,17 @@ class Line(Generic[T]):
             raise self.failure(f"no {part} within {timeout_s or self._timeout_s:g} s", f"a further {part}")
         return one
 
+    @abstractmethod
     async def _next(self, timeout_s: float | None) -> T | None:
         """The next of what comes, or None when nothing came in time; raises Ending."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _shown(self, one: T) -> str:
-        raise NotImplementedError
+        """One of what comes, as a report shows it."""
 
+    @abstractmethod
     def _broken_by(self, code: grpc.StatusCode, detail: str) -> tuple[str, str] | None:
         """What a status breaks, as met and expected."""
-        raise NotImplementedError
 
     async def _read(self, timeout_s: float | None) -> bytes | None:
         """The next message, or None when none came in time; the read stays pending then."""
