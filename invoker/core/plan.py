@@ -4,10 +4,7 @@ Theory. A plan depends on the function, and on what the caller says of names, me
 a payload, on metadata, or on time. So it is made for the first call of a kind, and all later ones share it; opening an
 invocation of a known plan makes its streams and nothing else.
 
-Peers choose names and media types, so they choose keys. Plans are kept in two generations, which are bounded in number
-and in bytes. What is used moves to the younger generation. When that is full it becomes the older one, and what was in
-the older one is forgotten. A flood of new keys therefore costs memory up to the bound, and pushes out only plans that
-nobody has used while a whole generation was filled.
+Peers choose names and media types, so they choose keys; `Kept` bounds what these may take.
 
 A plan holds for the codecs that it was made with; the engine makes new `Plans` when these have changed. A function that
 was loaded anew is another key.
@@ -24,6 +21,7 @@ from invoker.author.spec import FunctionSpec, StreamSpec
 from invoker.body.lift import Function
 from invoker.codecs import Registry
 from invoker.core.coding import Decoders, Encoders
+from invoker.core.kept import Kept
 from invoker.core.steps import Open, Terms
 from invoker.errors import ProtocolViolation
 
@@ -71,7 +69,7 @@ class Plan:
     drops_unlisted: bool = False
 
 
-class Plans:
+class Plans(Kept[Hashable, Plan]):
     """The plans that were made with one state of the codecs.
 
     Args:
@@ -84,45 +82,12 @@ class Plans:
     """
 
     def __init__(self, registry: Registry, lock: AbstractContextManager[Any], *, check_outputs: bool = True) -> None:
+        super().__init__(MOST_PLANS, MOST_BYTES, lock)
         self.version = registry.version
         self._registry = registry
-        self._lock = lock
         self._check_outputs = check_outputs
         self._registries: dict[str, Registry] = {}
         self._shared: dict[tuple[str, ...], Registry] = {}
-        self._young: dict[Hashable, tuple[Plan, int]] = {}
-        self._old: dict[Hashable, tuple[Plan, int]] = {}
-        self._young_bytes = 0
-
-    def __len__(self) -> int:
-        return len(self._young) + len(self._old)
-
-    def find(self, key: Hashable) -> Plan | None:
-        """The plan that is kept for a key."""
-        found = self._young.get(key)
-        if found is None:
-            found = self._old.get(key)
-            if found is None:
-                return None
-            self.keep(key, *found)
-        return found[0]
-
-    def keep(self, key: Hashable, plan: Plan, size: int) -> None:
-        """Remember a plan.
-
-        Args:
-            key: Whatever tells it from others: a function with what the caller said, or the bytes that said it.
-            plan: What was made.
-            size: Bytes that it may take with its key.
-        """
-        if size > MOST_BYTES // 8:
-            return
-        with self._lock:
-            if len(self._young) >= MOST_PLANS or self._young_bytes + size > MOST_BYTES:
-                self._old, self._young, self._young_bytes = self._young, {}, 0
-            if key not in self._young:
-                self._young_bytes += size
-            self._young[key] = (plan, size)
 
     def of(self, function: Function, command: Open) -> Plan:
         """The plan for what a caller asks of a function; made now unless it is kept.

@@ -1,0 +1,65 @@
+"""`Kept`: what was made for a key that peers choose, kept for the next time within a bound.
+
+What is kept lies in two generations, which are bounded in number and in bytes. What is used moves to the younger
+generation. When that is full it becomes the older one, and what was in the older one is forgotten. A flood of new keys
+therefore costs memory up to the bound, and pushes out only what nobody has used while a whole generation was filled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Generic, TypeVar
+
+__all__ = ["Kept"]
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class Kept(Generic[K, V]):
+    """Values by their keys.
+
+    Args:
+        most: In one generation.
+        most_bytes: Of one generation, by the sizes that are said; a value that is larger than an eighth is not kept.
+        lock: Held while values are kept or forgotten; looking needs none.
+    """
+
+    def __init__(self, most: int, most_bytes: int, lock: AbstractContextManager[Any] | None = None) -> None:
+        self._most = most
+        self._most_bytes = most_bytes
+        self._lock = lock or nullcontext()
+        self._young: dict[K, tuple[V, int]] = {}
+        self._old: dict[K, tuple[V, int]] = {}
+        self._young_bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._young) + len(self._old)
+
+    def find(self, key: K) -> V | None:
+        """What is kept for a key."""
+        found = self._young.get(key)
+        if found is None:
+            found = self._old.get(key)
+            if found is None:
+                return None
+            self.keep(key, *found)
+        return found[0]
+
+    def keep(self, key: K, value: V, size: int) -> None:
+        """Keep a value.
+
+        Args:
+            key: Whatever tells it from others.
+            value: What was made.
+            size: Bytes that it may take with its key.
+        """
+        if size > self._most_bytes // 8:
+            return
+        with self._lock:
+            if len(self._young) >= self._most or self._young_bytes + size > self._most_bytes:
+                self._old, self._young, self._young_bytes = self._young, {}, 0
+            if key not in self._young:
+                self._young_bytes += size
+            self._young[key] = (value, size)
