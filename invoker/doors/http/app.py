@@ -12,8 +12,10 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeAlias
 
 from invoker.core.http import Response
-from invoker.doors.http.exchange import ALWAYS, Exchange, HttpSettings, Receive, Scope, Send
+from invoker.doors.http.exchange import Exchange, HttpSettings, Receive, Scope, Send, head_of
+from invoker.doors.http.heads import target_host
 from invoker.doors.http.origins import Origins
+from invoker.doors.http.writing import ALWAYS
 from invoker.drive.driver import Driver
 from invoker.errors import Cancelled
 
@@ -70,7 +72,12 @@ class HttpApp:
         """Answer one request; ASGI 3."""
         if scope["type"] not in ("http", "websocket"):
             return
-        verdict = self.origins.judge(scope)
+        verdict = self.origins.judge(
+            head_of(scope),
+            host=target_host(scope["raw_path"].decode("latin-1")),
+            is_local=scope["server"] is None,
+            is_socket=scope["type"] == "websocket",
+        )
         if verdict.response is not None and verdict.response.status >= 400:
             told = {"status": verdict.response.status, "detail": verdict.response.body.decode().rstrip()}
             log.info("a request was refused", extra=told)

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from invoker.core.budget import ProcessBudget
 from invoker.core.http import BodyChunk, RequestHead, Response
+from invoker.doors.http.heads import text_of
+from invoker.doors.http.writing import ALWAYS, BODILESS, PIECE_BYTES, fields_of, parts_of, size_of
 from invoker.errors import Cancelled, DeadlineExceeded
 
-__all__ = ["ALWAYS", "Exchange", "HttpSettings", "Receive", "Scope", "Send"]
+__all__ = ["Exchange", "HttpSettings", "Receive", "Scope", "Send", "head_of"]
 
 log = logging.getLogger(__name__)
 
@@ -23,14 +25,8 @@ Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
-_PIECE_BYTES = 1 << 20
-"""A long body is written in pieces of this size, because each layer below copies what it is given."""
 _WATCH_S = 0.1
 """Only requests that take longer are watched for clients that leave: a task for each shorter one would cost more."""
-_BODILESS = frozenset({204, 304})  # these must not say a length (RFC 9110, 8.6)
-
-ALWAYS: Final = (("X-Content-Type-Options", "nosniff"),)
-"""Added to each response, so that a browser believes Content-Type and does not guess what the body is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +86,7 @@ class Exchange:
     @property
     def head(self) -> RequestHead:
         """Everything but the body."""
-        scope = self._scope
-        headers = [(_text(name), _text(value)) for name, value in scope["headers"]]
-        return RequestHead(scope["method"], self.path, _text(scope["query_string"]), scope["http_version"], headers)
+        return head_of(self._scope)
 
     async def read(self) -> RequestHead | BodyChunk | None:
         """The head, then the body's chunks, then None.
@@ -140,17 +134,16 @@ class Exchange:
             close: Whether the client should use another connection from now on in any case.
             headers: To be added; they win over those of the response.
         """
-        fields = _fields(response.headers, (*headers, *ALWAYS))
-        if response.status not in _BODILESS:
-            size = len(response.body) + sum(map(len, response.pieces))
-            fields.append((b"content-length", b"%d" % size))
+        fields = fields_of(response.headers, (*headers, *ALWAYS))
+        if response.status not in BODILESS:
+            fields.append((b"content-length", b"%d" % size_of(response)))
         if (close or response.close) and self._scope["http_version"] != "2":
             fields.append((b"connection", b"close"))
         try:
             async with asyncio.timeout(self._settings.write_s) as limit:
                 await self._send({"type": "http.response.start", "status": response.status, "headers": fields})
-                is_short = not response.pieces and len(response.body) <= _PIECE_BYTES
-                parts = iter((response.body,)) if is_short else _parts(response)
+                is_short = not response.pieces and len(response.body) <= PIECE_BYTES
+                parts = iter((response.body,)) if is_short else parts_of(response)
                 body = next(parts)
                 for following in parts:
                     await self._send({"type": "http.response.body", "body": body, "more_body": True})
@@ -260,27 +253,11 @@ class Exchange:
             connection.abort()
 
 
-def _fields(given: Sequence[tuple[str, str]], ours: Sequence[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
-    """The header fields of a response. Ours replace given ones of the same name, except `Vary`, which may repeat."""
-    taken = {name.lower() for name, _ in ours} - {"vary"}
-    kept = [one for one in given if one[0].lower() not in taken]
-    return [(name.lower().encode(), value.encode()) for name, value in (*kept, *ours)]
-
-
-def _parts(response: Response) -> Iterator[bytes]:
-    """The body in parts of at most `_PIECE_BYTES`: small pieces are joined, and large ones are cut."""
-    small = bytearray()
-    for piece in (response.body, *response.pieces):
-        if len(small) + len(piece) <= _PIECE_BYTES:
-            small += piece
-            continue
-        if small:
-            yield bytes(small)
-        small = bytearray()
-        view = memoryview(piece)
-        for at in range(0, len(view), _PIECE_BYTES):
-            yield bytes(view[at : at + _PIECE_BYTES])
-    yield bytes(small)
+def head_of(scope: Scope) -> RequestHead:
+    """The head of a request, or of the handshake of a WebSocket, without its body."""
+    headers = [(text_of(name), text_of(value)) for name, value in scope["headers"]]
+    method, query = scope.get("method", "GET"), text_of(scope["query_string"])
+    return RequestHead(method, _path(scope), query, scope["http_version"], headers)
 
 
 def _path(scope: Scope) -> str:
@@ -289,11 +266,3 @@ def _path(scope: Scope) -> str:
     if path.startswith(("http://", "https://")):
         path = "/" + path.partition("://")[2].partition("/")[2]
     return path
-
-
-def _text(data: bytes) -> str:
-    """Header bytes as text: UTF-8, which is what our own responses use, else Latin-1, which takes everything."""
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return data.decode("latin-1")

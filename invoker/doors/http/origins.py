@@ -23,11 +23,11 @@ Sources: Fetch (CORS, `Origin`), Fetch Metadata.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, MutableMapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-from invoker.core.http import Response
+from invoker.core.http import RequestHead, Response
 
 __all__ = ["LOOPBACK_NAMES", "Origins", "Verdict"]
 
@@ -36,8 +36,8 @@ LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _ANY: Final = "*"
 _WANTED: Final = frozenset(
     {
-        b"host", b"origin", b"sec-fetch-site", b"sec-fetch-mode", b"sec-fetch-dest", b"access-control-request-method",
-        b"access-control-request-headers",
+        "host", "origin", "sec-fetch-site", "sec-fetch-mode", "sec-fetch-dest", "access-control-request-method",
+        "access-control-request-headers",
     }
 )  # fmt: skip
 _AUTHORITY: Final = re.compile(r"(?P<host>\[[0-9a-f:.]+\]|[^\s:/@\[\]?#,]+)(?::(?P<port>[0-9]*))?")
@@ -89,24 +89,31 @@ class Origins:
         bound = f"[{host}]" if ":" in host and not host.startswith("[") else host
         self.names = LOOPBACK_NAMES | self._hosts | {bound.lower()} if is_checked else None
 
-    def judge(self, scope: MutableMapping[str, Any]) -> Verdict:
-        """Let a request or the handshake of a WebSocket pass, answer it, or refuse it."""
-        found: dict[bytes, bytes] = {}
-        for name, value in scope["headers"]:
+    def judge(self, head: RequestHead, *, host: str = "", is_local: bool = False, is_socket: bool = False) -> Verdict:
+        """Let a request or the handshake of a WebSocket pass, answer it, or refuse it.
+
+        Args:
+            head: Of the request, with names in lower case.
+            host: Of a target that is a whole URI, which counts instead of `Host`; else empty.
+            is_local: Whether it came by a Unix socket, to which no browser connects, so any name will do.
+            is_socket: Whether it is a handshake.
+        """
+        fields: dict[str, str] = {}
+        for name, value in head.headers:
             if name in _WANTED:
-                found[name] = found[name] + b", " + value if name in found else value
-        fields = {name.decode(): value.decode("latin-1").strip().lower() for name, value in found.items()}
-        host = _target_host(scope["raw_path"]) or fields.get("host", "")
-        # No browser connects to a Unix socket, of which `server` is None, so any name will do there.
-        if self.names is not None and host and scope["server"] is not None and not self._is_own(host):
+                fields[name] = f"{fields[name]}, {value}" if name in fields else value
+        fields = {name: value.strip().lower() for name, value in fields.items()}
+        host = host or fields.get("host", "")
+        if self.names is not None and host and not is_local and not self._is_own(host):
             return self._refused(
                 f"the host {host!a} is none of this invoker's; it listens on loopback only, so Host is localhost, "
                 "127.0.0.1, [::1] or a name that --allowed-host lists"
             )
         origin = fields.get("origin", "")
+        method = "" if is_socket else head.method
         if origin and (origin in self._origins or _ANY in self._origins):
-            return _allowed(scope, fields, origin)
-        if _is_foreign(scope, fields, host):
+            return _allowed(method, fields, origin)
+        if _is_foreign(method, fields, host):
             page = f"a web page of {origin!a}" if origin else "a web page of another origin"
             return self._refused(f"{page} may not call this invoker; --allowed-origin lists those that may")
         return self._passed
@@ -121,14 +128,13 @@ class Origins:
         return Verdict(Response(403, headers, f"Invoker: Forbidden: {why}\n".encode()), self._passed.headers)
 
 
-def _is_foreign(scope: Mapping[str, Any], fields: Mapping[str, str], host: str) -> bool:
-    """Whether a page that may not call has made the request."""
-    if scope["type"] == "websocket" and "origin" in fields:
+def _is_foreign(method: str, fields: Mapping[str, str], host: str) -> bool:
+    """Whether a page that may not call has made the request; a handshake has no method here."""
+    if not method and "origin" in fields:
         return True
     if (site := fields.get("sec-fetch-site")) is not None:
         is_navigation = (fields.get("sec-fetch-mode"), fields.get("sec-fetch-dest")) == ("navigate", "document")
-        is_harmless = scope["type"] == "http" and is_navigation and scope["method"] == "GET"
-        return site not in ("same-origin", "none") and not is_harmless
+        return site not in ("same-origin", "none") and not (is_navigation and method == "GET")
     return "origin" in fields and not _is_same(fields["origin"], host)
 
 
@@ -141,20 +147,13 @@ def _is_same(origin: str, host: str) -> bool:
     return (one["port"] or usual) == (other["port"] or usual)
 
 
-def _allowed(scope: Mapping[str, Any], fields: Mapping[str, str], origin: str) -> Verdict:
+def _allowed(method: str, fields: Mapping[str, str], origin: str) -> Verdict:
     """What CORS wants for a listed origin; a preflight is answered, and runs nothing."""
     shared = (("Access-Control-Allow-Origin", origin), *_VARY)
-    if scope["type"] != "http" or scope["method"] != "OPTIONS" or "access-control-request-method" not in fields:
+    if method != "OPTIONS" or "access-control-request-method" not in fields:
         return Verdict(headers=(*shared, ("Access-Control-Expose-Headers", "*")))
     headers = [("Access-Control-Allow-Methods", "GET, HEAD, POST"), ("Access-Control-Max-Age", "600")]
     wanted = fields.get("access-control-request-headers", "")
     if _NAMES.fullmatch(wanted):
         headers.append(("Access-Control-Allow-Headers", wanted))
     return Verdict(Response(204, tuple(headers), b""), shared)
-
-
-def _target_host(target: bytes) -> str:
-    """The host of a target that is a whole URI, which counts instead of `Host` (RFC 9112, 3.2.2); else nothing."""
-    if not target.startswith((b"http://", b"https://")):
-        return ""
-    return re.split(r"[/?]", target.decode("latin-1").partition("://")[2], maxsplit=1)[0].lower()

@@ -10,7 +10,9 @@ import httpx
 import pytest
 
 from invoker import Message
+from invoker.core.http import RequestHead
 from invoker.doors.http.exchange import HttpSettings
+from invoker.doors.http.heads import target_host
 from invoker.doors.http.origins import Origins
 from invoker.errors import StartupError
 from tests.doors.doors import Served
@@ -32,11 +34,11 @@ def judged(
         scope.pop(name, usual) for name, usual in (("method", "POST"), ("type", "http"), ("target", "/"))
     )
     server = scope.pop("server", ("127.0.0.1", 8080))
-    headers = [(name.replace("_", "-").encode(), value.encode()) for name, value in {"host": HOST, **scope}.items()]
+    headers = [(name.replace("_", "-"), value) for name, value in {"host": HOST, **scope}.items()]
     one = Origins(origins, hosts)
     one.bind(bound, is_loopback=bound != "0.0.0.0")
-    about = {"type": kind, "method": method, "raw_path": target.encode(), "server": server, "headers": headers}
-    verdict = one.judge(about)
+    head = RequestHead(method, "/", headers=headers)
+    verdict = one.judge(head, host=target_host(target), is_local=server is None, is_socket=kind == "websocket")
     return (verdict.response.status if verdict.response else 0), dict(verdict.headers)
 
 

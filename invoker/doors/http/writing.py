@@ -1,0 +1,118 @@
+"""Responses of HTTP/1.1 as bytes.
+
+Most responses of a process have the same head but for their length and date, so the lines that do not change are kept:
+few, and only short ones, because peers and functions choose what stands in them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from email.utils import formatdate
+from http import HTTPStatus
+from typing import Final
+
+from invoker.core.http import Response
+
+__all__ = ["ALWAYS", "BODILESS", "PIECE_BYTES", "fields_of", "head_bytes", "parts_of", "response_bytes", "size_of"]
+
+ALWAYS: Final = (("X-Content-Type-Options", "nosniff"),)
+"""Added to each response, so that a browser believes Content-Type and does not guess what the body is."""
+
+BODILESS: Final = frozenset({204, 304})
+"""Responses of these statuses must not say a length (RFC 9110, 8.6)."""
+
+PIECE_BYTES: Final = 1 << 20
+"""A long body is written in pieces of this size, because each layer below copies what it is given."""
+
+_PHRASES: Final = {int(status): status.phrase for status in HTTPStatus}
+_KEPT: Final = 256
+_KEPT_BYTES: Final = 512
+_lines: dict[tuple[int, tuple[tuple[str, str], ...], Sequence[tuple[str, str]]], bytes] = {}
+
+
+class _Clock:
+    """The line of the date, made anew each second."""
+
+    def __init__(self) -> None:
+        self._now = (-1, b"")
+
+    def line(self) -> bytes:
+        second, line = self._now
+        now = int(time.time())
+        if now != second:
+            line = f"date: {formatdate(now, usegmt=True)}\r\n".encode()
+            self._now = (now, line)  # one assignment, as threads may do it at the same time
+        return line
+
+
+_clock = _Clock()
+
+
+def response_bytes(
+    response: Response, *, is_head: bool = False, close: bool = False, headers: tuple[tuple[str, str], ...] = ()
+) -> bytes:
+    """A whole response; long ones are better written by their parts.
+
+    Args:
+        response: What to write.
+        is_head: Whether the request was a HEAD, so that nothing but the head is written.
+        close: Whether the connection ends behind it.
+        headers: To be added; they win over those of the response.
+    """
+    head = head_bytes(response, close=close, headers=headers)
+    if is_head or response.status in BODILESS:
+        return head
+    return b"".join((head, response.body, *response.pieces)) if response.pieces else head + response.body
+
+
+def head_bytes(response: Response, *, close: bool = False, headers: tuple[tuple[str, str], ...] = ()) -> bytes:
+    """The head of a response, up to its empty line; as `response_bytes`."""
+    key = (response.status, response.headers, headers)
+    lines = _lines.get(key)
+    if lines is None:
+        lines = _lines_of(response, headers)
+        if len(lines) <= _KEPT_BYTES:
+            if len(_lines) >= _KEPT:
+                _lines.clear()
+            _lines[key] = lines
+    end = b"connection: close\r\n\r\n" if close or response.close else b"\r\n"
+    if response.status in BODILESS:
+        return b"%b%b%b" % (lines, _clock.line(), end)
+    return b"%bcontent-length: %d\r\n%b%b" % (lines, size_of(response), _clock.line(), end)
+
+
+def size_of(response: Response) -> int:
+    """Bytes of the whole body."""
+    size = len(response.body)
+    return size + sum(map(len, response.pieces)) if response.pieces else size
+
+
+def fields_of(given: Sequence[tuple[str, str]], ours: Sequence[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
+    """The header fields of a response. Ours replace given ones of the same name, except `Vary`, which may repeat."""
+    taken = {name.lower() for name, _ in ours} - {"vary"}
+    kept = [one for one in given if one[0].lower() not in taken]
+    return [(name.lower().encode(), value.encode()) for name, value in (*kept, *ours)]
+
+
+def parts_of(response: Response) -> Iterator[bytes]:
+    """The body in parts of at most `PIECE_BYTES`: small pieces are joined, and large ones are cut."""
+    small = bytearray()
+    for piece in (response.body, *response.pieces):
+        if len(small) + len(piece) <= PIECE_BYTES:
+            small += piece
+            continue
+        if small:
+            yield bytes(small)
+        small = bytearray()
+        view = memoryview(piece)
+        for at in range(0, len(view), PIECE_BYTES):
+            yield bytes(view[at : at + PIECE_BYTES])
+    yield bytes(small)
+
+
+def _lines_of(response: Response, headers: Sequence[tuple[str, str]]) -> bytes:
+    phrase = _PHRASES.get(response.status, "")
+    lines = [f"HTTP/1.1 {response.status} {phrase}\r\n".encode()]
+    lines += [b"%b: %b\r\n" % one for one in fields_of(response.headers, (*headers, *ALWAYS))]
+    return b"".join(lines)
