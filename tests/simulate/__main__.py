@@ -29,7 +29,7 @@ def _calls(seeds: int) -> int:
     began, statuses = time.monotonic(), Counter[str]()
     for seed in range(seeds):
         try:
-            statuses.update(simulate(seed).statuses())
+            statuses.update(simulate(seed))
         except Violation as violation:
             print(violation, file=sys.stderr)
             print(f"seed {seed} failed; keep it in tests/simulate/kept_seeds.txt", file=sys.stderr)

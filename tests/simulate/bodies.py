@@ -1,21 +1,21 @@
-"""The functions that are simulated, and what each must produce of given inputs.
+"""The functions that are simulated, in their async form, and what each must produce of given inputs.
 
-Values are texts that say where they come from (conversation, input, number), so a value that is lost, doubled, out of
-order or in the wrong invocation is seen.
+`tests.simulate.twins` has the sync form of each. Values are texts that say where they come from (conversation, input,
+number), so a value that is lost, doubled, out of order or in the wrong invocation is seen.
 """
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from invoker.author.reader import read
-from invoker.body.lift import lift
+from invoker import Context, function
+from invoker.body.prepare import prepare_function
 from invoker.errors import CallError, EncodeError, FunctionError, InputCancelled, InvocationError
 from invoker.message import Message, Output
-from tests.simulate.tasks import Sleep
 
 __all__ = ["CASES", "FUNCTIONS", "Case"]
 
@@ -31,10 +31,10 @@ async def echo(xs: Strings) -> Strings:
 async def slowly(xs: Strings) -> Strings:
     try:
         async for x in xs:
-            await Sleep(2)
+            await asyncio.sleep(2)
             yield x
     finally:
-        await Sleep(1)
+        await asyncio.sleep(1)
 
 
 async def shout(x: str) -> str:
@@ -129,7 +129,7 @@ async def deaf(xs: Strings) -> Strings:
             raise
         except BaseException as error:
             if not isinstance(error, InputCancelled):
-                await Sleep(1)
+                await asyncio.sleep(1)
             yield "late"
 
 
@@ -151,8 +151,43 @@ async def source() -> Strings:
 
 async def ticks() -> Strings:
     for number in itertools.count():
-        await Sleep(1)
+        await asyncio.sleep(1)
         yield str(number)
+
+
+@function(outputs=("a", "b"))
+async def sends(xs: Strings, ctx: Context) -> None:
+    async for x in xs:
+        await ctx.outputs["a"].send(x)
+        await ctx.outputs[1].send(x + "!")
+
+
+@function(outputs=("a", "b"))
+async def ends_one(xs: Strings, ctx: Context) -> None:
+    is_first = True
+    async for x in xs:
+        if is_first:
+            await ctx.outputs["a"].send(x)
+            await ctx.outputs["a"].end()
+        is_first = False
+        await ctx.outputs["b"].send(x)
+
+
+async def marked(xs: Strings, mark: str = "-") -> Strings:
+    async for x in xs:
+        yield x + mark
+
+
+async def spell(x: str) -> Strings:
+    for letter in x:
+        yield letter
+
+
+async def drops_out(xs: Strings, ctx: Context) -> Strings:
+    async for x in xs:
+        yield x
+        if ctx.cancelled:
+            return
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +201,10 @@ class Case:
         expected: What each output gives of the values of all inputs; None: not determined, see `is_shared`.
         error: What it ends with if nothing else goes wrong.
         is_endless: It never ends by itself.
+        is_early: It may end before its inputs do.
+        is_loose: How much an output gives before another one fails is not determined.
+        option: The number of an input that may have one value, which comes first.
+        most: How many values an input takes.
     """
 
     name: str
@@ -174,6 +213,10 @@ class Case:
     expected: Expected | None
     error: type[InvocationError] | None = None
     is_endless: bool = False
+    is_early: bool = False
+    is_loose: bool = False
+    option: int | None = None
+    most: int = 1_000
 
     @property
     def is_shared(self) -> bool:
@@ -185,25 +228,30 @@ _TABLE: tuple[tuple[Any, Case], ...] = (
     (echo, Case("echo", 1, 1, lambda v: [v[0]])),
     (slowly, Case("slowly", 1, 1, lambda v: [v[0]])),
     (shout, Case("shout", 1, 1, lambda v: [[x + "!" for x in v[0]]])),
-    (join, Case("join", 2, 1, lambda v: [[f"{a}|{b}" for a, b in zip(v[0], v[1], strict=False)]])),
+    (join, Case("join", 2, 1, lambda v: [[f"{a}|{b}" for a, b in zip(v[0], v[1], strict=False)]], is_early=True)),
     (count, Case("count", 1, 1, lambda v: [[len(v[0])]])),
     (sink, Case("sink", 1, 0, lambda _: [])),
     (second_first, Case("second_first", 2, 1, lambda v: [v[1] + v[0]])),
-    (first_two, Case("first_two", 1, 1, lambda v: [v[0][:2]])),
-    (raises_after_two, Case("raises_after_two", 1, 1, lambda v: [v[0][:2]], FunctionError)),
-    (raises_when_called, Case("raises_when_called", 1, 1, lambda _: [[]], CallError)),
+    (first_two, Case("first_two", 1, 1, lambda v: [v[0][:2]], is_early=True)),
+    (raises_after_two, Case("raises_after_two", 1, 1, lambda v: [v[0][:2]], FunctionError, is_early=True)),
+    (raises_when_called, Case("raises_when_called", 1, 1, lambda _: [[]], CallError, is_early=True)),
     (two, Case("two", 2, 2, lambda v: [v[0], v[1]])),
-    (one_ends_early, Case("one_ends_early", 2, 2, lambda v: [v[0][:2], v[1]])),
-    (one_raises, Case("one_raises", 2, 2, lambda v: [v[0][:2], v[1]], FunctionError)),
+    (one_ends_early, Case("one_ends_early", 2, 2, lambda v: [v[0][:2], v[1]], is_early=True)),
+    (one_raises, Case("one_raises", 2, 2, lambda v: [v[0][:2], v[1]], FunctionError, is_loose=True, is_early=True)),
     (shared, Case("shared", 1, 2, None)),
     (tagged, Case("tagged", 1, 2, lambda v: [v[0][0::2], v[0][1::2]])),
     (stray, Case("stray", 1, 1, lambda v: [v[0]], EncodeError)),
     (misfit, Case("misfit", 1, 1, lambda v: [v[0]], EncodeError)),
     (deaf, Case("deaf", 1, 1, lambda v: [v[0]])),
     (swallows, Case("swallows", 1, 1, lambda v: [v[0]])),
-    (source, Case("source", 0, 1, lambda _: [[str(number) for number in range(5)]])),
+    (source, Case("source", 0, 1, lambda _: [[str(number) for number in range(5)]], is_early=True)),
+    (sends, Case("sends", 1, 2, lambda v: [v[0], [x + "!" for x in v[0]]])),
+    (ends_one, Case("ends_one", 1, 2, lambda v: [v[0][:1], v[0]])),
+    (marked, Case("marked", 2, 1, lambda v: [[x + (v[1] or ["-"])[0] for x in v[0]]], option=1)),
+    (spell, Case("spell", 1, 1, lambda v: [list("".join(v[0][:1]))], most=1, is_early=True)),
+    (drops_out, Case("drops_out", 1, 1, lambda v: [v[0]])),
     (ticks, Case("ticks", 0, 1, lambda _: [map(str, itertools.count())], is_endless=True)),
 )
 
 CASES = tuple(case for _, case in _TABLE)
-FUNCTIONS = [lift(function, read(function, name=case.name)) for function, case in _TABLE]
+FUNCTIONS = [prepare_function(body).function for body, _ in _TABLE]

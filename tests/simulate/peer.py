@@ -47,8 +47,8 @@ class Plan:
         ending: After the last frame.
         reads: When outputs are taken.
         deadline: In ticks, or None.
+        is_racy: How it ends depends on how quick the caller is.
         window: Frames that are on their way in each direction.
-        is_queued: Whether the runner has a queue for outputs, as the one with threads has.
     """
 
     case: Case
@@ -56,11 +56,11 @@ class Plan:
     reads: Reads
     deadline: int | None
     window: int
-    is_queued: bool
     frames: list[bytes] = field(default_factory=list)
     values: list[list[str]] = field(default_factory=list)
     data: list[tuple[int, bytes]] = field(default_factory=list)
     faults: set[type[InvocationError]] = field(default_factory=set)
+    is_racy: bool = False
 
 
 def draw_plan(random: Random, number: int) -> Plan:
@@ -76,7 +76,6 @@ def draw_plan(random: Random, number: int) -> Plan:
         reads,
         random.randrange(1, 40) if has_deadline else None,
         window=random.randrange(1, 6),
-        is_queued=random.random() < 0.4,
         values=[[] for _ in range(case.inputs)],
     )
     _draw_frames(random, number, plan)
@@ -88,17 +87,27 @@ def draw_plan(random: Random, number: int) -> Plan:
 def _draw_frames(random: Random, number: int, plan: Plan) -> None:
     case = plan.case
     accepts = [JSON if random.random() < 0.7 else "*/*"] * case.outputs
-    plan.frames.append(_signal(start=pb.StartFrame(expectedContentTypes=accepts)))
-    for serial in range(random.randrange(25) if case.inputs else 0):
-        index = random.randrange(case.inputs)
-        value = f"{number}.{index}.{serial}" + "x" * random.choice((0, 0, 3, 30))
-        plan.values[index].append(value)
-        _append_data(plan, index, json.dumps(value).encode())
+    names = ["xs", "mark"] if case.option is not None and random.random() < 0.7 else []
+    plan.frames.append(_signal(start=pb.StartFrame(expectedContentTypes=accepts, inputNames=names)))
+    if case.option is not None and random.random() < 0.6:
+        _append_value(plan, case.option, f"{number}.option")
+        if not names:  # after a second it would be too late
+            plan.is_racy = True
+            plan.faults.add(ProtocolViolation)
+    usual = [index for index in range(case.inputs) if index != case.option]
+    most = case.most + (random.random() < 0.2)
+    for serial in range(min(most, random.randrange(25)) if usual else 0):
+        index = random.choice(usual)
+        _append_value(plan, index, f"{number}.{index}.{serial}" + "x" * random.choice((0, 0, 3, 30)))
+    if any(len(values) > case.most for values in plan.values):
+        plan.faults.add(ProtocolViolation)
 
 
-def _append_data(plan: Plan, index: int, payload: bytes, media_type: str = JSON) -> None:
+def _append_value(plan: Plan, index: int, value: str) -> None:
+    payload = json.dumps(value).encode()
+    plan.values[index].append(value)
     plan.data.append((index, payload))
-    plan.frames.append(_data(index, payload, media_type))
+    plan.frames.append(_data(index, payload))
 
 
 def _draw_fault(random: Random, plan: Plan) -> None:
@@ -116,7 +125,7 @@ def _draw_fault(random: Random, plan: Plan) -> None:
     plan.data = [
         (signal.data.argIndex, signal.data.payload) for signal in map(_parsed, plan.frames) if signal is not None
     ]
-    if at == 0:
+    if at == 0 or plan.case.most == 1 or plan.case.option is not None:
         plan.faults.add(ProtocolViolation)
 
 

@@ -1,13 +1,19 @@
-"""Random schedules through the pure core."""
+"""Random schedules through the core and its drivers."""
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from invoker.core.invocation import Invocation
+from invoker.core.steps import Close, Feed
 from invoker.core.streams import InputStream
+from invoker.drive.bodies.loop import LoopRunner
+from invoker.drive.thread.direct import DirectConversation
+from invoker.drive.thread.single import Single
 from tests.simulate.verdict import Violation
 from tests.simulate.world import simulate
 
@@ -16,13 +22,13 @@ KEPT = Path(__file__).with_name("kept_seeds.txt")
 
 @pytest.mark.timeout(20)
 def test_no_schedule_breaks_an_invariant():
-    """Order, nothing lost or doubled, one ending, the budget, nothing left alive, in every kind of ending.
+    """Order, nothing lost or doubled, one ending, the budget, nothing left alive; and every driver tells the same.
 
     `make simulate`, a part of `make check`, runs 3,000 seeds.
     """
     seen: set[str] = set()
-    for seed in range(500):
-        seen |= set(simulate(seed).statuses())
+    for seed in range(300):
+        seen |= set(simulate(seed))
     assert {"OK", "UNKNOWN", "CANCELLED", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "UNAVAILABLE"} <= seen
 
 
@@ -37,8 +43,8 @@ def test_a_seed_decides_everything():
     """The same seed takes the same steps."""
     first: list[str] = []
     second: list[str] = []
-    simulate(11, say=first.append)
-    simulate(11, say=second.append)
+    simulate(12, say=first.append)
+    simulate(12, say=second.append)
     assert first
     assert first == second
 
@@ -85,4 +91,45 @@ def test_a_second_ending_is_found(monkeypatch):
 
     monkeypatch.setattr(Invocation, "finish", twice)
     with pytest.raises(Violation, match="seed"):
+        many(1000)
+
+
+@pytest.mark.timeout(20)
+def test_a_driver_that_tells_another_ending_is_found(monkeypatch):
+    """A direct conversation that takes the end of its function for the end of the call, whatever came of it."""
+    run = DirectConversation.run
+
+    def well(conversation: DirectConversation) -> Close:
+        run(conversation)
+        return Close()
+
+    monkeypatch.setattr(DirectConversation, "run", well)
+    with pytest.raises(Violation, match="seed"):
+        many(1000)
+
+
+@pytest.mark.timeout(20)
+def test_replies_that_differ_between_drivers_are_found(monkeypatch):
+    """Only the threads' driver loses a value that a function gives right behind another."""
+    send_all = Single.send_all
+
+    def loses(body: Single, index: int, values: Iterator[object]) -> None:
+        send_all(body, index, itertools.islice(values, 3))
+
+    monkeypatch.setattr(Single, "send_all", loses)
+    with pytest.raises(Violation, match="seed"):
+        many(1000)
+
+
+@pytest.mark.timeout(20)
+def test_a_log_line_that_differs_between_drivers_is_found(monkeypatch):
+    """Only the loop's driver forgets to count what it was sent."""
+    feed = LoopRunner.feed
+
+    def silent(runner: LoopRunner, step: Feed) -> None:
+        feed(runner, step)
+        runner.invocation.bytes_in = 0
+
+    monkeypatch.setattr(LoopRunner, "feed", silent)
+    with pytest.raises(Violation, match="lines of"):
         many(1000)

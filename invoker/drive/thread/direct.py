@@ -110,7 +110,7 @@ class DirectConversation:
         invocation = self.invocation
         if invocation is not None and not invocation.is_finished and self._may_serve(invocation):
             self._serve(invocation)
-        return self._closed or Close()
+        return self._closed or Close(None if invocation is None else invocation.error)
 
     def fail(self, error: InvocationError) -> None:
         """End the conversation from another thread (the drain is over, or the process holds too much)."""
@@ -255,6 +255,8 @@ class DirectConversation:
         """End the invocation, unless it has ended; the error of the ending that counts."""
         invocation = self.invocation
         assert invocation is not None
+        if error is None and self.wire.is_gone:
+            error = Cancelled("the peer cancelled, or is gone")  # the function may have returned because of that
         if type(error) is Cancelled:
             error = self._why_gone(error)
         if invocation.finish(error):

@@ -110,7 +110,7 @@ class RiffSession:
                 return ()
             if self.state is State.REFUSED:
                 return self._refused()
-            raise ProtocolViolation(f"{len(frame)} bytes were received that are not an InputSignal") from None
+            raise self._violation(f"{len(frame)} bytes were received that are not an InputSignal") from None
         case = signal.WhichOneof("frame")
         if case == "data" and self.state is State.STREAMING:
             return self._feed(signal.data)
@@ -125,7 +125,7 @@ class RiffSession:
             return self._feed(signal.data)
         if case is None:
             # R-047: neither oneof case is set.
-            raise ProtocolViolation(f"a signal is neither a start nor a data signal, while {self.state.value}")
+            raise self._violation(f"a signal is neither a start nor a data signal, while {self.state.value}")
         if self.state is State.ENDED:
             raise ProtocolViolation("a data signal was received after the half-close")
         # R-045, riff "Input Signals": the first signal must be a StartFrame.
@@ -168,6 +168,12 @@ class RiffSession:
         self.state = State.CLOSED
         return (Close(event.error),)
 
+    def _violation(self, text: str) -> ProtocolViolation:
+        """The error of a frame; where it is the one behind the StartFrame, its refusal waits for no other (R-170)."""
+        if self.state is State.OPENING:
+            self.state = State.STREAMING
+        return ProtocolViolation(text)
+
     def _refuse(self, error: InvocationError) -> Sequence[CallStep]:
         """Tell of a wrong StartFrame later."""
         self.state = State.REFUSED
@@ -188,7 +194,7 @@ class RiffSession:
     def _start(self, start: pb.StartFrame) -> Sequence[CallStep]:
         if self.state is not State.FRESH:
             # R-046, riff "Input Signals": a later StartFrame fails this rpc only.
-            raise ProtocolViolation(
+            raise self._violation(
                 "a start signal may come only once; rejected: "
                 f"expectedContentTypes {list(start.expectedContentTypes)}, inputNames {list(start.inputNames)}, "
                 f"outputNames {list(start.outputNames)}"

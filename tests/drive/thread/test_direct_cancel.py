@@ -49,6 +49,26 @@ def test_a_cancel_that_the_function_takes_for_an_end():
     assert call.payloads() == []
 
 
+def test_R115_a_function_that_returns_since_its_caller_is_gone_was_cancelled():
+    """It asks its context, and leaves politely: the invocation did not end well."""
+    inside, go = threading.Event(), threading.Event()
+
+    def polite(context: Context) -> Iterator[int]:
+        yield 1
+        inside.set()
+        assert go.wait(LIMIT_S)
+        if context.cancelled:
+            return
+        yield 2
+
+    call = Call(direct_driver(polite)).start()
+    assert inside.wait(LIMIT_S)
+    call.cancel()
+    go.set()
+    assert call.end().status is Status.CANCELLED
+    assert call.driver.engine.counters.finished == {Status.CANCELLED: 1}
+
+
 def test_R115_a_cancel_while_user_code_runs():
     """The context tells it at once, and the next emit closes the generator."""
     inside, go, seen = threading.Event(), threading.Event(), []

@@ -113,6 +113,14 @@ def test_R170_a_violation_after_the_first_data_frame_is_told_at_once(started):
     assert list(started.deliver(Finished("riff", error))) == [Close(error)]
 
 
+@pytest.mark.parametrize("frame", [start(), b"\xff", b""])
+def test_R170_a_violation_right_behind_the_start_is_told_at_once(started, frame):
+    """The next frame is here: it is the one that is refused."""
+    with pytest.raises(ProtocolViolation) as caught:
+        started.receive(frame)
+    assert list(started.deliver(Finished("riff", caught.value))) == [Close(caught.value)]
+
+
 def test_R054_names_may_be_left_out(session):
     """Empty name lists mean unnamed streams."""
     (opened,) = session.receive(start(["text/plain", "text/plain"]))
