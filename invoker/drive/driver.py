@@ -94,9 +94,11 @@ class Cuttable(Protocol):
 
 
 class Direct(Cuttable, Protocol):
-    """A conversation in a thread of its own; see `invoker.drive.thread.direct`."""
+    """A conversation in a thread of its own; see `invoker.drive.thread.direct` and `invoker.drive.whole`."""
 
-    invocation: Invocation | None
+    @property
+    def invocation(self) -> Invocation | None:
+        """The one that it runs."""
 
 
 class Driver:

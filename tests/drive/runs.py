@@ -1,4 +1,4 @@
-"""One run of a sync function over each driver that it may have: in the wire's own thread, and by a hop."""
+"""One run of a sync function over each driver that it may have: in the wire's own thread, whole, and by a hop."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import pytest
 from invoker.errors import InvocationError
 from tests.drive.looplines import Line
 from tests.drive.memory import driver_of
+from tests.drive.wholes import WholeCall
 from tests.drive.wires import LIMIT_S, Call, direct_driver
 
-__all__ = ["Run", "directly", "in_thread", "sync_drivers"]
+__all__ = ["Run", "directly", "in_thread", "sync_drivers", "wholly"]
 
 Got = tuple[list[tuple[int, bytes]], InvocationError | None]
 Run = Callable[..., Got]
@@ -24,6 +25,14 @@ def directly(fn: Any, *data: bytes, outputs: int = 2) -> Got:
     for payload in data:
         call.data(payload)
     error = call.half_close().end()
+    return [(index, payload) for index in range(outputs) for payload in call.payloads(index)], error
+
+
+def wholly(fn: Any, *data: bytes, outputs: int = 2) -> Got:
+    call = WholeCall(direct_driver(fn)).start(*["application/json"] * outputs)
+    for payload in data:
+        call.data(payload)
+    error = call.end()
     return [(index, payload) for index in range(outputs) for payload in call.payloads(index)], error
 
 
@@ -40,4 +49,4 @@ def in_thread(fn: Any, *data: bytes, outputs: int = 2) -> Got:
     return asyncio.run(run())
 
 
-sync_drivers = pytest.mark.parametrize("run", [directly, in_thread])
+sync_drivers = pytest.mark.parametrize("run", [directly, wholly, in_thread])

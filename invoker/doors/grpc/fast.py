@@ -19,7 +19,6 @@ import asyncio
 import contextlib
 import functools
 import logging
-import threading
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -41,6 +40,7 @@ from invoker.doors.sockets import no_grpc
 from invoker.drive.driver import Driver
 from invoker.drive.loop.reactor import Reactor
 from invoker.drive.thread.direct import DirectConversation
+from invoker.drive.thread.leaders import Leaders, Turn
 from invoker.errors import InternalError, InvocationError
 
 __all__ = ["FastDoor"]
@@ -49,9 +49,6 @@ log = logging.getLogger(__name__)
 
 _AHEAD = 16
 """Calls of a method that may arrive before the acceptor has looked."""
-
-_LEADERS = 2
-"""Threads that wait for calls when there are none."""
 
 _CUT_S = 1.0
 """Calls that were cut have so long at least until they are gone."""
@@ -96,8 +93,7 @@ class FastDoor:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_direct = driver.is_direct
         self._lender: Lender | None = None
-        self._baton = threading.Lock()
-        self._leaders = 0  # threads that wait for calls
+        self._leaders: Leaders | None = None
         self._is_started = False
         self._is_stopping = False
         self._stopped = asyncio.Event()
@@ -130,7 +126,8 @@ class FastDoor:
                 else:
                     self._request_on_loop(method)
             self._request_other()
-            self._see_to_leaders()
+            self._leaders = Leaders(self.driver.threads, self.driver.sweeper, self._lead)
+            self._leaders.start()
         else:
             self._side = self._queue
             self._lend()
@@ -155,6 +152,8 @@ class FastDoor:
             except TimeoutError:
                 log.warning("calls are left whose functions do not return; they end with the process")
                 return
+        if self._leaders is not None:
+            self._leaders.stop()
         self._queue.shutdown()
         if self._lender is not None:
             if self._is_direct:
@@ -169,8 +168,8 @@ class FastDoor:
 
     # In the pool's threads.
 
-    def _lead(self) -> None:
-        """Wait for calls and serve them, until enough others do."""
+    def _lead(self, turn: Turn) -> None:
+        """Wait for calls and serve them, until another thread does."""
         queue = self._queue
         while True:
             event = queue.poll()
@@ -178,7 +177,8 @@ class FastDoor:
             if type(tag) is _Accept:
                 if event.success:
                     self._request(tag.method)
-                    if not self._accept(event, tag):
+                    self._accept(event, tag, turn)
+                    if not turn.leads:
                         return
             elif tag is _SHUTDOWN:
                 self._call_loop(self._stopped.set)
@@ -196,19 +196,6 @@ class FastDoor:
         assert self._loop is not None
         with contextlib.suppress(RuntimeError):  # the loop has closed, so nobody waits for it
             self._loop.call_soon_threadsafe(callback, *args)
-
-    def _see_to_leaders(self) -> None:
-        """Let another thread wait for calls if nobody does: this one may not come back for a while."""
-        with self._baton:
-            if self._leaders or self._is_stopping:
-                return
-            self._leaders = 1
-        try:
-            self.driver.threads.spawn(self._lead)
-        except InvocationError as error:
-            log.error("no other thread can wait for calls: %s", error)
-            with self._baton:
-                self._leaders -= 1  # then this one does, when it is back
 
     def _request(self, method: CallMethod) -> None:
         """Ask for one more call, with a queue of its own."""
@@ -228,8 +215,8 @@ class FastDoor:
         except ValueError:
             return
 
-    def _accept(self, event: Any, accept: _Accept) -> bool:
-        """Serve one call; whether the thread shall wait for more."""
+    def _accept(self, event: Any, accept: _Accept, turn: Turn) -> None:
+        """Serve one call."""
         limits, threads = self.driver.engine.limits, self.driver.threads
         line = ThreadLine(
             event.call, accept.queue, self.driver.sweeper, high_frames=limits.high_frames, high_bytes=limits.high_bytes
@@ -239,17 +226,12 @@ class FastDoor:
         except InvocationError as error:
             log.info("a call was refused", extra={"detail": str(error)})
             self._finish(line, Close(error))
-            return True
-        see_to = functools.partial(self._see_to_leaders)  # an object of its own, for the sweeper to know it by
-        with self._baton:
-            self._leaders -= 1
-            is_last = self._leaders == 0
+            return
+        if self.driver.is_slow:
+            turn.pass_on()
+        line.before_wait = turn.pass_on
+        turn.begin(line)
         try:
-            if is_last and self.driver.is_slow:
-                see_to()
-            elif is_last:
-                self.driver.sweeper.lead(see_to)
-            line.before_wait = see_to
             self._converse(line, event, accept.method)
         except BaseException:
             # Nothing that we know of gets here. A queue dropped with operations under way would freeze the process.
@@ -257,13 +239,7 @@ class FastDoor:
             line.cut(int(InternalError.status), str(InternalError()))
             self._finish(line, Close(InternalError()))
         finally:
-            if is_last:
-                self.driver.sweeper.led(see_to)
-        with self._baton:
-            if self._leaders >= _LEADERS:
-                return False
-            self._leaders += 1
-        return True
+            turn.end()
 
     def _converse(self, line: ThreadLine, event: Any, method: CallMethod) -> None:
         """Run one call in a slot that was taken for it."""

@@ -82,6 +82,11 @@ class ThreadLine(Operations):
         self._high_frames = high_frames
         self._high_bytes = high_bytes
 
+    def beat(self) -> None:
+        """Its thread has been busy with the call for longer than a beat, so another one shall wait for calls."""
+        if self.before_wait is not None:
+            self.before_wait()
+
     # For the thread that runs the function.
 
     @property

@@ -76,7 +76,7 @@ class SyncBody(ABC):
         """Tell the peer that one of several outputs has ended; called with the lock held."""
 
     @abstractmethod
-    def fail(self, error: InvocationError) -> None:
+    def break_off(self, error: InvocationError) -> None:
         """End the invocation, which has not ended yet; called with the lock held."""
 
     @abstractmethod
@@ -176,7 +176,7 @@ class SyncBody(ABC):
             ending = self.failure or invocation.error
             if self.failure is None and not invocation.is_finished:
                 self.failure = translate(error, debug=self.debug)
-                self.fail(self.failure)
+                self.break_off(self.failure)
                 return
         if not isinstance(error, StopInvocation) and not comes_of(error, ending):
             log.info("a function raised after its invocation had ended", extra={"invocation": invocation.id})

@@ -241,7 +241,7 @@ class ThreadRunner(SpreadBody):
         """Block this thread until the loop has run ``awaitable``, and give its result (R-034)."""
         return self._awaiting.wait(awaitable)
 
-    def fail(self, error: InvocationError) -> None:  # noqa: ARG002 - the loop finds it in `failure`
+    def break_off(self, error: InvocationError) -> None:  # noqa: ARG002 - the loop finds it in `failure`
         """Let the loop end the invocation."""
         self._wake_forwarder()
 

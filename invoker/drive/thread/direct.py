@@ -32,21 +32,18 @@ from invoker.core.steps import (
     Step,
     Timer,
 )
-from invoker.drive.bodies.awaiting import Awaiting
 from invoker.drive.bodies.sync import SyncInput
 from invoker.drive.driver import Driver
 from invoker.drive.thread.foresight import Foresight
+from invoker.drive.thread.overdue import Overdue, why_gone
 from invoker.drive.thread.several import Several
 from invoker.drive.thread.single import Single
 from invoker.drive.thread.wire import Wire
-from invoker.errors import Cancelled, DeadlineExceeded, InternalError, InvocationError
+from invoker.errors import Cancelled, InternalError, InvocationError
 
 __all__ = ["DirectConversation"]
 
 log = logging.getLogger(__name__)
-
-_EARLY_S = 0.01
-"""How much earlier than our own clock says a deadline may be enforced by the transport."""
 
 
 class DirectConversation:
@@ -63,7 +60,7 @@ class DirectConversation:
     """
 
     __slots__ = (
-        *("_awaiting", "_closed", "_cut", "_due", "_ended_at", "_foresight", "_gone_at", "_is_over", "_is_stuck"),
+        *("_closed", "_cut", "_due", "_foresight", "_is_over", "_overdue"),
         *("deadline", "driver", "invocation", "session", "turns", "wire"),
     )
 
@@ -77,11 +74,8 @@ class DirectConversation:
         self._cut: InvocationError | None = None
         self.turns: threading.Condition | None = None
         self._due: list[Any] = []  # frames that wait for room while several threads share the wire
-        self._awaiting: Awaiting | None = None  # made by the first `wait`
-        self._ended_at = 0.0
-        self._gone_at = 0.0
+        self._overdue = Overdue(driver)
         self._foresight: Foresight | None = None  # only the sweeper makes and uses it
-        self._is_stuck = False
         self._is_over = False
 
     def run(self) -> Close:
@@ -96,10 +90,8 @@ class DirectConversation:
             RUNNING.set(None)
             if self.invocation is not None:  # the context may outlive the invocation, so it lets go of it
                 self.invocation.context.release()
-            with self.wire.lock:
-                self._is_over = True
-                if self._is_stuck:
-                    self.driver.threads.stuck -= 1
+            self._is_over = True
+            self._overdue.left()
 
     def _run(self) -> Close:
         try:
@@ -128,7 +120,7 @@ class DirectConversation:
 
     def half_closed(self) -> Iterable[CallStep]:
         """The steps of the end of the peer's frames."""
-        self._ended_at = time.monotonic()
+        self._overdue.ended_at = time.monotonic()
         return self.session.half_close()
 
     def perform(self, step: Step) -> None:
@@ -258,7 +250,7 @@ class DirectConversation:
         if error is None and self.wire.is_gone:
             error = Cancelled("the peer cancelled, or is gone")  # the function may have returned because of that
         if type(error) is Cancelled:
-            error = self._why_gone(error)
+            error = why_gone(error, self._cut, self.deadline)
         if invocation.finish(error):
             self.driver.engine.close(invocation)
             try:
@@ -271,14 +263,7 @@ class DirectConversation:
         """End the invocation, if there is one, and find the error with which the conversation ends."""
         if self.invocation is not None:
             self.finish(error)
-        return self._why_gone(error) if type(error) is Cancelled else error
-
-    def _why_gone(self, error: InvocationError) -> InvocationError:
-        if self._cut is not None:
-            return self._cut
-        if self.deadline is not None and time.monotonic() >= self.deadline - _EARLY_S:
-            return DeadlineExceeded("the deadline has passed")
-        return error
+        return why_gone(error, self._cut, self.deadline) if type(error) is Cancelled else error
 
     def deliver(self, event: Event) -> None:
         """Tell the session an event, and do its steps; the same lock as for `perform` is held."""
@@ -289,18 +274,14 @@ class DirectConversation:
 
     def sweep(self, now: float) -> bool:
         """Notice that the peer is gone while user code is busy, and what takes too long; see `Sweeper`."""
-        wire, settings = self.wire, self.driver.settings
+        wire = self.wire
         if self._is_over:
             return False
-        if self._ended_at and self._ended_at + settings.lingering_s < now:
-            self._ended_at = 0.0
-            self._say(
-                logging.WARNING, f"an invocation goes on although its inputs ended {settings.lingering_s:g} s ago"
-            )
+        self._overdue.look(now, self.invocation)
         is_ended = self.invocation is not None and self.invocation.is_finished
         if not wire.is_idle:
             if wire.look() or is_ended:
-                self._notice_gone(now)
+                self._overdue.notice_gone(now, self.invocation)
             elif self.invocation is not None:
                 self._foresight = self._foresight or Foresight()
                 wrong = self._foresight.look(wire, self.session, self.invocation)
@@ -309,29 +290,6 @@ class DirectConversation:
                     wire.refuse(int(wrong.status), str(wrong))
         return True
 
-    def _notice_gone(self, now: float) -> None:
-        """Act on a peer that is gone, or that was told of an error, while user code is busy."""
-        wire, settings = self.wire, self.driver.settings
-        if not self._gone_at:
-            # Set this, then check for a thread that waits; `wait` does the reverse, so one of them sees it.
-            self._gone_at = now
-            if self._awaiting is not None:
-                self._awaiting.cancel()
-        elif self._gone_at + settings.grace_s < now and not self._is_stuck:
-            with wire.lock:
-                self._is_stuck = not self._is_over
-                self.driver.threads.stuck += self._is_stuck
-            self._say(
-                logging.WARNING,
-                "a sync function ignores that its invocation ended; its thread is abandoned until it returns",
-            )
-
-    def _say(self, level: int, text: str) -> None:
-        invocation = self.invocation
-        name = invocation.function.spec.name if invocation is not None else ""
-        number = invocation.id if invocation is not None else ""
-        log.log(level, text, extra={"invocation": number, "function": name})
-
     @property
     def debug(self) -> bool:
         """Whether the peer may see tracebacks."""
@@ -339,11 +297,7 @@ class DirectConversation:
 
     def wait(self, awaitable: Awaitable[Any]) -> Any:
         """Block the calling thread until the loop has run ``awaitable``, or the peer is gone (R-034, R-115)."""
-        with self.wire.lock:  # several threads of one body may come here at once
-            awaiting = self._awaiting = self._awaiting or Awaiting(self.driver.loop)
-        if self._gone_at:
-            awaiting.cancel()
-        return awaiting.wait(awaitable)
+        return self._overdue.wait(awaitable)
 
     def is_over(self) -> bool:
         """Whether the invocation has ended, or the peer is gone."""

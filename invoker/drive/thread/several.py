@@ -64,7 +64,7 @@ class Several(SpreadBody):
                 try:
                     self._receive()
                 except InvocationError as error:
-                    self.fail(error)
+                    self.break_off(error)
 
     def _receive(self) -> None:
         """Apply a frame that is here, or wait until something happens."""
@@ -129,6 +129,6 @@ class Several(SpreadBody):
         """Wake the thread that waits for all of them."""
         self.changed.notify_all()
 
-    def fail(self, error: InvocationError) -> None:
+    def break_off(self, error: InvocationError) -> None:
         """End the invocation; the peer is told at once, whatever the other outputs do (R-112)."""
         self.conversation.break_off(error)

@@ -118,7 +118,7 @@ class Single(SyncBody):
         if threading.get_ident() != self._thread:
             raise EncodeError("this function sends from the thread that runs it only; its wire has no other")
 
-    def fail(self, error: InvocationError) -> None:
+    def break_off(self, error: InvocationError) -> None:
         """End the invocation, and tell the peer at once."""
         self.conversation.break_off(error)
 

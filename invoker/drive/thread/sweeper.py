@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from invoker.drive.thread.gate import Gate
 
-__all__ = ["Sweeper", "Swept"]
+__all__ = ["Busy", "Followed", "Sweeper", "Swept"]
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +36,25 @@ class Swept(Protocol):
         """Look after the conversation; False when it is over."""
 
 
+class Busy(Protocol):
+    """What a leading thread is busy with."""
+
+    def beat(self) -> None:
+        """Note that the thread is busy with this for longer than a beat; called by the sweeper."""
+
+
+class Followed(Protocol):
+    """A thread whose work is noticed once it lasts for longer than a beat.
+
+    Attributes:
+        busy: What the thread does; None while it waits for work.
+        seen: What the sweeper saw it do at its last beat.
+    """
+
+    busy: Busy | None
+    seen: Busy | None
+
+
 class Sweeper:
     """Looks after lines and conversations from a daemon thread, which starts with the first of them.
 
@@ -44,11 +63,10 @@ class Sweeper:
     """
 
     def __init__(self) -> None:
-        self.gate = Gate(self._call)
+        self.gate = Gate(self.call)
         self._conversations: set[Swept] = set()
         self._hot: set[Any] = set()
-        self._pass_on: Callable[[], None] | None = None
-        self._seen: Callable[[], None] | None = None
+        self._followed: set[Followed] = set()
         self._is_called = False
         self._is_asleep = False
         self._beats = 0
@@ -61,9 +79,7 @@ class Sweeper:
         """Look after a conversation until its `sweep` says that it is over."""
         with self._lock:
             self._conversations.add(conversation)
-            if self._thread is None and not self._is_closed:
-                self._thread = threading.Thread(target=self._run, name="invoker-sweeper", daemon=True)
-                self._thread.start()
+            self._start()
             is_first = len(self._conversations) == 1
         if is_first:
             self._wakeup.set()
@@ -73,19 +89,25 @@ class Sweeper:
         with self._lock:
             line.is_swept = True
             self._hot.add(line)
-        self._call()
+        self.call()
 
-    def lead(self, pass_on: Callable[[], None]) -> None:
-        """Note that the leading thread serves a call. If that takes longer than a beat, the lead is passed on."""
+    def follow(self, thread: Followed) -> None:
+        """From now on, notice what this thread is busy with for longer than a beat. It says `call` when it begins."""
         with self._lock:
-            self._pass_on = pass_on
-        self._call()
+            self._followed.add(thread)
+            self._start()
 
-    def led(self, pass_on: Callable[[], None]) -> None:
-        """Note that the call of the leading thread is over."""
+    def unfollow(self, thread: Followed) -> None:
+        """Forget a thread; nothing happens if it is not followed."""
         with self._lock:
-            if self._pass_on is pass_on:
-                self._pass_on = None
+            self._followed.discard(thread)
+
+    def call(self) -> None:
+        """Make sure that beats go on for a while, because a caller needs them."""
+        # Set the flag, then check `_is_asleep`; the thread does the reverse, so one of the two sees it.
+        self._is_called = True
+        if self._is_asleep:
+            self._wakeup.set()
 
     def close(self) -> None:
         """Let the thread end."""
@@ -94,12 +116,10 @@ class Sweeper:
         if self._thread is not None:
             self._thread.join(1.0)
 
-    def _call(self) -> None:
-        """Make sure that beats go on for a while, because a caller needs them."""
-        # Set the flag, then check `_is_asleep`; the thread does the reverse, so one of the two sees it.
-        self._is_called = True
-        if self._is_asleep:
-            self._wakeup.set()
+    def _start(self) -> None:
+        if self._thread is None and not self._is_closed:
+            self._thread = threading.Thread(target=self._run, name="invoker-sweeper", daemon=True)
+            self._thread.start()
 
     # These methods run in the sweeper's thread.
 
@@ -133,9 +153,8 @@ class Sweeper:
 
     def _beat(self) -> None:
         is_called, self._is_called = self._is_called, False
-        is_busy = self.gate.beat()
-        self._beats = _BEATS if is_called or is_busy or self._pass_on is not None else max(0, self._beats - 1)
-        self._beat_lead()
+        is_busy = self.gate.beat() | self._beat_followed()
+        self._beats = _BEATS if is_called or is_busy else max(0, self._beats - 1)
         with self._lock:
             hot = list(self._hot)
         for line in hot:
@@ -160,12 +179,19 @@ class Sweeper:
         else:
             line.seen = held
 
-    def _beat_lead(self) -> None:
-        pass_on = self._pass_on
-        if pass_on is not None and pass_on is self._seen:
-            self.led(pass_on)
-            pass_on()
-        self._seen = pass_on
+    def _beat_followed(self) -> bool:
+        """Tell what lasts for longer than a beat, and return whether any thread is busy."""
+        with self._lock:
+            followed = list(self._followed)
+        for thread in followed:
+            busy = thread.busy
+            if busy is not None and busy is thread.seen:
+                try:
+                    busy.beat()
+                except Exception:
+                    log.exception("a call that lasts could not be looked after")
+            thread.seen = busy
+        return any(thread.seen is not None for thread in followed)
 
     def _forget(self, line: Any) -> None:
         """Forget a line that has held nothing for two beats. The next frame that it holds brings it back."""

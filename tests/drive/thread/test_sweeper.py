@@ -224,38 +224,83 @@ def test_looks_go_on_while_lines_are_hot(awake):
     assert line in awake._hot
 
 
-def test_the_lead_is_passed_on_after_a_beat(awake):
-    """Once for each call."""
-    passed = threading.Semaphore(0)
-    for _ in range(3):
-        awake.lead(passed.release)
-        assert passed.acquire(timeout=LIMIT_S)
-    assert not passed.acquire(blocking=False)
+class Work:
+    """What a followed thread is busy with."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.beats = threading.Semaphore(0)
+        self.error = error
+
+    def beat(self) -> None:
+        self.beats.release()
+        if self.error is not None:
+            raise self.error
 
 
-def test_the_lead_of_a_call_that_is_over_is_not_passed_on(awake):
-    """The thread leads on."""
+class Thread:
+    """A thread that is followed."""
+
+    def __init__(self, sweeper: Sweeper) -> None:
+        self.busy: Work | None = None
+        self.seen: Work | None = None
+        self.sweeper = sweeper
+        sweeper.follow(self)
+
+    def begin(self, work: Work) -> None:
+        self.busy = work
+        self.sweeper.call()
+
+
+def two_beats(sweeper: Sweeper) -> None:
     line = HeldLine()
-    passed: list[bool] = []
-
-    def pass_on() -> None:
-        passed.append(True)
-
-    awake.lead(pass_on)
-    awake.led(pass_on)
-    line.hold(b"1", awake)  # two beats
+    line.hold(b"1", sweeper)
     assert line.has_flushed.acquire(timeout=LIMIT_S)
-    line.hold(b"2", awake)
-    assert line.has_flushed.acquire(timeout=LIMIT_S)
-    assert passed == []
 
 
-def test_the_end_of_another_call_leaves_the_lead_as_it_is(awake):
-    """Who has passed it on, and is done later, has no say."""
-    passed = threading.Event()
-    awake.lead(passed.set)
-    awake.led(lambda: None)
-    assert passed.wait(LIMIT_S)
+def test_work_that_lasts_for_longer_than_a_beat_is_told(sweeper):
+    """Whenever a thread begins something else; also where nothing else keeps the sweeper awake."""
+    thread = Thread(sweeper)
+    for _ in range(3):
+        work = Work()
+        thread.begin(work)
+        assert work.beats.acquire(timeout=LIMIT_S)
+
+
+def test_work_that_is_over_or_has_just_begun_is_not_told(awake):
+    """What a beat sees for the first time still has until the next one."""
+    thread, first, second = Thread(awake), Work(), Work()
+    thread.begin(first)
+    thread.busy = None
+    two_beats(awake)
+    thread.busy = thread.seen = None
+    thread.begin(second)
+    thread.busy = None
+    two_beats(awake)
+    assert not first.beats.acquire(blocking=False)
+    assert not second.beats.acquire(blocking=False)
+
+
+def test_a_thread_that_is_not_followed_any_more_is_left_alone(awake):
+    """Nor is one that never was."""
+    thread, work = Thread(awake), Work()
+    awake.unfollow(thread)
+    awake.unfollow(thread)
+    thread.begin(work)
+    two_beats(awake)
+    two_beats(awake)
+    assert not work.beats.acquire(blocking=False)
+
+
+def test_work_that_cannot_be_looked_after_takes_nothing_from_the_others(awake, caplog):
+    """It is logged."""
+    broken, good = Thread(awake), Thread(awake)
+    broken.begin(Work(ValueError("boom")))
+    assert broken.busy is not None
+    assert broken.busy.beats.acquire(timeout=LIMIT_S)
+    work = Work()
+    good.begin(work)
+    assert work.beats.acquire(timeout=LIMIT_S)
+    assert "could not be looked after" in caplog.text
 
 
 def test_a_long_turn_at_the_gate_ends(awake):
@@ -283,12 +328,12 @@ class _Bell(threading.Event):
 @pytest.mark.parametrize("moment", ["beat", "sleep"])
 def test_who_comes_while_the_sweeper_falls_asleep_is_not_left_alone(awake, moment):
     """Its last beat has looked already, or it is about to sleep; who counts on the next beat is seen all the same."""
-    served, comes, beat = threading.Event(), threading.Event(), awake.gate.beat
+    thread, work, comes, beat = Thread(awake), Work(), threading.Event(), awake.gate.beat
 
     def come() -> None:
         if not comes.is_set():
             comes.set()
-            awake.lead(served.set)
+            thread.begin(work)
 
     def last_beat() -> bool:
         is_busy = beat()
@@ -304,7 +349,7 @@ def test_who_comes_while_the_sweeper_falls_asleep_is_not_left_alone(awake, momen
     line.hold(b"1", awake)
     assert line.has_flushed.acquire(timeout=LIMIT_S)
     assert comes.wait(LIMIT_S)
-    assert served.wait(LIMIT_S)
+    assert work.beats.acquire(timeout=LIMIT_S)
 
 
 def test_without_conversations_nothing_runs():
