@@ -10,8 +10,7 @@ Both become an array without a copy where alignment allows. The codec is there o
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 from invoker.codecs.interface import Decode, Encode, Offer, Specialised, refusing
 from invoker.codecs.refusal import reason, refuse_decode, refuse_encode
@@ -33,6 +32,7 @@ from invoker.tensors import (
     spelled,
     write_tensor,
 )
+from invoker.tensors.tables import wrong_length
 from invoker.wording import Place
 
 __all__ = ["TENSOR", "TensorCodec", "array_wanted", "message_of", "tensor_in"]
@@ -60,17 +60,22 @@ class TensorCodec(Specialised):
         """A closure that makes an array of a tensor."""
         if (wanted := array_wanted(type_)) is None:
             return _as_bytes(bytes_like(type_))
-        from invoker.tensors import arrays
+        from invoker.tensors import arrays, numbers
 
         essence = media_type.essence
         try:
-            read = _reader(media_type)
+            raw = _raw(media_type)
         except GraphPipeError as error:
             return refusing(refuse_decode(error, where, essence, type_))
 
+        def make_of_table(payload: bytes) -> Any:
+            return arrays.fitted(arrays.to_array(_read_table(payload)), wanted)
+
+        make = make_of_table if raw is None else numbers.reader(raw.type, raw.shape, wanted)
+
         def decode(message: Message[bytes]) -> Any:
             try:
-                return arrays.fitted(arrays.to_array(read(message.payload)), wanted)
+                return make(message.payload)
             except BaseException as error:
                 raise refuse_decode(error, where, essence, type_) from error
 
@@ -78,15 +83,16 @@ class TensorCodec(Specialised):
 
     def encoder(self, offer: Offer, cls: type, where: Place) -> Encode | None:
         """A closure that writes values of ``cls`` as tables."""
-        from invoker.tensors import arrays
+        from invoker.tensors import arrays, numbers
 
         if not arrays.is_takeable(cls):
             return None
-        name = offer.media_type.essence
+        name, is_array = offer.media_type.essence, cls is arrays.PLAIN_ARRAY
 
         def encode(value: Any) -> Message[bytes]:
             try:
-                return Message(bytes(write_tensor(arrays.to_tensor(value))), EMPTY, name)
+                payload = numbers.written(value) if is_array else None
+                return Message(payload or bytes(write_tensor(arrays.to_tensor(value))), EMPTY, name)
             except GraphPipeError as error:  # its text says already what cannot become a tensor
                 raise EncodeError(f": {reason(error).text}", place=where) from error
             except BaseException as error:
@@ -122,31 +128,38 @@ def tensor_in(message: Message[bytes]) -> Tensor:
     Raises:
         GraphPipeError: It is malformed, or no tensor that one can have.
     """
-    return _reader(parse(message.media_type))(message.payload)
+    raw = _raw(parse(message.media_type))
+    if raw is None:
+        return _read_table(message.payload)
+    view, size = memoryview(message.payload), count_of(raw.shape) * ITEM_BYTES[raw.type]
+    if len(view) != size:
+        raise wrong_length("it", raw.type, raw.shape, f"{len(view)} bytes", f"{size}")
+    return Tensor(raw.type, raw.shape, view)
 
 
-def _reader(media_type: MediaType) -> Callable[[bytes], Tensor]:
+class _Raw(NamedTuple):
+    """What a media type says of a tensor in the raw form."""
+
+    type: TensorType
+    shape: tuple[int, ...]
+
+
+def _raw(media_type: MediaType) -> _Raw | None:
+    """The raw form that a media type has; None for the table."""
     spelling = media_type.param("type")
     if spelling is None:
         if media_type.param("shape") is not None:
             raise GraphPipeError(Code.UNSUPPORTED_TYPE, "the media type has a shape and no type")
-        return lambda payload: read_tensor(payload, _LEAST_BYTES + _LIMIT_PER_BYTE * len(payload))
+        return None
     type_ = _RAW_TYPES.get(spelling.lower())
     if type_ is None:
         raise GraphPipeError(Code.UNSUPPORTED_TYPE, f"there is no raw form of type {spelling[:40]!r}")
     shape = _shape(media_type.param("shape") or "")
-    size = count_of(shape) * ITEM_BYTES[type_]
+    return _Raw(type_, shape)
 
-    def read(payload: bytes) -> Tensor:
-        view = memoryview(payload)
-        if len(view) != size:
-            raise GraphPipeError(
-                Code.DATA_LENGTH,
-                f"it has {len(view)} bytes, and {spelled(type_)} of the shape {list(shape)} takes {size}",
-            )
-        return Tensor(type_, shape, view)
 
-    return read
+def _read_table(payload: bytes) -> Tensor:
+    return read_tensor(payload, _LEAST_BYTES + _LIMIT_PER_BYTE * len(payload))
 
 
 def _shape(spelling: str) -> tuple[int, ...]:

@@ -19,6 +19,7 @@ from invoker.tensors.messages import (
     read_request,
 )
 from invoker.tensors.shapes import ANY_SIZE, Declared, described, misfit, numeric, shape_of, written
+from invoker.tensors.skeleton import Skeleton, Span, Trace
 from invoker.tensors.tables import read_tensor
 from invoker.tensors.types import ITEM_BYTES, MAX_RANK, Tensor, TensorType, count_of, spelled
 from invoker.tensors.wanted import ArrayType, Casting, array_spelled, array_type
@@ -51,8 +52,11 @@ __all__ = [
     "MetadataRequest",
     "MetadataResponse",
     "RemoteError",
+    "Skeleton",
+    "Span",
     "Tensor",
     "TensorType",
+    "Trace",
     "Written",
     "array_spelled",
     "array_type",

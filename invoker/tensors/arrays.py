@@ -23,12 +23,14 @@ from invoker.tensors.wanted import ArrayType
 
 __all__ = [
     "DTYPES",
+    "PLAIN_ARRAY",
     "Array",
     "annotation_of",
     "cast_output",
     "castable_types",
     "fitted",
     "from_plain",
+    "has_type",
     "is_takeable",
     "taken_types",
     "to_array",
@@ -37,6 +39,9 @@ __all__ = [
 ]
 
 Array: TypeAlias = NDArray[Any]
+
+PLAIN_ARRAY: Final = np.ndarray
+"""The class of numpy's arrays; its subclasses have ways of their own."""
 
 DTYPES: Final[dict[TensorType, np.dtype[Any]]] = {
     TensorType.UINT8: np.dtype("u1"),
@@ -173,13 +178,8 @@ def fitted(array: Array, wanted: ArrayType) -> Array:
     Raises:
         GraphPipeError: It has another type (E8), or values that the wanted one has not.
     """
-    scalar = wanted.scalar
-    if scalar is None:
-        return array
-    have = array.dtype
-    if issubclass(scalar, np.generic) and np.issubdtype(have, scalar):
-        return array
-    if type_of(scalar) is not TensorType.NULL and np.dtype(scalar) == have:
+    scalar, have = wanted.scalar, array.dtype
+    if scalar is None or has_type(have, scalar):
         return array
     if issubclass(scalar, np.bool_ | bool) and have == np.uint8:
         return _frozen(array != 0)
@@ -192,6 +192,13 @@ def fitted(array: Array, wanted: ArrayType) -> Array:
     if type_of(have) in castable_types(scalar):
         detail = f"{detail}; nothing is cast, unless the function has @function(casting='same_kind')"
     raise GraphPipeError(Code.TYPE_MISMATCH, detail)
+
+
+def has_type(dtype: np.dtype[Any], scalar: type | None) -> bool:
+    """Whether arrays of a dtype are what is wanted, as they are."""
+    if scalar is None or (issubclass(scalar, np.generic) and np.issubdtype(dtype, scalar)):
+        return True
+    return type_of(scalar) is not TensorType.NULL and np.dtype(scalar) == dtype
 
 
 def cast_output(value: Any, wanted: ArrayType) -> Any:

@@ -24,6 +24,7 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from invoker.tensors.errors import Code, GraphPipeError
+from invoker.tensors.skeleton import Trace
 
 __all__ = ["MAX_NAMES", "MAX_STRINGS", "MAX_TENSORS", "STRING_COST", "Flat", "Table", "Totals", "Weigh", "malformed"]
 
@@ -124,19 +125,21 @@ class Flat:
 
     Args:
         buffer: Anything with bytes in one piece.
+        trace: Told of all that is looked at, and of the elements that are not.
 
     Attributes:
         raw: As slices are taken of it: a flat, read-only view.
         size: In bytes.
     """
 
-    __slots__ = ("_source", "raw", "size")
+    __slots__ = ("_source", "_trace", "raw", "size")
 
-    def __init__(self, buffer: bytes | bytearray | memoryview) -> None:
+    def __init__(self, buffer: bytes | bytearray | memoryview, trace: Trace | None = None) -> None:
         view = memoryview(buffer)
         self.raw = (view if view.format == "B" and view.ndim == 1 and view.contiguous else view.cast("B")).toreadonly()
         self.size = len(self.raw)
         self._source: bytes | memoryview = buffer if type(buffer) is bytes else self.raw  # slices of bytes are faster
+        self._trace = trace
 
     def root(self) -> Table:
         """The table that the buffer is about."""
@@ -145,6 +148,7 @@ class Flat:
         position: int = _U32(self.raw, 0)[0]
         if position < 4:
             raise malformed(f"the root lies at {position}")
+        self._looked(0, 4)
         return self.table(position)
 
     def table(self, position: int) -> Table:
@@ -159,6 +163,8 @@ class Flat:
             raise malformed(f"the vtable at {vtable} cannot have {vtable_size} bytes")
         if size < 4 or position + size > self.size:
             raise malformed(f"the table at {position} cannot have {size} bytes")
+        self._looked(position, position + size)
+        self._looked(vtable, vtable + vtable_size)
         return Table(self, position, vtable, vtable_size, size)
 
     def reference(self, position: int) -> int:
@@ -179,8 +185,19 @@ class Flat:
         count: int = _U32(self.raw, position)[0]
         start = position + 4
         if start + count * item_bytes > self.size:
-            raise malformed(f"the vector at {position} has {count} elements, more than there is room for")
+            raise self._too_long(position)
+        self._looked(position, start + count * item_bytes)
         return start, count
+
+    def elements(self, position: int) -> memoryview:
+        """A view on the elements of a tensor, as bytes, at a position with four bytes inside; nothing looks at them."""
+        end = position + 4 + _U32(self.raw, position)[0]
+        if end > self.size:
+            raise self._too_long(position)
+        if self._trace is not None:
+            self._looked(position, position + 4)
+            self._trace.elements.append((position + 4, end))
+        return self.raw[position + 4 : end]
 
     def octets(self, position: int) -> memoryview:
         """A view on the bytes, or the string, at a position with four bytes inside."""
@@ -222,6 +239,7 @@ class Flat:
         """
         totals.strings(count)
         totals.decoded(count * STRING_COST)
+        self._looked(0, self.size)  # strings may lie anywhere
         raw, source, size, room = self.raw, self._source, self.size, totals.room
         found, decoded = [], 0
         for distance in struct.unpack_from(f"<{count}I", raw, position):
@@ -239,6 +257,14 @@ class Flat:
             position += 4
         totals.texts(decoded)
         return found
+
+    def _looked(self, start: int, end: int) -> None:
+        if self._trace is not None:
+            self._trace.looked.append((start, end))
+
+    def _too_long(self, position: int) -> GraphPipeError:
+        count = _U32(self.raw, position)[0]
+        return malformed(f"the vector at {position} has {count} elements, more than there is room for")
 
     def _astray(self, position: int, distance: int) -> GraphPipeError:
         to = position + distance
@@ -299,6 +325,11 @@ class Table:
         """A view on the bytes, or the string, of a field; an absent one is empty."""
         target = self.target(slot)
         return self.flat.octets(target) if target else self.flat.raw[:0]
+
+    def elements(self, slot: int) -> memoryview:
+        """A view on the elements of a tensor, as bytes; absent ones are none."""
+        target = self.target(slot)
+        return self.flat.elements(target) if target else self.flat.raw[:0]
 
     def text(self, slot: int, what: str) -> str:
         """The string of a field; an absent one is empty."""

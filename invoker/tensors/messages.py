@@ -12,6 +12,7 @@ import msgspec
 
 from invoker.tensors.errors import Code, GraphPipeError
 from invoker.tensors.flat import STRING_COST, Table, Totals, Weigh, malformed
+from invoker.tensors.skeleton import Trace
 from invoker.tensors.tables import opened, read_names, read_shape, read_tables, tensor_of
 from invoker.tensors.types import Tensor, spelled
 
@@ -100,7 +101,7 @@ class MetadataResponse(msgspec.Struct, frozen=True):
 
 
 def read_request(
-    buffer: Buffer, limit_bytes: int = LIMIT_BYTES, weigh: Weigh | None = None
+    buffer: Buffer, limit_bytes: int = LIMIT_BYTES, weigh: Weigh | None = None, *, trace: Trace | None = None
 ) -> InferRequest | MetadataRequest:
     """Read what a client sent.
 
@@ -108,12 +109,13 @@ def read_request(
         buffer: Exactly one Request; bytes behind it are ignored (G-026). It must not change while tensors are used.
         limit_bytes: Larger buffers are refused.
         weigh: Told of what strings will take, in bytes, before they are made; it may raise.
+        trace: Told where the reading has been.
 
     Raises:
         GraphPipeError: It is malformed (E1), of a type that is none (E2), has as many names as it has not tensors (E3),
             holds a tensor that cannot be (E9 to E12), or makes too much work (E13).
     """
-    root = opened(buffer, limit_bytes).root()
+    root = opened(buffer, limit_bytes, trace).root()
     kind = root.uint8(0)
     if kind not in (_INFER, _METADATA):
         raise GraphPipeError(
@@ -137,13 +139,18 @@ def read_request(
     return InferRequest(tensors, input_names, output_names, bytes(config))
 
 
-def read_infer_response(buffer: Buffer, limit_bytes: int = LIMIT_BYTES) -> InferResponse:
+def read_infer_response(buffer: Buffer, limit_bytes: int = LIMIT_BYTES, *, trace: Trace | None = None) -> InferResponse:
     """Read what came of an inference, or the error of any request.
+
+    Args:
+        buffer: Exactly one InferResponse.
+        limit_bytes: Larger buffers are refused.
+        trace: Told where the reading has been.
 
     Raises:
         GraphPipeError: It is malformed (E1), or holds what `read_request` would refuse (G-096).
     """
-    root = opened(buffer, limit_bytes).root()
+    root = opened(buffer, limit_bytes, trace).root()
     totals = Totals(limit_bytes)
     tensors = _read_tensors(root, 0, totals, "output")
     errors = []

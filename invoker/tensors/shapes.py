@@ -69,17 +69,19 @@ def misfit(shape: Sequence[int], declared: Declared, known: dict[str, int]) -> s
         declared: What it should be.
         known: Sizes by name, so far; those of this shape are added if it is the declared one.
     """
-    wanted = written(declared)
     if len(shape) != len(declared):
-        return f"it has the shape {list(shape)}, and {wanted} is declared"
-    found = dict(known)
+        return f"it has the shape {list(shape)}, and {written(declared)} is declared"
+    found: dict[str, int] | None = None
     for size, one in zip(shape, declared, strict=True):
         if isinstance(one, str):
+            found = dict(known) if found is None else found
             if found.setdefault(one, size) != size:
-                return f"it has the shape {list(shape)}; {wanted} is declared, and '{one}' is {found[one]} already"
+                wanted = f"{written(declared)} is declared, and '{one}' is {found[one]} already"
+                return f"it has the shape {list(shape)}; {wanted}"
         elif one not in (ANY_SIZE, size):
-            return f"it has the shape {list(shape)}, and {wanted} is declared"
-    known.update(found)
+            return f"it has the shape {list(shape)}, and {written(declared)} is declared"
+    if found is not None:
+        known.update(found)
     return ""
 
 

@@ -10,32 +10,34 @@ import struct
 
 from invoker.tensors.errors import Code, GraphPipeError
 from invoker.tensors.flat import STRING_COST, Flat, Table, Totals
+from invoker.tensors.skeleton import Trace
 from invoker.tensors.types import ITEM_BYTES, MAX_RANK, Tensor, TensorType, count_of, spelled
 
-__all__ = ["opened", "read_names", "read_shape", "read_tables", "read_tensor", "tensor_of"]
+__all__ = ["opened", "read_names", "read_shape", "read_tables", "read_tensor", "tensor_of", "wrong_length"]
 
 _TYPES = tuple(TensorType)
 
 
-def read_tensor(buffer: bytes | bytearray | memoryview, limit_bytes: int) -> Tensor:
+def read_tensor(buffer: bytes | bytearray | memoryview, limit_bytes: int, trace: Trace | None = None) -> Tensor:
     """Read a buffer whose root is a Tensor.
 
     Args:
         buffer: The tensor's numbers become a view on it.
         limit_bytes: Larger buffers are refused.
+        trace: Told where the reading has been.
 
     Raises:
         GraphPipeError: It is malformed, too large, or no tensor that one can have.
     """
     totals = Totals(limit_bytes)
-    flat = opened(buffer, limit_bytes)
+    flat = opened(buffer, limit_bytes, trace)
     totals.tensors(1)
     return tensor_of(flat.root(), totals, "the tensor")
 
 
-def opened(buffer: bytes | bytearray | memoryview, limit_bytes: int) -> Flat:
+def opened(buffer: bytes | bytearray | memoryview, limit_bytes: int, trace: Trace | None = None) -> Flat:
     """Open a buffer, unless it is larger than the limit (G-004)."""
-    flat = Flat(buffer)
+    flat = Flat(buffer, trace)
     if flat.size > limit_bytes:
         raise GraphPipeError(Code.TOO_LARGE, f"the buffer has {flat.size} bytes, the limit is {limit_bytes}")
     return flat
@@ -47,7 +49,7 @@ def tensor_of(table: Table, totals: Totals, where: str) -> Tensor:
     if not 0 < type_ < len(_TYPES):
         raise GraphPipeError(Code.UNSUPPORTED_TYPE, f"{where} is {spelled(type_)}")  # G-043
     shape = read_shape(table, 1, where)
-    data = table.octets(2)
+    data = table.elements(2)
     start, strings = table.vector(3, 4)
     if strings and (len(data) or type_ != TensorType.STRING):  # G-034, G-037
         raise GraphPipeError(Code.DATA_AND_STRINGS, f"{where} is {spelled(type_)} and has {len(data)} bytes "
@@ -59,10 +61,10 @@ def tensor_of(table: Table, totals: Totals, where: str) -> Tensor:
     if type_ == TensorType.STRING:
         if len(data) or strings != count:  # G-035
             met = f"{len(data)} bytes of data" if len(data) else f"{strings} strings"
-            raise _length(where, type_, shape, met, f"{count} strings")
+            raise wrong_length(where, type_, shape, met, f"{count} strings")
         return Tensor(TensorType.STRING, shape, table.flat.strings(start, strings, totals))
     if len(data) != count * ITEM_BYTES[type_]:  # G-033
-        raise _length(where, type_, shape, f"{len(data)} bytes", f"{count * ITEM_BYTES[type_]}")
+        raise wrong_length(where, type_, shape, f"{len(data)} bytes", f"{count * ITEM_BYTES[type_]}")
     totals.decoded(len(data))
     return Tensor(_TYPES[type_], shape, data)
 
@@ -99,6 +101,7 @@ def read_names(table: Table, slot: int, totals: Totals, what: str) -> tuple[str,
     return tuple(found)
 
 
-def _length(where: str, type_: int, shape: tuple[int, ...], met: str, wanted: str) -> GraphPipeError:
+def wrong_length(where: str, type_: int, shape: tuple[int, ...], met: str, wanted: str) -> GraphPipeError:
+    """E10: make the error of a tensor whose elements are not as long as its type and shape say."""
     detail = f"{where} has {met}, and {spelled(type_)} of the shape {list(shape)} takes {wanted}"
     return GraphPipeError(Code.DATA_LENGTH, detail)

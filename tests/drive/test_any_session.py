@@ -40,7 +40,8 @@ from invoker.drive.loop.reactor import Reactor
 from invoker.drive.loop.sessions import SessionReactor
 from invoker.errors import Cancelled, InternalError, InvocationError, NotReady, ProtocolViolation
 from invoker.message import Message
-from invoker.protocols.graphpipe.session import GraphPipeSession, prepare
+from invoker.protocols.graphpipe.prepare import prepare
+from invoker.protocols.graphpipe.session import GraphPipeSession
 from invoker.protocols.riff.fields import signature_of
 from invoker.protocols.riff.http import BodyChunk, HttpSession, RequestHead
 from invoker.protocols.riff.session import RiffSession

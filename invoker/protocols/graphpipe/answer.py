@@ -15,6 +15,7 @@ from invoker.codecs.tensor import TENSOR, tensor_in
 from invoker.errors import DecodeError
 from invoker.message import Message
 from invoker.protocols.graphpipe.binding import fitting
+from invoker.protocols.graphpipe.layouts import AnswerPlans
 from invoker.protocols.graphpipe.model import ModelPort
 from invoker.protocols.graphpipe.plain import tensor_of
 from invoker.protocols.graphpipe.rows import joined, no_rows, stacked
@@ -56,6 +57,7 @@ class Answer(msgspec.Struct, frozen=True):
         known: Sizes by their declared names, as the inputs have them.
         rows: How many each output has to have, one a message (G-073); None: a message is a whole tensor.
         parts: Which parts of an output that is not declared are wanted; None: all that there are.
+        plans: How such requests were answered before; None: that is not remembered.
     """
 
     ports: tuple[ModelPort, ...]
@@ -63,6 +65,7 @@ class Answer(msgspec.Struct, frozen=True):
     known: dict[str, int]
     rows: int | None = None
     parts: tuple[int, ...] | None = None
+    plans: AnswerPlans | None = None
 
     @property
     def size(self) -> int:
@@ -71,10 +74,16 @@ class Answer(msgspec.Struct, frozen=True):
 
     def response(self) -> Reply:
         """The tensors, or the error that they are not those which were promised (G-064, G-066)."""
+        plans = self.plans
+        if plans is not None and (known := plans.response(self.messages)) is not None:
+            return Reply((known,), len(known))
         try:
-            return response_of(write_infer_response([tensor for _, tensor in self.tensors()]))
+            written = write_infer_response([tensor for _, tensor in self.tensors()])
         except GraphPipeError as error:
             return refusal(error)
+        if plans is not None:
+            plans.learn(self.messages, written)
+        return response_of(written)
 
     def tensors(self) -> list[tuple[ModelPort, Tensor]]:
         """The outputs in the order of the request.

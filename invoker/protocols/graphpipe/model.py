@@ -20,6 +20,7 @@ from invoker.author.traits import ModelTraits
 from invoker.codecs.several import SEVERAL
 from invoker.codecs.tensor import TENSOR, array_wanted
 from invoker.codecs.typed import bytes_like, leaves, members
+from invoker.core.kept import Kept
 from invoker.protocols.graphpipe.plain import JSON, MSGPACK, OCTETS, TEXT
 from invoker.tensors import (
     ANY_SIZE,
@@ -39,6 +40,8 @@ __all__ = ["Model", "ModelPort"]
 _INTEGERS = frozenset(one for one in TensorType if TensorType.NULL < one < TensorType.FLOAT16)
 _NUMBERS = frozenset(one for one in TensorType if TensorType.NULL < one < TensorType.STRING)
 
+_MOST_PLANS = 64
+_MOST_PLAN_BYTES = 1 << 20
 _MOST_DIGITS = 4
 """No function gives more outputs than this many digits can number."""
 
@@ -110,6 +113,7 @@ class Model:
     Attributes:
         inputs: In declared order, optional ones last.
         outputs: In declared order; where a value consists of several arrays, each of them.
+        plans: What `invoker.protocols.graphpipe.plans` found out about requests for it, by their sizes.
         rows: Whether it is fed batches row by row; annotations are of one row then, metadata of the batch (G-073).
 
     Raises:
@@ -138,6 +142,7 @@ class Model:
             _output(spec, index, one, has_arrays=has_arrays)
             for index, one in enumerate(spec.outputs or ((spec.any_output,) if spec.open_outputs else ()))
         )
+        self.plans: Kept[int, tuple[Any, ...]] = Kept(_MOST_PLANS, _MOST_PLAN_BYTES)
         self._inputs = {f"input{index}": index for index in range(len(self.inputs))}
         self._inputs |= {one.name: index for index, one in enumerate(self.inputs)}
         self._outputs = {f"output{index}": index for index in range(len(self.outputs))}

@@ -19,8 +19,9 @@ from invoker.drive.driver import Driver
 from invoker.errors import DeadlineExceeded, InvocationError
 from invoker.protocols.graphpipe.answer import Answer, Reply
 from invoker.protocols.graphpipe.batch import parted
+from invoker.protocols.graphpipe.checked import CheckedRequest
 from invoker.protocols.graphpipe.model import Model
-from invoker.protocols.graphpipe.session import CheckedRequest, joint
+from invoker.protocols.graphpipe.prepare import joint
 from invoker.tensors import GraphPipeError
 
 __all__ = ["Batching", "Converse", "Timely"]

@@ -24,9 +24,11 @@ from invoker.drive.loop.request import converse
 from invoker.errors import InternalError, InvocationError, NotAcceptable
 from invoker.message import EMPTY, Headers
 from invoker.protocols.graphpipe.answer import Answer, Reply, refusal
+from invoker.protocols.graphpipe.checked import CheckedRequest
 from invoker.protocols.graphpipe.errors import translated
 from invoker.protocols.graphpipe.model import Model
-from invoker.protocols.graphpipe.session import CheckedRequest, GraphPipeSession, Row, prepare
+from invoker.protocols.graphpipe.prepare import prepare
+from invoker.protocols.graphpipe.session import GraphPipeSession, Row
 from invoker.services.graphpipe.batching import Batching
 from invoker.services.service import Note
 from invoker.tensors import LIMIT_BYTES, Code, GraphPipeError

@@ -14,7 +14,7 @@ from invoker.errors import SpecError
 from invoker.message import EMPTY, Message
 from invoker.protocols.graphpipe.answer import Answer
 from invoker.protocols.graphpipe.batch import merged, parted
-from invoker.protocols.graphpipe.session import joint, prepare
+from invoker.protocols.graphpipe.prepare import joint, prepare
 from invoker.tensors import GraphPipeError, write_tensor
 from invoker.tensors.arrays import to_array, to_tensor
 from tests.protocols.graphpipe.asking import ask, model_of, values

@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 
 from invoker import function
 from invoker.core.steps import Close, EndInput, Feed, Open, Send
-from invoker.protocols.graphpipe.session import CheckedRequest, GraphPipeSession, joint, prepare
+from invoker.protocols.graphpipe.checked import CheckedRequest
+from invoker.protocols.graphpipe.prepare import joint, prepare
+from invoker.protocols.graphpipe.session import GraphPipeSession
 from invoker.tensors import Code, GraphPipeError
 from tests.conftest import SLOW
 from tests.fuzz import tensors_naive as naive

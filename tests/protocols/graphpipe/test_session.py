@@ -25,8 +25,10 @@ from invoker.errors import (
     ShuttingDown,
 )
 from invoker.message import Headers, Message
+from invoker.protocols.graphpipe.checked import CheckedRequest
 from invoker.protocols.graphpipe.config import RequestConfig
-from invoker.protocols.graphpipe.session import CheckedRequest, GraphPipeSession, State, prepare
+from invoker.protocols.graphpipe.prepare import prepare
+from invoker.protocols.graphpipe.session import GraphPipeSession, State
 from invoker.tensors import MAX_MESSAGE_BYTES, Code, read_metadata_response, write_infer_response
 from invoker.tensors.arrays import to_tensor
 from tests.protocols.graphpipe.asking import METADATA_REQUEST, Asked, ask, code_of, model_of, received, values

@@ -7,7 +7,7 @@ import pytest
 
 from invoker.protocols.graphpipe.binding import GivenInput
 from invoker.protocols.graphpipe.model import ModelPort
-from invoker.protocols.graphpipe.session import prepare
+from invoker.protocols.graphpipe.prepare import prepare
 from invoker.protocols.graphpipe.telling import tell_asked, tell_given
 from invoker.tensors import InferRequest, MetadataRequest
 from invoker.tensors.arrays import to_tensor

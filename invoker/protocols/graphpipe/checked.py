@@ -1,0 +1,98 @@
+"""`CheckedRequest`: a request that was read and found right, and what its function is fed."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Final
+
+import msgspec
+
+from invoker.codecs.tensor import TENSOR, message_of
+from invoker.core.steps import Step
+from invoker.message import Message
+from invoker.protocols.graphpipe.batch import count_of_batch
+from invoker.protocols.graphpipe.binding import GivenInput
+from invoker.protocols.graphpipe.errors import Met
+from invoker.protocols.graphpipe.layouts import AnswerPlans
+from invoker.protocols.graphpipe.model import ModelPort
+from invoker.protocols.graphpipe.plain import message_as
+from invoker.tensors import LIMIT_BYTES, Code, GraphPipeError
+
+__all__ = ["HELD_PER_LIMIT", "ID", "CheckedRequest", "message_for", "messages_for"]
+
+ID: Final = "infer"
+"""Of the one invocation of a conversation."""
+
+HELD_PER_LIMIT: Final = 4
+"""A function may give so many times what it may be given."""
+
+
+class CheckedRequest(msgspec.Struct, frozen=True):
+    """A request that was read and checked.
+
+    Attributes:
+        steps: To begin with; they may already answer it.
+        wanted: Indexes of the outputs that are to be sent, in order; one may repeat.
+        ports: The same outputs.
+        known: Sizes by their declared names, as the inputs have them.
+        most_bytes: That the function may give.
+        given: Its inputs, where they are still needed: for rows and for batches.
+        rows: How many they have; None: they are fed whole.
+        about: What it asks for, for the log: names, types and shapes, never values (G-105, G-106).
+        config: What it says beside its tensors.
+        kind: What requests have in common that may be joined with it; None: none may.
+        met: Types and shapes of its inputs, for errors.
+        parts: Which parts of an output that is not declared are wanted; None: all that there are.
+        answers: How such requests were answered before; None: that is not remembered.
+    """
+
+    steps: tuple[Step, ...]
+    wanted: tuple[int, ...] = ()
+    ports: tuple[ModelPort, ...] = ()
+    known: dict[str, int] = {}
+    most_bytes: int = HELD_PER_LIMIT * LIMIT_BYTES
+    given: tuple[GivenInput, ...] = ()
+    rows: int | None = None
+    about: str = "nothing"
+    config: bytes = b""
+    kind: Hashable | None = None
+    met: tuple[Met, ...] = ()
+    parts: tuple[int, ...] | None = None
+    answers: AnswerPlans | None = None
+
+    @property
+    def keeps_given(self) -> bool:
+        """Whether its inputs are still needed, for rows or for a batch."""
+        return self.rows is not None or self.kind is not None
+
+    @property
+    def count(self) -> int:
+        """Rows of a request that may be joined."""
+        return count_of_batch(self.given)
+
+
+def messages_for(given: Sequence[GivenInput], limit_bytes: int) -> list[Message[bytes]]:
+    """What the function is fed for its inputs, each in one piece.
+
+    Raises:
+        GraphPipeError: A tensor cannot be what its input takes (E8); or they are too large together (E13), of which
+            those that share their data count each time.
+    """
+    messages = [message_for(one) for one in given]
+    total = sum(len(one.payload) for one in messages)
+    if total > limit_bytes:
+        raise GraphPipeError(Code.TOO_LARGE, f"the inputs have {total} bytes, the limit is {limit_bytes}")
+    return messages
+
+
+def message_for(given: GivenInput) -> Message[bytes]:
+    """What the function is fed for an input (G-074).
+
+    Raises:
+        GraphPipeError: Its tensor cannot be what the input takes (E8).
+    """
+    port, tensor = given.port, given.tensor
+    if port.media_type == TENSOR:
+        return message_of(tensor)
+    where = f"input '{port.name}'"
+    return message_as(tensor, port.media_type, where, is_single=port.is_single, is_truth=port.is_truth)

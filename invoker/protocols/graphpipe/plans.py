@@ -1,0 +1,136 @@
+"""`InferencePlan`: what was found out about earlier requests, so that the next one like them is not read again.
+
+Theory. Clients of a model send the same request again and again, and only the elements of its tensors differ. That its
+bytes are a request, which input each tensor is for, which outputs are wanted, and whether types, shapes and sizes are
+those that are declared: none of this depends on elements (`invoker.tensors.skeleton` says when that is proven). So a
+plan keeps the *skeleton* of a request that was found right. A request that fits it needs only its elements to be handed
+on. A request that was refused leaves no plan, so every refusal is found and told anew.
+
+Plans belong to a model, so they are gone with it. They are kept by the sizes of their requests, a few of each. Peers
+choose their requests, so `Kept` bounds what the plans take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, TypeAlias, cast
+
+import msgspec
+
+from invoker.codecs.tensor import TENSOR, message_of
+from invoker.core.steps import EndInput, Feed, Open
+from invoker.message import EMPTY, Headers, Message
+from invoker.protocols.graphpipe.binding import GivenInput
+from invoker.protocols.graphpipe.checked import ID, CheckedRequest, messages_for
+from invoker.protocols.graphpipe.config import RequestConfig
+from invoker.protocols.graphpipe.layouts import AnswerPlans
+from invoker.protocols.graphpipe.model import Model
+from invoker.tensors import Skeleton, Span, Tensor, Trace
+
+__all__ = ["Buffer", "Found", "InferencePlan", "find", "learn"]
+
+_PER_SIZE: Final = 8
+_PLAN_BYTES: Final = 8192
+"""What a plan takes besides its skeleton."""
+
+
+_END: Final = EndInput(ID)
+_NOTHING: Final = memoryview(b"")
+
+Buffer: TypeAlias = bytes | bytearray | memoryview
+
+
+class Found(msgspec.Struct, frozen=True):
+    """What the reading of a request came to: its tensors, which input each is for, and within which limit."""
+
+    tensors: Sequence[Tensor]
+    given: Sequence[GivenInput]
+    limit_bytes: int
+
+
+class InferencePlan(msgspec.Struct, frozen=True):
+    """What requests of one skeleton come to.
+
+    Attributes:
+        skeleton: Of the requests.
+        limit_bytes: With which the first one was checked.
+        checked: The first one without its elements; its only step is the opening of the invocation.
+        inputs: Which input each tensor is for, and where its elements lie in a request, in declared order.
+        media_types: In which the function takes the inputs, if all of them travel as they are; else it is None.
+    """
+
+    skeleton: Skeleton
+    limit_bytes: int
+    checked: CheckedRequest
+    inputs: tuple[tuple[GivenInput, Span], ...]
+    media_types: tuple[str, ...] | None
+
+    def again(self, buffer: Buffer, metadata: Headers) -> CheckedRequest:
+        """A request that fits the skeleton; see `find`.
+
+        Raises:
+            GraphPipeError: One of its values cannot be what an input takes (E8, E13).
+        """
+        view, checked = memoryview(buffer).toreadonly(), self.checked
+        opened = checked.steps[0]
+        assert type(opened) is Open, "a plan is made of a request that opens an invocation"
+        if metadata or opened.configs:
+            configs = (RequestConfig(checked.config),) if opened.configs else ()
+            opened = msgspec.structs.replace(opened, metadata=metadata, configs=configs)
+        given: tuple[GivenInput, ...] = ()
+        if self.media_types is not None:
+            spans = zip(self.inputs, self.media_types, strict=True)
+            messages = [Message(cast("bytes", view[start:end]), EMPTY, kind) for (_, (start, end)), kind in spans]
+        else:
+            given = tuple(_filled(one, view[start:end]) for one, (start, end) in self.inputs)
+            messages = messages_for(given, self.limit_bytes) if checked.rows is None else []
+            given = given if checked.keeps_given else ()
+        if checked.rows is not None:
+            return msgspec.structs.replace(checked, steps=(opened,), given=given)
+        feeds = [Feed(ID, index, message) for index, message in enumerate(messages)]
+        return msgspec.structs.replace(checked, steps=(opened, *feeds, _END), given=given)
+
+
+def find(model: Model, buffer: Buffer, limit_bytes: int) -> InferencePlan | None:
+    """The plan for a request; None if there is none yet, and for a view, which is read each time."""
+    if type(buffer) is not bytearray and type(buffer) is not bytes:
+        return None
+    known: tuple[InferencePlan, ...] = model.plans.find(len(buffer)) or ()
+    for one in known:
+        if one.skeleton.fits(buffer) and one.limit_bytes == limit_bytes:
+            return one
+    return None
+
+
+def learn(model: Model, buffer: Buffer, trace: Trace, found: Found, checked: CheckedRequest) -> CheckedRequest:
+    """Make a plan of a request that was found right, and let its answer be remembered, too.
+
+    Args:
+        model: What was asked.
+        buffer: The request.
+        trace: Of its reading.
+        found: What the reading came to.
+        checked: The request, as it is now asked.
+    """
+    if type(buffer) is not bytearray and type(buffer) is not bytes:
+        return checked
+    skeleton = Skeleton.of(buffer, trace)
+    if skeleton is None or len(skeleton.elements) != len(found.tensors):
+        return checked
+    spans = {id(tensor): span for tensor, span in zip(found.tensors, skeleton.elements, strict=True)}
+    inputs = tuple((_filled(one, _NOTHING), spans[id(one.tensor)]) for one in found.given)
+    media_types = None
+    if not checked.keeps_given and all(one.port.media_type == TENSOR for one in found.given):
+        media_types = tuple(message_of(one.tensor).media_type for one in found.given)
+    checked = msgspec.structs.replace(checked, answers=None if checked.rows is not None else AnswerPlans())
+    bare = msgspec.structs.replace(checked, steps=checked.steps[:1], given=())
+    plan = InferencePlan(skeleton, found.limit_bytes, bare, inputs, media_types)
+    several = (plan, *(model.plans.find(skeleton.size) or ())[: _PER_SIZE - 1])
+    sizes = (_PLAN_BYTES + sum(len(bone) for _, bone in one.skeleton.bones) for one in several)
+    model.plans.keep(skeleton.size, several, sum(sizes))
+    return checked
+
+
+def _filled(given: GivenInput, elements: memoryview) -> GivenInput:
+    tensor = given.tensor
+    return GivenInput(given.port, Tensor(tensor.type, tensor.shape, elements))

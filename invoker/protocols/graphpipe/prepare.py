@@ -1,0 +1,146 @@
+"""`prepare`: reads a request and checks all of it that can be known before the function runs.
+
+A request that differs from an earlier one in nothing but its elements is not read again; see
+`invoker.protocols.graphpipe.plans`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+import msgspec
+
+from invoker.core.steps import Close, EndInput, Feed, Open, Send, Step
+from invoker.message import EMPTY, Headers
+from invoker.protocols.graphpipe.answer import Reply, refusal
+from invoker.protocols.graphpipe.batch import alike, merged
+from invoker.protocols.graphpipe.binding import GivenInput, admit, fitting, given_inputs, wanted_outputs
+from invoker.protocols.graphpipe.checked import HELD_PER_LIMIT, ID, CheckedRequest, messages_for
+from invoker.protocols.graphpipe.config import RequestConfig
+from invoker.protocols.graphpipe.errors import explained
+from invoker.protocols.graphpipe.model import Model
+from invoker.protocols.graphpipe.plans import Buffer, Found, find, learn
+from invoker.protocols.graphpipe.rows import count_rows
+from invoker.protocols.graphpipe.telling import tell_asked, tell_given
+from invoker.tensors import LIMIT_BYTES, Code, GraphPipeError, InferRequest, MetadataRequest, Trace, read_request
+from invoker.tensors.flat import Weigh
+
+__all__ = ["joint", "prepare", "refused"]
+
+
+class Resolved(msgspec.Struct, frozen=True):
+    """What a request comes to: inputs, wanted outputs, config, sizes by their declared names, and wanted parts."""
+
+    given: tuple[GivenInput, ...]
+    wanted: tuple[int, ...]
+    config: bytes
+    known: dict[str, int]
+    parts: tuple[int, ...] | None = None
+
+
+def prepare(
+    model: Model,
+    buffer: Buffer,
+    *,
+    limit_bytes: int = LIMIT_BYTES,
+    metadata: Headers = EMPTY,
+    weigh: Weigh | None = None,
+) -> CheckedRequest:
+    """Read and check a request, and say what is to be done.
+
+    Args:
+        model: What is asked.
+        buffer: Exactly one Request; tensors become views on it, so it must not change until the response is there.
+        limit_bytes: Larger ones are refused; as much may be fed to the function.
+        metadata: Of the conversation, for the function's `Context`.
+        weigh: Told of what elements will take, before they are made; raises Overloaded when that is too much.
+    """
+    if (plan := find(model, buffer, limit_bytes)) is not None:
+        with suppress(GraphPipeError):  # it is read once more to tell the error
+            return plan.again(buffer, metadata)
+    request, trace = None, Trace()
+    try:
+        request = read_request(buffer, limit_bytes, weigh, trace=trace)
+        if isinstance(request, MetadataRequest):
+            response = Reply((model.metadata_buffer,), len(model.metadata_buffer))
+            return CheckedRequest((Send(response), Close()), about=tell_asked(request, model))
+        resolved = _resolved(model, request)
+        checked = _planned(model, resolved, limit_bytes, metadata)
+        return learn(model, buffer, trace, Found(request.tensors, resolved.given, limit_bytes), checked)
+    except GraphPipeError as error:
+        return refused(explained(error, metadata), about=tell_asked(request, model))
+
+
+def refused(error: GraphPipeError, *, about: str = "nothing") -> CheckedRequest:
+    """A request that fails without the function; its traceback, which leads to the buffer, is not kept."""
+    bare = error.bare
+    return CheckedRequest((Send(refusal(bare)), Close(bare)), about=about)
+
+
+def joint(model: Model, several: Sequence[CheckedRequest], *, limit_bytes: int = LIMIT_BYTES) -> CheckedRequest:
+    """Requests that are alike as one (G-076).
+
+    Raises:
+        GraphPipeError: They are too large together (E13), or do not fit what is declared.
+    """
+    first = several[0]
+    total = sum(given.tensor.size for one in several for given in one.given)
+    if total > limit_bytes:  # refuse before the tensors are copied
+        raise GraphPipeError(Code.TOO_LARGE, f"together the inputs have {total} bytes, the limit is {limit_bytes}")
+    known: dict[str, int] = {}
+    given = merged([one.given for one in several])
+    for one in given:
+        fitting(one.port, one.tensor, f"input '{one.port.name}'", known)
+    return _planned(model, Resolved(given, first.wanted, first.config, known, first.parts), limit_bytes, EMPTY)
+
+
+def _resolved(model: Model, request: InferRequest) -> Resolved:
+    known: dict[str, int] = {}
+    given = given_inputs(model, request, known)
+    wanted, parts = wanted_outputs(model, request), None
+    if model.is_undeclared:  # its one output may turn out to be several
+        wanted, parts = (0,), wanted if request.output_names else None
+    return Resolved(given, wanted, request.config, known, parts)
+
+
+def _planned(model: Model, resolved: Resolved, limit_bytes: int, metadata: Headers) -> CheckedRequest:
+    given, wanted = resolved.given, resolved.wanted
+    rows = count_rows(given) if model.traits.rows else None
+    if rows is None:
+        admit(given, limit_bytes)
+    messages = messages_for(given, limit_bytes) if rows is None else []
+    names = tuple(one.port.own for one in given)
+    is_open = model.spec.open_inputs
+    opened = Open(
+        ID,
+        model.spec.name,
+        tuple(one.media_type for one in model.outputs),
+        input_names=names if is_open else (),
+        output_names=(model.outputs[0].own,) if len(model.spec.call.parts) == 1 else (),
+        metadata=metadata,
+        bound=None if is_open else names,
+        unwanted=tuple(index for index in range(len(model.outputs)) if index not in wanted),
+        configs=(RequestConfig(resolved.config),) if resolved.config else (),
+    )
+    feeds = (Feed(ID, index, message) for index, message in enumerate(messages))
+    steps: tuple[Step, ...] = (opened, *feeds, EndInput(ID)) if rows is None else (opened,)
+    kind = (
+        alike(given, wanted if resolved.parts is None else resolved.parts, resolved.config)
+        if model.traits.batch_max > 1
+        else None
+    )
+    return CheckedRequest(
+        steps,
+        wanted,
+        tuple(model.outputs[index] for index in wanted),
+        resolved.known,
+        max(HELD_PER_LIMIT * limit_bytes, LIMIT_BYTES),
+        given if rows is not None or kind is not None else (),
+        rows,
+        tell_given(given),
+        resolved.config,
+        kind,
+        tuple((one.port, one.tensor.type, one.tensor.shape) for one in given),
+        resolved.parts,
+    )

@@ -1,0 +1,70 @@
+"""Arrays of numbers by the short way: what `invoker.tensors.arrays` does, once the type and the shape are known.
+
+Most functions take and give arrays of few types and shapes. What depends on these alone is settled once, so that an
+array takes no more than its elements do. Like that module this one imports numpy.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from invoker.tensors.arrays import DTYPES, Array, fitted, has_type, to_array, type_of
+from invoker.tensors.tables import wrong_length
+from invoker.tensors.types import ITEM_BYTES, MAX_RANK, Tensor, TensorType, count_of
+from invoker.tensors.wanted import ArrayType
+from invoker.tensors.writer import write_tensor
+
+__all__ = ["Read", "reader", "written"]
+
+Read = Callable[[bytes], Array]
+
+_SMALL: Final = 4096
+"""Bytes of an array whose tensor is put together at once; the head of a larger one takes little beside its elements."""
+
+
+def reader(type_: TensorType, shape: tuple[int, ...], wanted: ArrayType) -> Read:
+    """Make a closure that makes arrays of the elements of tensors with one type and shape, as an annotation wants them.
+
+    It is given bytes that nobody changes, and raises what `to_array` and `fitted` raise, and GraphPipeError if it is
+    given another number of bytes than such a tensor has (E10).
+    """
+    dtype, size = DTYPES[type_], count_of(shape) * ITEM_BYTES[type_]
+    is_right = has_type(dtype, wanted.scalar)
+
+    def read(elements: bytes) -> Array:
+        if len(elements) != size:
+            raise wrong_length("it", type_, shape, f"{len(elements)} bytes", f"{size}")
+        try:
+            array: Array = np.ndarray(shape, dtype, elements)
+        except (ValueError, OverflowError):
+            return fitted(to_array(Tensor(type_, shape, memoryview(elements))), wanted)  # which tells why
+        if not array.flags.aligned:
+            array = array.copy()
+        array.flags.writeable = False
+        return array if is_right else fitted(array, wanted)
+
+    return read
+
+
+def written(array: Array) -> bytes | None:
+    """What `write_tensor` makes of a small array of numbers; None for any other, which takes the long way."""
+    if array.nbytes > _SMALL or (head := _head(array.dtype, array.shape)) is None:
+        return None
+    return head + array.tobytes()
+
+
+@functools.lru_cache(maxsize=256)
+def _head(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes | None:
+    """What stands before the elements of such an array in a buffer that is a tensor; None if there is none."""
+    type_ = type_of(dtype)
+    if not ITEM_BYTES[type_] or len(shape) > MAX_RANK:
+        return None
+    if dtype != DTYPES[type_] and dtype.kind != "b":  # the bytes of its elements stand in the other order
+        return None
+    elements = bytes(count_of(shape) * dtype.itemsize)
+    whole = bytes(write_tensor(Tensor(type_, shape, memoryview(elements))))
+    return whole[: len(whole) - len(elements)]

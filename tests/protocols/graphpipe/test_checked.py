@@ -1,0 +1,52 @@
+"""What a function is fed for its inputs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from invoker import function
+from invoker.codecs.tensor import TENSOR
+from invoker.protocols.graphpipe.binding import GivenInput
+from invoker.protocols.graphpipe.checked import messages_for
+from invoker.protocols.graphpipe.prepare import prepare
+from invoker.tensors import Code, GraphPipeError
+from invoker.tensors.arrays import to_tensor
+from tests.protocols.graphpipe.asking import ask, model_of
+
+
+@function(batch_max=4)
+def both(x: NDArray[np.float32], label: str = "") -> NDArray[np.float32]:
+    return x
+
+
+def test_G074_each_input_gets_what_it_takes() -> None:
+    """An array its elements as they are, a text its bytes."""
+    array, text = (one for one in model_of(both).inputs)
+    given = [GivenInput(array, to_tensor(np.ones(2, np.float32))), GivenInput(text, to_tensor("é"))]
+    first, second = messages_for(given, 100)
+    assert (first.media_type, bytes(first.payload)) == (
+        f"{TENSOR};type=float32;shape=2",
+        np.ones(2, np.float32).tobytes(),
+    )
+    assert (second.media_type, second.payload) == ("text/plain; charset=utf-8", "é".encode())
+
+
+def test_G025_what_is_fed_is_bounded_in_all() -> None:
+    """Tensors that share their data count each time."""
+    (array, _) = model_of(both).inputs
+    given = [GivenInput(array, to_tensor(np.ones(2, np.float32)))] * 3
+    assert len(messages_for(given, 24)) == 3
+    with pytest.raises(GraphPipeError, match="the inputs have 24 bytes, the limit is 23") as caught:
+        messages_for(given, 23)
+    assert caught.value.code is Code.TOO_LARGE
+
+
+def test_inputs_are_kept_only_where_they_are_needed() -> None:
+    """A batch is joined of them; otherwise they have been fed."""
+    checked = prepare(model_of(both), ask(np.ones((3, 2), np.float32)))
+    assert checked.keeps_given
+    assert checked.count == 3
+    alone = prepare(model_of(both), ask(np.float32(1)))
+    assert (alone.keeps_given, alone.given) == (False, ())
