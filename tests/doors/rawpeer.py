@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from select import select
 from types import TracebackType
 from typing import Self
+from urllib.parse import unquote
 
 from h2.config import H2Configuration
 from h2.connection import H2Connection
@@ -23,6 +24,9 @@ from h2.events import (
 )
 
 __all__ = ["RawPeer"]
+
+_MOST_BYTES = 16384
+"""In a DATA frame, by the settings that HTTP/2 begins with."""
 
 
 class RawPeer:
@@ -51,6 +55,35 @@ class RawPeer:
 
     def call(self, path: str, *messages: bytes, metadata: Sequence[tuple[str, str]] = ()) -> int:
         """Begin a call with messages; its stream."""
+        stream = self._begin(path, metadata)
+        self.send(stream, *messages)
+        return stream
+
+    def whole(self, path: str, *messages: bytes, metadata: Sequence[tuple[str, str]] = ()) -> int:
+        """Send a call from its headers to its half-close in one write; its stream. All must fit the windows."""
+        stream = self._begin(path, metadata)
+        body = b"".join(map(_prefixed, messages))
+        for at in range(0, len(body), _MOST_BYTES):
+            self._h2.send_data(stream, body[at : at + _MOST_BYTES])
+        self.half_close(stream)
+        return stream
+
+    def dribbled(self, path: str, *messages: bytes, metadata: Sequence[tuple[str, str]] = (), pause_s: float) -> int:
+        """Send the headers, each message in two halves, and the half-close apart from each other; its stream."""
+        stream = self._begin(path, metadata)
+        self._flush()
+        for message in map(_prefixed, messages):
+            half = len(message) // 2
+            for part in (message[:half], message[half:]):
+                time.sleep(pause_s)
+                for at in range(0, len(part), _MOST_BYTES):
+                    self._h2.send_data(stream, part[at : at + _MOST_BYTES])
+                self._flush()
+        time.sleep(pause_s)
+        self.half_close(stream)
+        return stream
+
+    def _begin(self, path: str, metadata: Sequence[tuple[str, str]]) -> int:
         stream = self._h2.get_next_available_stream_id()
         head = [
             (":method", "POST"),
@@ -63,13 +96,12 @@ class RawPeer:
             *metadata,
         ]
         self._h2.send_headers(stream, head)
-        self.send(stream, *messages)
         return stream
 
     def send(self, stream: int, *messages: bytes) -> None:
         """Send messages."""
         for message in messages:
-            self._h2.send_data(stream, b"\0" + len(message).to_bytes(4, "big") + message)
+            self._h2.send_data(stream, _prefixed(message))
         self._flush()
 
     def half_close(self, stream: int) -> None:
@@ -124,6 +156,32 @@ class RawPeer:
                 ):
                     return str(said["grpc-status"])
 
+    def await_reply(self, stream: int) -> tuple[list[bytes], str, str]:
+        """Wait for the end of a call: its messages, the number of its status and the text of that."""
+        return self.await_replies([stream])[stream]
+
+    def await_replies(self, streams: Sequence[int]) -> dict[int, tuple[list[bytes], str, str]]:
+        """Wait for the ends of some calls, as `await_reply`; the order of their keys is that of their ends."""
+        bodies = {stream: bytearray() for stream in streams}
+        said: dict[int, dict[str, str]] = {stream: {} for stream in streams}
+        ended: dict[int, tuple[list[bytes], str, str]] = {}
+        while len(ended) < len(bodies):
+            for one in self.receive():
+                stream = getattr(one, "stream_id", None)
+                if stream not in bodies:
+                    continue
+                if isinstance(one, DataReceived):
+                    bodies[stream] += one.data
+                elif isinstance(one, (ResponseReceived, TrailersReceived)):
+                    said[stream].update(one.headers)
+                elif isinstance(one, StreamReset):
+                    ended.setdefault(stream, (_messages(bodies[stream]), "reset", ""))
+                elif isinstance(one, StreamEnded):
+                    told = said[stream]
+                    text = unquote(told.get("grpc-message", ""))
+                    ended[stream] = _messages(bodies[stream]), told.get("grpc-status", "none"), text
+        return ended
+
     def has_heard(self, stream: int, within_s: float) -> bool:
         """Whether headers, data or the end of a stream come within a time."""
         heard = (ResponseReceived, DataReceived, TrailersReceived, StreamEnded, StreamReset)
@@ -155,3 +213,17 @@ class RawPeer:
         data = self._h2.data_to_send()
         if data:
             self._socket.sendall(data)
+
+
+def _prefixed(message: bytes) -> bytes:
+    return b"\0" + len(message).to_bytes(4, "big") + message
+
+
+def _messages(body: bytes | bytearray) -> list[bytes]:
+    """The messages of a reply, without their prefixes; what is left over is one more."""
+    messages, at = [], 0
+    while at < len(body):
+        size = int.from_bytes(body[at + 1 : at + 5], "big")
+        messages.append(bytes(body[at + 5 : at + 5 + size]))
+        at += 5 + size
+    return messages

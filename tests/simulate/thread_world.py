@@ -20,17 +20,17 @@ from tests.simulate.script_wire import ScriptWire
 from tests.simulate.seen import NUMBER, Seen, Witness, clocked, fill, overheard
 from tests.simulate.twins import TWINS, resting
 
-__all__ = ["Clock", "driver_of", "in_thread"]
+__all__ = ["EPOCH", "Clock", "driver_of", "in_thread"]
 
 _REGISTRY = builtin()
-_EPOCH = 1000.0
+EPOCH = 1000.0
 
 
 class Clock:
     """Virtual time, and what happens in it by itself."""
 
     def __init__(self) -> None:
-        self.now = _EPOCH
+        self.now = EPOCH
         self._timers: list[tuple[float, Callable[[], None]]] = []
 
     def __call__(self) -> float:
@@ -38,7 +38,7 @@ class Clock:
 
     def at(self, ticks: float, callback: Callable[[], None]) -> None:
         """Do something at this many ticks after the beginning."""
-        self._timers.append((_EPOCH + ticks, callback))
+        self._timers.append((EPOCH + ticks, callback))
 
     def leap(self, ticks: float | None) -> bool:
         """It is so much later, or as late as the next timer; False if there is none."""
@@ -92,7 +92,7 @@ def in_thread(witness: Witness, number: int) -> Seen:
     driver, clock, plan = driver_of(witness, seen), Clock(), seen.plan
     random = Random(f"thread {scene.seed} {number}")
     wire = ScriptWire(seen, random, clock.leap)
-    deadline = None if plan.deadline is None else _EPOCH + plan.deadline
+    deadline = None if plan.deadline is None else EPOCH + plan.deadline
     session = RiffSession({NUMBER: str(number)}, function=plan.case.name)
     conversation = DirectConversation(session, wire, driver, deadline=deadline)
     if plan.deadline is not None:
