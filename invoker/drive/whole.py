@@ -313,7 +313,10 @@ class Whole(SyncBody):
 
     def is_over(self) -> bool:
         """Whether the invocation has ended, or the peer is gone."""
-        return self._cut is not None or self.invocation.is_finished or self.outlet.is_gone()
+        if self._cut is None and not self.invocation.is_finished and not self.outlet.is_gone():
+            return False
+        self.is_long = True  # so that the next pull or emit looks, and so does the end
+        return True
 
     @property
     def debug(self) -> bool:
@@ -361,6 +364,8 @@ class Whole(SyncBody):
     def _end(self, error: InvocationError | None) -> None:
         """End the invocation, unless it has ended."""
         invocation = self.invocation
+        if error is None and self.is_long and (self._cut is not None or self.outlet.is_gone()):
+            error = Cancelled("the peer cancelled, or is gone")  # the function may have returned because of that
         if type(error) is Cancelled:
             error = why_gone(error, self._cut, self.deadline)
         if invocation.finish(error):

@@ -74,8 +74,7 @@ async def atotal(xs: AsyncIterator[int]) -> int:
 
 
 def fails(xs: Iterator[int]) -> Iterator[int]:
-    for x in xs:
-        yield x
+    yield from xs
     raise ValueError("on purpose")
 
 

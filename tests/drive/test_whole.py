@@ -133,6 +133,19 @@ def test_R115_the_context_hears_of_a_peer_that_is_gone():
     assert call.driver.engine.counters.finished == {Status.CANCELLED: 1}
 
 
+def test_R115_a_short_function_that_returns_since_its_peer_is_gone_was_cancelled():
+    """It asks its context, and leaves politely: the invocation did not end well."""
+
+    def polite(context: Context) -> Iterator[int]:
+        if not context.cancelled:
+            yield 1
+
+    call = WholeCall(direct_driver(polite)).start()
+    call.outlet.gone = True
+    assert call.end().status is Status.CANCELLED
+    assert call.driver.engine.counters.finished == {Status.CANCELLED: 1}
+
+
 # Endings with an error.
 
 

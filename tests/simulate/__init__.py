@@ -7,6 +7,7 @@ broken. Each conversation runs in several worlds, which must agree on what its c
     peer, scene     what a seed decides: callers, limits, drains
     loop_world      the real `Reactor` and the runners of async functions, on an event loop whose time is virtual
     thread_world    the real `DirectConversation` with `Single` and `Several`, on a wire that is a script
+    whole_world     the real `Whole`, which has everything before the function begins
     verdict         what must hold in each world
     compare         what two worlds must agree on, and which differences are allowed
 

@@ -186,6 +186,7 @@ async def spell(x: str) -> Strings:
 async def drops_out(xs: Strings, ctx: Context) -> Strings:
     async for x in xs:
         yield x
+        await asyncio.sleep(1)
         if ctx.cancelled:
             return
 

@@ -14,6 +14,7 @@ from invoker.core.streams import InputStream
 from invoker.drive.bodies.loop import LoopRunner
 from invoker.drive.thread.direct import DirectConversation
 from invoker.drive.thread.single import Single
+from invoker.drive.whole import Whole
 from tests.simulate.verdict import Violation
 from tests.simulate.world import simulate
 
@@ -132,4 +133,19 @@ def test_a_log_line_that_differs_between_drivers_is_found(monkeypatch):
 
     monkeypatch.setattr(LoopRunner, "feed", silent)
     with pytest.raises(Violation, match="lines of"):
+        many(1000)
+
+
+@pytest.mark.timeout(20)
+def test_a_whole_conversation_that_forgets_a_frame_is_found(monkeypatch):
+    """Only the driver of whole conversations loses what it kept."""
+    run = Whole.run
+
+    def forgets(whole: Whole, frames: list[bytes]) -> Close:
+        close = run(whole, frames)
+        whole.sent[3:4] = []
+        return close
+
+    monkeypatch.setattr(Whole, "run", forgets)
+    with pytest.raises(Violation, match="seed"):
         many(1000)

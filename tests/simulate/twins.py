@@ -183,6 +183,7 @@ def spell(x: str) -> Strings:
 def drops_out(xs: Strings, ctx: Context) -> Strings:
     for x in xs:
         yield x
+        rest(1)
         if ctx.cancelled:
             return
 

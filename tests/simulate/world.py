@@ -7,9 +7,11 @@ from collections.abc import Callable
 
 from tests.simulate.compare import compare
 from tests.simulate.loop_world import in_loop
+from tests.simulate.peer import Ending
 from tests.simulate.scene import draw_scene
 from tests.simulate.seen import Violation, Witness
 from tests.simulate.thread_world import in_thread
+from tests.simulate.whole_world import in_whole
 
 __all__ = ["simulate"]
 
@@ -35,6 +37,8 @@ def simulate(seed: int, *, say: Callable[[str], None] | None = None) -> Counter[
         for number in numbers:
             alone = in_loop(witness, [number])[0]
             compare(witness, alone, in_thread(witness, number))
+            if witness.scene.plans[number].ending is not Ending.SILENCE:  # then a call is not whole
+                compare(witness, alone, in_whole(witness, number))
     except Violation as error:
         raise Violation(witness.report(str(error))) from None
     except Exception as error:
