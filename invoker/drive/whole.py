@@ -23,9 +23,9 @@ import logging
 import threading
 import time
 from collections.abc import Awaitable, Iterable, Iterator
+from contextvars import copy_context
 from typing import Any
 
-from invoker.context import RUNNING
 from invoker.core.session import CallSession
 from invoker.core.steps import (
     Cancel,
@@ -138,7 +138,7 @@ class Whole(SyncBody):
         try:
             self._receive(frames)
             if self._is_open and not self.invocation.is_finished:
-                self._serve()
+                copy_context().run(self._serve)  # the thread may serve other calls later
         except Exception:
             log.exception("a session or transport failed")
             self._closed = Close(InternalError())
@@ -383,7 +383,6 @@ class Whole(SyncBody):
             self._has_left = True
         if not self._is_open:
             return
-        RUNNING.set(None)
         self.invocation.context.release()  # the context may outlive the invocation, so it lets go of it
         if self._overdue is not None:
             self._note_slow(time.monotonic())

@@ -13,6 +13,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from contextvars import copy_context
 from typing import Any, TypeVar
 
 from invoker.errors import Overloaded
@@ -134,7 +135,7 @@ class Threads:
             work = self._next()
             if work is None:
                 return
-            work()
+            copy_context().run(work)  # what it sets in context variables shall not be seen by the next
             del work  # an idle thread must not keep an ended invocation alive
 
     def _next(self) -> Work | None:

@@ -235,7 +235,6 @@ class SpreadBody(SyncBody):
         try:
             self.drain(index, values)
         finally:
-            RUNNING.set(None)
             self.leave()
 
     def leave(self) -> None:

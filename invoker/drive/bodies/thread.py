@@ -16,7 +16,6 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from invoker.context import RUNNING
 from invoker.core.invocation import Invocation
 from invoker.core.steps import CloseOutput, EndInput, Feed
 from invoker.core.streams import InputStream
@@ -207,7 +206,6 @@ class ThreadRunner(SpreadBody):
             if outputs:
                 self.drain_all(outputs)
         finally:
-            RUNNING.set(None)
             self.leave()
 
     def put(self, index: int, message: Message[bytes]) -> None:

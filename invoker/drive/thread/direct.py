@@ -12,9 +12,9 @@ import logging
 import threading
 import time
 from collections.abc import Awaitable, Iterable
+from contextvars import copy_context
 from typing import Any
 
-from invoker.context import RUNNING
 from invoker.core.invocation import Invocation
 from invoker.core.session import CallSession
 from invoker.core.steps import (
@@ -87,7 +87,6 @@ class DirectConversation:
             log.exception("a session or wire failed")
             return Close(InternalError())
         finally:
-            RUNNING.set(None)
             if self.invocation is not None:  # the context may outlive the invocation, so it lets go of it
                 self.invocation.context.release()
             self._is_over = True
@@ -101,7 +100,7 @@ class DirectConversation:
             return Close(self._ending(error))
         invocation = self.invocation
         if invocation is not None and not invocation.is_finished and self._may_serve(invocation):
-            self._serve(invocation)
+            copy_context().run(self._serve, invocation)  # the thread may serve other calls later
         return self._closed or Close(None if invocation is None else invocation.error)
 
     def fail(self, error: InvocationError) -> None:

@@ -151,8 +151,12 @@ def test_a_thread_that_fails_is_replaced(door, caplog):
 
 def test_nobody_is_appointed_after_the_end(door):
     """Who comes back from its work leaves."""
-    door.leaders.stop()
-    assert door.do(lambda turn: turn.pass_on()).wait(LIMIT_S)
+
+    def stop(turn: Turn) -> None:
+        door.leaders.stop()
+        turn.pass_on()
+
+    assert door.do(stop).wait(LIMIT_S)
     assert door.leaders.leader is None
     assert door.threads._numbers == 1
 
