@@ -15,12 +15,13 @@ import os
 import socket
 import ssl
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
-__all__ = ["Acceptor", "Connected"]
+__all__ = ["Acceptor", "Connected", "ProtocolOf", "streaming"]
 
 log = logging.getLogger(__name__)
 
+ProtocolOf: TypeAlias = Callable[[], asyncio.Protocol]
 Connected: TypeAlias = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 _EXHAUSTED: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
@@ -36,7 +37,7 @@ class Acceptor:
 
     Args:
         sock: It listens, and does not block.
-        connected: Serves one connection, in a task of its own.
+        protocol: Makes what serves one connection.
         door: For the log.
         tls: None serves plain text.
         evict: Ends a connection without a request; tells whether there was one.
@@ -45,7 +46,7 @@ class Acceptor:
     def __init__(
         self,
         sock: socket.socket,
-        connected: Connected,
+        protocol: ProtocolOf,
         door: str,
         *,
         tls: ssl.SSLContext | None = None,
@@ -53,7 +54,7 @@ class Acceptor:
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._sock = sock
-        self._connected = connected
+        self._protocol = protocol
         self._door = door
         self._tls = tls
         self._evict = evict
@@ -118,20 +119,26 @@ class Acceptor:
         if not is_room:
             self._pause()
 
-    def _begin(self, sock: socket.socket) -> None:
-        sock.setblocking(False)
-        task = self._loop.create_task(self._connect(sock), name="connection")
+    def begin(self, sock: socket.socket, protocol: ProtocolOf, *, tls: ssl.SSLContext | None = None) -> None:
+        """Serve a connection that was accepted, which may have happened elsewhere.
+
+        Args:
+            sock: It does not block.
+            protocol: Makes what serves it.
+            tls: None serves plain text.
+        """
+        task = self._loop.create_task(self._connect(sock, protocol, tls), name="connection")
         self._begun.add(task)
         task.add_done_callback(self._begun.discard)
 
-    async def _connect(self, sock: socket.socket) -> None:
-        reader = asyncio.StreamReader(loop=self._loop)
-        protocol: Any = asyncio.StreamReaderProtocol(reader, self._connected, loop=self._loop)
-        limit_s = None if self._tls is None else _HANDSHAKE_S
+    def _begin(self, sock: socket.socket) -> None:
+        sock.setblocking(False)
+        self.begin(sock, self._protocol, tls=self._tls)
+
+    async def _connect(self, sock: socket.socket, protocol: ProtocolOf, tls: ssl.SSLContext | None) -> None:
+        limit_s = None if tls is None else _HANDSHAKE_S
         try:
-            await self._loop.connect_accepted_socket(
-                lambda: protocol, sock, ssl=self._tls, ssl_handshake_timeout=limit_s
-            )
+            await self._loop.connect_accepted_socket(protocol, sock, ssl=tls, ssl_handshake_timeout=limit_s)
         except OSError as error:
             log.debug("a connection ended before it began: %s", error)
             sock.close()
@@ -154,3 +161,13 @@ class Acceptor:
             error.strerror,
             self._door,
         )
+
+
+def streaming(connected: Connected) -> ProtocolOf:
+    """What serves a connection by a task of its own that has streams."""
+
+    def protocol() -> asyncio.Protocol:
+        loop = asyncio.get_running_loop()
+        return asyncio.StreamReaderProtocol(asyncio.StreamReader(loop=loop), connected, loop=loop)
+
+    return protocol

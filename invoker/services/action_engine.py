@@ -14,7 +14,7 @@ from invoker.services.service import Service
 
 if TYPE_CHECKING:
     from invoker.config import Config
-    from invoker.doors.http.app import Application
+    from invoker.doors.http.asgi import Application
     from invoker.doors.http.socketline import SocketSettings
     from invoker.doors.http.websocket import SocketApp
     from invoker.drive.driver import Driver

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from invoker.author.spec import FunctionSpec
     from invoker.config import Config
     from invoker.doors.grpc.methods import Method
-    from invoker.doors.http.app import Application, Front
+    from invoker.doors.http.app import Front
+    from invoker.doors.http.asgi import Application
     from invoker.doors.tls import TlsFiles
     from invoker.drive.driver import Driver
     from invoker.ops.board import Numbers

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from invoker.doors.accepting import Acceptor
+from invoker.doors.accepting import Acceptor, streaming
 from tests.doors.doors import until
 
 
@@ -43,7 +43,7 @@ class Door:
         self.evicted = 0
         self.served = 0
         self._evicts = evicts
-        self.acceptor = Acceptor(self.sock, self.connected, "test", evict=self.evict)
+        self.acceptor = Acceptor(self.sock, streaming(self.connected), "test", evict=self.evict)
 
     async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.served += 1

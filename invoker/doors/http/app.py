@@ -1,4 +1,4 @@
-"""The ASGI application behind the HTTP door: it finds who answers each request.
+"""`HttpApp`: what is the same for every request of the HTTP door: who may call, and who answers.
 
 First `Origins` judges who may call. Every path belongs to a `Front`: the part of a service that answers requests of
 this door.
@@ -6,25 +6,23 @@ this door.
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from typing import Protocol, TypeAlias
+from collections.abc import Callable
+from typing import Final, Protocol, TypeAlias
 
-from invoker.core.http import Response
-from invoker.doors.http.exchange import Exchange, HttpSettings, Receive, Scope, Send, head_of
-from invoker.doors.http.heads import target_host
-from invoker.doors.http.origins import Origins
-from invoker.doors.http.writing import ALWAYS
+from invoker.core.http import RequestHead, Response
+from invoker.doors.http.exchange import Exchange, HttpSettings
+from invoker.doors.http.origins import Origins, Verdict
 from invoker.drive.driver import Driver
 from invoker.errors import Cancelled
 
-__all__ = ["Application", "Front", "FrontOf", "HttpApp", "refuse_socket"]
+__all__ = ["NOT_FOUND", "Front", "FrontOf", "HttpApp"]
 
 log = logging.getLogger(__name__)
 
-Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 FrontOf: TypeAlias = Callable[[str], "Front | None"]
+
+NOT_FOUND: Final = Response(404, (("Content-Type", "text/plain"),), b"Invoker: Not Found\n")
 
 
 class Front(Protocol):
@@ -40,87 +38,52 @@ class Front(Protocol):
 
 
 class HttpApp:
-    """The application.
+    """What all requests share.
 
     Args:
         driver: Its drain ends the connections, and its memory budget counts the bodies.
         settings: Limits in bytes and time.
         front: Gives who answers a path; None: nobody does.
-        sockets: Serves WebSocket connections; None: they are refused.
 
     Attributes:
         is_leaving: Whether responses tell clients of HTTP/1 to use another connection.
         origins: Judges who may call.
+        front: Gives who answers a path.
     """
 
-    def __init__(
-        self,
-        driver: Driver,
-        settings: HttpSettings,
-        front: FrontOf,
-        *,
-        sockets: Application | None = None,
-    ) -> None:
-        self._driver = driver
-        self._settings = settings
-        self._front = front
-        self._sockets = sockets
+    def __init__(self, driver: Driver, settings: HttpSettings, front: FrontOf) -> None:
+        self.driver = driver
+        self.settings = settings
+        self.front = front
         self.is_leaving = False
         self.origins = Origins(settings.origins, settings.hosts)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request; ASGI 3."""
-        if scope["type"] not in ("http", "websocket"):
-            return
-        verdict = self.origins.judge(
-            head_of(scope),
-            host=target_host(scope["raw_path"].decode("latin-1")),
-            is_local=scope["server"] is None,
-            is_socket=scope["type"] == "websocket",
-        )
+    @property
+    def is_closing(self) -> bool:
+        """Whether a connection ends behind its next response."""
+        return self.is_leaving or self.driver.engine.is_draining
+
+    def judge(self, head: RequestHead, *, host: str, is_local: bool, is_socket: bool = False) -> Verdict:
+        """Let a request pass, answer it, or refuse it, which is logged; as `Origins.judge`."""
+        verdict = self.origins.judge(head, host=host, is_local=is_local, is_socket=is_socket)
         if verdict.response is not None and verdict.response.status >= 400:
             told = {"status": verdict.response.status, "detail": verdict.response.body.decode().rstrip()}
             log.info("a request was refused", extra=told)
-        if scope["type"] == "websocket":
-            await self._shake_hands(scope, receive, send, verdict.response)
-            return
-        exchange = Exchange(scope, receive, send, self._settings, self._driver.engine.memory)
-        response = verdict.response or await self._answer(exchange)
-        if response is not None:
-            is_closing = self.is_leaving or self._driver.engine.is_draining
-            await exchange.respond(response, close=is_closing, headers=verdict.headers)
+        return verdict
 
-    async def _shake_hands(self, scope: Scope, receive: Receive, send: Send, refused: Response | None) -> None:
-        if refused is not None:
-            await receive()  # websocket.connect
-            await refuse_socket(send, refused)
-        elif self._sockets is not None:
-            await self._sockets(scope, receive, send)
-        else:
-            await send({"type": "websocket.close"})
+    async def answer(self, exchange: Exchange) -> Response | None:
+        """The response; None when the client has left and nobody is there to take it.
 
-    async def _answer(self, exchange: Exchange) -> Response | None:
-        """The response; None when the client has left and nobody is there to take it."""
-        front = self._front(exchange.path)
+        Raises:
+            asyncio.CancelledError: The task of the request was cancelled.
+        """
+        front = self.front(exchange.path)
         if front is None:
-            return Response(404, (("Content-Type", "text/plain"),), b"Invoker: Not Found\n")
+            return NOT_FOUND
         try:
             response = await front.answer(exchange)
         except Cancelled:
             return None
-        except asyncio.CancelledError:
-            if not exchange.is_gone:
-                raise
-            exchange.uncancel()
-            return None
         finally:
-            exchange.unwatch()
+            exchange.close()
         return None if exchange.is_gone else response
-
-
-async def refuse_socket(send: Send, response: Response) -> None:
-    """Answer the handshake of a WebSocket by a status of HTTP."""
-    headers = [(name.lower().encode(), value.encode()) for name, value in (*response.headers, *ALWAYS)]
-    headers += [(b"content-length", b"%d" % len(response.body)), (b"connection", b"close")]
-    await send({"type": "websocket.http.response.start", "status": response.status, "headers": headers})
-    await send({"type": "websocket.http.response.body", "body": response.body})

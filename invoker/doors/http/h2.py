@@ -18,9 +18,9 @@ from h2.errors import ErrorCodes
 from h2.events import DataReceived, Event, RequestReceived
 from hypercorn.protocol.h2 import H2Protocol
 
-__all__ = ["PREFACE", "Calm", "FloodError", "Http2"]
+from invoker.doors.http.h1 import PREFACE
 
-PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+__all__ = ["Calm", "FloodError", "Http2"]
 
 _DATA, _HEADERS, _RST_STREAM, _SETTINGS, _CONTINUATION = 0, 1, 3, 4, 9
 _END_STREAM, _PADDED = 1, 8

@@ -31,14 +31,14 @@ import msgspec
 
 from invoker.core.http import RequestHead
 
-__all__ = ["MOST_BYTES", "MOST_FIELDS", "Head", "RefusedError", "read_head", "target_host", "text_of"]
+__all__ = ["FIELDS", "MOST_BYTES", "MOST_FIELDS", "Head", "RefusedError", "read_head", "target_host", "text_of"]
 
 MOST_BYTES: Final = 16 * 1024
 MOST_FIELDS: Final = 500
 
 _TOKEN: Final = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 _LINE: Final = re.compile(rb"(" + _TOKEN + rb") ([\x21-\x7e]+) HTTP/([0-9]\.[0-9])\r\n")
-_FIELDS: Final = re.compile(rb"(?:" + _TOKEN + rb":[\t\x20-\x7e\x80-\xff]*\r\n)*\r\n")
+FIELDS: Final = re.compile(rb"(?:" + _TOKEN + rb":[\t\x20-\x7e\x80-\xff]*\r\n)*\r\n")
 _LENGTH: Final = re.compile(r"[0-9]{1,20}")
 _TELLING: Final = frozenset(
     {"host", "content-length", "transfer-encoding", "connection", "expect", "upgrade"},
@@ -89,17 +89,19 @@ def read_head(data: bytes) -> Head:
 
     Source: RFC 9112, 2 to 7.
     """
+    if len(data) > MOST_BYTES:
+        raise RefusedError("the head is too long", 431)
     line = _LINE.match(data)
     if line is None:
         raise RefusedError("the first line is no request")
     method, target, version = line[1].decode(), line[2].decode(), line[3].decode()
-    if version not in ("1.1", "1.0"):
-        raise RefusedError(f"HTTP/{version} is not spoken here", 505)
     if method != method.upper():
         raise RefusedError("the method is not in capitals")
     if method == "PRI":
         raise RefusedError("HTTP/2 is begun in the middle of a connection")
-    if not _FIELDS.fullmatch(data, line.end()):
+    if version not in ("1.1", "1.0"):
+        raise RefusedError(f"HTTP/{version} is not spoken here", 505)
+    if not FIELDS.fullmatch(data, line.end()):
         raise RefusedError("a field is not well formed")
     headers, told = _fields(data, line.end())
     path, _, query = target.partition("?")

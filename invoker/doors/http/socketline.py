@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from invoker.core.steps import Close
-from invoker.doors.http.exchange import Receive, Scope, Send
-from invoker.doors.http.hypersocket import bound_messages, keep_pinging
+from invoker.doors.http.asgi import Receive, Scope, Send
 from invoker.drive.driver import Driver
 from invoker.drive.loop.sessions import SessionReactor, StoringSession
 from invoker.errors import InternalError, InvocationError, LimitExceeded, ProtocolViolation, ShuttingDown
@@ -118,6 +117,8 @@ class SocketLine:
             window=settings.window,
             fetch=_fetch,
         )
+        from invoker.doors.http.hypersocket import bound_messages  # hypercorn is there by now, and not before
+
         bound_messages(self._send, settings.max_message_bytes, lambda: self._excess(reactor))
         reading = asyncio.create_task(self._read(reactor), name="socket")
         pinging: asyncio.Task[None] | None = None
@@ -210,6 +211,8 @@ class SocketLine:
     async def _ping(self, reactor: SessionReactor) -> None:
         connection = self._scope.get("state", {}).get("connection")
         if connection is not None:
+            from invoker.doors.http.hypersocket import keep_pinging
+
             await keep_pinging(self._send, self._settings.ping_s, lambda: connection.is_lost)
             self._lost(reactor)
 

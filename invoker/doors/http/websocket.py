@@ -10,8 +10,7 @@ import logging
 from collections.abc import Callable, Mapping
 
 from invoker.core.http import Response
-from invoker.doors.http.app import refuse_socket
-from invoker.doors.http.exchange import Receive, Scope, Send
+from invoker.doors.http.asgi import Receive, Scope, Send, refuse_socket
 from invoker.doors.http.socketline import SocketLine, SocketSession, SocketSettings
 from invoker.drive.driver import Driver
 

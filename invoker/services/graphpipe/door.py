@@ -16,7 +16,7 @@ import logging
 import ssl
 from typing import Any, Final
 
-from invoker.doors.accepting import Acceptor
+from invoker.doors.accepting import Acceptor, streaming
 from invoker.doors.sockets import Purpose, UnixSocket, address_of, ask_whether_alive, bind_tcp
 from invoker.services.graphpipe.inferences import Inferences
 from invoker.services.graphpipe.line import FramedLine
@@ -78,11 +78,11 @@ class FramedDoor:
         """
         if self._is_unix:
             file = self._file = UnixSocket(self._address, _UNIX, mode=self._mode)
-            self._acceptor = Acceptor(file.sock, self._connected, "GraphPipe")
+            self._acceptor = Acceptor(file.sock, streaming(self._connected), "GraphPipe")
             return self._address
         host, _, port = self._address.rpartition(":")
         sock = bind_tcp(host, int(port), _TCP, share_port=self._share_port)
-        self._acceptor = Acceptor(sock, self._connected, "GraphPipe", tls=self._tls)
+        self._acceptor = Acceptor(sock, streaming(self._connected), "GraphPipe", tls=self._tls)
         return address_of(sock)
 
     def leave(self) -> None:

@@ -156,8 +156,8 @@ async def test_small_responses_leave_at_once() -> None:
     async with Served.at(echo) as served, served.wire() as wire:
         await wire.send(POST, "\r\n")
         await wire.answer()
-        (connection,) = served.door._connections
-        accepted = connection._writer.get_extra_info("socket")
+        (connection,) = served.door.connections.open
+        accepted = connection._transport.get_extra_info("socket")
         assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
@@ -166,8 +166,8 @@ async def test_dead_peers_are_noticed() -> None:
     async with Served.at(echo) as served, served.wire() as wire:
         await wire.send(POST, "\r\n")
         await wire.answer()
-        (connection,) = served.door._connections
-        accepted = connection._writer.get_extra_info("socket")
+        (connection,) = served.door.connections.open
+        accepted = connection._transport.get_extra_info("socket")
         assert accepted.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
         options = (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_KEEPCNT)
         idle_s, interval_s, count = (accepted.getsockopt(socket.IPPROTO_TCP, one) for one in options)
@@ -178,7 +178,7 @@ async def test_beyond_its_share_the_longest_idle_connection_ends() -> None:
     """Who waits for an answer is spared, and so is who came last."""
     held = Held()
     async with Served.at(held.run) as served:
-        served.door._most = 2
+        served.door.connections.most = 2
         async with served.wire() as busy, served.wire() as idle:
             await busy.send(POST, "Content-Length: 1\r\n\r\nx")
             await held.started.wait()

@@ -8,7 +8,7 @@ import pytest
 
 from invoker.doors import sockets
 from invoker.doors.http import door as http
-from invoker.doors.http import exchange, h2
+from invoker.doors.http import exchange, h2, heads, hyper
 from tests.doors.models import serving_models
 from tests.pages import ROOT
 
@@ -24,9 +24,9 @@ def limit(what: str) -> list[int]:
 
 def test_the_limits_are_those_of_the_code() -> None:
     """Each of those that have no knob."""
-    settings, config = exchange.HttpSettings(), http._configured()
-    heads = [config.h11_max_incomplete_size >> 10, config.h2_max_header_list_size >> 10]
-    assert limit("the head of a request") == heads
+    settings, config = exchange.HttpSettings(), hyper.configured()
+    sizes = [heads.MOST_BYTES >> 10, config.h2_max_header_list_size >> 10]
+    assert limit("the head of a request") == sizes
     assert limit("a connection without a request") == [settings.idle_s]
     assert limit("a client that takes nothing") == [settings.write_s]
     alive = dict(sockets._ALIVE)
@@ -55,7 +55,7 @@ async def test_the_paths_take_the_methods_that_the_page_lists(method: str) -> No
             listed.setdefault(path, set()).update(methods.split(", "))
     assert len(listed) == 9
     async with serving_models(echo) as served, served.client() as client:
-        served.door._app._metrics = lambda: ("text/plain", b"")
+        served.door.app._metrics = lambda: ("text/plain", b"")
         for path, methods in listed.items():
             if "NAME" in path:
                 continue

@@ -7,16 +7,12 @@ from typing import Any
 
 import pytest
 
+from invoker.core.http import RequestHead
+from invoker.doors.http.asgi import AsgiExchange
 from invoker.doors.http.exchange import Exchange, HttpSettings
 from invoker.errors import Cancelled, DeadlineExceeded
 
-SCOPE: dict[str, Any] = {
-    "method": "POST",
-    "path": "/x",
-    "query_string": b"",
-    "http_version": "1.1",
-    "headers": [],
-}
+SCOPE: dict[str, Any] = {"http_version": "2"}
 
 
 class Peer:
@@ -45,7 +41,7 @@ async def begun(peer: Peer, **settings: Any) -> Exchange:
     async def send(_: Any) -> None:
         raise AssertionError("nothing is answered here")
 
-    made = Exchange(SCOPE, peer.receive, send, HttpSettings(**settings))
+    made = AsgiExchange(RequestHead("POST", "/x"), SCOPE, peer.receive, send, HttpSettings(**settings))
     await made.read()
     return made
 
@@ -54,7 +50,7 @@ async def test_a_body_is_gathered() -> None:
     """To its end, up to so many bytes."""
     exchange = await begun(Peer(b"ab", b"", b"cde"))
     assert await exchange.whole(5) == b"abcde"
-    exchange.unwatch()
+    exchange.close()
     exchange = await begun(Peer(b"ab", b"cde"))
     assert await exchange.whole(4) is None
 
@@ -83,7 +79,7 @@ async def test_what_a_body_brings_moves_its_end_on() -> None:
     assert not reading.done()
     peer.send(b"", more=False)
     assert await reading == bytes(50)
-    exchange.unwatch()
+    exchange.close()
 
 
 async def test_who_did_not_wait_when_time_was_up_is_late_at_the_next_wait() -> None:
@@ -127,13 +123,13 @@ async def test_short_requests_are_not_watched() -> None:
     await exchange.whole(10)
     asked, tasks = peer.asked, len(asyncio.all_tasks())
     await asyncio.sleep(0)
-    exchange.unwatch()
+    exchange.close()
     assert (peer.asked, len(asyncio.all_tasks())) == (asked, tasks)
 
 
 async def test_G013_a_client_that_leaves_ends_the_conversation(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also one that left before anybody watched."""
-    monkeypatch.setattr("invoker.doors.http.exchange._WATCH_S", 0.01)
+    monkeypatch.setattr("invoker.doors.http.asgi._WATCH_S", 0.01)
     peer = Peer(b"ab")
     exchange = await begun(peer)
 

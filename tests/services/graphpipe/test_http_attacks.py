@@ -113,7 +113,7 @@ async def test_G013_a_client_of_HTTP2_that_leaves_is_waited_for_no_longer() -> N
         while heads < 3:  # their responses have begun
             heads += sum(isinstance(one, ResponseReceived) for one in client.receive_data(await wire.reader.read(9999)))
         wire.writer.transport.abort()
-        await until(lambda: not served.door._connections)
+        await until(lambda: not served.door.connections.open)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""`invoker.doors.http.app`: clients that leave before they are answered, whatever front they asked."""
+"""`invoker.doors.http.asgi`: clients of HTTP/2 that leave before they are answered, and the time that a body has."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
 from invoker.core.http import Response
 from invoker.doors.http.app import HttpApp
+from invoker.doors.http.asgi import AsgiApp
 from invoker.doors.http.exchange import Exchange, HttpSettings
 from invoker.drive.driver import Driver
 from invoker.errors import Cancelled
 
 SCOPE = {
-    "type": "http", "http_version": "1.1", "method": "POST", "path": "/", "raw_path": b"/", "query_string": b"",
+    "type": "http", "http_version": "2", "method": "POST", "path": "/", "raw_path": b"/", "query_string": b"",
     "headers": [], "server": ("127.0.0.1", 80),
 }  # fmt: skip
 DONE = Response(200, (), b"done")
@@ -57,7 +58,8 @@ class Told:
         """Let a request have a task of its own, and note how many cancels are left of it."""
 
         async def request() -> None:
-            await HttpApp(self.driver, HttpSettings(), lambda _: self)(SCOPE, self.receive, self.send)
+            app = AsgiApp(HttpApp(self.driver, HttpSettings(), lambda _: self))
+            await app(SCOPE, self.receive, self.send)
             task = asyncio.current_task()
             assert task is not None
             self.cancels = task.cancelling()
@@ -89,7 +91,7 @@ async def whatever_comes(exchange: Exchange) -> Response:
 
 async def test_R154_a_client_that_leaves_ends_its_request(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is sent, no cancel is left on the task, which is its connection's, and the memory is given back."""
-    monkeypatch.setattr("invoker.doors.http.exchange._WATCH_S", 0.01)
+    monkeypatch.setattr("invoker.doors.http.asgi._WATCH_S", 0.01)
     told = Told(forever, BODY, LEFT)
     await told.run()
     assert (told.sent, told.cancels, told.held) == ([], 0, 0)
