@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import enum
 import logging
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -158,12 +157,6 @@ class Driver:
         """The record of how long a sync function keeps its thread busy."""
         name = function.spec.name
         return self._paces.get(name) or self._paces.setdefault(name, Pace())
-
-    @property
-    def is_slow(self) -> bool:
-        """Whether a sync function has lately kept its thread busy for long."""
-        now = time.monotonic()
-        return any(pace.slow_until > now for pace in self._paces.values())
 
     def entered(self, conversation: Cuttable) -> None:
         """A conversation begins."""

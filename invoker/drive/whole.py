@@ -340,7 +340,7 @@ class Whole(SyncBody):
             self.sent.append(frame)
             if self.is_long:
                 self.outlet.early(self.sent, may_wait=True)
-            elif self.invocation.bytes_out > _MOST_BYTES:
+            elif self._is_open and self.invocation.bytes_out > _MOST_BYTES:
                 self._is_full = True
 
     def _check_gone(self) -> None:
@@ -400,7 +400,7 @@ class Whole(SyncBody):
             self._overdue.ended_at = time.monotonic()
             self.is_long = self._is_swept = True
             self.driver.sweeper.add(self)
-            self._send_early()
+            self.outlet.early(self.sent, self._closed)
         if self._turn is not None:
             self._turn.pass_on()
 

@@ -35,13 +35,15 @@ from invoker.doors.grpc.methods import CallMethod, Method, OnClose, SessionMetho
 from invoker.doors.grpc.servicers import Handlers, ServicerCall
 from invoker.doors.grpc.settings import GrpcSettings
 from invoker.doors.grpc.settling import settle_time
-from invoker.doors.grpc.threadline import ThreadLine
+from invoker.doors.grpc.wholeline import Habit, WholeLine
 from invoker.doors.sockets import no_grpc
 from invoker.drive.driver import Driver
 from invoker.drive.loop.reactor import Reactor
 from invoker.drive.thread.direct import DirectConversation
 from invoker.drive.thread.leaders import Leaders, Turn
+from invoker.drive.whole import Whole
 from invoker.errors import InternalError, InvocationError
+from invoker.message import Headers
 
 __all__ = ["FastDoor"]
 
@@ -50,11 +52,13 @@ log = logging.getLogger(__name__)
 _AHEAD = 16
 """Calls of a method that may arrive before the acceptor has looked."""
 
+_MOST_HABITS = 64
+
 _CUT_S = 1.0
 """Calls that were cut have so long at least until they are gone."""
 
 _OTHER, _SHUTDOWN = object(), object()
-_NEVER_S = 1e12  # a deadline beyond this many seconds is none
+_NEVER_S = 1e12  # a deadline beyond this time is none
 
 
 class FastDoor:
@@ -94,6 +98,8 @@ class FastDoor:
         self._is_direct = driver.is_direct
         self._lender: Lender | None = None
         self._leaders: Leaders | None = None
+        self._rest = _Rest(self._free, driver)
+        self._habits: dict[tuple[str, str], Habit] = {}
         self._is_started = False
         self._is_stopping = False
         self._stopped = asyncio.Event()
@@ -217,52 +223,62 @@ class FastDoor:
 
     def _accept(self, event: Any, accept: _Accept, turn: Turn) -> None:
         """Serve one call."""
-        limits, threads = self.driver.engine.limits, self.driver.threads
-        line = ThreadLine(
-            event.call, accept.queue, self.driver.sweeper, high_frames=limits.high_frames, high_bytes=limits.high_bytes
-        )
+        driver = self.driver
+        line = WholeLine(event.call, accept.queue, driver, turn)
         try:
-            threads.enter()
+            driver.threads.enter()
         except InvocationError as error:
             log.info("a call was refused", extra={"detail": str(error)})
-            self._finish(line, Close(error))
+            self._finish(line, (), Close(error))
             return
-        if self.driver.is_slow:
-            turn.pass_on()
-        line.before_wait = turn.pass_on
-        turn.begin(line)
+        self._rest.glance()
         try:
-            self._converse(line, event, accept.method)
+            self._converse(line, event, accept.method, turn)
         except BaseException:
             # Nothing that we know of gets here. A queue dropped with operations under way would freeze the process.
             log.exception("a call failed inside the invoker")
-            line.cut(int(InternalError.status), str(InternalError()))
-            self._finish(line, Close(InternalError()))
-        finally:
-            turn.end()
+            line.cut(InternalError())
+            self._finish(line, (), Close(InternalError()))
 
-    def _converse(self, line: ThreadLine, event: Any, method: CallMethod) -> None:
+    def _converse(self, line: WholeLine, event: Any, method: CallMethod, turn: Turn) -> None:
         """Run one call in a slot that was taken for it."""
+        driver = self.driver
+        sent: Sequence[bytes] = ()
         try:
             metadata = metadata_of(event.invocation_metadata)
             line.settle_s = settle_time(metadata, self.settings.settle_s)
-            session = method.session(metadata)
-            conversation = DirectConversation(session, line, self.driver, deadline=_deadline(event))
-            self.driver.entered_direct(conversation)
-            try:
-                line.open()
-                close = conversation.run()
-            finally:
-                self.driver.exited_direct(conversation)
+            session, deadline = method.session(metadata), _deadline(event)
+            if line.take(self._habit(method, metadata)):
+                whole = Whole(session, driver, line, turn=turn, deadline=deadline)
+                close, sent = whole.run(line.frames), whole.sent
+            else:
+                turn.pass_on()
+                ordinary = line.ordinary()
+                conversation = DirectConversation(session, ordinary, driver, deadline=deadline)
+                driver.entered_direct(conversation)
+                try:
+                    close = conversation.run()
+                finally:
+                    driver.exited_direct(conversation)
         finally:
-            self.driver.threads.leave()  # before the peer hears of the end: it may call again at once
-        self._finish(line, close)
+            driver.threads.leave()  # before the peer hears of the end: it may call again at once
+        self._finish(line, sent, close)
 
-    def _finish(self, line: ThreadLine, close: Close) -> None:
-        if line.finish(*status_of(close.error), close.trailers):
+    def _habit(self, method: CallMethod, metadata: Headers) -> Habit:
+        """What is known of calls of one kind. Peers choose the kinds, so few are remembered."""
+        key = (method.path, method.kind(metadata))
+        habit = self._habits.get(key)
+        if habit is None:
+            if len(self._habits) >= _MOST_HABITS:
+                self._habits.clear()
+            habit = self._habits[key] = Habit()
+        return habit
+
+    def _finish(self, line: WholeLine, frames: Sequence[bytes], close: Close) -> None:
+        if line.finish(frames, close):
             self._free.append(line.queue)
         else:
-            self.driver.sweeper.add(_Lingering(line, self._free))
+            self._rest.add(line)
 
     # On the loop.
 
@@ -322,28 +338,52 @@ class _Accept:
         self.queue = queue
 
 
-class _Lingering:
-    """A line whose last operations wait for a slow peer; its queue is free once they are done."""
+class _Rest:
+    """Lines whose last operations wait for slow peers; their queues are free once they are done.
 
-    __slots__ = ("_free", "_line")
+    Args:
+        free: Where queues that are free go.
+        driver: Its sweeper looks after the lines, while there are any.
+    """
 
-    def __init__(self, line: ThreadLine, free: deque[Any]) -> None:
-        self._line = line
+    def __init__(self, free: deque[Any], driver: Driver) -> None:
         self._free = free
+        self._driver = driver
+        self._lines: deque[WholeLine] = deque()
+        self._is_swept = False
+
+    def add(self, line: WholeLine) -> None:
+        """Wait for the end of one more line."""
+        self._lines.append(line)
+        if not self._is_swept:
+            self._is_swept = True
+            self._driver.sweeper.add(self)
+
+    def glance(self) -> None:
+        """Look at the line that has waited longest."""
+        if self._lines:
+            with contextlib.suppress(IndexError):  # another thread has taken it
+                self._look(self._lines.popleft())
 
     def sweep(self, now: float) -> bool:  # noqa: ARG002 - the sweeper's interface
-        line = self._line
-        with line.lock:
-            line.glance()
-            if not line.is_done:
-                return True
-        self._free.append(line.queue)
-        return False
+        """Look at all lines; False when there are none."""
+        for line in [self._lines.popleft() for _ in range(len(self._lines))]:
+            self._look(line)
+        # Clear the flag, then look; `add` does the reverse, so one of them sees it.
+        self._is_swept = False
+        self._is_swept = bool(self._lines)
+        return self._is_swept
+
+    def _look(self, line: WholeLine) -> None:
+        if line.is_done:
+            self._free.append(line.queue)
+        else:
+            self._lines.append(line)
 
 
 def _deadline(event: Any) -> float | None:
-    left_s = event.call_details.deadline - time.time()
-    return time.monotonic() + left_s if left_s < _NEVER_S else None
+    deadline = event.call_details.deadline
+    return time.monotonic() + deadline - time.time() if deadline < _NEVER_S else None
 
 
 def _closing(line: LoopLine) -> OnClose:

@@ -41,11 +41,13 @@ class CallMethod:
         service: Full name.
         name: Of the method.
         session: Makes what translates one call, from its metadata.
+        kind: Says which calls are alike, from their metadata: their clients tend to send them in the same way.
     """
 
     service: str
     name: str
     session: Callable[[Headers], CallSession]
+    kind: Callable[[Headers], str] = lambda _: ""
 
     @property
     def path(self) -> str:

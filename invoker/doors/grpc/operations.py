@@ -17,12 +17,12 @@ from invoker.core.steps import Trailers
 from invoker.doors.grpc.cygrpc import NO_FLAGS, cygrpc
 from invoker.doors.grpc.details import clip
 
-__all__ = ["CLOSE", "DONE", "READ", "Operations"]
+__all__ = ["CLOSE", "DONE", "READ", "SENT", "Operations"]
 
 log = logging.getLogger(__name__)
 
 # Tags of events; compared by identity.
-CLOSE, READ, _SENT, _OTHER = object(), object(), object(), object()
+CLOSE, READ, SENT, _OTHER = object(), object(), object(), object()
 
 _HEADERS = b"headers"  # what `held` gives while only the response headers wait
 
@@ -107,6 +107,20 @@ class Operations:
             self._pending += 1
             self._post((cygrpc.SendInitialMetadataOperation((), NO_FLAGS),), _OTHER)
 
+    def send_now(self, frame: bytes) -> bool:
+        """Send one frame, unless it would have to wait; whether that was done."""
+        self.glance()
+        if self._sending or self.is_gone or self._is_finished:
+            return False
+        self._send(frame, NO_FLAGS)
+        return True
+
+    def send_headers(self) -> None:
+        """Send the headers, unless they have left."""
+        if not self._is_headed:
+            self._headers_due = True
+            self.flush()
+
     def glance(self) -> None:
         """Take what is on the queue without waiting, unless somebody waits there already."""
         while not self._polling and self._pending:
@@ -146,9 +160,9 @@ class Operations:
             self._is_headed, self._headers_due = True, False
             headers = cygrpc.SendInitialMetadataOperation((), NO_FLAGS)
             # No hint: headers beside a hinted message wait for the next one, and the batch is done when they have left.
-            code = self._post((headers, cygrpc.SendMessageOperation(frame, NO_FLAGS)), _SENT)
+            code = self._post((headers, cygrpc.SendMessageOperation(frame, NO_FLAGS)), SENT)
         else:
-            code = self._post((cygrpc.SendMessageOperation(frame, flags),), _SENT)
+            code = self._post((cygrpc.SendMessageOperation(frame, flags),), SENT)
         if code:
             self._refused()
 
@@ -187,7 +201,7 @@ class Operations:
                     self._until = time.monotonic() + self.settle_s
                 else:
                     self._believe()
-        elif tag is _SENT:
+        elif tag is SENT:
             self._sending = False
             if not event.success:
                 self.is_gone = True

@@ -82,11 +82,6 @@ class ThreadLine(Operations):
         self._high_frames = high_frames
         self._high_bytes = high_bytes
 
-    def beat(self) -> None:
-        """Its thread has been busy with the call for longer than a beat, so another one shall wait for calls."""
-        if self.before_wait is not None:
-            self.before_wait()
-
     # For the thread that runs the function.
 
     @property
@@ -98,16 +93,38 @@ class ThreadLine(Operations):
     def pace(self, pace: Pace) -> None:
         self._ticket.pace = pace
 
-    def open(self) -> None:
-        """Watch for the end of the call and ask for the first frame."""
+    def open(self, frames: Sequence[bytes] = (), *, is_reading: bool = False) -> None:
+        """Watch for the end of the call and ask for the next frame.
+
+        Args:
+            frames: What was received already.
+            is_reading: The next frame was asked for already.
+        """
         self._gate.join()
         if self._gate.is_crowded:
             self._gate.enter(self._ticket)
         self._is_joined = True
+        self._frames.extend(frames)
         self._pending = 2
         self._reading = True
         self._post((cygrpc.ReceiveCloseOnServerOperation(NO_FLAGS),), CLOSE)
-        self._post((self._receive,), READ)
+        if not is_reading:
+            self._post((self._receive,), READ)
+
+    def go_on(self, pending: int, *, is_headed: bool, is_sending: bool, is_gone: bool) -> None:
+        """Take over a call that is watched already, and whose half-close has been received but not been believed.
+
+        Args:
+            pending: Operations that are under way.
+            is_headed: The headers have left, or are under way.
+            is_sending: A frame is under way.
+            is_gone: The peer has left.
+        """
+        self._pending, self._is_headed, self._sending, self.is_gone = pending, is_headed, is_sending, is_gone
+        self._is_empty = True
+        if self.settle_s:
+            self._reading = True  # so that nobody asks for another frame meanwhile
+            self._until = time.monotonic() + self.settle_s
 
     def accepted(self) -> None:
         """Send the response headers now, or with what follows at once (R-133)."""

@@ -12,9 +12,13 @@ __all__ = ["riff_method"]
 
 def riff_method() -> CallMethod:
     """The riff method."""
-    return CallMethod(SERVICE, METHOD, _session)
+    return CallMethod(SERVICE, METHOD, _session, _function)
 
 
 def _session(metadata: Headers) -> CallSession:
+    return RiffSession(metadata, function=_function(metadata))
+
+
+def _function(metadata: Headers) -> str:
     # Names of metadata are in lower case, so the lookup of a dict suffices, and it costs less.
-    return RiffSession(metadata, function=dict.get(metadata, "invoker-function", ""))
+    return dict.get(metadata, "invoker-function", "")

@@ -1,0 +1,288 @@
+"""`WholeLine`: one gRPC call whose frames are all here before its function runs, or will be in a moment.
+
+Theory. The thread that accepted the call receives what is there. Some clients send headers, messages and the half-close
+in one packet, others in several that follow each other at once; so the thread waits for the rest for some milliseconds,
+if calls of this kind have tended to come whole (`Habit`). If the half-close has come, the call is a *whole*
+conversation, and what is sent leaves with the status in as few batches as there are messages. The operation that tells
+of a cancel is part of the last batch then. A `ThreadLine` takes over what was received, or what is left to send,
+
+* when the half-close does not come in time, or there is much to receive,
+* when the conversation turns out to be long, or its peer slow, or somebody asks whether the peer is gone.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from invoker.core.steps import Close
+from invoker.doors.grpc.cygrpc import BUFFER_HINT, NO_FLAGS, cygrpc
+from invoker.doors.grpc.details import clip, status_of
+from invoker.doors.grpc.operations import CLOSE, DONE, READ, SENT
+from invoker.doors.grpc.threadline import ThreadLine
+from invoker.drive.driver import Driver
+from invoker.drive.thread.gate import UNGATED
+from invoker.drive.thread.leaders import Turn
+from invoker.errors import Cancelled, InvocationError
+
+__all__ = ["Habit", "WholeLine"]
+
+_PARK_S = 0.003
+"""How long the rest of a call is waited for. It comes within a fraction of that, from clients that send it at once."""
+
+_MOST_FRAMES, _MOST_BYTES = 64, 256 * 1024
+"""A call with more frames, or with more bytes in them, is read while its function runs."""
+
+_MOST_MISSES = 10
+
+
+class Habit:
+    """Whether calls of one kind tend to come whole, so that waiting for the rest of one pays."""
+
+    __slots__ = ("_misses", "_skips")
+
+    def __init__(self) -> None:
+        self._misses = 0
+        self._skips = 0  # calls that are not waited for
+
+    def pays(self) -> bool:
+        """Whether to wait for the rest of the next call. Rarely, after waits in vain; yet at times, to learn anew."""
+        if self._skips:
+            self._skips -= 1
+            return False
+        return True
+
+    def learn(self, *, is_whole: bool) -> None:
+        """Note how a wait ended. The number of calls that are not waited for doubles with each one in vain."""
+        self._misses = 0 if is_whole else min(self._misses + 1, _MOST_MISSES)
+        self._skips = 0 if is_whole else 2**self._misses - 2
+
+
+class WholeLine:
+    """One call; the `Outlet` of its conversation. See the module.
+
+    Args:
+        call: As grpcio's private layer gives it.
+        queue: The completion queue, which serves this call alone.
+        driver: Knows the sweeper and the limits.
+        turn: Of the thread; the lead is passed on before a line waits.
+
+    Attributes:
+        frames: What was received.
+        settle_s: How long the peer may take to turn a half-close into a cancel (R-109); 0 for one that never does.
+    """
+
+    __slots__ = (
+        *("_call", "_driver", "_is_finished", "_is_gone", "_is_headed", "_is_sending", "_is_watched", "_line", "_lock"),
+        *("_pending", "_receive", "_turn", "frames", "queue", "settle_s"),
+    )
+
+    def __init__(self, call: Any, queue: Any, driver: Driver, turn: Turn) -> None:
+        self.queue = queue
+        self.frames: list[bytes] = []
+        self.settle_s = 0.0
+        self._call = call
+        self._driver = driver
+        self._turn = turn
+        self._receive = cygrpc.ReceiveMessageOperation(NO_FLAGS)
+        self._line: ThreadLine | None = None
+        self._lock = threading.Lock()
+        self._pending = 0
+        self._is_finished = self._is_gone = self._is_headed = self._is_sending = self._is_watched = False
+
+    # For the thread that accepted the call.
+
+    def take(self, habit: Habit) -> bool:
+        """Receive what is there, and what comes in a moment; whether that is all, with its end.
+
+        Args:
+            habit: Of calls of this kind.
+        """
+        frames, post, poll = self.frames, self._call.start_server_batch, self.queue.poll
+        limits, operations = self._driver.engine.limits, (self._receive,)
+        until, size = 0.0, 0  # at first `poll` does not wait
+        while not post(operations, READ):
+            event = poll(until)
+            if event.completion_type != DONE and not until and habit.pays():
+                until = time.time() + _PARK_S
+                event = poll(until)
+            if event.completion_type != DONE:
+                if until:
+                    habit.learn(is_whole=False)
+                self._pending = 1
+                return False
+            frame = event.batch_operations[-1].message()
+            if frame is None:
+                if until:
+                    habit.learn(is_whole=True)
+                return bool(frames) and event.success
+            frames.append(frame)
+            size += len(frame)
+            if len(frames) >= min(limits.high_frames, _MOST_FRAMES) or size >= min(limits.high_bytes, _MOST_BYTES):
+                return False
+        return False
+
+    def ordinary(self) -> ThreadLine:
+        """The line that reads on: what was received is the first that it gives. The whole line is not used any more."""
+        line = self._line = self._make_line()
+        line.open(self.frames, is_reading=self._pending > 0)
+        return line
+
+    def finish(self, frames: Sequence[bytes], close: Close) -> bool:
+        """Send frames, then the status and its metadata.
+
+        Returns:
+            Whether every operation is done, so that the queue can serve another call.
+        """
+        left = list(frames)
+        with self._lock:
+            self._is_finished = True
+            if self._line is None and self._send_short(left, close):
+                return self._pending == 0
+            line = self._long()
+        try:
+            for frame in left:
+                line.write(frame, hold=True)
+        except Cancelled:  # the peer is gone, which needs no status; yet grpcio wants one
+            pass
+        return line.finish(*status_of(close.error), close.trailers)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every operation has ended, by what is on the queue."""
+        with self._lock:
+            line = self._line
+            if line is None:
+                self._glance()
+                return self._pending == 0
+        with line.lock:
+            line.glance()
+        return line.is_done
+
+    # The outlet of the conversation.
+
+    def await_end(self) -> None:
+        """Return once the half-close can be believed (R-109).
+
+        Raises:
+            Cancelled: It was a cancel.
+        """
+        with self._lock:
+            if self._line is None and not self.settle_s:
+                # Of a cancel that grpcio knows of, the close event comes before the event of what is asked for now.
+                self._watch()
+                self._post((self._receive,), READ)
+                while not self._is_gone and self._handle(self.queue.poll()) is not READ:
+                    pass
+                if self._is_gone:
+                    raise _gone()
+                return
+            line = self._long()
+        line.read()
+
+    def is_gone(self) -> bool:
+        """Whether the peer has left, by what has happened so far."""
+        with self._lock:
+            if self._is_finished:
+                return self._is_gone
+            line = self._long()
+        return line.look()
+
+    def early(self, frames: list[bytes], close: Close | None = None, *, may_wait: bool = False) -> None:
+        """Send the headers, and frames, while the function is still running; see `Outlet`."""
+        with self._lock:
+            line = self._long()
+        if may_wait:
+            while frames:
+                line.write(frames[0], hold=False)
+                del frames[0]
+            return
+        with line.lock:
+            while frames and line.send_now(frames[0]):
+                del frames[0]
+            line.send_headers()
+            if close is not None and not frames:
+                line.send_status(*status_of(close.error), close.trailers)
+
+    def cut(self, error: InvocationError) -> None:
+        """End the call with a status, whatever its thread does."""
+        self._call.cancel(int(error.status), clip(str(error)))
+
+    # Inside, with the lock held.
+
+    def _send_short(self, frames: list[bytes], close: Close) -> bool:
+        """Send everything; False where a send has to wait for the peer, so that a line has to do what is left."""
+        while len(frames) > 1:
+            hint = BUFFER_HINT if self._is_headed else NO_FLAGS
+            self._post((*self._headers(), cygrpc.SendMessageOperation(frames.pop(0), hint)), SENT)
+            if not self._glance(until_sent=True):
+                return False
+        code, detail = status_of(close.error)
+        last = [cygrpc.SendMessageOperation(frames[0], NO_FLAGS)] if frames else []
+        last.append(
+            cygrpc.SendStatusFromServerOperation(close.trailers, code, clip(detail) if detail else b"", NO_FLAGS)
+        )
+        if not self._is_watched:
+            last.append(cygrpc.ReceiveCloseOnServerOperation(NO_FLAGS))
+        self._post((*self._headers(), *last), None)
+        self._glance()
+        return True
+
+    def _headers(self) -> tuple[Any, ...]:
+        if self._is_headed:
+            return ()
+        self._is_headed = True
+        return (cygrpc.SendInitialMetadataOperation((), NO_FLAGS),)
+
+    def _watch(self) -> None:
+        if not self._is_watched:
+            self._is_watched = True
+            self._post((cygrpc.ReceiveCloseOnServerOperation(NO_FLAGS),), CLOSE)
+
+    def _post(self, operations: tuple[Any, ...], tag: object) -> None:
+        self._pending += 1
+        self._is_sending = self._is_sending or tag is SENT
+        if self._call.start_server_batch(operations, tag):
+            self._pending -= 1  # the call is broken: no event will tell of it
+            self._is_gone = True
+
+    def _glance(self, *, until_sent: bool = False) -> bool:
+        """Take the events that are there, the one of a send at most; whether that was there."""
+        while self._pending:
+            event = self.queue.poll(0)
+            if event.completion_type != DONE:
+                return False
+            if self._handle(event) is SENT and until_sent:
+                return bool(event.success)
+        return False
+
+    def _handle(self, event: Any) -> object:
+        self._pending -= 1
+        if event.tag is SENT:
+            self._is_sending = False
+        elif event.tag is CLOSE and event.batch_operations[0].cancelled():
+            self._is_gone = True
+        return event.tag
+
+    def _long(self) -> ThreadLine:
+        """The line that waits, and that several threads may use."""
+        line = self._line
+        if line is None:
+            line = self._line = self._make_line()
+            line.pace = UNGATED
+            self._watch()
+            line.go_on(self._pending, is_headed=self._is_headed, is_sending=self._is_sending, is_gone=self._is_gone)
+        return line
+
+    def _make_line(self) -> ThreadLine:
+        limits, sweeper = self._driver.engine.limits, self._driver.sweeper
+        line = ThreadLine(self._call, self.queue, sweeper, high_frames=limits.high_frames, high_bytes=limits.high_bytes)
+        line.settle_s = self.settle_s
+        line.before_wait = self._turn.pass_on
+        return line
+
+
+def _gone() -> Cancelled:
+    return Cancelled("the peer cancelled, or is gone")
