@@ -2,7 +2,8 @@
 
 The invocation is owned by two threads in turns: the loop feeds it, the body's thread takes from it, and each does so
 while it holds this runner's one lock. Values cross in batches: what the body emits while the loop is busy writing
-waits in a short queue, and the loop is woken once for all of it. Decoding and encoding happen in the body's thread.
+waits in a short queue, and the loop is woken once for all of it; also once for the last value of a call and its end.
+Decoding and encoding happen in the body's thread.
 
 Each output has a thread that drains it (the first shares the body's), since each may block on an input of its own.
 """
@@ -16,6 +17,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from invoker.author.spec import Style
 from invoker.core.invocation import Invocation
 from invoker.core.steps import CloseOutput, EndInput, Feed
 from invoker.core.streams import InputStream
@@ -61,7 +63,8 @@ class ThreadRunner(SpreadBody):
         self._queues: tuple[deque[Message[bytes]], ...] = tuple(deque() for _ in invocation.outputs)
         self._ended: list[int] = []  # outputs whose end the peer must be told
         self._is_due = False  # whether readers will be woken at the end of the turn
-        self._is_awake = False  # whether the forwarder knows that there is something to do
+        self._is_awake = False  # whether the forwarder knows, or will, that there is something to do
+        self._is_mapped = invocation.function.spec.style is Style.REQUEST_REPLY and len(invocation.outputs) == 1
         self._wakeup: asyncio.Future[None] | None = None
         self._forwarder: asyncio.Task[None] | None = None
         self._awaiting = Awaiting(self.loop)
@@ -74,7 +77,6 @@ class ThreadRunner(SpreadBody):
             Overloaded: Every thread is busy.
         """
         self.threads.start(self._run)
-        self._forwarder = self.loop.create_task(self._forward(), name=f"forward {self.invocation.id}")
 
     def feed(self, command: Feed) -> None:
         """Give one message to an input and wake its reader."""
@@ -182,7 +184,10 @@ class ThreadRunner(SpreadBody):
             return batch, ended
 
     def _wake(self) -> None:
-        if self._wakeup is not None and not self._wakeup.done():
+        """Let the forwarder go on; the first time it begins."""
+        if self._forwarder is None and not self.is_stopped:
+            self._forwarder = self.loop.create_task(self._forward(), name=f"forward {self.invocation.id}")
+        elif self._wakeup is not None and not self._wakeup.done():
             self._wakeup.set_result(None)
 
     def _wake_forwarder(self) -> None:
@@ -218,8 +223,18 @@ class ThreadRunner(SpreadBody):
                 # R-112: an endless output must not outlive the error of another one.
                 raise StopInvocation("the invocation is over")
             queue.append(message)
-            if not self._is_awake:
+            if not self._is_awake and not self._is_last():
                 self._wake_forwarder()
+
+    def _is_last(self) -> bool:
+        """Whether the body leaves without running any more of the author's code, and wakes the forwarder then."""
+        return self._is_mapped and all(one.is_ended and not one.queue for one in self.invocation.inputs)
+
+    def send(self, index: int, value: Any) -> None:
+        """Emit a value that the function sends by its context. The function goes on, so the value leaves now."""
+        super().send(index, value)
+        with self.lock:
+            self._wake_forwarder()
 
     def tell_end(self, index: int) -> None:
         """Let the loop tell that an output has ended."""
@@ -247,10 +262,11 @@ class ThreadRunner(SpreadBody):
         """Tell the loop when no thread is left in user code."""
         if self.running == 0:
             self.invocation.context.release()
-            self._wake_forwarder()
+            self._is_awake = True
             self.call_on_loop(self._has_left)
 
     def _has_left(self) -> None:
+        self._wake()
         if not self.left.done():
             self.left.set_result(None)
 

@@ -46,6 +46,9 @@ class Host:
 
     is_paused = hears_waits = False
 
+    async def emitted(self, *_: Any) -> None:
+        return None
+
     async def finished(self, *_: Any) -> None:
         return None
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from invoker.drive.bodies.thread import OUTPUT_QUEUE
+import pytest
+
+from invoker import Context
+from invoker.drive.bodies.thread import OUTPUT_QUEUE, ThreadRunner
 from tests.drive.looplines import Line
 from tests.drive.memory import driver_of
 
@@ -73,3 +76,57 @@ async def test_R036_a_blocking_function_does_not_stall_the_loop():
     go.set()
     assert await slow.end() is None
     driver.threads.close()
+
+
+async def test_the_only_value_of_a_call_and_its_end_wake_the_loop_once(monkeypatch: pytest.MonkeyPatch):
+    """No code of the author runs between the two, so nobody waits for the value."""
+    woken: list[Callable[[], None]] = []
+    call_on_loop = ThreadRunner.call_on_loop
+
+    def counted(self: ThreadRunner, callback: Callable[[], None]) -> None:
+        woken.append(callback)
+        call_on_loop(self, callback)
+
+    monkeypatch.setattr(ThreadRunner, "call_on_loop", counted)
+
+    def square(x: int) -> int:
+        return x * x
+
+    line = Line(driver_of(square))
+    line.start().data(b"3").half_close()
+    assert await line.end() is None
+    assert line.got[0].payload == b"9"
+    assert len(woken) == 1
+    line.driver.threads.close()
+
+
+@pytest.mark.parametrize("kind", ["sent", "mapped", "streamed"])
+async def test_a_value_leaves_at_once_while_the_function_goes_on(kind: str):
+    """Whether it sends the value by its context, is called for the next input, or is in its own loop."""
+    go = threading.Event()
+
+    def sent(x: int, ctx: Context) -> int:
+        ctx.outputs[0].send(x)
+        assert go.wait(10)
+        return x
+
+    def mapped(x: int) -> int:
+        if x == 2:
+            assert go.wait(10)
+        return x
+
+    def streamed(xs: Iterator[int]) -> Iterator[int]:
+        yield from xs
+        assert go.wait(10)
+        yield 0
+
+    line = Line(driver_of({"sent": sent, "mapped": mapped, "streamed": streamed}[kind]))
+    line.start().data(b"1")
+    if kind == "mapped":
+        line.data(b"2")
+    line.half_close()
+    assert await line.outputs(1) == [b"1"]
+    go.set()
+    assert await line.end() is None
+    assert len(line.got) == 2
+    line.driver.threads.close()
