@@ -11,12 +11,13 @@ from collections.abc import Callable
 from typing import Final, Protocol, TypeAlias
 
 from invoker.core.http import RequestHead, Response
-from invoker.doors.http.exchange import Exchange, HttpSettings
+from invoker.doors.http.exchange import Exchange, HttpSettings, Listener
 from invoker.doors.http.origins import Origins, Verdict
+from invoker.doors.http.request import Request
 from invoker.drive.driver import Driver
 from invoker.errors import Cancelled
 
-__all__ = ["NOT_FOUND", "Front", "FrontOf", "HttpApp"]
+__all__ = ["NOT_FOUND", "Front", "FrontOf", "HttpApp", "PromptFront"]
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +36,13 @@ class Front(Protocol):
             Cancelled: The client has left before its request was complete.
             asyncio.CancelledError: The client has left, so the task of the request is cancelled.
         """
+
+
+class PromptFront(Front, Protocol):
+    """A service that needs no task of its own for a request of HTTP/1.1."""
+
+    def begin(self, request: Request) -> Listener:
+        """Begin to answer one request, by `Request.answer`, which may come before this returns."""
 
 
 class HttpApp:
@@ -64,22 +72,22 @@ class HttpApp:
         return self.is_leaving or self.driver.engine.is_draining
 
     def judge(self, head: RequestHead, *, host: str, is_local: bool, is_socket: bool = False) -> Verdict:
-        """Let a request pass, answer it, or refuse it, which is logged; as `Origins.judge`."""
-        verdict = self.origins.judge(head, host=host, is_local=is_local, is_socket=is_socket)
-        if verdict.response is not None and verdict.response.status >= 400:
-            told = {"status": verdict.response.status, "detail": verdict.response.body.decode().rstrip()}
-            log.info("a request was refused", extra=told)
-        return verdict
+        """Let a request pass, answer it, or refuse it; as `Origins.judge`."""
+        return self.origins.judge(head, host=host, is_local=is_local, is_socket=is_socket)
 
-    async def answer(self, exchange: Exchange) -> Response | None:
+    def judged(self, response: Response) -> Response:
+        """The response of a verdict that lets no request pass; what is refused is logged."""
+        if response.status >= 400:
+            told = {"status": response.status, "detail": response.body.decode().rstrip()}
+            log.info("a request was refused", extra=told)
+        return response
+
+    async def answer(self, exchange: Exchange, front: Front) -> Response | None:
         """The response; None when the client has left and nobody is there to take it.
 
         Raises:
             asyncio.CancelledError: The task of the request was cancelled.
         """
-        front = self.front(exchange.path)
-        if front is None:
-            return NOT_FOUND
         try:
             response = await front.answer(exchange)
         except Cancelled:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from invoker.core.budget import ProcessBudget
 from invoker.core.http import RequestHead, Response
-from invoker.doors.http.app import HttpApp
+from invoker.doors.http.app import NOT_FOUND, HttpApp
 from invoker.doors.http.exchange import Exchange, HttpSettings
 from invoker.doors.http.heads import target_host, text_of
 from invoker.doors.http.writing import ALWAYS, BODILESS, PIECE_BYTES, fields_of, parts_of, size_of
@@ -50,12 +50,13 @@ class AsgiApp:
             is_local=scope["server"] is None,
             is_socket=scope["type"] == "websocket",
         )
-        if scope["type"] == "websocket":
-            await self._shake_hands(scope, receive, send, verdict.response)
-            return
         app = self._app
+        judged = None if verdict.response is None else app.judged(verdict.response)
+        if scope["type"] == "websocket":
+            await self._shake_hands(scope, receive, send, judged)
+            return
         exchange = AsgiExchange(head, scope, receive, send, app.settings, app.driver.engine.memory)
-        response = verdict.response or await self._answer(exchange)
+        response = judged or await self._answer(exchange)
         if response is not None:
             await exchange.respond(response, headers=verdict.headers)
 
@@ -69,8 +70,11 @@ class AsgiApp:
             await send({"type": "websocket.close"})
 
     async def _answer(self, exchange: AsgiExchange) -> Response | None:
+        front = self._app.front(exchange.path)
+        if front is None:
+            return NOT_FOUND
         try:
-            return await self._app.answer(exchange)
+            return await self._app.answer(exchange, front)
         except asyncio.CancelledError:
             if not exchange.is_gone:
                 raise

@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from invoker.core.budget import ProcessBudget
 from invoker.core.http import BodyChunk, RequestHead
-from invoker.errors import Cancelled, DeadlineExceeded
+from invoker.errors import Cancelled, DeadlineExceeded, InvocationError
 
-__all__ = ["Exchange", "HttpSettings"]
+__all__ = ["Exchange", "HttpSettings", "Listener"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,19 @@ class HttpSettings:
     linger_s: float = 5.0
     origins: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
+
+
+class Listener(Protocol):
+    """Who hears a request as it comes, instead of reading it; a reactor is one."""
+
+    def arrived(self, frame: Any | None) -> bool:
+        """The head, a chunk of the body or its end (None) came; whether more is wanted now."""
+
+    def fail(self, error: InvocationError) -> None:
+        """There will be no more: the body is late, or more than the process may hold."""
+
+    def gone(self) -> None:
+        """The client has left."""
 
 
 class Exchange(ABC):
@@ -131,15 +144,26 @@ class Exchange(ABC):
         except asyncio.CancelledError:
             if task is None or not self.is_late or task.uncancel():
                 raise
-            raise DeadlineExceeded(f"only {self._received} bytes of the body came in time") from None
+            raise self._late() from None
         finally:
             self._is_reading = False
         if self.is_gone:
             raise Cancelled("the client left before its request was complete")
+        self._count(body)
+        return body
+
+    def _count(self, body: bytes) -> None:
+        """Count some of the body.
+
+        Raises:
+            Overloaded: The process holds too much already.
+        """
         self._received += len(body)
         if self._received > self.share.mark:
             self.share.grow(self._received)
-        return body
+
+    def _late(self) -> DeadlineExceeded:
+        return DeadlineExceeded(f"only {self._received} bytes of the body came in time")
 
     def _begin_timing(self) -> None:
         """The body has to be waited for."""
@@ -158,7 +182,11 @@ class Exchange(ABC):
         loop, until_s = asyncio.get_running_loop(), self._until_s
         if until_s > loop.time():
             self._late_timer = loop.call_at(until_s, self._check_late)
-        elif self._is_reading and self._task is not None:  # otherwise the next reading sets a timer that rings at once
+        else:
+            self._is_due()
+
+    def _is_due(self) -> None:
+        if self._is_reading and self._task is not None:  # otherwise the next reading sets a timer that rings at once
             self.is_late = True
             self._task.cancel()
 

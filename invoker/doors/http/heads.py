@@ -31,7 +31,17 @@ import msgspec
 
 from invoker.core.http import RequestHead
 
-__all__ = ["FIELDS", "MOST_BYTES", "MOST_FIELDS", "Head", "RefusedError", "read_head", "target_host", "text_of"]
+__all__ = [
+    "FIELDS",
+    "MOST_BYTES",
+    "MOST_FIELDS",
+    "Head",
+    "RefusedError",
+    "check_begun",
+    "read_head",
+    "target_host",
+    "text_of",
+]
 
 MOST_BYTES: Final = 16 * 1024
 MOST_FIELDS: Final = 500
@@ -171,6 +181,21 @@ def _length(told: dict[str, str], *, is_new: bool) -> int | None:
 
 def _tokens(value: str) -> set[str]:
     return {one.strip().lower() for one in value.split(",")} if value else set()
+
+
+def check_begun(data: bytes, at: int) -> None:
+    """Refuse early what cannot become a head.
+
+    Raises:
+        RefusedError: It is too long, or nobody would end its lines so.
+    """
+    if len(data) >= MOST_BYTES:
+        raise RefusedError("the head is too long", 431)
+    if data[0] < 0x21 or data[0] > 0x7E:
+        raise RefusedError("this is not HTTP")
+    line = data.find(b"\n", at)
+    if line > 0 and data[line - 1] != 0x0D:
+        raise RefusedError("a line ends with a bare LF")
 
 
 def target_host(target: str) -> str:

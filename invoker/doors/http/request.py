@@ -1,4 +1,7 @@
-"""`Request`: one request of HTTP/1.1. Its connection brings the body and learns how much of it is wanted."""
+"""`Request`: one request of HTTP/1.1. Its connection brings the body and learns how much of it is wanted.
+
+A front reads the body, in a task; or it listens, so that everything happens in the callback that brought it.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,10 @@ import asyncio
 from typing import Protocol
 
 from invoker.core.budget import ProcessBudget
-from invoker.doors.http.exchange import Exchange, HttpSettings
+from invoker.core.http import BodyChunk, Response
+from invoker.doors.http.exchange import Exchange, HttpSettings, Listener
 from invoker.doors.http.heads import Head
+from invoker.errors import InvocationError
 
 __all__ = ["HIGH_BYTES", "Bringer", "Request"]
 
@@ -20,6 +25,9 @@ class Bringer(Protocol):
 
     def ask(self) -> None:
         """Somebody waits for the body."""
+
+    def answered(self, request: Request, response: Response) -> None:
+        """The response of a request that is listened to."""
 
 
 class Request(Exchange):
@@ -34,8 +42,9 @@ class Request(Exchange):
     Attributes:
         meaning: Its head, as the connection understands it.
         is_whole: Whether all of the body has come.
-        task: That answers it.
+        task: That answers it, if it is read.
         unread: Bytes of the body that nobody has asked for yet.
+        headers: To be added to the response.
     """
 
     def __init__(self, head: Head, bringer: Bringer, settings: HttpSettings, memory: ProcessBudget) -> None:
@@ -44,7 +53,11 @@ class Request(Exchange):
         self.is_whole = False
         self.task: asyncio.Task[None] | None = None
         self.unread = 0
+        self.headers: tuple[tuple[str, str], ...] = ()
         self._bringer = bringer
+        self._listener: Listener | None = None
+        self._is_held = False  # by a listener that wants no more now
+        self._is_answered = False
         self._parts: list[bytes] = []
         self._waiter: asyncio.Future[None] | None = None
 
@@ -54,15 +67,68 @@ class Request(Exchange):
             self._parts.append(data)
             self.unread += len(data)
         self.is_whole = is_last
-        self._wake()
+        if self._listener is not None:
+            self._pass_on(self._listener)
+        elif self._waiter is not None:
+            self._wake()
 
     def leave(self) -> None:
         """The client has left: whoever reads the body is told, and everybody else is cancelled (R-154, G-013)."""
         self.is_gone = True
-        if self._waiter is not None:
+        if self._listener is not None:
+            self._listener.gone()
+        elif self._waiter is not None:
             self._wake()
         elif self.task is not None:
             self.task.cancel()
+
+    def listen(self, listener: Listener) -> None:
+        """Give everything that comes to a listener, which answers by `answer`."""
+        self._listener = listener
+        listener.arrived(self.head)
+        self._pass_on(listener)
+
+    def ask(self) -> None:
+        """The listener wants more again."""
+        self._is_held = False
+        if self._listener is not None:
+            self._pass_on(self._listener)
+
+    def answer(self, response: Response) -> None:
+        """Write the response, unless the client has left; once."""
+        self._is_answered = True
+        self.close()
+        if not self.is_gone:
+            self._bringer.answered(self, response)
+
+    def _pass_on(self, listener: Listener) -> None:
+        """Give the listener what has come, as long as it wants it."""
+        while self._parts and not (self._is_answered or self._is_held):
+            body = self._parts.pop(0)
+            self.unread -= len(body)
+            try:
+                self._count(body)
+            except InvocationError as error:
+                listener.fail(error)
+                return
+            self._is_held = not listener.arrived(BodyChunk(body))
+        if self._is_answered or self._is_held:
+            self._stop_timing()
+        elif self.is_whole:
+            self._completed()
+            if not self._is_complete:
+                self._is_complete = True
+                listener.arrived(None)
+        else:
+            self._begin_timing()
+            self._bringer.ask()
+
+    def _is_due(self) -> None:
+        if self._listener is None:
+            super()._is_due()
+        else:
+            self.is_late = True
+            self._listener.fail(self._late())
 
     async def _next(self) -> bytes:
         while not (self._parts or self.is_whole or self.is_gone):

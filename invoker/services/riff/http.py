@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Mapping
+from typing import Any
 
 from invoker.core.http import Response
-from invoker.doors.http.app import Front
+from invoker.core.steps import Close
+from invoker.doors.http.app import PromptFront
 from invoker.doors.http.exchange import Exchange
+from invoker.doors.http.request import Request
 from invoker.drive.driver import Driver
+from invoker.drive.loop.reactor import Reactor
 from invoker.drive.loop.request import converse
-from invoker.errors import InternalError, Status, StatusError
+from invoker.errors import DeadlineExceeded, InternalError, Status, StatusError
 from invoker.protocols.riff.fields import Signature, signature_of
 from invoker.protocols.riff.http import HttpSession
 
@@ -20,7 +25,7 @@ __all__ = ["RiffFront"]
 log = logging.getLogger(__name__)
 
 
-class RiffFront(Front):
+class RiffFront(PromptFront):
     """Answers requests by calling functions.
 
     Args:
@@ -41,8 +46,18 @@ class RiffFront(Front):
             one.spec.name: signature_of(one.spec, engine.registry_for(one)) for one in engine.catalog
         }
 
+    def begin(self, request: Request) -> Reactor:
+        """Run one invocation, driven by what the request brings."""
+        reply = _Reply(HttpSession(self._signature, max_body_bytes=self._max_body_bytes), request)
+        until = None if self._timeout_s is None else time.monotonic() + self._timeout_s
+        reactor = Reactor(reply.session, reply, self._driver, reply.close, deadline=until, is_counted=False)
+        if self._timeout_s is not None:
+            late = DeadlineExceeded("the deadline has passed")
+            reply.timer = asyncio.get_running_loop().call_later(self._timeout_s, reactor.fail, late)
+        return reactor
+
     async def answer(self, exchange: Exchange) -> Response:
-        """Run one invocation."""
+        """Run one invocation, which reads the request."""
         session = HttpSession(self._signature, max_body_bytes=self._max_body_bytes)
         deadline = None if self._timeout_s is None else time.monotonic() + self._timeout_s
         responses: list[Response] = []
@@ -68,3 +83,39 @@ class RiffFront(Front):
             raise StatusError(Status.NOT_FOUND, text)
         text = f"Invoker: Bad Request: this invoker serves {', '.join(known)}; name one in the header Invoker-Function"
         raise StatusError(Status.INVALID_ARGUMENT, text)
+
+
+class _Reply:
+    """The wire of a conversation that answers one request of HTTP/1.1."""
+
+    __slots__ = ("_request", "_response", "is_gone", "session", "timer")
+
+    def __init__(self, session: HttpSession, request: Request) -> None:
+        self.is_gone = False
+        self.session = session
+        self.timer: asyncio.TimerHandle | None = None
+        self._request = request
+        self._response: Response | None = None
+
+    def accepted(self) -> None:
+        """Do nothing: the peer is told nothing before the conversation is over."""
+
+    def ask(self) -> None:
+        self._request.ask()
+
+    def write(self, frame: Any) -> bool:
+        self._response = frame
+        return True
+
+    async def room(self) -> None:
+        raise AssertionError("there is always room")
+
+    def close(self, close: Close) -> None:
+        """The conversation is over."""
+        if self.timer is not None:
+            self.timer.cancel()
+        request = self._request
+        response = self._response
+        if response is None:
+            response = self.session.refusal(close.error or InternalError(), status=408 if request.is_late else 0)
+        request.answer(response)

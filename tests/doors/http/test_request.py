@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
 from invoker.core.budget import ProcessBudget
+from invoker.core.http import BodyChunk, Response
 from invoker.doors.http.exchange import HttpSettings
 from invoker.doors.http.heads import read_head
 from invoker.doors.http.request import Request
-from invoker.errors import Cancelled, DeadlineExceeded
+from invoker.errors import Cancelled, DeadlineExceeded, InvocationError, Overloaded
 
 
 class Bringer:
-    """Counts how often it is asked."""
+    """Counts how often it is asked, and keeps responses."""
 
     def __init__(self) -> None:
         self.asked = 0
+        self.responses: list[Response] = []
+
+    def answered(self, request: Request, response: Response) -> None:
+        self.responses.append(response)
 
     def ask(self) -> None:
         self.asked += 1
@@ -90,3 +96,86 @@ async def test_a_body_that_stops_is_late() -> None:
     with pytest.raises(DeadlineExceeded, match="2 bytes"):
         await request.whole(10)
     assert request.is_late
+
+
+class Heard:
+    """A listener, and what it heard."""
+
+    def __init__(self, *, wants: int = 100) -> None:
+        self.heard: list[Any] = []
+        self.wants = wants
+
+    def arrived(self, frame: Any | None) -> bool:
+        self.heard.append(frame.payload if isinstance(frame, BodyChunk) else frame)
+        self.wants -= 1
+        return self.wants > 0
+
+    def fail(self, error: InvocationError) -> None:
+        self.heard.append(type(error))
+
+    def gone(self) -> None:
+        self.heard.append("gone")
+
+
+async def test_a_listener_hears_what_comes_when_it_comes() -> None:
+    """The head, the chunks and the end, in the callback that brings them."""
+    request, heard = begun(Bringer()), Heard()
+    request.feed(b"ab", is_last=False)
+    request.listen(heard)
+    assert heard.heard == [request.head, b"ab"]
+    request.feed(b"c", is_last=True)
+    assert heard.heard == [request.head, b"ab", b"c", None]
+    request.feed(b"", is_last=True)
+    assert heard.heard[3:] == [None]
+
+
+async def test_a_listener_that_wants_no_more_hears_no_more_until_it_asks() -> None:
+    """What comes meanwhile is kept, and counted as unread."""
+    request, heard = begun(Bringer()), Heard(wants=2)
+    request.listen(heard)
+    request.feed(b"ab", is_last=False)
+    request.feed(b"c", is_last=True)
+    assert (heard.heard[1:], request.unread) == ([b"ab"], 1)
+    heard.wants = 100
+    request.ask()
+    assert (heard.heard[1:], request.unread) == ([b"ab", b"c", None], 0)
+
+
+async def test_a_listener_is_told_that_the_body_is_late() -> None:
+    """As who reads is."""
+    request, heard = begun(Bringer(), body_s=0.02), Heard()
+    request.feed(b"ab", is_last=False)
+    request.listen(heard)
+    rung = asyncio.get_running_loop().create_future()
+    asyncio.get_running_loop().call_later(0.05, rung.set_result, None)
+    await rung
+    assert (heard.heard[2:], request.is_late) == ([DeadlineExceeded], True)
+
+
+async def test_a_listener_is_told_that_the_process_holds_too_much() -> None:
+    """The chunk that is too much is not given to it."""
+    request, heard = begun(Bringer()), Heard()
+    request.share = ProcessBudget(10).share()
+    request.listen(heard)
+    request.feed(bytes(1 << 20), is_last=False)
+    assert heard.heard[1:] == [Overloaded]
+
+
+async def test_a_listener_is_told_that_the_client_left_and_its_answer_is_dropped() -> None:
+    """There is nobody to take it."""
+    bringer = Bringer()
+    request, heard = begun(bringer), Heard()
+    request.listen(heard)
+    request.leave()
+    request.answer(Response(200, (), b""))
+    assert (heard.heard[1:], bringer.responses) == (["gone"], [])
+
+
+async def test_an_answer_goes_to_the_connection_and_nothing_more_to_the_listener() -> None:
+    """Whatever comes of the body."""
+    bringer = Bringer()
+    request, heard = begun(bringer), Heard()
+    request.listen(heard)
+    request.answer(Response(404, (), b""))
+    request.feed(b"abc", is_last=True)
+    assert ([one.status for one in bringer.responses], heard.heard[1:]) == ([404], [])

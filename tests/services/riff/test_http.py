@@ -9,6 +9,7 @@ import pytest
 
 from invoker import Context, Message
 from invoker.errors import Status, StatusError
+from invoker.protocols.riff.http import HttpSession
 from tests.doors.doors import Served
 
 JSON = "application/json"
@@ -247,16 +248,17 @@ async def test_R163_the_annotation_steers_decoding() -> None:
     assert (response.status_code, response.content) == (200, b"144")
 
 
+@pytest.mark.parametrize("http2", [False, True])
 async def test_a_defect_of_ours_is_500_without_its_insides(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    http2: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The log has the traceback, the peer one line."""
 
-    async def broken(*_: object, **__: object) -> None:
+    def broken(*_: object) -> None:
         raise RuntimeError("secret")
 
-    monkeypatch.setattr("invoker.services.riff.http.converse", broken)
-    async with Served.at(square) as served:
-        response = await served.post(b"1")
+    monkeypatch.setattr(HttpSession, "half_close", broken)
+    async with Served.at(square) as served, served.client(http2=http2) as client:
+        response = await client.post("/", content=b"1")
     assert (response.status_code, response.text) == (500, "Invoker: Internal Error\n")
     assert "secret" in caplog.text

@@ -1,4 +1,4 @@
-"""`invoker.doors.http.chunks`: bodies in chunks, however they are cut, and what is refused."""
+"""`invoker.doors.http.bodies`: where bodies end, however they are cut, and what is refused."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from invoker.doors.http.chunks import Chunks
+from invoker.doors.http.bodies import Chunks, Counted
 from invoker.doors.http.heads import RefusedError
 
 HEAD = b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -107,3 +107,18 @@ def test_nothing_is_taken_that_h11_refuses(data: bytes) -> None:
     assert (theirs, isinstance(event, h11.EndOfMessage)) == (payload, behind is not None)
     if behind is not None:
         assert other.trailing_data[0] == behind
+
+
+@pytest.mark.parametrize("size", [0, 1, 3])
+def test_a_body_of_a_length_has_just_that(size: int) -> None:
+    """However it is cut."""
+    stream = b"abcdef"
+    for cut in range(size + 1):
+        body = Counted(size)
+        assert body.is_over == (size == 0)
+        payload = body.take(stream[:cut]) if cut else b""
+        assert body.is_over == (cut == size)
+        if cut < size or not size:
+            payload += body.take(stream[cut:])
+            assert body.rest == stream[size:]
+        assert (payload, body.is_over) == (stream[:size], True)

@@ -1,6 +1,6 @@
-"""`Chunks`: a body of HTTP/1.1 that comes in chunks (RFC 9112, 7.1), as strictly read as heads are.
+"""Bodies of HTTP/1.1: of a length that is told (`Counted`), or in chunks (`Chunks`), as strictly read as heads are.
 
-Extensions and trailers are read over; nobody here asks for them.
+Extensions and trailers of chunks are read over; nobody here asks for them (RFC 9112, 7.1).
 """
 
 from __future__ import annotations
@@ -10,12 +10,34 @@ from typing import Final
 
 from invoker.doors.http.heads import FIELDS, MOST_BYTES, RefusedError
 
-__all__ = ["Chunks"]
+__all__ = ["Chunks", "Counted"]
 
 _LINE_BYTES: Final = 1024
 _SIZE: Final = re.compile(rb"([0-9A-Fa-f]{1,16})(?:[ \t]*;[\t\x20-\x7e\x80-\xff]*)?")
 _PART: Final = re.compile(rb"[0-9A-Fa-f]{1,16}[ \t]*(?:;[\t\x20-\x7e\x80-\xff]*)?")
 """The beginning of such a line."""
+
+
+class Counted:
+    """Takes one body of so many bytes; as `Chunks`."""
+
+    __slots__ = ("_left", "is_over", "rest")
+
+    def __init__(self, size: int) -> None:
+        self.is_over = size == 0
+        self.rest = b""
+        self._left = size
+
+    def take(self, data: bytes) -> bytes:
+        """What more of the body is here."""
+        left = self._left
+        self.is_over = len(data) >= left
+        if len(data) == left:
+            self._left = 0
+            return data
+        body, self.rest = data[:left], data[left:]
+        self._left = left - len(body)
+        return body
 
 
 class Chunks:

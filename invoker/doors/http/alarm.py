@@ -1,0 +1,59 @@
+"""`Alarm`: a timer that is set anew often and rings rarely."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+__all__ = ["Alarm"]
+
+
+class Alarm:
+    """Does one thing later.
+
+    It has one timer of the loop, which is left as it is when the alarm is set to a later time, and set again when it
+    rings too early.
+    """
+
+    __slots__ = ("_action", "_due_s", "_loop", "_rings_s", "_timer")
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+        self._rings_s = 0.0
+        self._due_s = 0.0
+        self._action: Callable[[], None] | None = None
+
+    def set(self, delay_s: float, action: Callable[[], None]) -> None:
+        """Do this then, instead of what was to be done."""
+        self._action = action
+        self._due_s = due_s = self._loop.time() + delay_s
+        if self._timer is not None:
+            if self._rings_s <= due_s:
+                return
+            self._timer.cancel()
+        self._rings_s = due_s
+        self._timer = self._loop.call_at(due_s, self._ring)
+
+    def unset(self) -> None:
+        """Do nothing."""
+        self._action = None
+
+    def close(self) -> None:
+        """Do nothing, now and later; the loop forgets the alarm."""
+        self._action = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _ring(self) -> None:
+        self._timer = None
+        action = self._action
+        if action is None:
+            return
+        if self._due_s > self._rings_s:
+            self._rings_s = self._due_s
+            self._timer = self._loop.call_at(self._due_s, self._ring)
+            return
+        self._action = None
+        action()
