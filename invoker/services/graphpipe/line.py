@@ -14,7 +14,6 @@ import asyncio
 import logging
 import select
 import struct
-from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any, Final
 
@@ -62,6 +61,8 @@ class FramedLine:
         self._is_ending = False
         self._model = inferences.first
         self._may_name = True
+        self._answering: asyncio.Task[Any] | None = None  # whose cancellation gives up the inference under way
+        self._looking: asyncio.TimerHandle | None = None
         self._share = inferences.share()
         self._held = 0  # bytes of messages that were read but not handed to an inference yet
 
@@ -73,6 +74,7 @@ class FramedLine:
         """
         loop = asyncio.get_running_loop()
         self._reading = loop.create_task(self._read(), name="read graphpipe")
+        self._reading.add_done_callback(self._look)
         try:
             while self._begun or not self._is_ending:
                 message = await self._ahead.get()
@@ -83,10 +85,10 @@ class FramedLine:
                     break
                 self._held -= len(message)
                 self._share.shrink(self._held)
-                answering = self._answer(message)
+                response = await self._watched(message)
                 message = None  # or this variable would keep the message until the next one comes
-                await self._write(await self._watched(answering))
-                del answering
+                await self._write(response)
+                del response
                 self._begun -= 1
         finally:
             self._reading.cancel()
@@ -115,24 +117,36 @@ class FramedLine:
         """Cut the connection at once."""
         self._writer.transport.abort()
 
-    async def _answer(self, message: bytearray) -> Reply:
-        return await self._inferences.infer(self._model, message, door=self._door)
-
-    async def _watched(self, answering: Coroutine[Any, Any, Reply]) -> Reply:
-        """Give up an inference when the client has gone meanwhile (G-013, G-075)."""
-        assert self._reading is not None
-        task = asyncio.get_running_loop().create_task(answering, name="answer graphpipe")
+    async def _watched(self, message: bytearray) -> Reply:
+        """Answer a message, but give up when the client has gone meanwhile (G-013, G-075)."""
+        self._answering = task = asyncio.current_task()
+        assert task is not None, "a connection is run by a task"
+        self._look_later()
         try:
-            while not task.done():
-                reading = () if self._reading.done() else (self._reading,)
-                await asyncio.wait((task, *reading), timeout=_LOOK_S, return_when=asyncio.FIRST_COMPLETED)
-                if not task.done() and self._is_gone():
-                    raise ConnectionResetError("the client has gone before it was answered")
-            return task.result()
+            return await self._inferences.infer(self._model, message, door=self._door)
+        except asyncio.CancelledError:
+            if self._answering is not None or task.uncancel():
+                raise
+            raise ConnectionResetError("the client has gone before it was answered") from None
         finally:
-            if not task.done():
-                task.cancel()
-                await asyncio.wait((task,))
+            self._answering = None
+            if self._looking is not None:
+                self._looking.cancel()
+
+    def _look_later(self) -> None:
+        if self._looking is not None:
+            self._looking.cancel()
+        self._looking = asyncio.get_running_loop().call_later(_LOOK_S, self._look)
+
+    def _look(self, _: object = None) -> None:
+        """Cancel the inference that is under way if its client has gone."""
+        if self._answering is None:
+            return
+        if self._is_gone():
+            task, self._answering = self._answering, None
+            task.cancel()
+        else:
+            self._look_later()
 
     def _is_gone(self) -> bool:
         """Whether the client is gone. One that has only ended its own side still waits for answers."""
@@ -245,6 +259,8 @@ class FramedLine:
             raise ConnectionResetError("the client has gone")
 
     async def _taken(self) -> None:
+        if not self._writer.transport.get_write_buffer_size():
+            return
         async with asyncio.timeout(self._inferences.settings.write_s):
             await self._writer.drain()
 
