@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from types import GeneratorType
 from typing import Any, Final
 
 from invoker.author.spec import WANTED, FunctionSpec, ResultShape
@@ -35,6 +36,8 @@ def sync_results(spec: FunctionSpec, result: Any, wait: Wait) -> Sequence[Iterat
     Raises:
         TypeError: The result is not what the signature promises.
     """
+    if type(result) is GeneratorType and spec.call.result is ResultShape.STREAM:
+        return (result,)
     if inspect.isawaitable(result) and not hasattr(result, "__next__"):
         result = wait(result)
     shape = _shape(spec, result)

@@ -245,9 +245,12 @@ class Budget:
 
     def close(self) -> None:
         """The invocation is over."""
-        if self.share is not None:
-            self.share.close()
-            self._settle(self.share)
+        share = self.share
+        if share is not None:
+            share.end = None
+            if share.charged:
+                share.close()
+                self._settle(share)
 
     def _settle(self, share: Share) -> None:
         self.is_charged = share.charged > 0

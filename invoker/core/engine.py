@@ -118,7 +118,8 @@ class Engine:
             NotAcceptable: An output has no codec for what is accepted (R-100).
         """
         try:
-            self._admit(is_early=is_early)
+            if self.is_loading or self.is_draining or self.max_invocations:
+                self._admit(is_early=is_early)
             plan = self._plan(command)
             context = Context(
                 f"i{next(self._numbers)}",
@@ -133,7 +134,8 @@ class Engine:
             budget = Budget(limits or self.limits, self.memory.share() if is_counted else None)
             invocation = Invocation(plan, command.id, context, budget, self.policy)
             with self.lock:
-                self._admit(is_early=is_early)
+                if self.is_draining or self.max_invocations:
+                    self._admit(is_early=is_early)
                 self.counters.opened += 1
                 self.running[invocation.id] = invocation
         except InvocationError:
@@ -151,13 +153,11 @@ class Engine:
                 return
             self.full_since = 0.0
             counters.finished[status] = counters.finished.get(status, 0) + 1
-            for stream in invocation.inputs:
-                counters.frames_in += stream.fed
-            for output in invocation.outputs:
-                counters.frames_out += output.emitted
+            counters.frames_in += invocation.frames_in
+            counters.frames_out += invocation.frames_out
             counters.bytes_in += invocation.bytes_in
             counters.bytes_out += invocation.bytes_out
-            counters.seconds += time.monotonic() - invocation.started_s
+            counters.seconds += invocation.took_s
         for observer in self.on_close:
             observer(invocation)
         if invocation.error is not None:

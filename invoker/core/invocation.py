@@ -68,6 +68,9 @@ class Invocation:
         generators: How many iterators the body gave; 0 until it has given them.
         bytes_in: Payload bytes fed so far.
         bytes_out: Payload bytes emitted so far.
+        frames_in: Messages that were fed until it finished.
+        frames_out: Messages that were emitted until it finished.
+        took_s: Seconds until it finished.
     """
 
     __slots__ = (
@@ -78,6 +81,8 @@ class Invocation:
         "context",
         "drops_unlisted",
         "error",
+        "frames_in",
+        "frames_out",
         "function",
         "generators",
         "id",
@@ -88,6 +93,7 @@ class Invocation:
         "outputs",
         "policy",
         "started_s",
+        "took_s",
     )
 
     def __init__(self, plan: Plan, key: str, context: Context, budget: Budget, policy: ErrorPolicy) -> None:
@@ -112,6 +118,9 @@ class Invocation:
         self.generators = 0
         self.bytes_in = 0
         self.bytes_out = 0
+        self.frames_in = 0
+        self.frames_out = 0
+        self.took_s = 0.0
         self.started_s = time.monotonic()
 
     @property
@@ -300,16 +309,20 @@ class Invocation:
             return False
         self.is_finished = True
         self.error = error
+        self.took_s = time.monotonic() - self.started_s
         if error is not None:
             self.policy.apply(error)
         for stream in self.inputs:
+            self.frames_in += stream.fed
             if error is not None:
                 stream.fail(error)
             else:
-                stream.end()
-                stream.drop()
+                stream.is_ended = True
+                if stream.queue:
+                    stream.drop()
         self.budget.close()
         for output in self.outputs:
+            self.frames_out += output.emitted
             output.is_ended = True
         return True
 

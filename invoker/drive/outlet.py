@@ -33,7 +33,7 @@ class Outlet(Protocol):
         No two threads call it at once.
 
         Args:
-            frames: What is kept, the oldest first.
+            frames: What is kept, the oldest first. The function's thread may append to it meanwhile.
             close: How the conversation ended, if it has; it is sent behind the frames, once.
             may_wait: Send all of them; it waits while the peer is slow. Otherwise what would wait stays in the list.
 

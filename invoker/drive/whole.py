@@ -26,6 +26,7 @@ from collections.abc import Awaitable, Iterable, Iterator
 from contextvars import copy_context
 from typing import Any
 
+from invoker.core.invocation import Invocation
 from invoker.core.session import CallSession
 from invoker.core.steps import (
     Cancel,
@@ -159,36 +160,43 @@ class Whole(SyncBody):
     def _receive(self, frames: Iterable[Any]) -> None:
         """Translate all frames, and their end unless a function is to see that for itself."""
         receive, may_begin = self.session.receive, False
+        invocation: Invocation | None = None
         try:
             for frame in frames:
                 for step in receive(frame):
-                    if type(step) is Feed and self._is_open:
-                        self.invocation.feed(step)
+                    if type(step) is Feed and invocation is not None:
+                        invocation.feed(step)
+                    elif type(step) is Open:
+                        invocation = self._open(step)
                     else:
                         self._perform(step)
                 if self._closed is not None:
                     return
-                if not may_begin and self._is_open:
-                    may_begin = self.invocation.may_begin()
-            if not may_begin or not self.invocation.heeds_end:
-                self._half_close()
-                may_begin = may_begin or not self._is_open or self.invocation.may_begin()
+                if not may_begin and invocation is not None:
+                    may_begin = invocation.may_begin()
+            if not may_begin or invocation is None or not invocation.heeds_end:
+                self._half_close(invocation)
+                if not may_begin and invocation is not None:
+                    invocation.may_begin()
         except InvocationError as error:
             if not self._is_open:
                 self._closed = Close(error)
             else:
                 self.break_off(error)
 
-    def _half_close(self) -> None:
+    def _half_close(self, invocation: Invocation | None) -> None:
         """Translate the end of the frames, once it is certain."""
-        if self._is_open and self.invocation.heeds_end:
+        if invocation is not None and invocation.heeds_end:
             if self.outlet.settle_s:
                 self.beat()
             self.outlet.await_end()
             self._started_s = time.monotonic()
         self._has_ended = True
         for step in self.session.half_close():
-            self._perform(step)
+            if type(step) is EndInput and invocation is not None:
+                invocation.end_inputs(step)
+            else:
+                self._perform(step)
 
     def _perform(self, step: Step) -> None:
         """Act on one step of the session."""
@@ -214,7 +222,7 @@ class Whole(SyncBody):
             log.error("a session of one call gave a step that no thread can do, see CallSession: %r", step)
             raise InternalError
 
-    def _open(self, step: Open) -> None:
+    def _open(self, step: Open) -> Invocation | None:
         driver = self.driver
         try:
             invocation = driver.engine.open(
@@ -223,17 +231,19 @@ class Whole(SyncBody):
         except InvocationError as error:
             driver.refused(step, error)
             self._deliver(Finished(step.id, error))
-            return
+            return None
         self.invocation = invocation
         self._is_open = True
         self._started_s = invocation.started_s
         invocation.may_be_ended(self.fail)
         driver.entered_direct(self)
+        return invocation
 
     def _close(self, step: Close) -> None:
         """Close the conversation as the session says; a function that still runs is told to leave."""
         self._closed = self._closed or step
-        if self._is_open and self.invocation.finish(Cancelled("the conversation is over")):
+        if self._is_open and not self.invocation.is_finished:
+            self.invocation.finish(Cancelled("the conversation is over"))
             self.driver.engine.close(self.invocation)
 
     # The body.
@@ -268,7 +278,7 @@ class Whole(SyncBody):
             try:
                 self._check_gone()
                 if not stream.queue and not self._has_ended:
-                    self._half_close()
+                    self._half_close(self.invocation)
             except InvocationError as error:
                 self.break_off(error)
         return stream.take()
@@ -335,13 +345,15 @@ class Whole(SyncBody):
         """Keep one frame, or send it behind those that are kept if the conversation is long."""
         if self._is_full and not self._is_swept:
             self.beat()
-        with self.lock:
+        if self.is_long:
             self._check_gone()
-            self.sent.append(frame)
-            if self.is_long:
+        # Append, then look; `beat` does the reverse, so one of the two sends it.
+        self.sent.append(frame)
+        if self.is_long:
+            with self.lock:
                 self.outlet.early(self.sent, may_wait=True)
-            elif self._is_open and self.invocation.bytes_out > _MOST_BYTES:
-                self._is_full = True
+        elif self._is_open and self.invocation.bytes_out > _MOST_BYTES:
+            self._is_full = True
 
     def _check_gone(self) -> None:
         """Raise Cancelled if the conversation is long and the peer is gone."""
@@ -371,7 +383,11 @@ class Whole(SyncBody):
         if invocation.finish(error):
             self.driver.engine.close(invocation)
             try:
-                self._deliver(Finished(invocation.key, error))
+                for step in self.session.deliver(Finished(invocation.key, error)):
+                    if type(step) is Close:
+                        self._closed = self._closed or step
+                    else:
+                        self._perform(step)
             except Cancelled as gone:
                 log.debug("the peer is gone, so it does not get the last frames: %s", gone)
 

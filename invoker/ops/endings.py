@@ -7,6 +7,7 @@ written at once. What waits is written when the process stops. A program that ha
 
 from __future__ import annotations
 
+import functools
 import logging
 import threading
 import time
@@ -19,6 +20,7 @@ import msgspec
 
 from invoker.core.invocation import Invocation
 from invoker.errors import CallError, FunctionError, InternalError
+from invoker.message import Headers
 from invoker.ops import logs
 
 __all__ = ["Endings"]
@@ -39,11 +41,26 @@ class _Line(NamedTuple):
     extra: dict[str, Any]
 
 
+class _Ending(NamedTuple):
+    """What the line of an ended invocation is made of."""
+
+    created: float
+    invocation: str
+    function: str
+    metadata: Headers
+    seconds: float
+    frames_in: int
+    frames_out: int
+    bytes_in: int
+    bytes_out: int
+    error: tuple[str, str] | None  # its status and text
+
+
 class Endings:
     """Observes the engine; call it with each invocation that has ended."""
 
     def __init__(self) -> None:
-        self._waiting: deque[_Line] = deque()
+        self._waiting: deque[_Line | _Ending] = deque()
         self._came = threading.Event()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -56,7 +73,15 @@ class Endings:
             logs.log_ending(invocation)
             return
         if logs.log.isEnabledFor(logging.INFO):
-            self.note(logs.log.name, logs.ENDED, logs.ending(invocation))
+            context = invocation.context
+            # This is made for each call, so it is no more than a tuple of what has to be known later.
+            self._put(
+                _Ending(
+                    time.time(), context.invocation_id, context.function, context.metadata, invocation.took_s,
+                    invocation.frames_in, invocation.frames_out, invocation.bytes_in, invocation.bytes_out,
+                    None if error is None else (error.status.name, str(error)[:500]),
+                )
+            )  # fmt: skip
 
     def note(self, logger: str, message: str, extra: dict[str, Any]) -> None:
         """Note any line at INFO.
@@ -68,7 +93,10 @@ class Endings:
         """
         if not logs.log.isEnabledFor(logging.INFO):
             return
-        self._waiting.append(_Line(time.time(), logger, message, extra))
+        self._put(_Line(time.time(), logger, message, extra))
+
+    def _put(self, noted: _Line | _Ending) -> None:
+        self._waiting.append(noted)
         if self._thread is None:
             self._start()
         if not self._came.is_set():
@@ -89,7 +117,8 @@ class Endings:
         with self._lock:  # lines must not be mixed up
             made = []
             while self._waiting:
-                made.append(self._waiting.popleft())
+                noted = self._waiting.popleft()
+                made.append(noted if isinstance(noted, _Line) else _line_of(noted))
             if made:
                 try:
                     _write(made)
@@ -108,6 +137,23 @@ class Endings:
             time.sleep(_WAIT_S)
             self._came.clear()
             self.flush()
+
+
+def _line_of(ending: _Ending) -> _Line:
+    extra: dict[str, Any] = {
+        "invocation": ending.invocation,
+        "function": ending.function,
+        "status": "OK" if ending.error is None else ending.error[0],
+        "seconds": round(ending.seconds, 6),
+        "frames_in": ending.frames_in,
+        "frames_out": ending.frames_out,
+        "bytes_in": ending.bytes_in,
+        "bytes_out": ending.bytes_out,
+        **logs.traced(ending.metadata),
+    }
+    if ending.error is not None:
+        extra["detail"] = ending.error[1]
+    return _Line(ending.created, logs.log.name, logs.ENDED, extra)
 
 
 def _write(noted: list[_Line]) -> None:
@@ -149,8 +195,18 @@ def _pieces(lines: list[str]) -> Iterator[str]:
 
 
 def _json_line(line: _Line) -> str:
-    stamp = {"time": logs.utc(line.created), "level": "info", "logger": line.logger, "message": line.message}
+    stamp = {"time": _utc(line.created), "level": "info", "logger": line.logger, "message": line.message}
     return _encode(stamp | line.extra | logs.LABELS).decode() + "\n"
+
+
+def _utc(seconds: float) -> str:
+    """As `logs.utc`; lines that are written together are mostly of the same second."""
+    return f"{_second(int(seconds))}{int(seconds % 1 * 1000):03d}Z"
+
+
+@functools.lru_cache(maxsize=2)
+def _second(seconds: int) -> str:
+    return logs.utc(seconds)[:-4]
 
 
 def _text_line(line: _Line) -> str:

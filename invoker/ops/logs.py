@@ -14,6 +14,7 @@ from invoker.author.signature import layers
 from invoker.context import RUNNING, Context
 from invoker.core.invocation import Invocation
 from invoker.errors import CallError, EncodeError, FunctionError, InternalError, Status
+from invoker.message import Headers
 
 __all__ = [
     "BELOW",
@@ -28,6 +29,7 @@ __all__ = [
     "own_handler",
     "printable",
     "set_up",
+    "traced",
     "utc",
 ]
 
@@ -90,12 +92,12 @@ def invoked(context: Context | None) -> dict[str, Any]:
     """The fields that tell to which invocation a line belongs; none without an invocation."""
     if context is None:
         return {}
-    return {"invocation": context.invocation_id, "function": context.function} | traced(context)
+    return {"invocation": context.invocation_id, "function": context.function} | traced(context.metadata)
 
 
-def traced(context: Context) -> dict[str, str]:
+def traced(metadata: Headers) -> dict[str, str]:
     """The field of the caller's trace, when it sends one (W3C Trace Context)."""
-    sent = context.metadata.get("traceparent") if context.metadata else None
+    sent = metadata.get("traceparent") if metadata else None
     found = _TRACE.fullmatch(sent) if sent else None
     return {"trace": found[1]} if found else {}
 
@@ -185,12 +187,12 @@ def ending(invocation: Invocation) -> dict[str, Any]:
         "invocation": invocation.id,
         "function": invocation.function.spec.name,
         "status": (error.status if error is not None else Status.OK).name,
-        "seconds": round(time.monotonic() - invocation.started_s, 6),
-        "frames_in": sum([stream.fed for stream in invocation.inputs]),
-        "frames_out": sum([stream.emitted for stream in invocation.outputs]),
+        "seconds": round(invocation.took_s, 6),
+        "frames_in": invocation.frames_in,
+        "frames_out": invocation.frames_out,
         "bytes_in": invocation.bytes_in,
         "bytes_out": invocation.bytes_out,
-        **traced(invocation.context),
+        **traced(invocation.context.metadata),
     }
     if error is not None:
         extra["detail"] = str(error)[:500]

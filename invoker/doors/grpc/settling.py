@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import re
 from typing import Any
 
@@ -30,8 +31,12 @@ _CANCELS_BY_RESET = re.compile(r"(?<!\S)grpc-(?:c|c\+\+|python|python-asyncio|go
 
 def settle_time(metadata: Headers, settle_s: float) -> float:
     """How long the half-close of a call with this metadata has to settle; 0 for a peer that cancels by reset alone."""
-    agent = dict.get(metadata, "user-agent", "")  # gRPC gives names in lower case
-    return 0.0 if _CANCELS_BY_RESET(agent) and "grpc-node-js" not in agent else settle_s
+    return 0.0 if _resets(dict.get(metadata, "user-agent", "")) else settle_s  # gRPC gives names in lower case
+
+
+@functools.lru_cache(maxsize=64)
+def _resets(agent: str) -> bool:
+    return _CANCELS_BY_RESET(agent) is not None and "grpc-node-js" not in agent
 
 
 async def settle(context: Any, call: asyncio.Task[Any] | None, settle_s: float) -> None:

@@ -36,9 +36,9 @@ from invoker.doors.grpc.operations import CLOSE, DONE, READ, Operations
 from invoker.drive.thread.gate import UNGATED, Pace, Ticket
 from invoker.errors import Cancelled
 
-__all__ = ["ThreadLine"]
+__all__ = ["AHEAD", "ThreadLine"]
 
-_AHEAD = 32
+AHEAD = 32
 """Frames that are received ahead of the function, if they are there already."""
 
 _LARGE = 16 * 1024
@@ -227,7 +227,7 @@ class ThreadLine(Operations):
         """The frames that wait for a function which does not pull; some of what has arrived is received for that."""
         frames = self._frames
         with self.lock:
-            while not self._polling and len(frames) < _AHEAD and not (frames and len(frames[-1]) > _LARGE):
+            while not self._polling and len(frames) < AHEAD and not (frames and len(frames[-1]) > _LARGE):
                 count = len(frames)
                 self.ask()
                 self.glance()
@@ -318,7 +318,7 @@ class ThreadLine(Operations):
     def _receive_ahead(self) -> None:
         """Receive what is there already, some frames ahead of the function; the thread is the one that polls."""
         frames, poll, lock = self._frames, self._poll, self.lock
-        most = _AHEAD if self._is_accepted else 1  # the function decides how an end of the input is looked at
+        most = AHEAD if self._is_accepted else 1  # the function decides how an end of the input is looked at
         while not self.is_ended and not self.is_gone and len(frames) < most:
             if not self._reading:
                 with lock:

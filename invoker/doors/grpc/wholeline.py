@@ -21,7 +21,7 @@ from invoker.core.steps import Close
 from invoker.doors.grpc.cygrpc import BUFFER_HINT, NO_FLAGS, cygrpc
 from invoker.doors.grpc.details import clip, status_of
 from invoker.doors.grpc.operations import CLOSE, DONE, READ, SENT
-from invoker.doors.grpc.threadline import ThreadLine
+from invoker.doors.grpc.threadline import AHEAD, ThreadLine
 from invoker.drive.driver import Driver
 from invoker.drive.thread.gate import UNGATED
 from invoker.drive.thread.leaders import Turn
@@ -32,8 +32,8 @@ __all__ = ["Habit", "WholeLine"]
 _PARK_S = 0.003
 """How long the rest of a call is waited for. It comes within a fraction of that, from clients that send it at once."""
 
-_MOST_FRAMES, _MOST_BYTES = 64, 256 * 1024
-"""A call with more frames, or with more bytes in them, is read while its function runs."""
+_MOST_BYTES = 256 * 1024
+"""A call with more bytes in its frames, or more than `AHEAD` of them, is read while its function runs."""
 
 _MOST_MISSES = 10
 
@@ -120,7 +120,7 @@ class WholeLine:
                 return bool(frames) and event.success
             frames.append(frame)
             size += len(frame)
-            if len(frames) >= min(limits.high_frames, _MOST_FRAMES) or size >= min(limits.high_bytes, _MOST_BYTES):
+            if len(frames) >= min(limits.high_frames, AHEAD) or size >= min(limits.high_bytes, _MOST_BYTES):
                 return False
         return False
 

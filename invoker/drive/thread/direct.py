@@ -162,7 +162,8 @@ class DirectConversation:
         """Close the conversation as the session says; a function that still runs is told to leave."""
         self._closed = step
         invocation = self.invocation
-        if invocation is not None and invocation.finish(Cancelled("the conversation is over")):
+        if invocation is not None and not invocation.is_finished:
+            invocation.finish(Cancelled("the conversation is over"))
             self.driver.engine.close(invocation)
             self._tell(step)
 

@@ -33,6 +33,7 @@ from collections.abc import Mapping, Sequence
 from google.protobuf.message import DecodeError as WireError
 
 from invoker._pb.riff import riff_rpc_pb2 as pb
+from invoker.core.kept import Kept
 from invoker.core.steps import (
     CallStep,
     Close,
@@ -61,8 +62,14 @@ _DEFAULT_TYPE = "application/octet-stream"
 _PATIENCE_S = 1.0
 """How long a refusal waits for the caller's next frame."""
 
-_MOST_TAILS = 64
-"""A function that invents parameters for each frame must not fill the memory (R-011)."""
+_TAILS: Kept[tuple[str, int], bytes] = Kept(64, 64 * 1024)
+"""What follows the payload of a frame without headers, by media type and index; alike for most frames (R-011)."""
+
+_STARTS: Kept[bytes, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = Kept(128, 1024 * 1024)
+"""What a first frame says, by its bytes: media types that are accepted, names of inputs, names of outputs."""
+
+_ENTRY_BYTES = 256
+"""What keeping something takes besides the bytes that came."""
 
 _SHORT = 0x80 - 2
 """A frame of fewer bytes has lengths of one byte."""
@@ -87,7 +94,7 @@ class RiffSession:
         function: Which function of a catalogue is meant; empty for the only one.
     """
 
-    __slots__ = ("_function", "_metadata", "_parse", "_refusal", "_tails", "state")
+    __slots__ = ("_function", "_metadata", "_parse", "_refusal", "state")
 
     def __init__(self, metadata: Mapping[str, str] = EMPTY, *, function: str = "") -> None:
         self.state = State.FRESH
@@ -95,7 +102,6 @@ class RiffSession:
         self._function = function
         self._parse = pb.InputSignal.FromString
         self._refusal: InvocationError | None = None
-        self._tails: dict[tuple[str, int], bytes] = {}
 
     def receive(self, frame: bytes) -> Sequence[CallStep]:
         """Translate one serialised ``InputSignal``.
@@ -103,6 +109,9 @@ class RiffSession:
         Raises:
             ProtocolViolation: Not a protobuf message (R-120), or a signal the grammar forbids here.
         """
+        if self.state is State.FRESH and (known := _STARTS.find(frame)) is not None:
+            self.state = State.OPENING
+            return (Open(_ID, self._function, *known, self._metadata),)
         try:
             signal = self._parse(frame)
         except WireError:
@@ -119,7 +128,7 @@ class RiffSession:
         if self.state is State.CLOSED:
             return ()  # R-114: the function ended first; the rest of the input is discarded
         if case == "start":
-            return self._start(signal.start)
+            return self._start(signal.start, frame)
         if case == "data" and self.state is State.OPENING:
             self.state = State.STREAMING
             return self._feed(signal.data)
@@ -154,9 +163,7 @@ class RiffSession:
             message = event.message
             if message.headers:
                 return (Send(_with_headers(message, event.index)),)
-            tail = self._tails.get((message.media_type, event.index))
-            if tail is None:
-                tail = self._tail(message.media_type, event.index)
+            tail = _TAILS.find((message.media_type, event.index)) or _tail(message.media_type, event.index)
             return (Send(_serialised(message.payload, tail)),)
         if type(event) is OutputEnded:
             return ()  # R-111: the peer is told of the end of all outputs only
@@ -184,14 +191,7 @@ class RiffSession:
         self.state = State.CLOSED
         return (Close(self._refusal),)
 
-    def _tail(self, media_type: str, index: int) -> bytes:
-        """What follows the payload of each frame without headers; alike for most frames of an output."""
-        tail = pb.OutputFrame(contentType=media_type or _DEFAULT_TYPE, resultIndex=index).SerializeToString()
-        if len(self._tails) < _MOST_TAILS:
-            self._tails[media_type, index] = tail
-        return tail
-
-    def _start(self, start: pb.StartFrame) -> Sequence[CallStep]:
+    def _start(self, start: pb.StartFrame, frame: bytes) -> Sequence[CallStep]:
         if self.state is not State.FRESH:
             # R-046, riff "Input Signals": a later StartFrame fails this rpc only.
             raise self._violation(
@@ -210,11 +210,19 @@ class RiffSession:
                 )
             )
         self.state = State.OPENING
-        return (Open(_ID, self._function, accepts, tuple(start.inputNames), names, self._metadata),)
+        inputs = tuple(start.inputNames)
+        _STARTS.keep(frame, (accepts, inputs, names), _ENTRY_BYTES + 8 * len(frame))
+        return (Open(_ID, self._function, accepts, inputs, names, self._metadata),)
 
     def _feed(self, data: pb.InputFrame) -> Sequence[CallStep]:
         headers = dict(data.headers) if data.headers else EMPTY
         return (Feed(_ID, data.argIndex, Message(data.payload, headers, data.contentType)),)
+
+
+def _tail(media_type: str, index: int) -> bytes:
+    tail = pb.OutputFrame(contentType=media_type or _DEFAULT_TYPE, resultIndex=index).SerializeToString()
+    _TAILS.keep((media_type, index), tail, _ENTRY_BYTES + 2 * len(tail))
+    return tail
 
 
 def _with_headers(message: Message[bytes], index: int) -> bytes:

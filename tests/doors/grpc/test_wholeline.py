@@ -12,6 +12,7 @@ import pytest
 
 from invoker import Context, Status
 from invoker._pb.riff import riff_rpc_pb2 as pb
+from invoker.doors.grpc import wholeline as module
 from invoker.doors.grpc.settings import GrpcSettings
 from invoker.doors.grpc.wholeline import Habit
 from invoker.drive.thread.direct import DirectConversation
@@ -24,8 +25,9 @@ PROMPT_S = 0.02 * SLOW
 
 @pytest.fixture
 def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """How each call was run."""
+    """How each call was run; a client on a busy machine has time enough to send all of it."""
     seen: list[str] = []
+    monkeypatch.setattr(module, "_PARK_S", 0.5)
     for kind in (Whole, DirectConversation):
 
         def run(self: Any, *frames: Any, kind: Any = kind, real: Any = kind.run) -> Any:

@@ -8,6 +8,7 @@ from invoker._pb.riff import riff_rpc_pb2 as pb
 from invoker.core.steps import ALL, Close, Elapsed, Emitted, EndInput, Feed, Finished, Open, Send, Timer
 from invoker.errors import Cancelled, FunctionError, NotAcceptable, Overloaded, ProtocolViolation, ShuttingDown
 from invoker.message import EMPTY, Message
+from invoker.protocols.riff import session as module
 from invoker.protocols.riff.session import RiffSession, State
 
 
@@ -231,3 +232,42 @@ def test_frames_without_headers_are_byte_for_byte_what_protobuf_writes(payload, 
     (step,) = session.deliver(Emitted("riff", index, Message(payload, EMPTY, media_type)))
     frame = pb.OutputFrame(payload=payload, contentType=media_type or "application/octet-stream", resultIndex=index)
     assert step.frame == pb.OutputSignal(data=frame).SerializeToString()
+
+
+# What is remembered.
+
+
+def test_a_start_frame_that_was_seen_means_the_same_again():
+    """For whichever function is named, with the metadata of its own call; a second one is refused all the same."""
+    frame = pb.InputSignal(
+        start=pb.StartFrame(expectedContentTypes=["text/plain", "a/b"], inputNames=["x"], outputNames=["y", "z"])
+    ).SerializeToString()
+    opened = []
+    for function in ("one", "two", "one"):
+        session = RiffSession({"of": function}, function=function)
+        (step,) = session.receive(frame)
+        opened.append(step)
+        assert session.state is State.OPENING
+        with pytest.raises(ProtocolViolation, match="only once"):
+            session.receive(frame)
+    assert opened[0] == opened[2]
+    assert [one.function for one in opened] == ["one", "two", "one"]
+    assert [one.metadata["of"] for one in opened] == ["one", "two", "one"]
+    assert opened[0].accepts == ("text/plain", "a/b")
+    assert (opened[0].input_names, opened[0].output_names) == (("x",), ("y", "z"))
+
+
+def test_R011_callers_cannot_fill_the_memory_with_start_frames():
+    """Nor functions with media types: what is remembered is bounded, and large frames are not remembered at all."""
+    for number in range(1000):
+        frame = pb.InputSignal(start=pb.StartFrame(expectedContentTypes=[f"a/{number}"])).SerializeToString()
+        RiffSession().receive(frame)
+        session = RiffSession()
+        session.receive(b"\n\x00")
+        session.deliver(Emitted("riff", 0, Message(b"x", media_type=f"a/{number}")))
+    assert len(module._STARTS) <= 2 * 128
+    assert len(module._TAILS) <= 2 * 64
+    large = pb.InputSignal(start=pb.StartFrame(expectedContentTypes=["x" * 2**20])).SerializeToString()
+    (step,) = RiffSession().receive(large)
+    assert step.accepts == ("x" * 2**20,)
+    assert module._STARTS.find(large) is None
