@@ -37,10 +37,12 @@ INTEROP := .interop/.stamp
 ACTION_ENGINE := .interop/action-engine/.stamp
 GRAPHPIPE := .interop/graphpipe/.stamp
 ECHO := build/bench/echo
+PEERS := build/peers
+CLIENTS := build/clients
 
 .DEFAULT_GOAL := help
 .PHONY: help run setup test test-all test-protobuf6 check fmt fmt-check lint types imports proto proto-check trace docs docs-check \
-        conformance setup-interop interop fuzz fuzz-short simulate bench bench-quick bench-cpp dist dist-check image image-check lock clean
+        conformance setup-interop interop fuzz fuzz-short simulate bench bench-quick bench-cpp bench-peers bench-clients dist dist-check image image-check lock clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -109,11 +111,29 @@ fuzz-short: fuzz
 simulate: $(DEV) ## run SEEDS random schedules through the pure core
 	$(BIN)/python -m tests.simulate --seeds $(SEEDS)
 
-bench: $(DEV) bench-cpp ## measure against bare grpc.aio and C++ (PEER=host:port adds a running invoker)
+bench: $(DEV) bench-cpp bench-peers bench-clients ## measure beside bare grpc.aio, C++, FastAPI and others (PEER=host:port adds a running invoker, BEFORE=folder an older checkout)
 	$(BIN)/python -m benchmarks --write
 
-bench-quick: $(DEV) bench-cpp ## the same in less than five minutes: one short round, nothing written
+bench-quick: $(DEV) bench-cpp bench-peers bench-clients ## the same in less than six minutes: one short round, nothing written
 	$(BIN)/python -m benchmarks --quick
+
+bench-peers: # FastAPI, uvicorn, functions-framework and LitServe; without them their columns are left out
+	@$(MAKE) --no-print-directory $(PEERS)/.stamp || echo "the peers of benchmarks/peers.lock cannot be installed" >&2
+
+$(PEERS)/.stamp: benchmarks/peers.lock
+	@rm -rf $(@D)
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python $(LOCKED) $< || { rm -rf $(@D); exit 1; }
+	@touch $@
+
+bench-clients: # @grpc/grpc-js; without it its rows are left out
+	@$(MAKE) --no-print-directory $(CLIENTS)/.stamp || echo "@grpc/grpc-js cannot be installed: it takes node and npm" >&2
+
+$(CLIENTS)/.stamp: benchmarks/clients/package.json benchmarks/clients/package-lock.json
+	@rm -rf $(@D) && mkdir -p $(@D)
+	cp $^ $(@D)/
+	cd $(@D) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error || { rm -rf $(CURDIR)/$(@D); exit 1; }
+	@touch $@
 
 bench-cpp: # Debian's g++ libgrpc++-dev libprotobuf-dev protobuf-compiler-grpc; without them the column is left out
 	@if command -v protoc >/dev/null && command -v grpc_cpp_plugin >/dev/null && \

@@ -13,14 +13,14 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 
-from benchmarks import results
+from benchmarks import callers, results, servers
 from benchmarks.evergreen import evergreen
 from benchmarks.graphpipe import graphpipe
 from benchmarks.measure import rounds, say
 from benchmarks.memory import flooded, idle_async, idle_sync, slow_readers
 from benchmarks.report import tables
 from benchmarks.rows import PEER_ROWS, ROWS, Row, row_named
-from benchmarks.servers import Series, absences, all_series
+from benchmarks.servers import Series, all_series
 from benchmarks.startup import startup
 from benchmarks.workers import workers
 
@@ -42,12 +42,13 @@ def main() -> int:
     """Measure and print Markdown."""
     args = _arguments()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that no server is left behind
-    notes = absences()
-    columns = _columns(args.only, args.peer, notes)
+    notes = servers.absences() | callers.absences()
+    columns = _columns(args.only, all_series(args.peer, args.before), notes)
     rows, extras = _chosen(args.rows, args.peer)
+    rows = [row for row in rows if row.driver not in notes]
     rows = [row.scaled(_QUICK_SCALE if args.quick else args.scale) for row in rows]
     number = 1 if args.quick else args.rounds
-    where = results.environment(number, list(notes.values()))
+    where = results.environment(number, list(dict.fromkeys(notes.values())))
     say(where)
     found = rounds(rows, columns, number) if rows else {}
     parts = [where, tables(rows, columns, found), *_others(extras, columns, quick=args.quick)]
@@ -71,6 +72,10 @@ def _arguments() -> argparse.Namespace:
     options.add_argument("--quick", action="store_true", help="one round, a quarter of the calls, fewer streams")
     options.add_argument("--write", action="store_true", help="write benchmarks/results.md and the plots")
     options.add_argument("--peer", default=os.environ.get("PEER", ""), help="HOST:PORT of an invoker that echoes text")
+    before = os.environ.get("BEFORE", "")
+    options.add_argument(
+        "--before", default=before, metavar="FOLDER", help="an older checkout with a .venv, as columns"
+    )
     return options.parse_args()
 
 
@@ -85,8 +90,7 @@ def _chosen(names: str, peer: str) -> tuple[list[Row], list[str]]:
         raise SystemExit(f"--rows: {names} is not of {', '.join([*(row.name for row in ROWS), *EXTRAS])}") from None
 
 
-def _columns(names: str, peer: str, missing: dict[str, str]) -> list[Series]:
-    everything = all_series(peer)
+def _columns(names: str, everything: Sequence[Series], missing: dict[str, str]) -> list[Series]:
     wanted = names.split(",") if names else [one.name for one in everything]
     if unknown := set(wanted) - {one.name for one in everything}:
         raise SystemExit(f"--only: no such column: {', '.join(sorted(unknown))}")

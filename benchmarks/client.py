@@ -24,8 +24,8 @@ from invoker._pb.riff import riff_rpc_pb2 as pb
 START_TO_WARM = 10  # a tenth of the round trips is not counted
 
 
-def reply_size(address: str, body: Body) -> int:
-    """Bytes of one reply, after a look into it: protobuf lets a server write default values, or leave them out.
+def first_reply(address: str, body: Body) -> bytes:
+    """One reply, after a look into it: protobuf lets a server write default values, or leave them out.
 
     Raises:
         WrongReplyError: It is not the reply that the body expects.
@@ -38,7 +38,7 @@ def reply_size(address: str, body: Body) -> int:
     connection.close()
     if decoded(stream.kept) != decoded(body.reply):
         raise WrongReplyError(f"status {stream.status!r}, the reply is {bytes(stream.kept[:200])!r}")
-    return stream.received
+    return bytes(stream.kept)
 
 
 def decoded(data: bytes | bytearray) -> pb.OutputSignal | None:
@@ -54,7 +54,7 @@ def load(address: str, row: Row) -> float:
     Raises:
         WrongReplyError: Bytes or status of a call are not those expected.
     """
-    expected = row.body.frames * reply_size(address, row.body)
+    expected = row.body.frames * len(first_reply(address, row.body))
     connection, data = Connection(address), row.body.data
     began = perf_counter()
     left, running = row.calls, 0
@@ -88,7 +88,7 @@ def pingpong(address: str, body: Body, *, streams: int, count: int) -> list[floa
     Raises:
         WrongReplyError: A reply has other bytes than expected, or a call ends.
     """
-    size = reply_size(address, body)
+    size = len(first_reply(address, body))
     connection = Connection(address)
     sent: dict[int, float] = {}
     for stream in [connection.open(body.start) for _ in range(streams)]:

@@ -50,6 +50,16 @@ async def areply_json(value: dict[str, Any]) -> dict[str, Any]:
     return value
 
 
+def reply_square(x: int) -> int:
+    """A number times itself, sync."""
+    return x * x
+
+
+async def areply_square(x: int) -> int:
+    """A number times itself, async."""
+    return x * x
+
+
 def gen_zip(left: Iterator[str], right: Iterator[str]) -> Iterator[str]:
     """Two inputs side by side, sync."""
     for one, other in zip(left, right, strict=True):

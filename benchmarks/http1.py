@@ -5,13 +5,15 @@ from __future__ import annotations
 import selectors
 import socket
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from benchmarks.bodies import WrongReplyError
+from benchmarks.bodies import OCTETS, WrongReplyError
 
 _TIMEOUT_S = 300.0
 _HEAD_BYTES = 1 << 16
+_OCTETS = {"content-type": OCTETS}
 
 
 class Got(NamedTuple):
@@ -28,11 +30,14 @@ class Post:
         address: ``host:port``.
         body: What is posted each time.
         path: Where to.
+        headers: Others than those of any request.
     """
 
-    def __init__(self, address: str, body: bytes, *, path: str = "/graphpipe") -> None:
+    def __init__(
+        self, address: str, body: bytes, *, path: str = "/graphpipe", headers: Mapping[str, str] = _OCTETS
+    ) -> None:
         self._sock = connect(address)
-        self._request = request(address, body, path=path)
+        self._request = request(address, body, path=path, headers=headers)
         self._reply = bytearray(len(body) + _HEAD_BYTES)
 
     def ask(self) -> Got:
@@ -87,10 +92,11 @@ class Framed:
         self._sock.close()
 
 
-def request(address: str, body: bytes, *, path: str = "/graphpipe") -> bytes:
+def request(address: str, body: bytes, *, path: str = "/graphpipe", headers: Mapping[str, str] = _OCTETS) -> bytes:
     """A whole request."""
-    head = f"POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Length: {len(body)}\r\n"
-    return f"{head}Content-Type: application/octet-stream\r\n\r\n".encode() + body
+    lines = [f"POST {path} HTTP/1.1", f"Host: {address}", f"Content-Length: {len(body)}"]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    return "\r\n".join([*lines, "", ""]).encode() + body
 
 
 def length(head: bytes) -> int:

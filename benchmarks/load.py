@@ -1,4 +1,4 @@
-"""One measurement: by h2load, or by our own client where h2load is missing or the row asks for it, pinned to core 1.
+"""One measurement by the driver that the row asks for, pinned to core 1; our own client stands in for a missing h2load.
 
 Every reply byte is counted, since h2load looks at the HTTP status only.
 """
@@ -9,29 +9,54 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 
-from benchmarks import client
+from benchmarks import callers, client
 from benchmarks.bodies import WrongReplyError
 from benchmarks.http2 import AGENT
+from benchmarks.posts import Question
 from benchmarks.rows import Row
 from benchmarks.servers import DRIVER_CORE, pinned
 
 _FINISHED = re.compile(r"finished in ([0-9.]+)(us|ms|s)\b")
 _DATA = re.compile(r"\((\d+)\) data")
+_RIGHT = re.compile(r"^status codes: (\d+) 2xx", re.MULTILINE)
 _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
 
 
-def measure(address: str, row: Row) -> dict[str, float]:
-    """``rate`` of a load; ``p50`` and ``p99`` of a ping-pong in microseconds.
+def measure(address: str, row: Row, asked: Question | None = None) -> dict[str, float]:
+    """``rate`` of a load; of single calls also ``p50`` and ``p99`` in microseconds.
 
     Raises:
         WrongReplyError: The reply bytes are not those that the row expects.
     """
     if row.mode == "pingpong":
         return client.run("pingpong", address, row)
-    if row.driver == "client" or shutil.which("h2load") is None:
-        return {"rate": row.rate(client.run("load", address, row)["seconds"])}
-    return {"rate": row.rate(h2load(address, row))}
+    if asked is not None:
+        found = _posted(address, row, asked)
+    elif row.mode == "calls":
+        sent, reply = [row.body.start[5:], row.body.round[5:]], client.first_reply(address, row.body)[5:]
+        found = callers.run(row.driver, address, sent, reply, streams=row.streams, calls=row.calls)
+    elif row.driver == "client" or shutil.which("h2load") is None:
+        found = client.run("load", address, row)
+    else:
+        found = {"seconds": h2load(address, row)}
+    return {"rate": row.rate(found.pop("seconds")), **found}
+
+
+def _posted(address: str, row: Row, asked: Question) -> dict[str, float]:
+    """Requests of one kind over connections that are kept."""
+    reply = asked.ask(address)
+    if row.driver != "h2load":
+        more = {"path": asked.path, "headers": asked.headers}
+        return callers.run(row.driver, address, [asked.body], reply, streams=1, calls=row.calls, **more)
+    url, headers = f"http://{address}{asked.path}", [f"{name}: {value}" for name, value in asked.headers.items()]
+    text = _h2load(url, asked.body, ["--h1", "-c", str(row.streams), "-n", str(row.calls)], headers)
+    seconds, data = parse(text)
+    right = _RIGHT.search(text)
+    if right is None or int(right[1]) != row.calls or data != row.calls * len(reply):
+        raise WrongReplyError(f"{data} reply bytes, {row.calls * len(reply)} expected:\n{text}")
+    return {"seconds": seconds}
 
 
 def h2load(address: str, row: Row, *, connections: int = 1, core: int | None = DRIVER_CORE) -> float:
@@ -41,22 +66,33 @@ def h2load(address: str, row: Row, *, connections: int = 1, core: int | None = D
         WrongReplyError: The reply bytes are not calls x frames x (5 + frame length).
     """
     url = f"http://{address}/streaming.Riff/Invoke"
-    seconds, data = loaded(url, row.body.data, streams=row.streams, calls=row.calls, connections=connections, core=core)
+    flags = ["-c", str(connections), "-m", str(row.streams), "-n", str(row.calls)]
+    seconds, data = parse(_h2load(url, row.body.data, flags, _headers(row.agent), core=core))
     check(row, data)
     return seconds
 
 
-def loaded(
-    url: str, body: bytes, *, streams: int, calls: int, connections: int = 1, core: int | None = DRIVER_CORE
-) -> tuple[float, int]:
+def loaded(url: str, body: bytes, *, streams: int, calls: int) -> tuple[float, int]:
     """Run h2load: seconds, and bytes of DATA payload."""
+    return parse(_h2load(url, body, ["-m", str(streams), "-n", str(calls)], _headers(AGENT)))
+
+
+def _headers(agent: str) -> list[str]:
+    return ["content-type: application/grpc", "te: trailers", f"user-agent: {agent}"]
+
+
+def _h2load(
+    url: str, body: bytes, flags: Sequence[str], headers: Sequence[str], *, core: int | None = DRIVER_CORE
+) -> str:
+    """Its report."""
     with tempfile.NamedTemporaryFile() as file:
         file.write(body)
         file.flush()
-        command = ["h2load", "-c", str(connections), "-m", str(streams), "-n", str(calls), "-d", file.name]
-        command += ["-H", "content-type: application/grpc", "-H", "te: trailers", "-H", f"user-agent: {AGENT}", url]
-        text = subprocess.run(pinned(core, command), capture_output=True, text=True, check=True, timeout=120).stdout
-    return parse(text)
+        command = ["h2load", "-d", file.name, *flags]
+        for header in headers:
+            command += ["-H", header]
+        done = subprocess.run(pinned(core, [*command, url]), capture_output=True, text=True, check=True, timeout=120)
+    return done.stdout
 
 
 def parse(text: str) -> tuple[float, int]:

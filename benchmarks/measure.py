@@ -12,6 +12,8 @@ from benchmarks.bodies import Body, WrongReplyError
 from benchmarks.client import load
 from benchmarks.http2 import WireError
 from benchmarks.load import measure
+from benchmarks.posts import question
+from benchmarks.process import group_processor_s
 from benchmarks.rows import Row
 from benchmarks.servers import Series, StartError, serving
 
@@ -28,18 +30,19 @@ class Fleet:
 
     def __init__(self, stack: ExitStack) -> None:
         self._stack = stack
-        self._addresses: dict[tuple[str, str], str] = {}
+        self._served: dict[tuple[str, str, str], tuple[str, int]] = {}
 
-    def address(self, series: Series, row: Row) -> str:
-        """Where a column serves a row's work."""
-        key = (series.name, row.work)
-        if key not in self._addresses:
-            address = series.address
-            if not address:
-                address, _ = self._stack.enter_context(serving(series.command(row.work)))
-            load(address, warmer(row))
-            self._addresses[key] = address
-        return self._addresses[key]
+    def served(self, series: Series, row: Row) -> tuple[str, int]:
+        """Where a column serves a row's work, and its process, which is 0 for one that we have not started."""
+        key = (series.name, row.work, row.door)
+        if key not in self._served:
+            found = (series.address, 0)
+            if not series.address:
+                found = self._stack.enter_context(serving(series.command(row.work), door=row.door))
+            if row.mode != "posts":
+                load(found[0], warmer(row))
+            self._served[key] = found
+        return self._served[key]
 
 
 def warmer(row: Row) -> Row:
@@ -64,13 +67,25 @@ def rounds(rows: Sequence[Row], columns: Sequence[Series], number: int) -> Sampl
 def _one_row(row: Row, columns: Sequence[Series], fleet: Fleet, found: Samples) -> None:
     for series in columns:
         try:
-            figures = measure(fleet.address(series, row), row.scaled(series.weight))
+            figures = _figures(row.scaled(series.weight(row)), series, fleet)
         except FAILURES as error:
-            say(f"{row.name:>14} {series.name:<12} fails: {error}")
+            say(f"{row.name:>17} {series.name:<12} fails: {error}")
             continue
-        say(f"{row.name:>14} {series.name:<12} " + " ".join(f"{value:>12,.0f}" for value in figures.values()))
+        shown = " ".join(f"{figures[name]:>12,.0f}" for name in row.figures)
+        say(f"{row.name:>17} {series.name:<12} {shown}")
         for name, value in figures.items():
             found.setdefault((row.name, series.name), {}).setdefault(name, []).append(value)
+
+
+def _figures(row: Row, series: Series, fleet: Fleet) -> dict[str, float]:
+    """All figures of a row, with ``core``: the microseconds of the server's core for a call."""
+    address, pid = fleet.served(series, row)
+    asked = question(series, row) if row.mode == "posts" else None
+    if asked is not None:
+        measure(address, row.with_calls(max(row.streams, row.calls // 20)), asked)
+    before = group_processor_s(pid)
+    figures = measure(address, row, asked)
+    return {**figures, "core": (group_processor_s(pid) - before) / row.calls * 1e6}
 
 
 def ratio(values: Sequence[float], others: Sequence[float]) -> float:

@@ -70,7 +70,7 @@ def _start() -> bytes:
 
 def _slow(series: Series, seconds: float) -> list[str]:
     function = "flood" if series.base == "gen" else "async_flood"
-    with serving(ours(function, driver=series.driver)) as (address, pid):
+    with serving(ours(function, driver=series.driver, program=series.program)) as (address, pid):
         before = resident_mib(pid)
         forget_peak(pid)
         readers = [Connection(address, stream_window=DEFAULT_WINDOW, window=DEFAULT_WINDOW) for _ in range(READERS)]
@@ -95,7 +95,7 @@ def _slow(series: Series, seconds: float) -> list[str]:
 def _flooded(series: Series, offered_mib: int) -> list[str]:
     function = "sleeper" if series.base == "gen" else "async_sleeper"
     data = framed(pb.InputSignal(data=pb.InputFrame(payload=bytes(_MIB), contentType=OCTETS)).SerializeToString())
-    with serving(ours(function, driver=series.driver)) as (address, pid):
+    with serving(ours(function, driver=series.driver, program=series.program)) as (address, pid):
         before = resident_mib(pid)
         forget_peak(pid)
         connection = Connection(address)

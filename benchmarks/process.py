@@ -35,5 +35,20 @@ def forget_peak(pid: int) -> None:
 
 def processor_s(pid: int) -> float:
     """Processor time used, user and system."""
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    fields = _stat(pid)
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def group_processor_s(pid: int) -> float:
+    """The same of a process and of all that it started, as `benchmarks.servers.serving` starts them: in one group."""
+    total = 0.0
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it ended meanwhile
+            if int(_stat(int(folder.name))[2]) == pid:
+                total += processor_s(int(folder.name))
+    return total
+
+
+def _stat(pid: int) -> list[str]:
+    """/proc/PID/stat from the state on, which is the third of its fields."""
+    return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()

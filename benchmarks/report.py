@@ -9,6 +9,9 @@ from benchmarks.measure import Samples, ratio
 from benchmarks.rows import Row
 from benchmarks.servers import Series
 
+_HEADINGS = {"p50": "p50, µs", "p99": "p99, µs", "core": "core, µs a call"}
+_MEASURES = ("bare", "cpp", "peer", "fastapi", "afastapi", "uvicorn")
+
 
 def spread(values: Sequence[float]) -> str:
     """``median (min-max)``."""
@@ -34,11 +37,11 @@ def table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str
 
 
 def _table(row: Row, columns: Sequence[Series], found: Samples) -> str:
-    against = [one for one in columns if one.base in {"bare", "cpp", "peer"}]
-    figures = list(found[row.name, columns[0].name])
+    against = [one for one in columns if one.base in _MEASURES]
+    figures = [one for one in row.figures if one in found[row.name, columns[0].name]]
     head = ["server"]
     for figure in figures:
-        head += [f"{row.unit}" if figure == "rate" else f"{figure}, {row.unit}", *(f"÷ {one.name}" for one in against)]
+        head += [row.unit if figure == "rate" else _HEADINGS[figure], *(f"÷ {one.name}" for one in against)]
     rows = []
     for one in columns:
         cells = [one.label]

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from benchmarks.bodies import JSON, JSON_VALUE, Body
+from benchmarks.bodies import JSON, JSON_VALUE, OCTETS, TEXT, Body
+from benchmarks.http2 import AGENT
 
 _HEADERS = (("x-tenant", "blue"), ("x-trace", "0af7651916cd43dd8448eb211c80319c"))
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One measurement: ``calls`` calls of ``body``, ``streams`` of them at a time on one connection.
+    """One measurement: ``calls`` calls of ``body``, ``streams`` of them at a time.
 
-    ``work`` names the function's variant in benchmarks/functions.py, and what the bare echo does. In the mode pingpong
-    ``calls`` are round trips. The driver "client" half-closes after the last reply, for peers that lose some otherwise.
+    ``work`` names the function's variant in benchmarks/functions.py, and what the bare echo does. Modes:
+
+    - load: riff calls on one connection, by h2load, or by the driver "client", which half-closes after the last reply
+      for peers that lose some otherwise.
+    - pingpong: ``calls`` are round trips.
+    - calls: riff calls on one connection by a client library, which ``driver`` names.
+    - posts: HTTP requests on ``streams`` kept connections, by h2load or by the client that ``driver`` names; only the
+      payload of ``body`` is sent.
+
+    ``figures`` are those of the table: rate, p50, p99, and core, the processor time of the server for one call.
     """
 
     name: str
@@ -26,6 +35,13 @@ class Row:
     unit: str = "messages/s"
     mode: str = "load"
     driver: str = "h2load"
+    agent: str = AGENT
+    figures: tuple[str, ...] = ("rate",)
+
+    @property
+    def door(self) -> str:
+        """The server's door that is measured."""
+        return "http" if self.mode == "posts" else "grpc"
 
     def scaled(self, scale: float) -> Row:
         """The same with fewer or more calls, yet one for each stream."""
@@ -37,13 +53,13 @@ class Row:
 
     def rate(self, seconds: float) -> float:
         """Messages, or calls, in a second."""
-        per_call = 1 if self.unit == "calls/s" else self.body.messages
+        per_call = self.body.messages if self.unit == "messages/s" else 1
         return self.calls * per_call / seconds
 
 
 def _ping(streams: int, count: int) -> Row:
     title = f"ping-pong, 16 B, {streams} stream{'s' if streams > 1 else ''}"
-    return Row(f"ping{streams}", title, streams, count, Body(1, b"x" * 16), unit="µs", mode="pingpong")
+    return Row(f"ping{streams}", title, streams, count, Body(1, b"x" * 16), mode="pingpong", figures=("p50", "p99"))
 
 
 def _held(row: Row) -> Row:
@@ -60,7 +76,36 @@ def echo_row(streams: int, size: int, calls: int = 0) -> Row:
     return Row(f"{streams}x{size}", title, streams, calls, Body(frames, b"x" * size))
 
 
-_CALLS = Row("calls", "calls of one frame, 64 in flight", 64, 6000, Body(1, b"x" * 16), unit="calls/s")
+def _called(driver: str, streams: int, calls: int) -> Row:
+    """Calls of one frame by a client library: latency where few are in flight, the rate where many are."""
+    title = f"calls of one frame by {driver}, {streams} in flight"
+    figures = ("rate", "core") if streams > 8 else ("p50", "p99", "core")
+    name = f"{driver.removeprefix('grpc').strip('.-')}{streams}"
+    return Row(name, title, streams, calls, _ONE, unit="calls/s", mode="calls", driver=driver, figures=figures)
+
+
+def _posted(name: str, title: str, payload: bytes, media_type: str, work: str, calls: int = 2000) -> Row:
+    """Requests on 16 connections that are kept; ``calls`` are those of a server that does 5,000 a second."""
+    body, figures = Body(1, payload, media_type), ("rate", "core")
+    return Row(name, f"HTTP: {title}, 16 connections", 16, calls, body, work, "requests/s", "posts", figures=figures)
+
+
+def _alone(driver: str, calls: int) -> Row:
+    """Requests one after another."""
+    name, title = f"post1-{driver}", f"HTTP: JSON `square` by {driver}, 1 connection"
+    figures = ("p50", "p99", "core")
+    return Row(name, title, 1, calls, _NUMBER, "square", "requests/s", "posts", driver, figures=figures)
+
+
+def _object(size: int) -> bytes:
+    """A JSON object of so many bytes."""
+    return b'{"data":"%s"}' % (b"x" * (size - 11))
+
+
+_ONE = Body(1, b"x" * 16)
+_SIZES = ((16, "16 B"), (1024, "1 KiB"), (65536, "64 KiB"))
+_NUMBER = Body(1, b"12", JSON)
+_CALLS = Row("calls", "calls of one frame, 64 in flight", 64, 6000, _ONE, unit="calls/s", figures=("rate", "core"))
 ROWS = (
     echo_row(1, 16, calls=24),
     echo_row(8, 16),
@@ -69,6 +114,9 @@ ROWS = (
     echo_row(8, 1024),
     echo_row(8, 65536),
     _CALLS,
+    replace(_CALLS, name="calls-js", title=f"{_CALLS.title}, user-agent of grpc-js", agent="grpc-node-js/1.14.7"),
+    *(_called("grpc.aio", streams, calls) for streams, calls in ((1, 1500), (8, 2000), (64, 2000))),
+    *(_called("grpc-js", streams, calls) for streams, calls in ((1, 500), (8, 2000), (64, 4000))),
     Row("json", "JSON objects of 60 B, 8 streams", 8, 32, Body(1000, JSON_VALUE, JSON), "json"),
     Row("two", "two inputs zipped, 16 B, 8 streams", 8, 32, Body(500, b"x" * 16, inputs=2), "zip"),
     Row("headers", "two headers a frame, 16 B, 8 streams", 8, 32, Body(1000, b"x" * 16, headers=_HEADERS), "headers"),
@@ -76,6 +124,11 @@ ROWS = (
     Row("executor", "run_in_executor an item, 8 streams", 8, 16, Body(1000, b"x" * 16), "executor"),
     _ping(1, 8000),
     _ping(8, 24000),
+    _posted("square", "JSON `square`", b"12", JSON, "square"),
+    *(_posted(f"post-json-{size}", f"JSON of {label}", _object(size), JSON, "json") for size, label in _SIZES),
+    *(_posted(f"post-text-{size}", f"text of {label}", b"x" * size, TEXT, "echo") for size, label in _SIZES),
+    *(_alone(driver, calls) for driver, calls in (("socket", 1500), ("http.client", 1000), ("fetch", 1000))),
+    _posted("tensor", "1x4 of Float32, GraphPipe or nested lists in JSON", b"", OCTETS, "tensor"),
 )
 # Measured when there is a peer: not every invoker keeps its replies when the half-close comes with the frames.
 PEER_ROWS = tuple(_held(row) for row in (echo_row(1, 16, calls=24), echo_row(64, 16, calls=64), _CALLS))

@@ -27,7 +27,19 @@ STYLES = {
     "reply": "sync request/reply",
     "areply": "async request/reply",
 }
+PEERS = {
+    "fastapi": "FastAPI on uvicorn, def",
+    "afastapi": "FastAPI on uvicorn, async def",
+    "uvicorn": "bare ASGI echo on uvicorn",
+    "functions": "functions-framework on gunicorn",
+    "litserve": "LitServe",
+}
+PEER_PYTHON = Path(__file__).parent.parent / "build" / "peers" / "bin" / "python"
 _ECHOES = ("echo", "json", "zip", "headers")
+_NOT_SERVED = {"functions": ("tensor",), "litserve": ("echo",)}
+_ARRAYS = {"reply": "benchmarks.models:same", "areply": "benchmarks.models:asame"}
+# Times the requests of a row: servers of HTTP differ by more than ten times.
+_POST_WEIGHTS = {"uvicorn": 5.0, "reply": 5.0, "areply": 5.0, "litserve": 0.5, "functions": 0.5}
 
 
 class StartError(Exception):
@@ -38,7 +50,8 @@ class StartError(Exception):
 class Series:
     """One column: a way to serve the same work.
 
-    ``base`` is bare, cpp, peer or a style; ``driver`` is the invoker's ``--grpc-driver``.
+    ``base`` is bare, cpp, peer, a style or one of PEERS; ``driver`` is the invoker's ``--grpc-driver``.
+    ``program`` is the command of an older invoker that is measured beside ours.
     """
 
     name: str
@@ -46,14 +59,29 @@ class Series:
     base: str
     driver: str = ""
     address: str = ""
+    program: str = ""
 
     @property
-    def weight(self) -> float:
-        """Times the calls of a row, so that no server is done in a blink."""
+    def is_ours(self) -> bool:
+        """Whether it is an invoker that serves benchmarks/functions.py."""
+        return self.base in STYLES
+
+    def weight(self, row: Row) -> float:
+        """Times the calls of a row, so that no server is done in a blink, and none takes all the time."""
+        if row.driver != "h2load":
+            return 1.0
+        if row.mode == "posts":
+            return 1.0 if self.program else _POST_WEIGHTS.get(self.base, 1.0)
         return {"cpp": 4.0, "bare": 1.0, "peer": 2.0}.get(self.base, 1.0 if self.driver == "aio" else 2.0)
 
     def serves(self, row: Row) -> bool:
         """Whether this server can do a row's work; a peer is held to rows that half-close late."""
+        if row.mode == "posts":
+            if self.base in PEERS:
+                return row.work not in _NOT_SERVED.get(self.base, ())
+            return self.base in _ARRAYS and self.driver == "auto"
+        if self.base in PEERS or (row.mode == "calls" and self.driver == "aio"):
+            return False
         if self.base == "bare":
             return True
         if self.base == "cpp":
@@ -69,13 +97,18 @@ class Series:
             return [sys.executable, "-m", "benchmarks.bare", plain]
         if self.base == "cpp":
             return [str(CPP_ECHO), plain]
+        if self.base in PEERS:
+            return [str(PEER_PYTHON), str(Path(__file__).parent / "peer.py"), self.base, work]
         name = self.base if work == "echo" else f"{self.base}_{work}"
-        return ours(name, driver=self.driver, extra=extra)
+        return ours(
+            _ARRAYS[self.base] if work == "tensor" else name, driver=self.driver, extra=extra, program=self.program
+        )
 
 
-def ours(function: str, *, driver: str = "", extra: Sequence[str] = ()) -> list[str]:
-    """The command that serves one of benchmarks/functions.py."""
-    command = [sys.executable, "-m", "invoker", f"benchmarks.functions:{function}"]
+def ours(function: str, *, driver: str = "", extra: Sequence[str] = (), program: str = "") -> list[str]:
+    """The command that serves one of benchmarks/functions.py, or of another module as ``module:function``."""
+    entrypoint = function if ":" in function else f"benchmarks.functions:{function}"
+    command = [*([program] if program else [sys.executable, "-m", "invoker"]), entrypoint]
     command += ["--host", "127.0.0.1", "--grpc-port", "0", "--port", "0", *extra]
     if driver and has_flag("--grpc-driver"):
         command += ["--grpc-driver", driver]
@@ -89,11 +122,23 @@ def has_flag(flag: str) -> bool:
     return flag in text.stdout
 
 
-def all_series(peer: str) -> list[Series]:
-    """Every column there can be, in the order of the tables; what is missing here is left out by ``absences``."""
+def all_series(peer: str, before: str = "") -> list[Series]:
+    """Every column there can be, in the order of the tables; what is missing here is left out by ``absences``.
+
+    Args:
+        peer: ``host:port`` of an invoker that runs, or nothing.
+        before: The folder of an older checkout that has a .venv, or nothing.
+    """
     found = [Series("bare", "bare grpc.aio echo", "bare"), Series("cpp", "C++ callback echo", "cpp")]
     found += [Series(style, label, style, "auto") for style, label in STYLES.items()]
     found += [Series(f"{style}-aio", f"{label}, aio", style, "aio") for style, label in STYLES.items()]
+    found += [Series(base, label, base) for base, label in PEERS.items()]
+    if before:
+        program = str(Path(before) / ".venv" / "bin" / "invoker")
+        found += [
+            Series(f"{style}-before", f"{label}, before", style, "auto", program=program)
+            for style, label in STYLES.items()
+        ]
     if peer:
         found.append(Series("peer", f"peer {peer}", "peer", address=peer))
     return found
@@ -106,6 +151,9 @@ def absences() -> dict[str, str]:
         missing["cpp"] = (
             "no C++ echo (Debian: libgrpc++-dev libprotobuf-dev protobuf-compiler-grpc; then `make bench-cpp`)"
         )
+    if not PEER_PYTHON.exists():
+        reason = "no FastAPI, uvicorn, functions-framework, LitServe: they are not installed (`make bench-peers`)"
+        missing |= dict.fromkeys(PEERS, reason)
     if not has_flag("--grpc-driver"):
         missing["aio"] = "this invoker has no --grpc-driver: one driver only"
     return missing

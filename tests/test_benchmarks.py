@@ -8,16 +8,17 @@ import threading
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from benchmarks import functions, results
+from benchmarks import results
 from benchmarks.__main__ import _chosen, _columns
 from benchmarks.asgi import WORK
 from benchmarks.bodies import JSON, Body, WrongReplyError
-from benchmarks.client import decoded, load, pingpong, reply_size, summary
+from benchmarks.client import decoded, first_reply, load, pingpong, summary
 from benchmarks.graphpipe import WAYS
 from benchmarks.http1 import Got, Post, length
 from benchmarks.http2 import DEFAULT_WINDOW, Connection, WireError, frame
@@ -27,7 +28,7 @@ from benchmarks.plots import Bar, chart
 from benchmarks.report import spread, table, tables
 from benchmarks.results import draw, environment, write
 from benchmarks.rows import PEER_ROWS, ROWS, Row, echo_row, row_named
-from benchmarks.servers import STYLES, Series, StartError, all_series, serving
+from benchmarks.servers import PEERS, STYLES, Series, StartError, all_series, serving
 from invoker._pb.riff import riff_rpc_pb2 as pb
 from invoker.tensors import write_infer_response
 from invoker.tensors.arrays import to_tensor
@@ -105,23 +106,24 @@ def test_rows_can_be_made_up_but_not_misspelt() -> None:
 
 
 def test_names_are_unique_and_every_column_has_its_function() -> None:
-    """What a column says it serves is in benchmarks/functions.py."""
+    """What a column says it serves is a function of benchmarks/functions.py or models.py."""
     names = [row.name for row in (*ROWS, *PEER_ROWS)]
     assert len(names) == len(set(names))
     for series in all_series(""):
         for row in (*ROWS, *PEER_ROWS):
             if series.base in STYLES and series.serves(row):
-                entrypoint = next(word for word in series.command(row.work) if word.startswith("benchmarks.functions:"))
-                assert callable(getattr(functions, entrypoint.partition(":")[2]))
+                entrypoint = next(word for word in series.command(row.work) if word.startswith("benchmarks."))
+                module, _, name = entrypoint.partition(":")
+                assert callable(getattr(import_module(module), name))
 
 
 def test_columns_are_chosen_by_name_and_by_what_is_there() -> None:
     """A missing base or driver leaves its columns out; an unknown name ends the run."""
-    assert [one.name for one in _columns("gen,bare", "", {})] == ["bare", "gen"]
-    left = [one.name for one in _columns("", "127.0.0.1:1", {"cpp": "none", "aio": "none"})]
+    assert [one.name for one in _columns("gen,bare", all_series(""), {})] == ["bare", "gen"]
+    left = [one.name for one in _columns("", all_series("127.0.0.1:1"), dict.fromkeys(("cpp", "aio", *PEERS), "none"))]
     assert left == ["bare", *STYLES, "peer"]
     with pytest.raises(SystemExit, match="ben"):
-        _columns("ben", "", {})
+        _columns("ben", all_series(""), {})
 
 
 def test_medians_ranges_and_ratios() -> None:
@@ -239,7 +241,7 @@ def test_the_drivers_measure_a_bare_echo() -> None:
     """Loads and ping-pong verify what comes back, and refuse an answer to another question."""
     row = Row("small", "", 4, 8, Body(20, b"x" * 16))
     with serving(Series("bare", "", "bare").command("echo")) as (address, _):
-        assert reply_size(address, row.body) == len(row.body.reply)
+        assert first_reply(address, row.body) == row.body.reply
         assert load(address, row) > 0
         assert len(pingpong(address, Body(1, b"x"), streams=2, count=40)) >= 36
         assert load(address, warmer(row_named("json"))) > 0
@@ -248,7 +250,7 @@ def test_the_drivers_measure_a_bare_echo() -> None:
             with pytest.raises(WrongReplyError, match="expected"):
                 h2load(address, Row("zip", "", 1, 2, Body(20, b"x" * 16, inputs=2)))
         with pytest.raises(WrongReplyError, match="the reply is"):
-            reply_size(address, Body(1, b"x", inputs=2))
+            first_reply(address, Body(1, b"x", inputs=2))
 
 
 def test_a_server_that_dies_says_why() -> None:

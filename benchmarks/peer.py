@@ -1,0 +1,154 @@
+"""What a user would pick instead, doing the work of benchmarks/functions.py. It runs in an environment of its own.
+
+Usage: ``python benchmarks/peer.py fastapi|afastapi|uvicorn|functions|litserve square|json|echo|tensor``; prints
+``http=HOST:PORT`` when it answers, and serves ``/`` until it is killed. The work ``square`` returns a number times
+itself, ``json`` the object, ``echo`` the text and ``tensor`` the nested lists that came. ``uvicorn`` is a bare ASGI
+application: it returns the bytes that came, whatever the work is. LitServe serves what comes as JSON.
+"""
+
+import json
+import os
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+HOST = "127.0.0.1"
+_POLL_S = 0.02
+
+
+def fastapi(work: str, port: int) -> None:
+    """Endpoints of ``def``: FastAPI calls them in threads of a pool."""
+    from fastapi import Body, FastAPI
+    from fastapi.responses import PlainTextResponse
+
+    def square(x: int = Body()) -> int:
+        return x * x
+
+    def same_object(x: dict[str, Any] = Body()) -> dict[str, Any]:
+        return x
+
+    def same_lists(x: list[list[float]] = Body()) -> list[list[float]]:
+        return x
+
+    def same_text(x: str = Body(media_type="text/plain")) -> PlainTextResponse:
+        return PlainTextResponse(x)
+
+    app = FastAPI()
+    app.post("/")({"square": square, "json": same_object, "tensor": same_lists, "echo": same_text}[work])
+    _run_uvicorn(app, port)
+
+
+def afastapi(work: str, port: int) -> None:
+    """Endpoints of ``async def``: FastAPI calls them on its loop."""
+    from fastapi import Body, FastAPI
+    from fastapi.responses import PlainTextResponse
+
+    async def square(x: int = Body()) -> int:
+        return x * x
+
+    async def same_object(x: dict[str, Any] = Body()) -> dict[str, Any]:
+        return x
+
+    async def same_lists(x: list[list[float]] = Body()) -> list[list[float]]:
+        return x
+
+    async def same_text(x: str = Body(media_type="text/plain")) -> PlainTextResponse:
+        return PlainTextResponse(x)
+
+    app = FastAPI()
+    app.post("/")({"square": square, "json": same_object, "tensor": same_lists, "echo": same_text}[work])
+    _run_uvicorn(app, port)
+
+
+def uvicorn(_work: str, port: int) -> None:
+    """No framework at all: the body that came, as it came."""
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            return
+        body, more = b"", True
+        while more:
+            message = await receive()
+            body += message.get("body", b"")
+            more = message.get("more_body", False)
+        headers = [(b"content-type", b"application/octet-stream"), (b"content-length", b"%d" % len(body))]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    _run_uvicorn(app, port)
+
+
+def functions(work: str, port: int) -> None:
+    """The command of functions-framework without its debug flag: gunicorn with threads, as it sets it up."""
+    from functions_framework._cli import _cli
+
+    os.environ["HOST"], os.environ["PORT"] = HOST, str(port)
+    _cli(["--target", f"http_{work}", "--source", __file__])
+
+
+def litserve(_work: str, port: int) -> None:
+    """One worker, one API server."""
+    from lit import Api  # type: ignore[import-not-found]  # the folder of this file is where Python looks first
+    from litserve import LitServer
+
+    server = LitServer(Api(api_path="/"), accelerator="cpu", workers_per_device=1)
+    server.run(HOST, port, num_api_servers=1, log_level="error", generate_client_file=False, access_log=False)
+
+
+def http_square(request: Any) -> Any:
+    """A function of functions-framework."""
+    return _as_json(request.get_json() ** 2)
+
+
+def http_json(request: Any) -> Any:
+    """A function of functions-framework."""
+    return _as_json(request.get_json())
+
+
+def http_echo(request: Any) -> Any:
+    """A function of functions-framework."""
+    return request.get_data(as_text=True), {"content-type": "text/plain"}
+
+
+def _as_json(value: Any) -> Any:
+    return json.dumps(value), {"content-type": "application/json"}
+
+
+def _run_uvicorn(app: Any, port: int) -> None:
+    from uvicorn import run
+
+    run(app, host=HOST, port=port, http="httptools", loop="uvloop", log_level="error", access_log=False)
+
+
+def _announce(port: int) -> None:
+    """Say where it serves, once it does."""
+    silence = threading.Event()
+    while True:
+        with suppress(OSError), socket.create_connection((HOST, port), timeout=1):
+            break
+        silence.wait(_POLL_S)
+    print(f"ready: http={HOST}:{port}", flush=True)
+
+
+PEERS: dict[str, Callable[[str, int], None]] = {
+    "fastapi": fastapi,
+    "afastapi": afastapi,
+    "uvicorn": uvicorn,
+    "functions": functions,
+    "litserve": litserve,
+}
+
+
+def main() -> None:
+    """Serve on a port that is free."""
+    with socket.create_server((HOST, 0)) as free:
+        port = free.getsockname()[1]
+    threading.Thread(target=_announce, args=(port,), daemon=True).start()
+    PEERS[sys.argv[1]](sys.argv[2], port)
+
+
+if __name__ == "__main__":
+    main()
