@@ -17,11 +17,14 @@ from invoker.doors.http.request import Request
 from invoker.drive.driver import Driver
 from invoker.errors import Cancelled
 
-__all__ = ["NOT_FOUND", "Front", "FrontOf", "HttpApp", "PromptFront"]
+__all__ = ["NOT_FOUND", "Begin", "Front", "FrontOf", "HttpApp", "PromptFront"]
 
 log = logging.getLogger(__name__)
 
 FrontOf: TypeAlias = Callable[[str], "Front | None"]
+
+Begin: TypeAlias = Callable[[Request], Listener]
+"""Begins to answer one request, by `Request.answer`, which may come before this returns."""
 
 NOT_FOUND: Final = Response(404, (("Content-Type", "text/plain"),), b"Invoker: Not Found\n")
 
@@ -41,8 +44,8 @@ class Front(Protocol):
 class PromptFront(Front, Protocol):
     """A service that needs no task of its own for a request of HTTP/1.1."""
 
-    def begin(self, request: Request) -> Listener:
-        """Begin to answer one request, by `Request.answer`, which may come before this returns."""
+    def prompt(self, head: RequestHead) -> Begin | None:
+        """How requests with this head are answered without a task; None: they need one."""
 
 
 class HttpApp:

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from invoker.doors.http.app import Front, HttpApp
-from invoker.doors.http.exchange import Listener
+from invoker.core.http import RequestHead
+from invoker.doors.http.app import Begin, Front, HttpApp
 from invoker.doors.http.heads import Head, read_head
 from invoker.doors.http.origins import Verdict
-from invoker.doors.http.request import Request
 
 __all__ = ["Known"]
 
@@ -43,4 +42,5 @@ class Known:
         request = self.head.request
         self.verdict: Verdict = app.judge(request, host=self.head.host, is_local=is_local)
         self.front: Front | None = app.front(request.path)
-        self.begin: Callable[[Request], Listener] | None = getattr(self.front, "begin", None)
+        prompt: Callable[[RequestHead], Begin | None] | None = getattr(self.front, "prompt", None)
+        self.begin = None if prompt is None else prompt(request)

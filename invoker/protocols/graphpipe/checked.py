@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from invoker.codecs.tensor import TENSOR, message_of
-from invoker.core.steps import Step
+from invoker.core.steps import CallStep
 from invoker.message import Message
 from invoker.protocols.graphpipe.batch import count_of_batch
 from invoker.protocols.graphpipe.binding import GivenInput
@@ -46,7 +46,7 @@ class CheckedRequest(msgspec.Struct, frozen=True):
         answers: How such requests were answered before; None: that is not remembered.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[CallStep, ...]
     wanted: tuple[int, ...] = ()
     ports: tuple[ModelPort, ...] = ()
     known: dict[str, int] = {}

@@ -11,7 +11,7 @@ from contextlib import suppress
 
 import msgspec
 
-from invoker.core.steps import Close, EndInput, Feed, Open, Send, Step
+from invoker.core.steps import CallStep, Close, EndInput, Feed, Open, Send
 from invoker.message import EMPTY, Headers
 from invoker.protocols.graphpipe.answer import Reply, refusal
 from invoker.protocols.graphpipe.batch import alike, merged
@@ -124,7 +124,7 @@ def _planned(model: Model, resolved: Resolved, limit_bytes: int, metadata: Heade
         configs=(RequestConfig(resolved.config),) if resolved.config else (),
     )
     feeds = (Feed(ID, index, message) for index, message in enumerate(messages))
-    steps: tuple[Step, ...] = (opened, *feeds, EndInput(ID)) if rows is None else (opened,)
+    steps: tuple[CallStep, ...] = (opened, *feeds, EndInput(ID)) if rows is None else (opened,)
     kind = (
         alike(given, wanted if resolved.parts is None else resolved.parts, resolved.config)
         if model.traits.batch_max > 1

@@ -24,7 +24,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from invoker.core.steps import Cancel, Close, Emitted, EndInput, Event, Feed, Finished, Send, Step
+from invoker.core.steps import CallStep, Cancel, Close, Emitted, EndInput, Event, Feed, Finished, Send
 from invoker.errors import EncodeError, ProtocolViolation
 from invoker.message import EMPTY, Headers, Message
 from invoker.protocols.graphpipe.answer import Answer, refusal
@@ -74,7 +74,7 @@ class GraphPipeSession:
         self._messages: dict[int, list[Message[bytes]]] = {}
         self._size = 0
 
-    def receive(self, frame: Buffer | CheckedRequest | Row) -> Sequence[Step]:
+    def receive(self, frame: Buffer | CheckedRequest | Row) -> Sequence[CallStep]:
         """Translate the request, a buffer or what `prepare` made of it; or feed one of its rows.
 
         Raises:
@@ -91,7 +91,7 @@ class GraphPipeSession:
         self.state = State.CLOSED if isinstance(frame.steps[-1], Close) else State.RUNNING
         return frame.steps
 
-    def half_close(self) -> Sequence[Step]:
+    def half_close(self) -> Sequence[CallStep]:
         """Translate the end of what the peer sends.
 
         Raises:
@@ -101,7 +101,7 @@ class GraphPipeSession:
             raise ProtocolViolation("the conversation ended without a request")
         return (EndInput(ID),) if self.state is State.RUNNING and self._prepared.rows is not None else ()
 
-    def deliver(self, event: Event) -> Sequence[Step]:
+    def deliver(self, event: Event) -> Sequence[CallStep]:
         """Translate an event of the invocation; the response comes with its end."""
         if self.state is not State.RUNNING:
             return ()
@@ -126,14 +126,14 @@ class GraphPipeSession:
         self._prepared = CheckedRequest(())
         self._messages = {}
 
-    def _row(self, index: int) -> Sequence[Step]:
+    def _row(self, index: int) -> Sequence[CallStep]:
         several = ((at, GivenInput(one.port, row(one.tensor, index))) for at, one in enumerate(self._prepared.given))
         try:
             return tuple(Feed(ID, at, message_for(one)) for at, one in several)
         except GraphPipeError as error:
             return (Cancel(ID, error),)
 
-    def _emitted(self, event: Emitted) -> Sequence[Step]:
+    def _emitted(self, event: Emitted) -> Sequence[CallStep]:
         messages = self._messages.get(event.index)
         if messages is None:
             return ()

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
+from collections.abc import Callable
 from typing import Final
 
 from invoker.core.http import RequestHead, Response
-from invoker.doors.http.app import Front
+from invoker.doors.http.app import Begin, PromptFront
 from invoker.doors.http.exchange import Exchange
-from invoker.errors import DeadlineExceeded, Overloaded
+from invoker.doors.http.request import Request
+from invoker.errors import DeadlineExceeded, InvocationError, Overloaded
 from invoker.mediatypes import rank
 from invoker.message import Headers
 from invoker.protocols.graphpipe.answer import Reply
@@ -22,6 +25,8 @@ from invoker.protocols.graphpipe.errors import translated
 from invoker.protocols.graphpipe.model import Model
 from invoker.protocols.graphpipe.page import page
 from invoker.services.graphpipe.inferences import Inferences
+from invoker.services.graphpipe.prompt import PromptInference
+from invoker.services.graphpipe.told import ToldSession, can_tell
 from invoker.services.service import IsReady
 from invoker.tensors import Code, GraphPipeError, http_status, listing
 
@@ -36,9 +41,11 @@ _HTML: Final = "text/html"
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
 _BUSY: Final = frozenset({Code.OVERLOADED, Code.NOT_READY})
 _LARGEST_DIGITS: Final = 18
+_MOST_BYTES: Final = 1 << 16
+"""What a small body may have."""
 
 
-class GraphPipeFront(Front):
+class GraphPipeFront(PromptFront):
     """Answers requests whose path is a model's.
 
     Args:
@@ -68,6 +75,16 @@ class GraphPipeFront(Front):
             return refused
         return await self._infer(exchange, model, head)
 
+    def prompt(self, head: RequestHead) -> Begin | None:
+        """How small inferences with this head are answered without a task; None for all others (G-102)."""
+        model = self._model(head.path) if head.method == "POST" else None
+        size = _announced(head)
+        if model is None or size is None or not can_tell(model) or _misfit(head) is not None:
+            return None
+        if size > min(_MOST_BYTES, self._inferences.limit_bytes):
+            return None
+        return _Prompt(self._inferences, model, head, self._reply).begin
+
     async def _infer(self, exchange: Exchange, model: Model, head: RequestHead) -> Response:
         try:
             body = await exchange.whole(self._inferences.limit_bytes)
@@ -84,17 +101,10 @@ class GraphPipeFront(Front):
 
     def _refused(self, head: RequestHead) -> Response | None:
         """Refuse a request by its head, before the body is read; None if the head is right."""
-        encoding = head.value("content-encoding").strip().lower()
-        if encoding not in ("", "identity"):
-            text = f"a body with Content-Encoding {encoding!a} is not understood; send it plain"
-            return _logged(head, _text(415, text, (("Accept-Encoding", "identity"),)))
-        if (accept := head.value("accept").strip()) and not rank(accept, [_OCTETS]):
-            return _logged(head, _text(406, f"a response is {_OCTETS}, which Accept leaves out"))
-        announced = head.value("content-length").strip().lstrip("0")
-        if not (announced.isascii() and announced.isdigit()):
-            return None
-        is_too_long = len(announced) > _LARGEST_DIGITS or int(announced) > self._inferences.limit_bytes
-        return self._too_large(head) if is_too_long else None
+        if (refused := _misfit(head)) is not None:
+            return _logged(head, refused)
+        announced = _announced(head)
+        return self._too_large(head) if announced is not None and announced > self._inferences.limit_bytes else None
 
     def _too_large(self, head: RequestHead) -> Response:
         error = GraphPipeError(Code.TOO_LARGE, f"the request has more than {self._inferences.limit_bytes} bytes")
@@ -144,9 +154,54 @@ class GraphPipeFront(Front):
         return ", ".join([self._path, *(f"{self._path}/{name}" for name in names if len(names) > 1)])
 
 
+class _Prompt:
+    """Inferences with one head."""
+
+    def __init__(self, inferences: Inferences, model: Model, head: RequestHead, make: Callable[..., Response]) -> None:
+        self._inferences = inferences
+        self._model = model
+        self._head = head
+        self._make = make
+        self._door = _door(head)
+        self._metadata = _metadata(head)
+
+    def begin(self, request: Request) -> PromptInference:
+        """Begin to answer a request."""
+        inferences = self._inferences
+        session = ToldSession(
+            inferences, self._model, self._make, door=self._door, metadata=self._metadata, share=request.share
+        )
+        timeout_s = inferences.settings.timeout_s or None
+        return PromptInference(request, session, inferences.driver, timeout_s, self._refuse)
+
+    def _refuse(self, error: InvocationError) -> Response:
+        if isinstance(error, DeadlineExceeded):
+            return _logged(self._head, _text(408, error.detail, close=True))  # G-014
+        return self._make(self._inferences.refuse(translated(error), door=self._door), close=True)
+
+
 def _door(head: RequestHead) -> str:
     """The name of the request in the log: its method and path."""
     return f"{head.method} {head.path if head.path.isprintable() else ascii(head.path)}"
+
+
+def _announced(head: RequestHead) -> int | None:
+    """The length of the body, as far as its head tells."""
+    digits = head.value("content-length").strip()
+    if not (digits.isascii() and digits.isdigit()):
+        return None
+    return int(digits[-_LARGEST_DIGITS:]) if not digits[:-_LARGEST_DIGITS].strip("0") else sys.maxsize
+
+
+def _misfit(head: RequestHead) -> Response | None:
+    """Why a request with this head is no inference, whatever its body is; None if it may be one."""
+    encoding = head.value("content-encoding").strip().lower()
+    if encoding not in ("", "identity"):
+        text = f"a body with Content-Encoding {encoding!a} is not understood; send it plain"
+        return _text(415, text, (("Accept-Encoding", "identity"),))
+    if (accept := head.value("accept").strip()) and not rank(accept, [_OCTETS]):
+        return _text(406, f"a response is {_OCTETS}, which Accept leaves out")
+    return None
 
 
 def _logged(head: RequestHead, response: Response, *, request: str = "nothing") -> Response:

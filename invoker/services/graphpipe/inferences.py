@@ -86,6 +86,7 @@ class Inferences:
             warnings.
 
     Attributes:
+        driver: Runs bodies.
         models: By name; the first one is that of doors without names.
 
     Raises:
@@ -96,7 +97,7 @@ class Inferences:
         bytes(_HEAP_BYTES)  # freed at once; nothing is written, so no page of it is taken
         self.settings = settings
         self.limit_bytes = min(settings.limit_bytes, driver.engine.limits.hard_bytes)
-        self._driver = driver
+        self.driver = driver
         self._note = note or _log
         self._batchings: dict[str, Batching] = {}
         has_arrays = _has_arrays(driver)
@@ -112,7 +113,7 @@ class Inferences:
 
     def share(self) -> Share:
         """A share of the process's memory, for a door to count what it reads."""
-        return self._driver.engine.memory.share()
+        return self.driver.engine.memory.share()
 
     async def infer(
         self,
@@ -160,9 +161,7 @@ class Inferences:
         finally:
             if share is None:
                 counted.close()
-        # If a function takes any inputs, clients choose their names, so these may be unprintable.
-        about = about if about.isprintable() else ascii(about)
-        self._told(response, door, began, was_opened=was_opened, function=model.spec.name, request=about)
+        self.tell(response, door, began, was_opened=was_opened, model=model, request=about)
         return response
 
     def refuse(self, error: GraphPipeError, *, door: str) -> Reply:
@@ -173,17 +172,38 @@ class Inferences:
             door: For the log.
         """
         response = refusal(error)
-        self._told(response, door, time.monotonic())
+        self.tell(response, door, time.monotonic())
         return response
 
-    def _told(self, response: Reply, door: str, began: float, *, was_opened: bool = False, **about: str) -> None:
+    def tell(
+        self,
+        response: Reply,
+        door: str,
+        began: float,
+        *,
+        was_opened: bool = False,
+        model: Model | None = None,
+        request: str = "",
+    ) -> None:
         """Write the only log line of a request (G-105), with nothing of its values or its config (G-106).
 
         Errors of codecs and functions may quote both, so only the client gets their texts.
+
+        Args:
+            response: To it.
+            door: Where it came.
+            began: When, on the clock of ``time.monotonic``.
+            was_opened: Whether there was an invocation.
+            model: Who was asked; None if the request could not be read.
+            request: What for.
         """
         code = 0 if response.error is None else int(response.error.code)
-        seconds = round(time.monotonic() - began, 6)
-        extra = {**about, "code": code, "bytes": response.size, "seconds": seconds}
+        extra: dict[str, Any] = {}
+        if model is not None:
+            # If a function takes any inputs, clients choose their names, so these may be unprintable.
+            about = request if request.isprintable() else ascii(request)
+            extra = {"function": model.spec.name, "request": about}
+        extra |= {"code": code, "bytes": response.size, "seconds": round(time.monotonic() - began, 6)}
         if response.error is not None and (not was_opened or response.error.code is Code.BAD_OUTPUT):
             extra["detail"] = response.error.detail
         if code in _AUTHORS:
@@ -192,7 +212,7 @@ class Inferences:
             self._note(log.name, f"{door} answered", extra)
 
     async def _answered(self, model: Model, prepared: CheckedRequest) -> Reply:
-        may_wait = prepared.kind is not None and not self._driver.engine.is_draining
+        may_wait = prepared.kind is not None and not self.driver.engine.is_draining
         if may_wait and prepared.count < model.traits.batch_max:
             return await self._batching(model).ask(prepared)
         answer = await self._converse(model, prepared)
@@ -208,10 +228,10 @@ class Inferences:
                 timely=self._timely,
                 limit_bytes=self.limit_bytes,
                 timeout_s=timeout_s,
-                driver=self._driver,
+                driver=self.driver,
             )
             self._batchings[model.spec.name] = found
-            self._driver.drains.add(found.hurry)
+            self.driver.drains.add(found.hurry)
         return found
 
     async def _converse(self, model: Model, prepared: CheckedRequest, *, is_early: bool = False) -> Answer | Reply:
@@ -228,7 +248,7 @@ class Inferences:
         try:
             error = await converse(
                 session,
-                self._driver,
+                self.driver,
                 read,
                 answers.append,
                 deadline=deadline,
@@ -241,7 +261,7 @@ class Inferences:
             answers.clear()
 
     async def _timely(self, size: int, work: Callable[[], T]) -> T:
-        return work() if size < _LARGE_BYTES else await off_loop(self._driver.threads, work)
+        return work() if size < _LARGE_BYTES else await off_loop(self.driver.threads, work)
 
 
 def _log(name: str, text: str, extra: dict[str, Any]) -> None:

@@ -8,9 +8,9 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from invoker.core.http import Response
+from invoker.core.http import RequestHead, Response
 from invoker.core.steps import Close
-from invoker.doors.http.app import PromptFront
+from invoker.doors.http.app import Begin, PromptFront
 from invoker.doors.http.exchange import Exchange
 from invoker.doors.http.request import Request
 from invoker.drive.driver import Driver
@@ -46,7 +46,11 @@ class RiffFront(PromptFront):
             one.spec.name: signature_of(one.spec, engine.registry_for(one)) for one in engine.catalog
         }
 
-    def begin(self, request: Request) -> Reactor:
+    def prompt(self, head: RequestHead) -> Begin:  # noqa: ARG002 - all are answered so
+        """Every request needs no more than its body's task."""
+        return self._begin
+
+    def _begin(self, request: Request) -> Reactor:
         """Run one invocation, driven by what the request brings."""
         reply = _Reply(HttpSession(self._signature, max_body_bytes=self._max_body_bytes), request)
         until = None if self._timeout_s is None else time.monotonic() + self._timeout_s

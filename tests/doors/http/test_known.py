@@ -7,8 +7,8 @@ import pytest
 from invoker.codecs import builtin
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
-from invoker.core.http import Response
-from invoker.doors.http.app import Front, HttpApp
+from invoker.core.http import RequestHead, Response
+from invoker.doors.http.app import Begin, Front, HttpApp
 from invoker.doors.http.exchange import Exchange, HttpSettings, Listener
 from invoker.doors.http.heads import RefusedError
 from invoker.doors.http.known import Known
@@ -22,6 +22,9 @@ class Plain:
 
 
 class Prompt(Plain):
+    def prompt(self, head: RequestHead) -> Begin | None:
+        return self.begin if head.query != "slow" else None
+
     def begin(self, request: Request) -> Listener:
         raise AssertionError("nor here")
 
@@ -40,10 +43,12 @@ def known(path: str, *, host: str = "localhost", is_local: bool = False) -> Know
 
 
 async def test_it_knows_who_answers_and_how() -> None:
-    """By the path."""
+    """By the path; and whether without a task, by the head."""
     plain, prompt, none = known("/plain?x"), known("/prompt"), known("/none")
     assert (plain.front, plain.begin, none.front, none.begin) == (FRONTS["/plain"], None, None, None)
     assert prompt.begin == FRONTS["/prompt"].begin  # type: ignore[attr-defined]  # it is a Prompt
+    slow = known("/prompt?slow")
+    assert (slow.front, slow.begin) == (FRONTS["/prompt"], None)
     assert plain.head.request.query == "x"
 
 

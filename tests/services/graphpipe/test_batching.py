@@ -129,7 +129,7 @@ async def test_G013_who_leaves_is_not_waited_for() -> None:
         for request in both:
             with pytest.raises(asyncio.CancelledError):
                 await request
-        await until(lambda: not one._driver.engine.running)
+        await until(lambda: not one.driver.engine.running)
 
 
 @pytest.mark.parametrize(("rows", "on_loop"), [(3, True), (300_000, False)])
@@ -225,7 +225,7 @@ async def test_G079_a_request_in_a_batch_has_no_more_time_than_one_alone() -> No
         assert calls == [2]
         assert code_of(await infer(one, [3])) is Code.TIMEOUT
         assert calls == [2]
-        await until(lambda: not one._driver.engine.running)
+        await until(lambda: not one.driver.engine.running)
 
 
 async def test_G079_what_a_failed_batch_took_counts() -> None:
@@ -280,8 +280,8 @@ async def test_G104_who_waits_for_a_batch_runs_when_the_drain_begins() -> None:
     async with inferring(noted(calls)) as one:
         waiting = [asyncio.ensure_future(infer(one, [number])) for number in (1, 2)]
         await asyncio.sleep(0)
-        one._driver.engine.is_draining = True  # as the server does, which tells its health before it drains
-        draining = asyncio.ensure_future(one._driver.drain(2 * SLOW))
+        one.driver.engine.is_draining = True  # as the server does, which tells its health before it drains
+        draining = asyncio.ensure_future(one.driver.drain(2 * SLOW))
         await asyncio.sleep(0)
         assert code_of(await infer(one, [3])) is Code.NOT_READY
         assert await draining
@@ -304,7 +304,7 @@ async def test_G104_who_waits_for_a_batch_is_cut_with_the_others() -> None:
     async with inferring(endless) as one:
         waiting = asyncio.ensure_future(infer(one, [1]))
         await asyncio.sleep(0)
-        assert not await one._driver.drain(0.05)
+        assert not await one.driver.drain(0.05)
         assert code_of(await waiting) is Code.NOT_READY
         await left.wait()
 

@@ -118,7 +118,7 @@ async def test_G105_an_authors_mistake_is_a_warning(caplog: pytest.LogCaptureFix
     noted: list[dict[str, Any]] = []
     caplog.set_level(logging.INFO, "invoker.services.graphpipe.inferences")
     async with inferring(nothing, failing) as made:
-        one = Inferences(made._driver, made.settings, note=lambda _name, _text, extra: noted.append(extra))
+        one = Inferences(made.driver, made.settings, note=lambda _name, _text, extra: noted.append(extra))
         for name, value in (("nothing", [1.0]), ("failing", [1.0]), ("nothing", [[1.0]])):
             await one.infer(one.models[name], bytearray(ask(value)), door="test")
     warned = [vars(record) for record in caplog.records if record.name == "invoker.services.graphpipe.inferences"]
@@ -154,7 +154,7 @@ async def test_G105_who_takes_lines_gets_them(caplog: pytest.LogCaptureFixture) 
     noted: list[tuple[str, str, dict[str, Any]]] = []
     caplog.set_level(logging.INFO, "invoker.services.graphpipe.inferences")
     async with inferring(echo) as made:
-        told = Inferences(made._driver, GraphPipeSettings(), note=lambda *line: noted.append(line))
+        told = Inferences(made.driver, GraphPipeSettings(), note=lambda *line: noted.append(line))
         await told.infer(told.first, bytearray(ask(np.float32([[1, 2]]))), door="POST /x")
     ((name, text, extra),) = noted
     assert (name, text, extra["code"]) == ("invoker.services.graphpipe.inferences", "POST /x answered", 0)

@@ -120,7 +120,7 @@ async def test_who_does_not_take_a_response_is_let_go() -> None:
         writer.write(framed(ask(np.zeros(6_000_000, "f4"))))
         await until(lambda: place.count == 1)
         await until(lambda: place.count == 0)
-        assert not place.inferences._driver.engine.running
+        assert not place.inferences.driver.engine.running
 
 
 async def test_who_takes_a_response_slowly_gets_all_of_it() -> None:
@@ -225,7 +225,7 @@ async def test_G104_GT59_draining_refuses_new_requests_and_ends_running_ones(pat
         idle, ask_idle = await place.connect()
         ask_running.write(framed(REQUEST))
         await until(lambda: held.calls == 1)
-        place.inferences._driver.engine.is_draining = True
+        place.inferences.driver.engine.is_draining = True
         new, ask_new = await place.connect()
         for reader, writer in ((idle, ask_idle), (new, ask_new)):
             assert code_of(await exchanged(reader, writer, REQUEST)) is Code.NOT_READY
