@@ -41,6 +41,7 @@ class Acceptor:
         door: For the log.
         tls: None serves plain text.
         evict: Ends a connection without a request; tells whether there was one.
+        take: Serves a connection instead of a ``protocol``, without TLS; None: nobody does.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class Acceptor:
         *,
         tls: ssl.SSLContext | None = None,
         evict: Callable[[], bool] = lambda: False,
+        take: Callable[[socket.socket], object] | None = None,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._sock = sock
@@ -58,6 +60,7 @@ class Acceptor:
         self._door = door
         self._tls = tls
         self._evict = evict
+        self._take = take
         self._spares: list[int] = []
         self._begun: set[asyncio.Task[None]] = set()
         self._retry: asyncio.TimerHandle | None = None
@@ -133,7 +136,10 @@ class Acceptor:
 
     def _begin(self, sock: socket.socket) -> None:
         sock.setblocking(False)
-        self.begin(sock, self._protocol, tls=self._tls)
+        if self._take is None:
+            self.begin(sock, self._protocol, tls=self._tls)
+        else:
+            self._take(sock)
 
     async def _connect(self, sock: socket.socket, protocol: ProtocolOf, tls: ssl.SSLContext | None) -> None:
         limit_s = None if tls is None else _HANDSHAKE_S

@@ -7,17 +7,18 @@ this door.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from typing import Final, Protocol, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 from invoker.core.http import RequestHead, Response
+from invoker.core.session import CallSession
 from invoker.doors.http.exchange import Exchange, HttpSettings, Listener
 from invoker.doors.http.origins import Origins, Verdict
 from invoker.doors.http.request import Request
 from invoker.drive.driver import Driver
-from invoker.errors import Cancelled
+from invoker.errors import Cancelled, InvocationError
 
-__all__ = ["NOT_FOUND", "Begin", "Front", "FrontOf", "HttpApp", "PromptFront"]
+__all__ = ["NOT_FOUND", "Alike", "Begin", "Front", "FrontOf", "HttpApp", "PromptFront", "WholeFront"]
 
 log = logging.getLogger(__name__)
 
@@ -46,6 +47,34 @@ class PromptFront(Front, Protocol):
 
     def prompt(self, head: RequestHead) -> Begin | None:
         """How requests with this head are answered without a task; None: they need one."""
+
+
+@runtime_checkable
+class WholeFront(Front, Protocol):
+    """A front that can also answer requests in a thread, whose bodies are there."""
+
+    def whole(self, head: RequestHead) -> Alike | None:
+        """How a thread answers requests with this head by itself; None: they are answered on the loop.
+
+        Args:
+            head: Of a request, in a process whose functions are sync.
+        """
+
+
+class Alike(Protocol):
+    """Requests with the same head, which only differ in their bodies.
+
+    Attributes:
+        timeout_s: From the request to the response; None means no limit.
+    """
+
+    timeout_s: float | None
+
+    def begin(self, body: bytes) -> tuple[CallSession, Sequence[Any]]:
+        """A session for one of them, and what it is still to receive; it sends the `Response`."""
+
+    def refusal(self, error: InvocationError) -> Response:
+        """The response to one whose session has sent none."""
 
 
 class HttpApp:

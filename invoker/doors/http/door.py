@@ -3,7 +3,8 @@
 Clients on the same machine may use a Unix socket as well, without TLS.
 
 A connection begins as one of HTTP/1.1 (`Http1`). If it speaks HTTP/2 or WebSocket, it goes over to `Hyper`, with what
-was read of it (ADR 0028).
+was read of it (ADR 0028). Where all functions are sync, a thread answers plain requests of HTTP/1.1 itself, and only
+other connections come to the loop (`HttpLeader`, ADR 0029).
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+import ssl
+from functools import partial
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
@@ -20,6 +23,8 @@ from invoker.doors.http.asgi import Application, AsgiApp
 from invoker.doors.http.connections import Connections
 from invoker.doors.http.exchange import HttpSettings
 from invoker.doors.http.h1 import Http1
+from invoker.doors.http.leader import HttpLeader, can_lead
+from invoker.doors.http.plain import PlainHeads
 from invoker.doors.sockets import Purpose, UnixSocket, address_of, bind_tcp, open_files
 from invoker.doors.tls import TlsFiles
 from invoker.drive.driver import Driver
@@ -55,7 +60,8 @@ class HttpDoor:
 
     Attributes:
         app: Judges and answers requests, whoever carries them.
-        connections: All that are open.
+        connections: All that are open on the loop.
+        leader: Serves plain requests; None: nobody leads.
     """
 
     def __init__(  # noqa: PLR0913 - the composition root gives each by name
@@ -78,6 +84,7 @@ class HttpDoor:
         self._share_port = share_port
         self.app = HttpApp(driver, settings or HttpSettings(), front)
         self.connections = Connections()
+        self.leader: HttpLeader | None = None
         self._sockets = sockets
         self._hyper: Hyper | None = None
         self._acceptors: list[Acceptor] = []
@@ -103,18 +110,41 @@ class HttpDoor:
             sock.close()
             raise
         self.app.origins.bind(self._host, is_loopback=ip_address(sock.getsockname()[0]).is_loopback)
-        evict = self.connections.evict
         self.connections.most = open_files() // _SHARE
-        self._acceptors.append(Acceptor(sock, self._connection, "HTTP", tls=context, evict=evict))
+        driver = self.app.driver
+        driver.loop = asyncio.get_running_loop()
+        if driver.is_direct and can_lead():
+            self.leader = HttpLeader(driver, self.app.settings, self.adopt)
+        self._accept(sock, context)
         if self._file is not None:
-            self._acceptors.append(Acceptor(self._file.sock, self._connection, "HTTP", evict=evict))
+            self._accept(self._file.sock, None)
         return address_of(sock)
+
+    def _accept(self, sock: socket.socket, tls: ssl.SSLContext | None) -> None:
+        take = None
+        if self.leader is not None and tls is None:
+            heads = PlainHeads(self.app.front, self.app.origins, is_local=sock.family == socket.AF_UNIX)
+            take = partial(self._take, heads=heads)
+        self._acceptors.append(Acceptor(sock, self._connection, "HTTP", tls=tls, evict=self._evict, take=take))
+
+    def _take(self, sock: socket.socket, *, heads: PlainHeads) -> None:
+        """Let the leader serve a connection as long as its requests are plain."""
+        assert self.leader is not None
+        self.leader.take(sock, heads)
+        if len(self.connections.open) + len(self.leader) > self.connections.most:
+            self._evict()
+
+    def _evict(self) -> bool:
+        """End a connection without a request. The leader's come last, since they may be new, and read at once."""
+        return self.connections.evict() or (self.leader is not None and self.leader.evict())
 
     def leave(self) -> None:
         """Accept no more; HTTP/1 connections end after their next response, which says so."""
         self.app.is_leaving = True
         for one in self._acceptors:
             one.close()
+        if self.leader is not None:
+            self.leader.leave()
 
     async def stop(self, grace_s: float) -> None:
         """Accept no more; requests under way have ``grace_s`` before their connections are cut. Idempotent."""
@@ -126,7 +156,8 @@ class HttpDoor:
             self._file.remove()
         if self._hyper is not None:
             await self._hyper.stop()
-        cut = await self.connections.end(grace_s, _CLOSE_S)
+        cut = 0 if self.leader is None else await self.leader.stop(grace_s)
+        cut += await self.connections.end(grace_s, _CLOSE_S)
         if cut:
             log.warning("%s HTTP connections were cut", cut)
 

@@ -111,10 +111,12 @@ class Sweeper:
 
     def close(self) -> None:
         """Let the thread end."""
-        self._is_closed = True
+        with self._lock:  # another thread may be starting this one
+            self._is_closed = True
+            thread = self._thread
         self._wakeup.set()
-        if self._thread is not None:
-            self._thread.join(1.0)
+        if thread is not None:
+            thread.join(1.0)
 
     def _start(self) -> None:
         if self._thread is None and not self._is_closed:

@@ -21,7 +21,7 @@ from invoker.mediatypes import parse
 from invoker.message import EMPTY, Headers, Message
 from invoker.protocols.riff.fields import Field, Signature
 
-__all__ = ["HIDDEN", "Filled", "fill", "fill_parts"]
+__all__ = ["HIDDEN", "Filled", "fill", "fill_parts", "is_plain", "straight"]
 
 Filled: TypeAlias = tuple[tuple[str, ...], list[tuple[int, Message[bytes]]]]
 """Names of the inputs, and what is fed to them in order."""
@@ -35,6 +35,8 @@ _LABEL = "in"
 _OCTETS = "application/octet-stream"
 _TEXT = "text/plain"
 _JSON = "application/json"
+_NO_OBJECT = frozenset({bytes([one]) for one in b'-0123456789"[tfn'})
+"""How JSON begins that is no object."""
 _FORM = "application/x-www-form-urlencoded"
 _PARTS = "multipart/form-data"
 HIDDEN = frozenset({"content-type", "accept", "x-http-method", "x-http-path", "x-http-query", "x-http-proto"})
@@ -74,6 +76,29 @@ def fill(signature: Signature, query: str, content_type: str, body: bytes, heade
             spread = [(first.name, Message(body, headers, _typed(first, content_type) or _OCTETS))]
         given += spread
     return _arranged(signature, given)
+
+
+def straight(signature: Signature, query: str, content_type: str) -> tuple[tuple[str, ...], str] | None:
+    """The names of the inputs, and the media type of the body, if that is the first parameter's value as it is.
+
+    None if this depends on the body; see `is_plain`, which each body has to be.
+    """
+    if query or not content_type or not signature.fields or signature.more is not None:
+        return None
+    first, essence = signature.fields[0], content_type.partition(";")[0].strip().lower()
+    if essence in (_FORM, _PARTS) or (essence == _JSON and content_type != _JSON):
+        return None
+    media_type = _typed(first, content_type)
+    try:
+        names, given = _arranged(signature, [(first.name, Message(b"", EMPTY, media_type))])
+    except DecodeError:
+        return None
+    return (names, media_type) if given[0][0] == 0 else None
+
+
+def is_plain(media_type: str, body: bytes) -> bool:
+    """Whether a body is one value, for sure; the members of a JSON object may be several."""
+    return media_type != _JSON or body[:1] in _NO_OBJECT
 
 
 def fill_parts(signature: Signature, query: str, parts: Sequence[Part], headers: Headers) -> Filled:

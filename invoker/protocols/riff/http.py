@@ -22,9 +22,23 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from invoker.codecs import Part, PartReader
 from invoker.core.http import BodyChunk, RequestHead, Response
-from invoker.core.steps import Cancel, Close, Emitted, EndInput, Event, Feed, Finished, Open, OutputEnded, Send, Step
+from invoker.core.steps import (
+    CallStep,
+    Cancel,
+    Close,
+    Emitted,
+    EndInput,
+    Event,
+    Feed,
+    Finished,
+    Open,
+    OutputEnded,
+    Send,
+)
 from invoker.errors import (
     DecodeError,
     EncodeError,
@@ -36,15 +50,16 @@ from invoker.errors import (
     StatusError,
     UnsupportedMediaType,
 )
-from invoker.message import Headers, Message
+from invoker.message import EMPTY, Headers, Message
 from invoker.protocols.riff.fields import Signature
-from invoker.protocols.riff.filling import HIDDEN, Filled, fill, fill_parts
+from invoker.protocols.riff.filling import HIDDEN, Filled, fill, fill_parts, is_plain, straight
 from invoker.protocols.riff.reply import answer, refusal
 
 __all__ = ["HttpSession", "State"]
 
 _ID = "http"
 _NAMES_OUT = ("out",)
+_END = EndInput(_ID)
 _LARGEST_DIGITS = 18
 
 
@@ -57,6 +72,25 @@ class State(enum.Enum):
     CLOSED = "the response was given"
 
 
+class _Asked(msgspec.Struct, frozen=True):
+    """What a head asks for: the same for every request that has this head.
+
+    Attributes:
+        opening: What opens the invocation, and the media type of its value, if the body is one value.
+    """
+
+    accept: str = ""
+    function: str = ""
+    inputs: Signature = Signature(())
+    query: str = ""
+    content_type: str = ""
+    headers: Headers = EMPTY
+    opening: tuple[Open, str] | None = None
+
+
+_NOTHING = _Asked()
+
+
 class HttpSession:
     """Translates one HTTP request into one invocation, and its one output into the response.
 
@@ -67,18 +101,14 @@ class HttpSession:
     """
 
     __slots__ = (
-        "_accept", "_body", "_form", "_head", "_inputs", "_max_body_bytes", "_names", "_output", "_parts", "_signature",
-        "_size", "function", "state",
+        "_asked", "_body", "_form", "_max_body_bytes", "_names", "_output", "_parts", "_signature", "_size", "state",
     )  # fmt: skip
 
     def __init__(self, signature: Callable[[str], Signature], *, max_body_bytes: int) -> None:
         self.state = State.FRESH
-        self.function = ""
         self._signature = signature
         self._max_body_bytes = max_body_bytes
-        self._accept = ""
-        self._head = RequestHead("", "")
-        self._inputs = Signature(())
+        self._asked = _NOTHING
         self._names: tuple[str, ...] = ()
         self._body: list[bytes] = []
         self._size = 0
@@ -86,7 +116,15 @@ class HttpSession:
         self._parts: list[Part] = []
         self._output: Message[bytes] | None = None
 
-    def receive(self, frame: RequestHead | BodyChunk) -> Sequence[Step]:
+    def again(self) -> HttpSession:
+        """A session for another request with the same head, which this one has read and nothing else."""
+        other = HttpSession(self._signature, max_body_bytes=self._max_body_bytes)
+        other.state, other._asked = self.state, self._asked
+        if self._form is not None:
+            other._form = PartReader(self._asked.content_type)
+        return other
+
+    def receive(self, frame: RequestHead | BodyChunk) -> Sequence[CallStep]:
         """Translate the head, or a chunk of the body.
 
         Raises:
@@ -100,7 +138,7 @@ class HttpSession:
             return self._begin(frame)
         raise ProtocolViolation(f"a {type(frame).__name__} came while {self.state.value}")
 
-    def half_close(self) -> Sequence[Step]:
+    def half_close(self) -> Sequence[CallStep]:
         """Translate the end of the body: the function opens, with its input complete.
 
         Raises:
@@ -113,20 +151,27 @@ class HttpSession:
         if self.state is not State.READING:
             return ()
         self.state = State.RUNNING
-        headers = _input_headers(self._head)
+        asked = self._asked
+        if asked.opening is not None:
+            body = self._taken()
+            opening, media_type = asked.opening
+            if is_plain(media_type, body):
+                self._names = opening.input_names
+                return (opening, Feed(_ID, 0, Message(body, asked.headers, media_type)), _END)
+            self._body.append(body)
         try:
-            names, messages = self._messages(headers)
+            names, messages = self._messages(asked)
         except LimitExceeded as error:
             return self._refuse(error, status=413)
         except InvocationError as error:
             return self._refuse(error)
         feeds = [Feed(_ID, index, message) for index, message in messages]
-        self._names = self._inputs.named(names)
-        bound = names if self._inputs.more is not None else None
-        opening = Open(_ID, self.function, (self._accept,), names, _NAMES_OUT, headers, bound)
-        return (opening, *feeds, EndInput(_ID))
+        self._names = names
+        bound = names if asked.inputs.more is not None else None
+        opening = Open(_ID, asked.function, (asked.accept,), names, _NAMES_OUT, asked.headers, bound)
+        return (opening, *feeds, _END)
 
-    def deliver(self, event: Event) -> Sequence[Step]:
+    def deliver(self, event: Event) -> Sequence[CallStep]:
         """Translate an event of the invocation; the response comes with its end."""
         if self.state is State.CLOSED:
             return ()
@@ -152,11 +197,11 @@ class HttpSession:
 
     def refusal(self, error: InvocationError, *, status: int = 0) -> Response:
         """The response for an ending that the transport saw: a bad frame, a deadline while the body came in."""
-        return refusal(error, self._accept, status=status)
+        return refusal(error, self._asked.accept, status=status)
 
-    def _begin(self, head: RequestHead) -> Sequence[Step]:
-        self._head = head
-        self._accept = head.value("accept")
+    def _begin(self, head: RequestHead) -> Sequence[CallStep]:
+        accept = head.value("accept")
+        self._asked = _Asked(accept)
         if head.path != "/":
             return self._refuse(StatusError(Status.NOT_FOUND, f"Invoker: Not Found: {head.path!a}; functions are at /"))
         if head.method != "POST":
@@ -173,18 +218,22 @@ class HttpSession:
             if too_long:
                 return self._refuse_size()
         try:
-            self.function = head.value("invoker-function").strip()
-            self._inputs = self._signature(self.function)
-            content_type = head.value("content-type")
-            if _is_form(content_type) and (len(self._inputs.inputs) > 1 or self._inputs.is_open):
+            function = head.value("invoker-function").strip()
+            inputs = self._signature(function)
+            content_type = head.value("content-type").strip()
+            if _is_form(content_type) and (len(inputs.inputs) > 1 or inputs.is_open):
                 self._form = PartReader(content_type)
         except InvocationError as error:
             return self._refuse(error)
-        self._accept = self._accept.strip() or "*/*"  # R-143
+        accept = accept.strip() or "*/*"  # R-143
+        headers = _input_headers(head)
+        plain = straight(inputs, head.query, content_type)
+        opening = None if plain is None else (Open(_ID, function, (accept,), plain[0], _NAMES_OUT, headers), plain[1])
+        self._asked = _Asked(accept, function, inputs, head.query, content_type, headers, opening)
         self.state = State.READING
         return ()
 
-    def _chunk(self, payload: bytes) -> Sequence[Step]:
+    def _chunk(self, payload: bytes) -> Sequence[CallStep]:
         self._size += len(payload)
         if self._size > self._max_body_bytes:
             return self._refuse_size()
@@ -199,33 +248,36 @@ class HttpSession:
             return self._refuse(error)
         return ()
 
-    def _messages(self, headers: Headers) -> Filled:
+    def _messages(self, asked: _Asked) -> Filled:
         """The inputs' names, and what to feed to them in order."""
-        query = self._head.query
         if self._form is not None:
             self._form.close()
-            return fill_parts(self._inputs, query, self._parts, headers)
-        body = b"".join(self._body)
+            return fill_parts(asked.inputs, asked.query, self._parts, asked.headers)
+        return fill(asked.inputs, asked.query, asked.content_type, self._taken(), asked.headers)
+
+    def _taken(self) -> bytes:
+        body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
         self._body.clear()
-        return fill(self._inputs, query, self._head.value("content-type").strip(), body, headers)
+        return body
 
     def _named(self, error: InvocationError) -> InvocationError:
         """R-145: a client knows parameters by their names, not by the numbers of inputs."""
         index = error.place.index if error.place is not None and error.place.kind == "input" else None
-        if index is None or index >= len(self._names) or not isinstance(error, DecodeError):
+        names = self._asked.inputs.named(self._names)
+        if index is None or index >= len(names) or not isinstance(error, DecodeError):
             return error
-        return DecodeError(error.said_at(f"parameter '{self._names[index]}'"))
+        return DecodeError(error.said_at(f"parameter '{names[index]}'"))
 
     def _refuse(
         self, error: InvocationError, *, status: int = 0, headers: tuple[tuple[str, str], ...] = ()
-    ) -> Sequence[Step]:
+    ) -> Sequence[CallStep]:
         self.state = State.CLOSED
         self._body.clear()
         self._parts.clear()
         self._output = self._form = None
-        return (Send(refusal(error, self._accept, status=status, headers=headers)), Close(error))
+        return (Send(refusal(error, self._asked.accept, status=status, headers=headers)), Close(error))
 
-    def _refuse_size(self) -> Sequence[Step]:
+    def _refuse_size(self) -> Sequence[CallStep]:
         error = LimitExceeded(f"the body is longer than {self._max_body_bytes} bytes, the limit of --max-message-bytes")
         return self._refuse(error, status=413)
 

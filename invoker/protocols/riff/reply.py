@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 import msgspec
 
@@ -97,6 +98,7 @@ _BODILESS = frozenset({204, 205, 304})
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _STATUS = re.compile(r"[2-5][0-9][0-9]")
+_MOST_TYPES = 256
 _RETRY = (("Retry-After", "1"),)
 
 
@@ -138,15 +140,22 @@ def answer(message: Message[bytes]) -> Response:
 
     Source: riff request-reply.md, "Responses" (R-148, R-152).
     """
-    status, headers = 200, []
+    status = 200
+    headers: tuple[tuple[str, str], ...] = ()
     if message.headers:
         status = _status(message.headers)
-        headers = list(_fit(message.headers))
+        headers = tuple(_fit(message.headers))
     if status in _BODILESS:
-        return Response(status, tuple(headers), b"")
-    media_type = message.media_type or "application/octet-stream"
+        return Response(status, headers, b"")
+    typed = _typed(message.media_type or "application/octet-stream")
+    return Response(status, (*typed, *headers) if headers else typed, message.payload)
+
+
+@lru_cache(_MOST_TYPES)
+def _typed(media_type: str) -> tuple[tuple[str, str]]:
+    """The header of a response's media type."""
     _check("Content-Type", media_type)
-    return Response(status, (("Content-Type", media_type), *headers), message.payload)
+    return (("Content-Type", media_type),)
 
 
 def _prefers_json(accept: str) -> bool:

@@ -5,27 +5,28 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from invoker.core.http import RequestHead, Response
+from invoker.core.http import BodyChunk, RequestHead, Response
+from invoker.core.session import CallSession
 from invoker.core.steps import Close
-from invoker.doors.http.app import Begin, PromptFront
+from invoker.doors.http.app import Alike, Begin, PromptFront, WholeFront
 from invoker.doors.http.exchange import Exchange
 from invoker.doors.http.request import Request
 from invoker.drive.driver import Driver
 from invoker.drive.loop.reactor import Reactor
 from invoker.drive.loop.request import converse
-from invoker.errors import DeadlineExceeded, InternalError, Status, StatusError
+from invoker.errors import DeadlineExceeded, InternalError, InvocationError, Status, StatusError
 from invoker.protocols.riff.fields import Signature, signature_of
-from invoker.protocols.riff.http import HttpSession
+from invoker.protocols.riff.http import HttpSession, State
 
 __all__ = ["RiffFront"]
 
 log = logging.getLogger(__name__)
 
 
-class RiffFront(PromptFront):
+class RiffFront(PromptFront, WholeFront):
     """Answers requests by calling functions.
 
     Args:
@@ -76,6 +77,12 @@ class RiffFront(PromptFront):
             return responses[0]
         return session.refusal(error or InternalError(), status=408 if exchange.is_late else 0)
 
+    def whole(self, head: RequestHead) -> Alike | None:
+        """How a thread answers requests with this head; None for one that is refused, or may not come here."""
+        session = HttpSession(self._signature, max_body_bytes=self._max_body_bytes)
+        session.receive(head)
+        return _Requests(session, self._timeout_s) if session.state is State.READING else None
+
     def _signature(self, name: str) -> Signature:
         known = self._signatures
         if not name and len(known) == 1:
@@ -123,3 +130,17 @@ class _Reply:
         if response is None:
             response = self.session.refusal(close.error or InternalError(), status=408 if request.is_late else 0)
         request.answer(response)
+
+
+class _Requests(Alike):
+    """Requests with one head, which a session has read."""
+
+    def __init__(self, session: HttpSession, timeout_s: float | None) -> None:
+        self._session = session
+        self.timeout_s = timeout_s
+
+    def begin(self, body: bytes) -> tuple[CallSession, Sequence[Any]]:
+        return self._session.again(), [BodyChunk(body)] if body else []
+
+    def refusal(self, error: InvocationError) -> Response:
+        return self._session.refusal(error)

@@ -12,7 +12,7 @@ from invoker.codecs import Part
 from invoker.errors import DecodeError
 from invoker.message import Headers
 from invoker.protocols.riff.fields import Field, Signature
-from invoker.protocols.riff.filling import fill, fill_parts
+from invoker.protocols.riff.filling import fill, fill_parts, is_plain, straight
 
 JSON = "application/json"
 FORM = "application/x-www-form-urlencoded"
@@ -138,3 +138,41 @@ def test_R169_an_object_by_name_spreads_and_a_lost_option_is_refused():
             filled(conf, body, type_)
     with pytest.raises(DecodeError, match="the member 'other' is no parameter; there are p, n"):
         filled(conf, b'{"p": {"x": 3}, "other": 2}', JSON)
+
+
+TWO = Signature(("a", "b"), fields=(Field("a", needs_value=True), Field("b", needs_value=True)))
+CSV = Signature(("text",), fields=(Field("text", texts=frozenset({"text/csv"}), **PLAIN),))
+OPEN = Signature(("xs",), is_open=True)
+NAMED = Signature((), fields=(Field("a", needs_value=True),), more=Field(""))
+KINDS = [
+    JSON,
+    f"{JSON}; charset=utf-16",
+    "Application/JSON",
+    "text/plain",
+    "text/csv;header=present",
+    FORM,
+    "image/png",
+]
+
+
+@given(
+    st.sampled_from([SCALE, GREET, ROW, TWO, CSV, OPEN, NAMED]),
+    st.sampled_from([*KINDS, "multipart/form-data", ""]),
+    st.sampled_from(["", "factor=2", "x=1"]),
+    st.binary(max_size=4) | st.sampled_from([b"", b"1", b" {}", b'{"x": 1, "factor": 2}', b'{"y":1}', b'"{"', b"[{}]"]),
+)
+def test_R169_what_is_plain_is_filled_in_the_same_way(signature, type_, query, body):
+    """Names, media type and payload do not depend on whether the head was read before."""
+    found = straight(signature, query, type_)
+    if found is not None and is_plain(found[1], body):
+        assert (found[0], [(0, found[1], body)]) == filled(signature, body, type_, query)
+
+
+@pytest.mark.parametrize("type_", [JSON, "text/plain", "image/png"])
+def test_R169_one_value_is_plain_by_its_head(type_):
+    """As long as nothing but the body gives values, and an object is looked into."""
+    assert straight(SCALE, "", type_) == (("in",), type_)
+    assert straight(SCALE, "factor=1", type_) is None
+    assert straight(TWO, "", type_) is None
+    assert is_plain(type_, b"1")
+    assert is_plain(type_, b'{"x":1}') is (type_ != JSON)

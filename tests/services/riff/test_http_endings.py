@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
+from invoker.context import Context
+from invoker.drive.whole import Whole
 from invoker.errors import Status
 from tests.doors.doors import Served, until
 
@@ -58,15 +60,18 @@ async def test_R154_a_client_that_leaves_cancels_an_async_function() -> None:
 
 
 async def test_R154_a_client_that_leaves_cancels_a_sync_function() -> None:
-    """The next emit of its thread raises."""
+    """Its context says so, and its next step raises."""
     started, go, left = asyncio.Event(), threading.Event(), threading.Event()
+    went_on: list[bool] = []
     loop = asyncio.get_running_loop()
 
-    def waits(xs: Iterator[bytes]) -> Iterator[bytes]:
+    def waits(xs: Iterator[bytes], ctx: Context) -> Iterator[bytes]:
         try:
             loop.call_soon_threadsafe(started.set)
             go.wait()
+            went_on.append(ctx.cancelled)
             yield from xs
+            went_on.append(True)
         finally:
             left.set()
 
@@ -74,9 +79,14 @@ async def test_R154_a_client_that_leaves_cancels_a_sync_function() -> None:
         async with served.wire() as wire:
             await wire.send("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\nx")
             await started.wait()
-        await until(lambda: not served.driver.engine.running)
+        (running,) = served.driver.direct
+        assert isinstance(running, Whole)
+        await until(lambda: running.is_long and running.is_over())
         go.set()
         await until(left.is_set)
+        await until(lambda: not served.driver.engine.running)
+        assert served.driver.engine.counters.finished == {Status.CANCELLED: 1}
+    assert went_on == [True]
 
 
 async def test_R154_a_client_that_leaves_within_its_body_starts_nothing() -> None:

@@ -1,0 +1,139 @@
+"""What a leading thread has of one client: its `Connection`, and the `Reply` to a request.
+
+A reply is the outlet of the conversation that makes the response. It is written once: by the thread when the function
+is over, or by whoever finds that the client need not wait for that: the time of the request is over, the drain is, or
+the response is there although the function goes on.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+from invoker.core.http import Response
+from invoker.core.steps import Close
+from invoker.doors.http.plain import Plain, PlainHeads
+from invoker.errors import DeadlineExceeded, InternalError, InvocationError
+
+__all__ = ["Connection", "Reply"]
+
+_GRACE_S: Final = 0.1
+"""A client that sends no more may still read: it gets the response if the function is done within this time."""
+
+_lock = threading.Lock()
+
+
+class Connection:
+    """One connection.
+
+    Attributes:
+        sock: It does not block.
+        heads: Reads its heads.
+        since_s: When it became idle or begun.
+        begun: What came of a request that is not here as a whole.
+        reads: In how many pieces.
+        ends: Whether it ends behind the response that is written.
+        is_parked: Whether nobody is told of what comes; see `HttpLeader._park`.
+    """
+
+    __slots__ = ("begun", "ends", "fd", "heads", "is_parked", "reads", "since_s", "sock")
+
+    def __init__(self, sock: socket.socket, heads: PlainHeads) -> None:
+        self.sock = sock
+        self.fd = sock.fileno()
+        self.heads = heads
+        self.since_s = time.monotonic()
+        self.begun = b""
+        self.reads = 0
+        self.ends = False
+        self.is_parked = False
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the client has left; it may have sent its next request meanwhile."""
+        try:
+            return not self.sock.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+
+    @property
+    def has_news(self) -> bool:
+        """Whether there is something to read, or the client has left."""
+        try:
+            self.sock.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+        return True
+
+
+Write: TypeAlias = Callable[[Connection, Plain, Response], None]
+
+
+class Reply:
+    """Made in the thread that answers.
+
+    Args:
+        write: Writes it.
+        connection: Where to.
+        plain: The request's head.
+        deadline: When the client is told that it took too long, on the clock of ``time.monotonic``; None: never.
+
+    Attributes:
+        is_over: Whether the response was written.
+    """
+
+    __slots__ = ("_began_s", "_connection", "_deadline", "_plain", "_thread", "_write", "is_over")
+
+    settle_s = 0.0
+
+    def __init__(self, write: Write, connection: Connection, plain: Plain, deadline: float | None) -> None:
+        self._write = write
+        self._connection = connection
+        self._plain = plain
+        self._deadline = deadline
+        self._thread = threading.get_ident()
+        self._began_s = time.monotonic()
+        self.is_over = False
+
+    def answer(self, response: Response) -> None:
+        """Write the response, unless one was written."""
+        with _lock:
+            if self.is_over:
+                return
+            self.is_over = True
+        self._write(self._connection, self._plain, response)
+
+    # What the conversation asks.
+
+    def await_end(self) -> None:
+        """Return: the body has the length that its head told."""
+
+    def is_gone(self) -> bool:
+        """Whether nobody waits for the function any more: the client has left, or got its response."""
+        if self.is_over:
+            return True
+        now = time.monotonic()
+        if self._deadline is not None and now >= self._deadline:
+            self.cut(DeadlineExceeded("the deadline has passed"))
+            return True
+        return now - self._began_s >= _GRACE_S and self._connection.is_gone
+
+    def early(self, frames: list[Any], close: Close | None = None, *, may_wait: bool = False) -> None:  # noqa: ARG002 - the interface
+        """Write the response although the function is still busy; its own thread does that when it is back."""
+        if threading.get_ident() == self._thread:
+            return
+        if frames:
+            self.answer(frames.pop(0))
+        elif close is not None:
+            self.cut(close.error or InternalError())
+
+    def cut(self, error: InvocationError) -> None:
+        """Tell the client of an error, whatever the function does."""
+        self.answer(self._plain.alike.refusal(error))
