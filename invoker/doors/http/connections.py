@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import enum
 from typing import Protocol
 
-__all__ = ["Connection", "Connections"]
+__all__ = ["Connection", "Connections", "State"]
 
 _MANY = 2**31 - 1
+
+
+class State(enum.Enum):
+    """Where a connection stands."""
+
+    IDLE = "between requests"
+    BUSY = "a request is under way"
+    WRITING = "its response is written"
+    LINGERING = "the rest of its body is dropped"
+    ENDING = "nothing more is taken"
 
 
 class Connection(Protocol):

@@ -18,7 +18,6 @@ One `Alarm` serves all states.
 from __future__ import annotations
 
 import asyncio
-import enum
 import logging
 import socket
 from collections.abc import Callable, Iterator
@@ -28,7 +27,7 @@ from invoker.core.http import Response
 from invoker.doors.http.alarm import Alarm
 from invoker.doors.http.app import NOT_FOUND, Front, HttpApp
 from invoker.doors.http.bodies import Chunks, Counted
-from invoker.doors.http.connections import Connections
+from invoker.doors.http.connections import Connections, State
 from invoker.doors.http.heads import RefusedError, check_begun
 from invoker.doors.http.known import Known
 from invoker.doors.http.request import HIGH_BYTES, Request
@@ -50,18 +49,10 @@ _FAREWELL_BYTES: Final = 4 << 20
 """Behind a refusal this much is still read and for this long: a reset could overtake it."""
 _IMPATIENT_S: Final = 1.0
 """A client that is refused before it was told to send its body may send it nevertheless; it has this long to begin."""
+_WATCH_S: Final = 0.1
+"""A client that has half-closed may wait for its answer, or may have left: what takes longer is not answered to it."""
 _FAULT: Final = Response(500, (), b"", close=True)
 _GO_ON: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
-
-
-class State(enum.Enum):
-    """Where a connection stands."""
-
-    IDLE = "between requests"
-    BUSY = "a request is under way"
-    WRITING = "its response is written"
-    LINGERING = "the rest of its body is dropped"
-    ENDING = "nothing more is taken"
 
 
 class Http1(asyncio.Protocol):
@@ -86,6 +77,7 @@ class Http1(asyncio.Protocol):
         self._is_local = False
         self._is_fresh = True
         self._is_lost = False
+        self._has_ended = False  # the client, to send
         self._ends = False  # behind the response that is written now, or the next one
         self._data = b""  # that has not been taken
         self._seen = 0  # bytes of it that are no head yet
@@ -134,15 +126,17 @@ class Http1(asyncio.Protocol):
             self._pause()
 
     def eof_received(self) -> bool:
-        """The client sends no more, which counts as its leaving unless it is being answered."""
-        if self._state is State.WRITING:
-            self._ends = True
-            return bool(self._transport.can_write_eof())  # TLS cannot be half closed
-        if self._request is not None:
-            self._request.leave()
-        self._state = State.ENDING
-        self._alarm.set(_CLOSE_S, self.abort)
-        return False
+        """The client sends no more: it has left, unless it waits for answers to what it has sent."""
+        request, self._has_ended = self._request, True
+        awaits = self._data if request is None else request.is_whole
+        if (
+            self._state is State.ENDING or not awaits or not self._transport.can_write_eof()
+        ):  # TLS cannot be half closed
+            self._give_up()
+            return False
+        if self._state is not State.WRITING:
+            self._alarm.set(_WATCH_S, self._give_up)
+        return True
 
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002 - as asyncio calls it
         """The end."""
@@ -217,6 +211,8 @@ class Http1(asyncio.Protocol):
         self._state = State.BUSY
         self._connections.idle.pop(self, None)
         self._alarm.unset()
+        if self._has_ended:
+            self._alarm.set(_WATCH_S, self._give_up)
         app = self._app
         request = self._request = Request(head, self, self._settings, app.driver.engine.memory)
         self._left = Chunks() if head.length is None else Counted(head.length)
@@ -336,11 +332,11 @@ class Http1(asyncio.Protocol):
         """The request is over."""
         self._request = None
         self._state = State.IDLE
-        if self._ends:
+        if self._ends or (self._has_ended and not self._data):
             self._close()
             return
         self._connections.idle[self] = None
-        self._alarm.set(self._settings.idle_s, self._close)
+        self._alarm.set(_WATCH_S if self._has_ended else self._settings.idle_s, self._close)
         if self._data:
             self._loop.call_soon(self._go_on)  # others have a turn between two of its requests
         self._resume()
@@ -359,10 +355,14 @@ class Http1(asyncio.Protocol):
     def _refuse(self, refused: RefusedError) -> None:
         """Answer bytes that are no request; nothing behind them is taken."""
         log.debug("a connection is ended: %s", refused)
-        request = self._request
         if self._state not in (State.WRITING, State.LINGERING):  # else it is answered already
             self._transport.write(response_bytes(Response(refused.status, (), b"", close=True)))
-        self._close(is_reading=True)
+        self._give_up(is_reading=True)
+
+    def _give_up(self, *, is_reading: bool = False) -> None:
+        """Close, and end the request that is under way."""
+        request = self._request
+        self._close(is_reading=is_reading)
         if request is not None:
             request.leave()
 

@@ -118,7 +118,7 @@ def test_R064_R046_a_violation_is_told_while_a_function_does_not_pull(emits, wro
 
 
 def test_frames_that_wait_for_a_function_are_kept_for_it():
-    """What was looked at while it did not pull is there when it does, in order."""
+    """What was looked at while it did not pull is there when it does, in order; and that is not all of it."""
     go = threading.Event()
 
     def late(xs: Iterator[bytes]) -> Iterator[bytes]:
@@ -128,7 +128,8 @@ def test_frames_that_wait_for_a_function_are_kept_for_it():
     payloads = [str(number).encode() for number in range(100)]
     with Riff("direct", late) as riff:
         call = riff.call(*payloads)
-        assert eventually(lambda: [one._foresight and one._foresight._count for one in riff.driver.direct] == [32])
+        assert eventually(lambda: any(one._foresight and one._foresight._count >= 32 for one in riff.driver.direct))
+        assert all(one._foresight._count <= 64 for one in riff.driver.direct)
         go.set()
         assert call.rest() == payloads
 

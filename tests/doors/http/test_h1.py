@@ -201,8 +201,18 @@ async def test_the_rest_of_a_refused_body_is_dropped_and_the_connection_goes_on(
         assert (await wire.answer())[::2] == (200, b"x")
 
 
+@pytest.mark.parametrize("count", [1, 3])
+async def test_R155_a_client_may_end_its_direction_behind_its_requests(count: int) -> None:
+    """What is quick is answered, then the connection ends; what is only a part of a request is dropped."""
+    for rest in ("", "POST / HT", f"{POST}Content-Length: 2\r\n\r\nx"):
+        async with Served.at(echo) as served, served.wire() as wire:
+            await wire.send(f"{POST}Content-Length: 1\r\n\r\nx" * count + rest)
+            wire.writer.write_eof()
+            assert (await wire.ended()).count(b"HTTP/1.1 200 OK\r\n") == count
+
+
 async def test_R154_a_client_that_ends_its_direction_has_left() -> None:
-    """Its function is cancelled."""
+    """A function that takes longer is cancelled."""
     gate = Gate()
     async with Served.at(gate.run) as served, served.wire() as wire:
         await wire.send(f"{POST}Content-Length: 1\r\n\r\nx")
