@@ -19,7 +19,7 @@ from invoker.core.steps import Open
 from invoker.core.store import Store
 from invoker.drive.bodies.loop import LoopRunner
 from invoker.drive.bodies.pool import Threads
-from invoker.drive.bodies.runner import Host, Runner
+from invoker.drive.bodies.runner import Body, Host, Runner, Spawn
 from invoker.drive.bodies.thread import ThreadRunner
 from invoker.drive.thread.gate import Pace
 from invoker.drive.thread.sweeper import Sweeper
@@ -109,6 +109,7 @@ class Driver:
         store: What conversations share; None: it is kept in memory.
 
     Attributes:
+        spawn: Starts the task of an async body; a door may set one that starts it earlier.
         waiting: Conversations that will tell a refusal, but not yet (R-170).
         shared: Invocations that several conversations may hold, by key; see `invoker.drive.loop.shared`.
         drains: Called when the drain begins; conversations that could go on for ever without work put themselves here.
@@ -127,7 +128,11 @@ class Driver:
         self.conversations: set[Cuttable] = set()
         self.direct: set[Direct] = set()
         self.shared: dict[str, Any] = {}
-        self.leaving: dict[asyncio.Future[None], str] = {}
+        self.leaving: dict[object, str | Invocation] = {}
+        self.spawn: Spawn = _spawn
+        self._has_left: asyncio.Event | None = None
+        self._lingering: dict[Cuttable, tuple[float, Callable[[], None]]] = {}  # oldest first
+        self._looking: asyncio.TimerHandle | None = None
         self.waiting: set[object] = set()
         self.drains: set[Callable[[], None]] = set()
         self._quiet = asyncio.Event()
@@ -143,8 +148,15 @@ class Driver:
         """Runs the body for a conversation on the loop."""
         settings = self.settings
         if placement_of(invocation.function.spec) is Placement.LOOP:
-            return LoopRunner(invocation, host, threads=self.threads, grace_s=settings.grace_s, debug=settings.debug)
-        return ThreadRunner(invocation, host, threads=self.threads, grace_s=settings.grace_s, debug=settings.debug)
+            return LoopRunner(
+                invocation, host,
+                threads=self.threads, grace_s=settings.grace_s, spawn=self.spawn, on_left=self._left,
+                debug=settings.debug,
+            )  # fmt: skip
+        return ThreadRunner(
+            invocation, host,
+            threads=self.threads, grace_s=settings.grace_s, on_left=self._left, debug=settings.debug,
+        )  # fmt: skip
 
     def may_wait(self, conversation: object) -> bool:
         """Whether a conversation may wait before it tells a refusal; False when too many wait already (R-170)."""
@@ -161,12 +173,14 @@ class Driver:
     def entered(self, conversation: Cuttable) -> None:
         """A conversation begins."""
         self.conversations.add(conversation)
-        self._quiet.clear()
 
     def exited(self, conversation: Cuttable) -> None:
         """Forget a conversation that is over."""
         self.conversations.discard(conversation)
-        self._look_quiet()
+        if conversation in self._lingering:
+            del self._lingering[conversation]
+        if self.engine.is_draining:
+            self._look_quiet()
 
     def entered_direct(self, conversation: Direct) -> None:
         """A conversation begins in a thread of its own; called there."""
@@ -185,8 +199,12 @@ class Driver:
 
     def start(self, runner: Runner) -> None:
         """Run a body; it is remembered until it has left user code, which may be after its conversation."""
-        runner.start()
-        self.watch(runner.left, _named(runner.invocation))
+        self.leaving[runner] = runner.invocation
+        try:
+            runner.start()
+        except InvocationError:
+            self._left(runner)
+            raise
 
     def refused(self, step: Open, error: InvocationError) -> None:
         """An invocation was not admitted."""
@@ -196,21 +214,45 @@ class Driver:
     def ended(self, runner: Runner) -> None:
         """An invocation has finished: count it, and make its body leave unless it has never started."""
         self.engine.close(runner.invocation)
-        if runner.left not in self.leaving:
-            runner.left.cancel()
-        elif not runner.left.done():
+        if runner in self.leaving:
             runner.stop()
 
     def watch(self, future: asyncio.Future[None], name: str) -> None:
         """Let the end of the process wait for something that ends by itself."""
         self.leaving[future] = name
-        future.add_done_callback(self.leaving.pop)
+        future.add_done_callback(self._left)
+
+    def _left(self, left: object) -> None:
+        self.leaving.pop(left, None)
+        if self._has_left is not None and not self.leaving:
+            self._has_left.set()
+
+    def linger(self, conversation: Cuttable, tell: Callable[[], None]) -> None:
+        """Call ``tell`` if a conversation, whose inputs have ended now, goes on for long (R-134)."""
+        loop = asyncio.get_running_loop()
+        self._lingering[conversation] = (loop.time(), tell)
+        if self._looking is None:
+            self._looking = loop.call_later(self.settings.lingering_s, self._look)
+
+    def _look(self) -> None:
+        """Tell those whose time is over, and look again when that of the next one is."""
+        loop, lingering = asyncio.get_running_loop(), self._lingering
+        self._looking = None
+        while lingering:
+            conversation, (ended_at, tell) = next(iter(lingering.items()))
+            due = ended_at + self.settings.lingering_s
+            if due > loop.time():
+                self._looking = loop.call_at(due, self._look)
+                return
+            del lingering[conversation]
+            tell()
 
     @property
     def left_behind(self) -> list[str]:
         """Bodies that are still in user code: their functions and invocations."""
         direct = [one.invocation for one in self.direct]
-        return [*self.leaving.values(), *(_named(one) for one in direct if one is not None)]
+        named = [one if isinstance(one, str) else _named(one) for one in self.leaving.values()]
+        return [*named, *(_named(one) for one in direct if one is not None)]
 
     async def drain(self, timeout_s: float) -> bool:
         """Take no new invocations, let the running ones end, cut what is left; True when nothing had to be cut.
@@ -222,7 +264,7 @@ class Driver:
         self.engine.is_draining = True
         for drained in list(self.drains):
             drained()
-        if self.direct:
+        if self.direct or self.conversations:
             self._quiet.clear()
         self._look_quiet()
         try:
@@ -242,8 +284,9 @@ class Driver:
         """Wait for bodies that still leave user code; False when some did not within ``timeout_s``."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
-                if self.leaving:
-                    await asyncio.wait(set(self.leaving))
+                while self.leaving:
+                    self._has_left = asyncio.Event()
+                    await self._has_left.wait()
                 if self.direct:
                     self._quiet.clear()
                     self._look_quiet()
@@ -264,8 +307,14 @@ class Driver:
         """Let idle threads leave."""
         if self._sweeping is not None:
             self._sweeping.cancel()
+        if self._looking is not None:
+            self._looking.cancel()
         self.threads.close()
         self.sweeper.close()
+
+
+def _spawn(body: Body) -> None:
+    body.task = asyncio.get_running_loop().create_task(body.run(), name=body.name)
 
 
 def _named(invocation: Invocation) -> str:

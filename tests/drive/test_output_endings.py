@@ -268,15 +268,22 @@ async def test_a_host_that_hears_waits_is_told_of_every_waiting_reader():
         def resume(self) -> None:
             self.heard.set()
 
-        async def finished(self, *_: Any) -> None:
+        def finished(self, *_: Any) -> None:
             return None
 
     driver, host = driver_of(take), Host()
     invocation = driver.engine.open(Open("a"))
-    runner = ThreadRunner(invocation, host, threads=driver.threads, grace_s=LIMIT_S)  # type: ignore[arg-type]
+    left = asyncio.Event()
+    runner = ThreadRunner(
+        invocation,
+        host,
+        threads=driver.threads,
+        grace_s=LIMIT_S,
+        on_left=lambda _: left.set(),  # type: ignore[arg-type]
+    )
     runner.start()
     await asyncio.wait_for(host.heard.wait(), LIMIT_S)
     runner.finish(None)
     runner.stop()
-    await asyncio.wait_for(runner.left, LIMIT_S)
+    await asyncio.wait_for(left.wait(), LIMIT_S)
     driver.threads.close()

@@ -43,7 +43,7 @@ from invoker.drive.thread.direct import DirectConversation
 from invoker.drive.thread.leaders import Leaders, Turn
 from invoker.drive.whole import Whole
 from invoker.errors import InternalError, InvocationError
-from invoker.message import Headers
+from invoker.message import EMPTY, Headers
 
 __all__ = ["FastDoor"]
 
@@ -92,6 +92,8 @@ class FastDoor:
         self._methods = tuple(methods)
         for method in self._methods:
             self._server.register_method(method.path)
+        self._accepts = {method: functools.partial(self._accept_on_loop, method) for method in self._methods}
+        self._last_metadata: tuple[Any, Headers, float] = ((), EMPTY, 0.0)
         self._side: Any = None
         self._free: deque[Any] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -136,7 +138,7 @@ class FastDoor:
             self._leaders.start()
         else:
             self._side = self._queue
-            self._lend()
+            self.driver.spawn = self._lend().spawn
             for method in self._methods * _AHEAD:
                 self._request_on_loop(method)
             self._request_other_on_loop()
@@ -300,8 +302,7 @@ class FastDoor:
         """Ask for one more call whose events the loop gets."""
         if self._is_stopping:
             return
-        accept = functools.partial(self._accept_on_loop, method)
-        self._server.request_registered_call(self._side, self._queue, method.path, accept)
+        self._server.request_registered_call(self._side, self._queue, method.path, self._accepts[method])
 
     def _request_other_on_loop(self) -> None:
         if not self._is_stopping:
@@ -316,8 +317,8 @@ class FastDoor:
         if not event.success:
             return
         self._request_on_loop(method)
-        lender, metadata = self._lend(), metadata_of(event.invocation_metadata)
-        settle_s = settle_time(metadata, self.settings.settle_s)
+        lender = self._lender or self._lend()
+        metadata, settle_s = self._metadata(event.invocation_metadata)
         line: LoopLine
         if isinstance(method, SessionMethod):
             line = joining = JoiningLine(event.call, lender, settle_s)
@@ -326,6 +327,15 @@ class FastDoor:
             line = LoopLine(event.call, lender, settle_s)
             session = method.session(metadata)
             line.open(Reactor(session, line, self.driver, _closing(line), deadline=_deadline(event)))
+
+    def _metadata(self, pairs: Any) -> tuple[Headers, float]:
+        """The text metadata of a call, and how long its half-close has to settle; most calls of a peer are alike."""
+        known, metadata, settle_s = self._last_metadata
+        if pairs != known:
+            metadata = metadata_of(pairs)
+            settle_s = settle_time(metadata, self.settings.settle_s)
+            self._last_metadata = (pairs, metadata, settle_s)
+        return metadata, settle_s
 
 
 class _Accept:

@@ -50,6 +50,21 @@ class Listener(Protocol):
         """The peer cancelled, its deadline passed, or the connection broke."""
 
 
+class _Nobody:
+    """Hears what still comes when a call is over."""
+
+    settles = False
+
+    def arrived(self, frame: bytes | None) -> bool:  # noqa: ARG002 - the listener's interface
+        return False
+
+    def gone(self) -> None:
+        pass
+
+
+_NOBODY = _Nobody()
+
+
 class LoopLine:
     """One call.
 
@@ -65,8 +80,8 @@ class LoopLine:
     """
 
     __slots__ = (
-        "_call", "_closed", "_headers_due", "_is_due", "_is_empty", "_is_finished", "_is_headed", "_is_listed",
-        "_lender", "_listener", "_out", "_post", "_read", "_reading", "_receive", "_room", "_sending", "_sent",
+        "_call", "_headers_due", "_is_due", "_is_empty", "_is_finished", "_is_headed", "_is_listed",
+        "_lender", "_listener", "_out", "_post", "_reading", "_receive", "_room", "_sending",
         "_settle_s", "_settling", "_status",
         "headers", "is_ended", "is_gone",
     )  # fmt: skip
@@ -87,15 +102,14 @@ class LoopLine:
         self._status: tuple[int, str, Trailers] | None = None
         self._reading = self._sending = self._headers_due = False
         self._is_due = self._is_empty = self._is_finished = self._is_headed = self._is_listed = False
-        self._read, self._sent, self._closed = self._on_read, self._on_sent, self._on_close  # made once
 
     def open(self, listener: Listener) -> None:
         """Watch for the end of the call and ask for the first frame."""
         self._listener = listener
         self._reading = True
         self._lender.opened()
-        self._post((cygrpc.ReceiveCloseOnServerOperation(NO_FLAGS),), self._closed)
-        self._post((self._receive,), self._read)
+        self._post((cygrpc.ReceiveCloseOnServerOperation(NO_FLAGS),), self._on_close)
+        self._post((self._receive,), self._on_read)
 
     def accepted(self) -> None:
         """Send the response headers at the end of this turn, or with a frame before (R-133)."""
@@ -109,7 +123,7 @@ class LoopLine:
         if self._reading or self.is_ended or self.is_gone or self._is_finished:
             return
         self._reading = True
-        self._post((self._receive,), self._read)
+        self._post((self._receive,), self._on_read)
 
     def write(self, frame: bytes) -> bool:
         """Send one frame; False when the next one should wait for `room`."""
@@ -201,9 +215,9 @@ class LoopLine:
             self._is_headed, self._headers_due = True, False
             # Headers must not go with a hint; see `Operations`.
             headers = cygrpc.SendInitialMetadataOperation(self.headers, NO_FLAGS)
-            self._post((headers, cygrpc.SendMessageOperation(frame, NO_FLAGS)), self._sent)
+            self._post((headers, cygrpc.SendMessageOperation(frame, NO_FLAGS)), self._on_sent)
         else:
-            self._post((cygrpc.SendMessageOperation(frame, flags),), self._sent)
+            self._post((cygrpc.SendMessageOperation(frame, flags),), self._on_sent)
 
     def _on_sent(self, event: Any) -> None:
         self._sending = False
@@ -258,6 +272,7 @@ class LoopLine:
                 self._room.set_result(None)
             assert self._listener is not None
             self._listener.gone()
+        self._listener = _NOBODY  # who holds this line, and would have to wait for the garbage collector
 
     def _on_other(self, _: Any) -> None:
         """Ignore the event: nobody waits for it."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
 from invoker.author.spec import Take
@@ -20,7 +20,7 @@ from invoker.core.invocation import Invocation
 from invoker.core.steps import CloseOutput, EndInput, Feed
 from invoker.core.streams import InputStream
 from invoker.drive.bodies.pool import Threads, off_loop
-from invoker.drive.bodies.runner import Host, call_failed, comes_of, production_failed, shape
+from invoker.drive.bodies.runner import Host, Spawn, call_failed, comes_of, production_failed, shape
 from invoker.errors import DecodeError, Discarded, InputCancelled, InvocationError, StopInvocation
 
 __all__ = ["LoopRunner"]
@@ -41,26 +41,42 @@ class LoopRunner:
         host: The conversation it belongs to.
         threads: Where large payloads are decoded.
         grace_s: How long user code may take to leave after it was told that its inputs failed, before it is cancelled.
+        spawn: Makes the task of the body.
+        on_left: Called with the runner once user code has been left.
         debug: Whether the peer may see tracebacks.
     """
 
     def __init__(
-        self, invocation: Invocation, host: Host, *, threads: Threads, grace_s: float, debug: bool = False
+        self,
+        invocation: Invocation,
+        host: Host,
+        *,
+        threads: Threads,
+        grace_s: float,
+        spawn: Spawn,
+        on_left: Callable[[LoopRunner], object],
+        debug: bool = False,
     ) -> None:
         self.threads = threads
         self.invocation = invocation
         self.host = host
         self.grace_s = grace_s
         self.debug = debug
-        self.left: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.inputs = tuple(LoopInput(self, stream) for stream in invocation.inputs)
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._main: asyncio.Task[None] | None = None
+        self.has_left = False
+        self.inputs: tuple[LoopInput, ...] = tuple([LoopInput(self, stream) for stream in invocation.inputs])
+        self.name = f"body {invocation.id}"
+        self.task: asyncio.Task[None] | None = None
+        self._spawn = spawn
+        self._on_left = on_left
+        self._has_begun = False
+        self._drains: Sequence[asyncio.Task[None]] = ()
+        self._grace: asyncio.TimerHandle | None = None
+        self._is_through = False  # no code of the function is left to run
         invocation.context.bind(self)
 
     def start(self) -> None:
         """Start the body's task."""
-        self._main = asyncio.get_running_loop().create_task(self._run(), name=f"body {self.invocation.id}")
+        self._spawn(self)
 
     def feed(self, command: Feed) -> None:
         """Give one message to an input and wake its reader."""
@@ -97,14 +113,15 @@ class LoopRunner:
         """Emit a value that the function sends by its context; returns when the peer has room for it."""
         message = self.invocation.encode_sent(index, value)
         if message is not None:
-            await self.host.emitted(self.invocation, index, message)
+            if (room := self.host.emitted(self.invocation, index, message)) is not None:
+                await room
         else:
             await self._discarded()
 
     async def end(self, index: int) -> None:
         """End an output as the function asks by its context."""
         if self.invocation.end_sent(index):
-            await self.host.ended(self.invocation, index)
+            self.host.ended(self.invocation, index)
 
     async def _discarded(self) -> None:
         """Give others a turn and check for the end after a dropped value, since its function has waited for nothing."""
@@ -123,55 +140,60 @@ class LoopRunner:
         cancelled now (R-115).
         """
         waiting = {task for one in self.inputs for task in one.wake()}
+        if self._is_through or self.has_left:
+            return
         current = asyncio.current_task()  # this task reports the ending and ends by itself
-        for task in self._tasks:
+        for task in self._tasks():
             if task not in waiting and task is not current:
                 task.cancel()
-        timer = asyncio.get_running_loop().call_later(self.grace_s, self._cancel_rest)
-        self.left.add_done_callback(lambda _: timer.cancel())
+        self._grace = asyncio.get_running_loop().call_later(self.grace_s, self._cancel_rest)
 
     def _cancel_rest(self) -> None:
         log.warning(
             "an async function ignores that its invocation ended; it is cancelled again",
             extra={"invocation": self.invocation.id, "function": self.invocation.function.spec.name},
         )
-        for task in self._tasks:
+        for task in self._tasks():
             task.cancel()
 
-    async def _run(self) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
-        RUNNING.set(self.invocation.context)
-        try:
-            await self._body()
-        finally:
-            self._tasks.discard(task)
-            self.invocation.context.release()
-            if not self.left.done():
-                self.left.set_result(None)
+    def _tasks(self) -> Sequence[asyncio.Task[None]]:
+        """To stop the body is to cancel these: while there are drains, the main task only waits for them."""
+        return self._drains or ((self.task,) if self.task is not None and self._has_begun else ())
 
-    async def _body(self) -> None:
-        invocation = self.invocation
+    async def run(self) -> None:
+        """Run the function to its end, in its task."""
+        invocation, context = self.invocation, self.invocation.context
+        self._has_begun = True  # a task that is cancelled before would never tell that it has left
+        RUNNING.set(context)
         try:
-            outputs = await invocation.function.open_async(self.inputs, invocation.context)
-        except BaseException as error:  # noqa: BLE001 - user code may raise anything (R-123)
-            await self._raised(error, call_failed)
-            outputs = ()
-        invocation.opened(len(outputs))
-        if len(outputs) == 1:
-            await self._drain(0, outputs[0])
-        elif outputs:
-            await self._drain_all(outputs)
-        if not invocation.is_finished:
-            await self.host.finished(invocation, None)
+            try:
+                outputs = await invocation.function.open_async(self.inputs, context)
+            except BaseException as error:  # noqa: BLE001 - user code may raise anything (R-123)
+                self._raised(error, call_failed)
+                outputs = ()
+            invocation.opened(len(outputs))
+            if len(outputs) == 1:
+                await self._drain(0, outputs[0])
+            elif outputs:
+                await self._drain_all(outputs)
+            self._is_through = True
+            if not invocation.is_finished:
+                self.host.finished(invocation, None)
+        finally:
+            context.release()
+            self._leave()
+
+    def _leave(self) -> None:
+        self.has_left = True
+        self.inputs = ()  # they hold this object, and it would have to wait for the garbage collector
+        if self._grace is not None:
+            self._grace.cancel()
+        self._on_left(self)
 
     async def _drain_all(self, outputs: Sequence[AsyncIterator[Any]]) -> None:
         loop = asyncio.get_running_loop()
         tasks = [loop.create_task(self._drain(index, output)) for index, output in enumerate(outputs)]
-        main = set(self._tasks)
-        self._tasks.clear()  # to stop the body is to stop its drains; the main task only waits for them
-        self._tasks.update(tasks)
+        self._drains = tasks
         try:
             await asyncio.wait(tasks)
         except asyncio.CancelledError:
@@ -180,8 +202,7 @@ class LoopRunner:
             await asyncio.wait(tasks, timeout=_CLOSE_S)
             raise
         finally:
-            self._tasks.difference_update(tasks)
-            self._tasks.update(main)
+            self._drains = ()
 
     async def _drain(self, index: int, values: AsyncIterator[Any]) -> None:
         """Send what one output yields until it ends, fails, or the invocation is over."""
@@ -195,15 +216,18 @@ class LoopRunner:
                 except Discarded:
                     await self._discarded()
                     continue
-                await emitted(invocation, number, message)
+                room = emitted(invocation, number, message)
+                if room is not None:
+                    await room
             if invocation.end_output(index):
-                await self.host.ended(invocation, index)
+                self.host.ended(invocation, index)
         except BaseException as error:  # noqa: BLE001 - user code may raise anything (R-123)
-            await self._raised(error, production_failed)
+            self._raised(error, production_failed)
         finally:
-            await _close(values, invocation)
+            if getattr(values, "ag_frame", values) is not None:  # a generator without a frame has ended
+                await _close(values, invocation)
 
-    async def _raised(self, error: BaseException, translate: Any) -> None:
+    def _raised(self, error: BaseException, translate: Any) -> None:
         """End the invocation with an exception that left user code, unless the invocation is over already."""
         if self.invocation.is_finished:
             if isinstance(error, (asyncio.CancelledError, StopInvocation)) or comes_of(error, self.invocation.error):
@@ -212,13 +236,13 @@ class LoopRunner:
             return
         if isinstance(error, StopInvocation) and not isinstance(error, InputCancelled):
             return
-        await self.host.finished(self.invocation, translate(error, debug=self.debug))
+        self.host.finished(self.invocation, translate(error, debug=self.debug))
 
 
 async def _close(values: AsyncIterator[Any], invocation: Invocation) -> None:
     """Close a generator that has not ended, so that its ``finally`` runs; bounded in time."""
     close = getattr(values, "aclose", None)
-    if close is None or getattr(values, "ag_frame", values) is None:  # a generator without a frame has ended
+    if close is None:
         return
     try:
         async with asyncio.timeout(_CLOSE_S):
@@ -263,7 +287,7 @@ class LoopInput:
                 value = await off_loop(self._runner.threads, lambda: decode(message))
         except DecodeError as error:
             # Ruling 3: a failed decode ends the invocation even if user code swallows the exception.
-            await self._runner.host.finished(self._runner.invocation, error)
+            self._runner.host.finished(self._runner.invocation, error)
             raise
         return value if stream.spec.take is Take.PAYLOAD else shape(stream.spec, message, value)
 

@@ -1,8 +1,8 @@
 """What the two runners share: `Runner` runs the body of one invocation and reports to its conversation.
 
 `LoopRunner` runs an async body as tasks of the loop; `ThreadRunner` runs a sync body in a thread of its own. Both
-end in the same way: exactly one call of ``host.finished``, at the invocation's first ending; user code may need a
-little longer to leave, for which `left` tells.
+end in the same way: exactly one call of ``host.finished``, at the invocation's first ending. User code may need a
+little longer to leave; the runner then calls what it was given as ``on_left``.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import asyncio
 import contextlib
 import logging
 import traceback
-from collections.abc import Callable
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Protocol, TypeAlias
 
 from invoker.author.spec import StreamSpec, Take
 from invoker.core.invocation import Invocation
@@ -28,12 +28,37 @@ from invoker.errors import (
 )
 from invoker.message import Message, as_headers
 
-__all__ = ["Host", "Runner", "call_failed", "check_thread", "comes_of", "later", "production_failed", "shape"]
+__all__ = [
+    "Body",
+    "Host",
+    "Runner",
+    "Spawn",
+    "call_failed",
+    "check_thread",
+    "comes_of",
+    "later",
+    "production_failed",
+    "shape",
+]
 
 log = logging.getLogger(__name__)
 
 _TWO_READERS = ("generator already executing", "anext(): asynchronous generator is already running")
 """What Python says of two readers of one generator; only words of ours hang on it."""
+
+
+class Body(Protocol):
+    """What becomes a task of the loop."""
+
+    name: str
+    task: asyncio.Task[None] | None
+
+    def run(self) -> Coroutine[Any, Any, None]:
+        """All that the task does."""
+
+
+Spawn: TypeAlias = Callable[[Body], None]
+"""Makes the task of a body, and sets it; the body may begin at once, or in a later turn."""
 
 
 class Host(Protocol):
@@ -47,13 +72,13 @@ class Host(Protocol):
     def hears_waits(self) -> bool:
         """Whether `resume` is called for every reader that waits, even while reading has not paused."""
 
-    async def emitted(self, invocation: Invocation, index: int, message: Message[bytes]) -> None:
-        """Send one output; returns when the peer has room for it."""
+    def emitted(self, invocation: Invocation, index: int, message: Message[bytes]) -> Awaitable[None] | None:
+        """Send one output; what the body has to await before it goes on, or None."""
 
-    async def ended(self, invocation: Invocation, index: int) -> None:
+    def ended(self, invocation: Invocation, index: int) -> None:
         """One of several outputs ended normally, after its last message."""
 
-    async def finished(self, invocation: Invocation, error: InvocationError | None) -> None:
+    def finished(self, invocation: Invocation, error: InvocationError | None) -> None:
         """The invocation's first ending."""
 
     def resume(self) -> None:
@@ -65,7 +90,7 @@ class Runner(Protocol):
 
     invocation: Invocation
     host: Host
-    left: asyncio.Future[None]
+    has_left: bool
 
     def start(self) -> None:
         """Start the body; raises Overloaded when there is no room for it."""

@@ -44,18 +44,29 @@ class ThreadRunner(SpreadBody):
         host: The conversation it belongs to; called on the loop only.
         threads: Where the threads come from.
         grace_s: How long user code may take to leave before its thread counts as stuck (R-116).
+        on_left: Called with the runner on the loop once user code has been left.
         debug: Whether the peer may see tracebacks.
     """
 
     def __init__(
-        self, invocation: Invocation, host: Host, *, threads: Threads, grace_s: float, debug: bool = False
+        self,
+        invocation: Invocation,
+        host: Host,
+        *,
+        threads: Threads,
+        grace_s: float,
+        on_left: Callable[[ThreadRunner], object],
+        debug: bool = False,
     ) -> None:
         self.loop = asyncio.get_running_loop()
         super().__init__(invocation, threads)
         self._debug = debug
         self.host = host
         self.grace_s = grace_s
-        self.left: asyncio.Future[None] = self.loop.create_future()
+        self.has_left = False
+        self._on_left = on_left
+        self._grace: asyncio.TimerHandle | None = None
+        self._is_counted_stuck = False
         self.lock = threading.Lock()
         self.changed = threading.Condition(self.lock)
         self.is_stopped = False
@@ -121,9 +132,8 @@ class ThreadRunner(SpreadBody):
         self._awaiting.cancel()
         if self._forwarder is not None and self._forwarder is not asyncio.current_task():
             self._forwarder.cancel()
-        if not self.left.done():
-            timer = self.loop.call_later(self.grace_s, self._is_stuck)
-            self.left.add_done_callback(lambda _: timer.cancel())
+        if not self.has_left:
+            self._grace = self.loop.call_later(self.grace_s, self._is_stuck)
 
     def _is_stuck(self) -> None:
         log.warning(
@@ -131,15 +141,11 @@ class ThreadRunner(SpreadBody):
             extra={"invocation": self.invocation.id, "function": self.invocation.function.spec.name},
         )
         self.threads.stuck += 1
-        self.left.add_done_callback(self._is_unstuck)
-
-    def _is_unstuck(self, _: object) -> None:
-        self.threads.stuck -= 1
+        self._is_counted_stuck = True
 
     # These methods run on the loop, and send what the body emitted.
 
     async def _forward(self) -> None:
-        emitted = self.host.emitted
         while True:
             work = self._batch()
             if work is None:
@@ -153,15 +159,16 @@ class ThreadRunner(SpreadBody):
                 continue
             for index, message in batch:
                 try:
-                    await emitted(self.invocation, index, message)
+                    if (room := self.host.emitted(self.invocation, index, message)) is not None:
+                        await room
                 except StopInvocation:
                     return
                 except InvocationError as error:  # the peer is gone
-                    await self.host.finished(self.invocation, error)
+                    self.host.finished(self.invocation, error)
                     return
             for index in ended:
-                await self.host.ended(self.invocation, index)
-        await self.host.finished(self.invocation, self.failure)
+                self.host.ended(self.invocation, index)
+        self.host.finished(self.invocation, self.failure)
 
     def _batch(self) -> tuple[list[tuple[int, Message[bytes]]], list[int]] | None:
         """Take the messages that wait for the wire, one of each output in turn (R-131), and the outputs that then end.
@@ -267,8 +274,14 @@ class ThreadRunner(SpreadBody):
 
     def _has_left(self) -> None:
         self._wake()
-        if not self.left.done():
-            self.left.set_result(None)
+        if self.has_left:
+            return
+        self.has_left = True
+        if self._grace is not None:
+            self._grace.cancel()
+        if self._is_counted_stuck:
+            self.threads.stuck -= 1
+        self._on_left(self)
 
     def pull(self, stream: InputStream) -> Any:
         """Wait for a message of ``stream``, and give it with its decoder; None when the stream has ended.

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
@@ -93,7 +93,6 @@ class Reactor:
         self._opened: list[Runner] = []
         self._on_close = on_close
         self._is_closed = False
-        self._lingering: asyncio.TimerHandle | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._emitted = 0
         self._has_room = True
@@ -105,6 +104,9 @@ class Reactor:
     @property
     def settles(self) -> bool:
         """Whether the line must make sure that an end of the input is not a cancel (R-109)."""
+        if len(self.runners) == 1:
+            (runner,) = self.runners.values()
+            return runner.invocation.heeds_end
         return any(one.invocation.heeds_end for one in self.runners.values())
 
     def arrived(self, frame: Any | None) -> bool:
@@ -125,8 +127,7 @@ class Reactor:
             log.exception("a session failed")
             self._leave(InternalError())
         if frame is None and not self._is_closed:
-            delay_s = self.driver.settings.lingering_s
-            self._lingering = asyncio.get_running_loop().call_later(delay_s, self._lingers)
+            self.driver.linger(self, self._lingers)
         if not self.runners or self._wants_input():
             return True
         # Set the flag, then check again; a body's thread does the reverse, so one of the two sees it.
@@ -294,8 +295,8 @@ class Reactor:
 
     # What bodies report; `Host`.
 
-    async def emitted(self, invocation: Invocation, index: int, message: Message[bytes]) -> None:
-        """Send one output; returns when the peer has room for it (E-110)."""
+    def emitted(self, invocation: Invocation, index: int, message: Message[bytes]) -> Awaitable[None] | None:
+        """Send one output; gives what to await until the peer has room for it (E-110), or until others had a turn."""
         if invocation.is_finished:
             raise StopInvocation("the invocation is over")
         invocation.emit(index, message)
@@ -306,19 +307,17 @@ class Reactor:
         if invocation.is_finished:
             raise StopInvocation("the invocation is over")  # this output ended it; nobody would end its wait for room
         if not self._has_room:
-            await self.wire.room()
-        else:
-            self._emitted += 1
-            if self._emitted % _TURN == 0:
-                await asyncio.sleep(0)
+            return self.wire.room()
+        self._emitted += 1
+        return asyncio.sleep(0) if self._emitted % _TURN == 0 else None
 
-    async def ended(self, invocation: Invocation, index: int) -> None:
+    def ended(self, invocation: Invocation, index: int) -> None:
         """One of several outputs ended normally."""
         if not invocation.is_finished:
             self._deliver(OutputEnded(invocation.key, index))
             self.resume()
 
-    async def finished(self, invocation: Invocation, error: InvocationError | None) -> None:
+    def finished(self, invocation: Invocation, error: InvocationError | None) -> None:
         """The invocation's ending; later ones are ignored."""
         runner = self.runners.get(invocation.key)
         if runner is not None and runner.invocation is invocation:
@@ -380,9 +379,8 @@ class Reactor:
         if self._is_closed:
             return
         self._is_closed = True
-        for timer in (self._lingering, self._timer):
-            if timer is not None:
-                timer.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
         self.driver.waiting.discard(self)
         if self._seat is not None:
             self._seat.leave()

@@ -160,7 +160,7 @@ class SessionReactor(Reactor):
             self.fail(InternalError())
         else:
             if frame is None and not self._is_closed:
-                self._lingering = self._loop.call_later(self.driver.settings.lingering_s, self._lingers)
+                self.driver.linger(self, self._lingers)
             if self.is_paused or self.hears_waits:
                 self.resume()  # readers that wait already do not report it again
         self._is_halted = self._storing.is_full

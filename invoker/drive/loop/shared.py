@@ -157,13 +157,13 @@ class Shared:
         if not full:
             await asyncio.sleep(0)
 
-    async def ended(self, invocation: Invocation, index: int) -> None:
+    def ended(self, invocation: Invocation, index: int) -> None:
         """One of several outputs ended normally."""
         if not invocation.is_finished:
             for one in tuple(self.owners):
                 one.tell(OutputEnded(invocation.key, index))
 
-    async def finished(self, invocation: Invocation, error: InvocationError | None) -> None:  # noqa: ARG002 - see `Host`
+    def finished(self, invocation: Invocation, error: InvocationError | None) -> None:  # noqa: ARG002 - see `Host`
         """The body's ending; later ones are ignored."""
         self.finish(error)
 

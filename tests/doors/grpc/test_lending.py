@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
+from contextvars import ContextVar
 
 import pytest
 
 from invoker.doors.grpc.lending import Lender, LendingLoop
+from invoker.doors.grpc.loopline import LoopLine
+from invoker.drive.bodies.loop import LoopRunner
+from invoker.drive.loop.reactor import Reactor
 from tests.conftest import SLOW
 from tests.doors.riff import Riff, eventually
 
@@ -197,3 +202,39 @@ async def test_a_closed_lender_calls_nobody():
     lender.dispatch()
     await asyncio.sleep(0.01)
     assert called == []
+
+
+def test_a_function_that_never_waits_runs_in_a_task_of_its_own(kind):
+    """Its first step finds what asyncio promises to a task, and what it leaves there is gone with it."""
+    seen: list[tuple[asyncio.Task[None] | None, str]] = []
+    state: ContextVar[str] = ContextVar("state", default="untouched")
+
+    async def whole(x: bytes) -> bytes:
+        seen.append((asyncio.current_task(), state.get()))
+        state.set("touched")
+        async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+            made = group.create_task(asyncio.sleep(0, x))
+        return made.result()
+
+    with Riff(kind, whole) as riff:
+        calls = [riff.call(b"%d" % number) for number in range(20)]
+        assert [call.rest() for call in calls] == [[b"%d" % number] for number in range(20)]
+    tasks = {task for task, _ in seen if task is not None}
+    assert len(tasks) == 20
+    assert all(task.get_name().startswith("body ") for task in tasks)
+    assert {before for _, before in seen} == {"untouched"}
+
+
+def test_an_ended_call_needs_no_garbage_collector(kind):
+    """Nothing that belongs to it holds itself."""
+    with Riff(kind, agen) as riff:
+        assert riff.call(b"x").rest() == [b"x"]
+        gc.collect()
+        gc.disable()
+        try:
+            for _ in range(20):
+                assert riff.call(b"x").rest() == [b"x"]
+            kinds = {Reactor, LoopRunner, LoopLine}
+            assert eventually(lambda: sum(type(one) in kinds for one in gc.get_objects()) == 0)
+        finally:
+            gc.enable()

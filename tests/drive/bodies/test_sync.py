@@ -46,10 +46,10 @@ class Host:
 
     is_paused = hears_waits = False
 
-    async def emitted(self, *_: Any) -> None:
+    def emitted(self, *_: Any) -> None:
         return None
 
-    async def finished(self, *_: Any) -> None:
+    def finished(self, *_: Any) -> None:
         return None
 
 
@@ -58,7 +58,8 @@ async def body() -> AsyncIterator[ThreadRunner]:
     """A body that has not been started, with an output that nobody reads."""
     driver = driver_of(pair)
     invocation = driver.engine.open(Open("a", accepts=("*/*", "*/*"), unwanted=(1,)))
-    yield ThreadRunner(invocation, Host(), threads=driver.threads, grace_s=LIMIT_S)  # type: ignore[arg-type]
+    host: Any = Host()
+    yield ThreadRunner(invocation, host, threads=driver.threads, grace_s=LIMIT_S, on_left=lambda _: None)
     invocation.finish(None)
     driver.engine.close(invocation)
     driver.threads.close()

@@ -154,9 +154,9 @@ async def test_an_emit_after_the_end_raises_what_except_exception_cannot_eat():
     assert line.got == []
     message = runner.invocation.outputs[0].encode(1)
     with pytest.raises(BaseException, match="the invocation is over") as raised:
-        await line.reactor.emitted(runner.invocation, 0, message)
+        line.reactor.emitted(runner.invocation, 0, message)
     assert not isinstance(raised.value, Exception)
-    await line.reactor.finished(runner.invocation, ProtocolViolation("late"))  # the first ending stays
+    line.reactor.finished(runner.invocation, ProtocolViolation("late"))  # the first ending stays
     assert runner.invocation.error.status is Status.CANCELLED
 
 
