@@ -1,13 +1,14 @@
-"""`AioLine`: one grpc.aio call as the wire of a conversation; a task reads, and another one writes what waits.
+"""`AioLine`: one grpc.aio call as the wire of a conversation; a task reads, and writing takes none.
 
 As in `invoker.doors.grpc.loopline`, whoever writes more than the peer takes waits for room; where frames may be joined,
-what a turn of the loop wrote leaves in one message.
+what a turn of the loop wrote leaves in one message. Otherwise a frame before which nothing waits is on its way when
+`write` returns: a task that had to be woken for it would cost as much as the write.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import grpc.aio
@@ -36,16 +37,20 @@ class AioLine:
         over: Called once nothing but the status is left to be sent.
     """
 
+    # A write runs by itself: each of its steps is a callback of the future for which the step before it waits.
+
     def __init__(self, context: Any, settle_s: float, *, joins: bool) -> None:
         self.headers: tuple[tuple[str, str], ...] = ()
         self.is_gone = False
         self.over: Callable[[], None] = nothing
         self._context = context
         self._settle_s = settle_s
+        self._joins = joins
         self._outbox = Outbox() if joins else Singles()
-        self._is_accepted = self._headers_due = False
+        self._is_accepted = self._headers_due = self._is_due = False
+        self._writing: Coroutine[Any, Any, None] | None = None
         self._loop = asyncio.get_running_loop()
-        self._idle: asyncio.Future[None] | None = None  # set while the writing task has nothing to do
+        self._idle: asyncio.Future[None] | None = None  # set while `run` waits until nothing is written any more
         self._room: asyncio.Future[None] | None = None
         self._wanted: asyncio.Future[None] | None = None
         self._closed: asyncio.Future[InvocationError | None] = self._loop.create_future()
@@ -53,10 +58,10 @@ class AioLine:
     # The reactor's side.
 
     def accepted(self) -> None:
-        """Send the response headers now, unless they were sent before a frame."""
+        """Send the response headers at the end of this turn, unless they are sent before a frame (R-133)."""
         if not self._is_accepted:
             self._is_accepted = self._headers_due = True
-            _resolve(self._idle)
+            self._advance_later()
 
     def ask(self) -> None:
         """More frames are wanted."""
@@ -66,10 +71,12 @@ class AioLine:
         """Send one frame; False when the next one should wait for `room`."""
         if self.is_gone or self._closed.done():
             return False
-        if not self._is_accepted:
-            self.accepted()
         self._outbox.put(frame)
-        _resolve(self._idle)
+        if self._joins:
+            self._is_accepted = self._headers_due = self._headers_due or not self._is_accepted
+            self._advance_later()
+        else:
+            self._advance()
         return self._outbox.has_room
 
     async def room(self) -> None:
@@ -87,7 +94,6 @@ class AioLine:
             if close.trailers:
                 self._context.set_trailing_metadata(close.trailers)
             self._closed.set_result(close.error)
-            _resolve(self._idle)
 
     # The call's side.
 
@@ -102,8 +108,11 @@ class AioLine:
         """
         reader = self._loop.create_task(self._read(listener, asyncio.current_task()), name="read")
         try:
-            await self._write()
-            return await self._closed
+            error = await self._closed
+            while self._is_busy():
+                self._idle = self._loop.create_future()
+                await self._idle
+            return error
         except asyncio.CancelledError:
             self._leave()
             listener.gone()
@@ -125,29 +134,61 @@ class AioLine:
             await settle(self._context, call, self._settle_s)
         listener.arrived(None)
 
-    async def _write(self) -> None:
-        """Write what waits until the conversation is over and nothing does."""
-        context, outbox = self._context, self._outbox
+    # Writing.
+
+    def _is_busy(self) -> bool:
+        return not self.is_gone and (self._writing is not None or bool(self._outbox) or self._headers_due)
+
+    def _advance_later(self) -> None:
+        """Write at the end of this turn, unless somebody does before."""
+        if not self._is_due:
+            self._is_due = True
+            self._loop.call_soon(self._advance)
+
+    def _advance(self) -> None:
+        """Begin the next write, unless one is under way or nothing waits."""
+        self._is_due = False
+        while self._writing is None and self._is_busy():
+            if self._headers_due and (self.headers or not self._outbox):  # otherwise the write sends the empty headers
+                self._headers_due = False
+                self._writing = self._context.send_initial_metadata(self.headers)
+            else:
+                self._is_accepted, self._headers_due = True, False
+                self._writing = self._context.write(self._outbox.take())
+                _resolve(self._room)
+            self._step()
+        if not self._is_busy():
+            _resolve(self._idle)
+
+    def _step(self) -> None:
+        """Run the write until it waits or ends."""
+        assert self._writing is not None
         try:
-            while True:
-                if self._headers_due:
-                    self._headers_due = False
-                    await context.send_initial_metadata(self.headers)
-                while outbox:
-                    message = outbox.take()
-                    _resolve(self._room)
-                    await context.write(message)
-                if self._closed.done():
-                    return
-                self._idle = self._loop.create_future()
-                await self._idle
-        except grpc.aio.InternalError:  # the call was cancelled meanwhile, which the handler hears of only later
+            future = self._writing.send(None)
+        except StopIteration:
+            self._writing = None
+        except (grpc.aio.InternalError, asyncio.CancelledError):
+            self._writing = None
+            self._leave()  # the call was cancelled meanwhile, which the handler hears of only later
+        except Exception as error:  # noqa: BLE001 - `run` raises it
+            self._writing = None
             self._leave()
+            if not self._closed.done():
+                self._closed.set_exception(error)
+        else:
+            future._asyncio_future_blocking = False  # noqa: SLF001 - so a task says that it waits for a future
+            future.add_done_callback(self._go_on)
+
+    def _go_on(self, _: object) -> None:
+        if self._writing is not None:
+            self._step()
+            self._advance()
 
     def _leave(self) -> None:
         self.is_gone = True
         self._outbox.clear()
         _resolve(self._room)
+        _resolve(self._idle)
 
 
 def _resolve(waiter: asyncio.Future[None] | None) -> None:

@@ -15,7 +15,7 @@ from invoker.errors import Cancelled
 
 
 class Call:
-    """A call in memory: what the peer sends is put, what it gets is kept."""
+    """A call in memory: what the peer sends is put, what it gets is kept; a write sends headers that are due itself."""
 
     def __init__(self) -> None:
         self.sent: asyncio.Queue[Any] = asyncio.Queue()
@@ -108,7 +108,7 @@ async def test_what_a_turn_wrote_leaves_in_one_message_before_the_status(ends):
     line.close(Close())
     assert not line.write(b"c")
     assert await run is error
-    assert call.got == [(), b"ab"]
+    assert call.got == [b"ab"]
 
 
 async def test_frames_and_the_half_close_reach_the_session(ends):
@@ -150,7 +150,7 @@ async def test_E110_a_slow_peer_makes_writers_wait(ends):
     await waiting
     line.close(Close())
     await run
-    assert call.got == [(), b"x", b"y" * ROOM_BYTES]
+    assert call.got == [b"x", b"y" * ROOM_BYTES]
 
 
 async def test_a_peer_that_is_gone_makes_nobody_wait(ends):
@@ -218,4 +218,35 @@ async def test_R127_frames_that_may_not_be_joined_leave_one_by_one():
     await asyncio.gather(*waiting)
     line.close(Close())
     assert await run is None
-    assert call.got == [(), b"a", b"b", b"c"]
+    assert call.got == [b"a", b"b", b"c"]
+
+
+async def test_a_frame_is_on_its_way_when_it_is_written_unless_another_one_is():
+    """Nobody has to be woken for it; the second one follows the first."""
+    call, listener = Call(), Listener()
+    line = AioLine(call, 0.001, joins=False)
+    run = asyncio.ensure_future(line.run(listener))
+    line.write(b"a")
+    assert call.got == [b"a"]
+    call.takes.clear()
+    line.write(b"b")
+    line.write(b"c")
+    assert call.got == [b"a"]
+    call.takes.set()
+    line.close(Close())
+    assert await run is None
+    assert call.got == [b"a", b"b", b"c"]
+
+
+async def test_a_write_that_fails_for_a_reason_of_ours_fails_the_call(ends):
+    """The door logs it, and tells the peer."""
+    call, line, _, run = ends
+
+    async def broken(_: bytes) -> None:
+        raise ValueError("no bytes")
+
+    call.write = broken
+    line.write(b"x")
+    with pytest.raises(ValueError, match="no bytes"):
+        await run
+    assert line.is_gone
