@@ -285,7 +285,8 @@ class Driver:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
                 while self.leaving:
-                    self._has_left = asyncio.Event()
+                    if self._has_left is None or self._has_left.is_set():
+                        self._has_left = asyncio.Event()
                     await self._has_left.wait()
                 if self.direct:
                     self._quiet.clear()

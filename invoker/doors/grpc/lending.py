@@ -1,9 +1,15 @@
 """`Lender` and `LendingLoop`: an asyncio loop that drains a completion queue itself.
 
 A loop cannot sleep on sockets and on grpcio's queue at once. So it looks at the queue in each of its turns, which
-costs a microsecond. Only while it sleeps does it *lend* the queue to a thread that does nothing but wait there: the
-thread takes one event, wakes the loop through an eventfd, and parks until the queue is lent again. Under load the loop
-never sleeps, so no thread is woken for a message.
+costs a microsecond. It sleeps in one of two ways:
+
+* **In the queue**, if no timer is near and there was a call: an event wakes the loop itself. Meanwhile a thread watches
+  the sockets (`Watcher`), and wakes the loop by an empty batch on the last call that was accepted.
+* **In its selector**, otherwise: the queue rounds times to milliseconds. The loop then *lends* the queue to a thread
+  that does nothing but wait there: the thread takes one event, wakes the loop through an eventfd, and parks until the
+  queue is lent again.
+
+Under load the loop never sleeps, so no thread is woken for a message.
 
 On a loop of another kind (uvloop, or one that a program brought along) the thread always keeps the queue and gives the
 loop each event that it took. That is slower and otherwise the same.
@@ -17,11 +23,13 @@ import logging
 import os
 import selectors
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from typing import Any
 
 from invoker.doors.grpc.cygrpc import cygrpc
+from invoker.doors.grpc.watching import Watcher
 from invoker.drive.bodies.runner import Body
 
 __all__ = ["Lender", "LendingLoop"]
@@ -36,6 +44,13 @@ _SKIPS = 8
 
 _MOST = 512
 """At most this many events are handled in one turn, so that tasks and sockets get their turns, too."""
+
+
+_NEAR_S = 0.02
+"""For a timer that is nearer than this the loop sleeps in its selector."""
+
+_MARGIN_S = 0.01
+"""The queue is left so long before a timer, since it may return late."""
 
 
 class LendingLoop(asyncio.SelectorEventLoop):
@@ -70,15 +85,24 @@ class _LendingSelector(selectors.DefaultSelector):
         lender = self.lender
         if lender is None:
             return super().select(timeout)
-        if lender.has_news(is_idle=timeout is None or timeout > 0):
-            return [*lender.ready, *super().select(0)]
-        if timeout is not None and timeout <= 0:
-            return super().select(0)
+        is_idle = timeout is None or timeout > 0
+        if lender.may_wait and (timeout is None or timeout > _NEAR_S):
+            lender.wait(timeout)
+        elif not lender.has_news(is_idle=is_idle) and is_idle:
+            return self._sleep(lender, timeout)
+        ready = lender.ready if lender.has_events else []
+        return ready if lender.is_watched else [*ready, *super().select(0)]
+
+    def _sleep(self, lender: Lender, timeout: float | None) -> Any:
         lender.lend()
         try:
             return super().select(timeout)
         finally:
             lender.is_asleep = False
+
+
+def _nothing(_: Any) -> None:
+    """The tag of a batch that only wakes."""
 
 
 class Lender:
@@ -89,7 +113,9 @@ class Lender:
         loop: Where they are called.
 
     Attributes:
-        is_asleep: Whether the loop waits in its selector.
+        is_asleep: Whether the loop waits in its selector, or in the queue.
+        waker: The last call that was accepted, on which a batch wakes the loop from its sleep in the queue; None while
+            it must not sleep there.
         ready: What the selector reports when there are events.
         is_shut_down: Whether the queue has said that no event will come any more.
     """
@@ -106,10 +132,14 @@ class Lender:
         self._begin = loop.begin if isinstance(loop, LendingLoop) else self._create
         self._is_dispatching = self._is_closed = self._is_rung = False
         self._is_lent = self._is_recalled = False
+        self.waker: Any = None
+        self._waking = threading.Lock()
+        self._watcher: Watcher | None = None
         self._calls = 0
         self._quiet: asyncio.Event | None = None
         self._skips = 0
-        self._parked = threading.Semaphore(0)
+        self._parked = threading.Lock()
+        self._parked.acquire()
         self._bell = -1
         self._thread = threading.Thread(target=self._wait, name="invoker-poller", daemon=True)
 
@@ -119,8 +149,10 @@ class Lender:
             self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
             self._loop.add_reader(self._bell, self._rung)
             selector = self._loop.lending
-            self.ready = [(selector.get_key(self._bell), selectors.EVENT_READ)]
+            turn = asyncio.Handle(self._turn, (), self._loop)
+            self.ready = [(selectors.SelectorKey(-1, -1, selectors.EVENT_READ, (turn, None)), selectors.EVENT_READ)]
             selector.lender = self
+            self._watcher = Watcher(selector.fileno(), self._wake)
         self._thread.start()
 
     def opened(self) -> None:
@@ -139,11 +171,20 @@ class Lender:
             self._quiet = asyncio.Event()
             await self._quiet.wait()
 
+    def retire(self) -> None:
+        """Sleep in the queue no more: it is about to be shut down, and a batch on it would then end the process."""
+        with self._waking:
+            self.waker = None
+
     def close(self) -> None:
         """Stop looking; the queue has been shut down, which ends the thread."""
         self._is_closed = True
+        if self._watcher is not None:
+            self._watcher.close()
+            self._watcher = None
         while self._thread.is_alive() and not self.is_shut_down:
-            self._parked.release()  # once for each event that was left
+            if self._parked.locked():
+                self._parked.release()  # once for each event that was left
             self._thread.join(0.01)
         if self._bell >= 0 and isinstance(self._loop, LendingLoop):
             self._loop.lending.lender = None
@@ -199,6 +240,36 @@ class Lender:
             self._is_lent, self._is_recalled = True, False
             self._parked.release()
 
+    @property
+    def may_wait(self) -> bool:
+        """Whether the loop may sleep in the queue."""
+        return self.waker is not None and not self._is_lent
+
+    @property
+    def has_events(self) -> bool:
+        """Whether there are events to dispatch."""
+        return bool(self._events)
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether the watcher knows that no socket has anything to tell."""
+        return self._watcher is not None and self._watcher.is_armed
+
+    def wait(self, timeout: float | None) -> None:
+        """Sleep in the queue until it has an event, or a socket something to tell."""
+        assert self._watcher is not None
+        if self._flushes:
+            self._flush()
+        if self._events:
+            return
+        # Set the flag, then arm the watcher, which reads the flag once it has been woken.
+        self.is_asleep = True
+        self._watcher.arm()
+        event = self._poll(None if timeout is None else time.time() + timeout - _MARGIN_S)
+        self.is_asleep = False
+        if event.completion_type == _DONE:
+            self._events.append(event)
+
     def recall(self) -> None:
         """Leave a queue that is lent to the thread until the thread has handed over one more event.
 
@@ -236,12 +307,16 @@ class Lender:
         finally:
             self._is_dispatching = False
         if events and self._bell < 0:
-            self._loop.call_soon(self._rung)
+            self._loop.call_soon(self._turn)
 
     def _rung(self) -> None:
-        if self._bell >= 0:
-            with contextlib.suppress(BlockingIOError):
-                os.eventfd_read(self._bell)
+        """The thread has events, and found the loop asleep."""
+        with contextlib.suppress(BlockingIOError):
+            os.eventfd_read(self._bell)
+        self._turn()
+
+    def _turn(self) -> None:
+        """Dispatch, and begin what has come."""
         self._is_rung = True
         try:
             self.dispatch(looks=self._skips == 0)
@@ -262,7 +337,13 @@ class Lender:
         for flush in flushes if not self._is_closed else ():
             flush()
 
-    # In the thread.
+    # In the threads.
+
+    def _wake(self) -> None:
+        """Wake the loop if it sleeps in the queue, because a socket has something to tell; the watcher calls it."""
+        with self._waking:
+            if self.is_asleep and self.waker is not None:
+                self.waker.start_server_batch((), _nothing)
 
     def _wait(self) -> None:
         is_lending = self._bell >= 0
@@ -281,4 +362,4 @@ class Lender:
                     os.eventfd_write(self._bell, 1)
             elif len(self._events) == 1:
                 with contextlib.suppress(RuntimeError):  # the loop has closed
-                    self._loop.call_soon_threadsafe(self._rung)
+                    self._loop.call_soon_threadsafe(self._turn)

@@ -62,6 +62,7 @@ class LoopRunner:
         self.host = host
         self.grace_s = grace_s
         self.debug = debug
+        self.loop = asyncio.get_running_loop()  # to ask for it costs a system call
         self.has_left = False
         self.inputs: tuple[LoopInput, ...] = tuple([LoopInput(self, stream) for stream in invocation.inputs])
         self.name = f"body {invocation.id}"
@@ -142,11 +143,11 @@ class LoopRunner:
         waiting = {task for one in self.inputs for task in one.wake()}
         if self._is_through or self.has_left:
             return
-        current = asyncio.current_task()  # this task reports the ending and ends by itself
+        current = asyncio.current_task(self.loop)  # this task reports the ending and ends by itself
         for task in self._tasks():
             if task not in waiting and task is not current:
                 task.cancel()
-        self._grace = asyncio.get_running_loop().call_later(self.grace_s, self._cancel_rest)
+        self._grace = self.loop.call_later(self.grace_s, self._cancel_rest)
 
     def _cancel_rest(self) -> None:
         log.warning(
@@ -191,8 +192,7 @@ class LoopRunner:
         self._on_left(self)
 
     async def _drain_all(self, outputs: Sequence[AsyncIterator[Any]]) -> None:
-        loop = asyncio.get_running_loop()
-        tasks = [loop.create_task(self._drain(index, output)) for index, output in enumerate(outputs)]
+        tasks = [self.loop.create_task(self._drain(index, output)) for index, output in enumerate(outputs)]
         self._drains = tasks
         try:
             await asyncio.wait(tasks)
@@ -302,10 +302,11 @@ class LoopInput:
         return woken
 
     async def _wait(self) -> None:
-        waiter = asyncio.get_running_loop().create_future()
-        self._waiters[waiter] = asyncio.current_task()
+        runner = self._runner
+        waiter = runner.loop.create_future()
+        self._waiters[waiter] = asyncio.current_task(runner.loop)
         self._stream.waiters += 1
-        self._runner.host.resume()  # the starvation rule: an empty input is waited for
+        runner.host.resume()  # the starvation rule: an empty input is waited for
         try:
             await waiter
         finally:

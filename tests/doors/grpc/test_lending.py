@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import socket
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -227,14 +228,57 @@ def test_a_function_that_never_waits_runs_in_a_task_of_its_own(kind):
 
 def test_an_ended_call_needs_no_garbage_collector(kind):
     """Nothing that belongs to it holds itself."""
+
+    def parts() -> list[object]:
+        return [one for one in gc.get_objects() if type(one) in {Reactor, LoopRunner, LoopLine}]
+
     with Riff(kind, agen) as riff:
         assert riff.call(b"x").rest() == [b"x"]
         gc.collect()
         gc.disable()
+        others = len(parts())  # of tests before this one
         try:
             for _ in range(20):
                 assert riff.call(b"x").rest() == [b"x"]
-            kinds = {Reactor, LoopRunner, LoopLine}
-            assert eventually(lambda: sum(type(one) in kinds for one in gc.get_objects()) == 0)
+            assert eventually(lambda: len(parts()) <= others)
         finally:
             gc.enable()
+
+
+def test_a_loop_that_sleeps_in_the_queue_hears_sockets_threads_and_timers(kind):
+    """A call has come before, so it sleeps there; and timers are neither early nor rounded."""
+    with Riff(kind, agen) as riff:
+        call = riff.call(b"x")
+        assert call.read() == b"x"
+        waits = []
+        for number in range(10):
+            time.sleep(0.005)
+            heard = threading.Event()
+            riff.loop.call_soon_threadsafe(heard.set)
+            assert heard.wait(5)
+            delay_s = 0.001 + number * 0.005
+            began = time.monotonic()
+            asyncio.run_coroutine_threadsafe(asyncio.sleep(delay_s), riff.loop).result(5)
+            waits.append(time.monotonic() - began - delay_s)
+            ours, theirs = socket.socketpair()
+            with ours, theirs:
+                ours.setblocking(False)
+                reading = asyncio.run_coroutine_threadsafe(wrapped(riff.loop, ours), riff.loop)
+                time.sleep(0.005)
+                theirs.send(b"y")
+                assert reading.result(5) == b"y"
+        assert min(waits) > -0.001
+        assert sorted(waits)[len(waits) // 2] < 0.005 * SLOW
+        assert call.rest() == []
+
+
+async def wrapped(loop: asyncio.AbstractEventLoop, sock: socket.socket) -> bytes:
+    return await loop.sock_recv(sock, 1)
+
+
+def test_no_watcher_outlives_its_door():
+    """Nor does the call that wakes the loop keep the server from its end."""
+    for _ in range(3):
+        with Riff("lending", agen) as riff:
+            assert riff.call(b"x").rest() == [b"x"]
+        assert not [one for one in threading.enumerate() if one.name == "invoker-watcher"]
