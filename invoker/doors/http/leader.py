@@ -83,6 +83,7 @@ class HttpLeader:
         self._begun: dict[int, Connection] = {}
         self._ready: deque[int] = deque()  # descriptors that can be read
         self._lock = threading.Lock()
+        self._inside = 0  # threads that lead, or serve what they took when they did
         self._writing: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._changed = asyncio.Event()
@@ -151,9 +152,8 @@ class HttpLeader:
         self._leaders.stop()
         with self._lock:
             if not self._epoll.closed:
-                os.eventfd_write(self._bell, 1)  # the thread that waits closes the rest
-        if not self._has_started:
-            self._close()
+                os.eventfd_write(self._bell, 1)
+        self._close()
         return len(cut)
 
     def _look(self) -> None:
@@ -174,6 +174,17 @@ class HttpLeader:
 
     def _lead(self, turn: Turn) -> None:
         """Wait for requests and answer them, until another thread does."""
+        with self._lock:
+            self._inside += 1
+        try:
+            self._serve_all(turn)
+        finally:
+            with self._lock:
+                self._inside -= 1
+            if self._leaders.leader is None:
+                self._close()
+
+    def _serve_all(self, turn: Turn) -> None:
         ready, idle, begun = self._ready, self._idle, self._begun
         while turn.leads:
             if not ready:
@@ -189,8 +200,6 @@ class HttpLeader:
             except Exception:
                 log.exception("a request failed inside the invoker")
                 self._end(connection)
-        if self._leaders.leader is None:
-            self._close()
 
     def _wait(self) -> None:
         for fd, _ in self._epoll.poll(None, _AT_ONCE):
@@ -365,8 +374,9 @@ class HttpLeader:
             self._written(connection)
 
     def _close(self) -> None:
+        """Close what is waited with, unless a thread may wait there."""
         with self._lock:
-            if not self._epoll.closed:
+            if not self._inside and not self._epoll.closed:
                 self._epoll.close()
                 os.close(self._bell)
 

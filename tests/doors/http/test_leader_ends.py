@@ -270,3 +270,19 @@ def _compare(one: str, other: str) -> None:
         assert ours.startswith(b"HTTP/1.1 ")
 
     compare()
+
+
+async def test_a_thread_that_comes_back_late_does_not_end_the_one_that_waits() -> None:
+    """What is waited with is closed by the last of them."""
+    gate = Gate()
+    async with led(gate.held) as (served, leader, _), served.wire() as wire:
+        await wire.send(post("1"))
+        await gate.started.wait()
+        await until(lambda: leader._inside == 2)  # the other one leads by now
+        leader._leaders.stop()
+        gate.go.set()
+        assert (await wire.answer())[2] == b"1"
+        await until(lambda: leader._inside == 1)
+        assert not leader._epoll.closed
+        await served.door.stop(1)
+        await until(lambda: leader._epoll.closed)
