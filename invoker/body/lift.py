@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from types import AsyncGeneratorType
 from typing import Any, Final
 
 from invoker.author.binding import bind, bind_options
@@ -57,6 +58,7 @@ class Function:
         self.awaits_values = any(one.is_option or one.single for one in spec.inputs)
         self._takes_options = bool(spec.options)
         self._has_options = any(one.is_option for one in spec.inputs)
+        self._has_singles = any(one.single for one in spec.inputs)
         self._whole = self
         self._bindings: dict[tuple[str, ...], Function] = {}
 
@@ -170,8 +172,13 @@ class Function:
             if self._skips_none:
                 mapped = _async_but_none(mapped)
             return (_only_async_effects(mapped) if self._drops else mapped,)
-        values = [await self._first_async(inputs, index) for index in range(len(inputs))]
-        return await async_results(self.spec, call(*values))
+        values: Sequence[Any] = inputs
+        if self._has_singles:
+            values = [await self._first_async(inputs, index) for index in range(len(inputs))]
+        result = call(*values)
+        if type(result) is AsyncGeneratorType and self.spec.call.result is ResultShape.STREAM:
+            return (result,)  # as most do; the rest of the code costs more than a short function
+        return await async_results(self.spec, result)
 
     def _begin(self, inputs: Sequence[Any], context: Context) -> Callable[..., Any]:
         target: Callable[..., Any] = self.hooks.target

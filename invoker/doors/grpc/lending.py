@@ -269,6 +269,7 @@ class Lender:
         self.is_asleep = False
         if event.completion_type == _DONE:
             self._events.append(event)
+            self._skips = 0
 
     def recall(self) -> None:
         """Leave a queue that is lent to the thread until the thread has handed over one more event.

@@ -128,6 +128,10 @@ class Reactor:
             self._leave(InternalError())
         if frame is None and not self._is_closed:
             self.driver.linger(self, self._lingers)
+        if len(self.runners) == 1:
+            (runner,) = self.runners.values()
+            if not runner.invocation.budget.is_high:
+                return True
         if not self.runners or self._wants_input():
             return True
         # Set the flag, then check again; a body's thread does the reverse, so one of the two sees it.
@@ -145,10 +149,6 @@ class Reactor:
         self._leave(error)
 
     def _wants_input(self) -> bool:
-        if len(self.runners) == 1:
-            (runner,) = self.runners.values()
-            if not runner.invocation.budget.is_high:
-                return True
         running = [runner.invocation for runner in self.runners.values()]
         return all(one.wants_input for one in running) or any(one.is_starving for one in running)
 
