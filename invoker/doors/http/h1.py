@@ -173,7 +173,7 @@ class Http1(asyncio.Protocol):
         if not self._is_lost and self._transport.get_extra_info("socket").fileno() >= 0:
             self._transport.abort()
 
-    cut = abort  # the end of the connection ends its request
+    cut = abort
 
     # Heads.
 
