@@ -45,7 +45,7 @@ class Listener(Protocol):
     """Who hears a request as it comes, instead of reading it; a reactor is one."""
 
     def arrived(self, frame: Any | None) -> bool:
-        """The head, a chunk of the body or its end (None) came; whether more is wanted now."""
+        """A chunk of the body or its end (None) came; whether more is wanted now."""
 
     def fail(self, error: InvocationError) -> None:
         """There will be no more: the body is late, or more than the process may hold."""

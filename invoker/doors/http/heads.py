@@ -127,7 +127,7 @@ def read_head(data: bytes) -> Head:
         host,
         _length(told, is_new=is_new),
         is_new and "close" not in connection,
-        is_new and told.get("expect", "").lower() == "100-continue",
+        is_new and "100-continue" in _tokens(told.get("expect", "")),
         is_new and method == "GET" and "upgrade" in connection and told.get("upgrade", "").lower() == "websocket",
     )
 

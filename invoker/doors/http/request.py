@@ -83,9 +83,8 @@ class Request(Exchange):
             self.task.cancel()
 
     def listen(self, listener: Listener) -> None:
-        """Give everything that comes to a listener, which answers by `answer`."""
+        """Give the body to a listener as it comes; it answers by `answer`."""
         self._listener = listener
-        listener.arrived(self.head)
         self._pass_on(listener)
 
     def ask(self) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from invoker.core.http import BodyChunk, RequestHead, Response
@@ -47,18 +48,27 @@ class RiffFront(PromptFront, WholeFront):
             one.spec.name: signature_of(one.spec, engine.registry_for(one)) for one in engine.catalog
         }
 
-    def prompt(self, head: RequestHead) -> Begin:  # noqa: ARG002 - all are answered so
-        """Every request needs no more than its body's task."""
-        return self._begin
+    def prompt(self, head: RequestHead) -> Begin:
+        """Every request needs no more than its body's task; its head is read once for all that have it."""
+        session = self._read(head)
+        return partial(self._begin, session if session.state is State.READING else None)
 
-    def _begin(self, request: Request) -> Reactor:
-        """Run one invocation, driven by what the request brings."""
-        reply = _Reply(HttpSession(self._signature, max_body_bytes=self._max_body_bytes), request)
+    def _begin(self, known: HttpSession | None, request: Request) -> Reactor:
+        """Run one invocation, driven by what the request brings.
+
+        Args:
+            known: Has read the head of the request; None if that is refused.
+            request: Brings the rest.
+        """
+        session = HttpSession(self._signature, max_body_bytes=self._max_body_bytes) if known is None else known.again()
+        reply = _Reply(session, request)
         until = None if self._timeout_s is None else time.monotonic() + self._timeout_s
-        reactor = Reactor(reply.session, reply, self._driver, reply.close, deadline=until, is_counted=False)
+        reactor = Reactor(session, reply, self._driver, reply.close, deadline=until, is_counted=False)
         if self._timeout_s is not None:
             late = DeadlineExceeded("the deadline has passed")
             reply.timer = asyncio.get_running_loop().call_later(self._timeout_s, reactor.fail, late)
+        if known is None:
+            reactor.arrived(request.head)
         return reactor
 
     async def answer(self, exchange: Exchange) -> Response:
@@ -79,9 +89,13 @@ class RiffFront(PromptFront, WholeFront):
 
     def whole(self, head: RequestHead) -> Alike | None:
         """How a thread answers requests with this head; None for one that is refused, or may not come here."""
+        session = self._read(head)
+        return _Requests(session, self._timeout_s) if session.state is State.READING else None
+
+    def _read(self, head: RequestHead) -> HttpSession:
         session = HttpSession(self._signature, max_body_bytes=self._max_body_bytes)
         session.receive(head)
-        return _Requests(session, self._timeout_s) if session.state is State.READING else None
+        return session
 
     def _signature(self, name: str) -> Signature:
         known = self._signatures
