@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Callable, Sequence
 
 from benchmarks import callers, results, servers
+from benchmarks.aims import aims
 from benchmarks.evergreen import evergreen
-from benchmarks.graphpipe import graphpipe
-from benchmarks.measure import rounds, say
+from benchmarks.graphpipe import batches, graphpipe
+from benchmarks.measure import Clock, Samples, rounds, say
 from benchmarks.memory import flooded, idle_async, idle_sync, slow_readers
-from benchmarks.report import tables
+from benchmarks.report import table, tables
 from benchmarks.rows import PEER_ROWS, ROWS, Row, row_named
 from benchmarks.servers import Series, all_series
 from benchmarks.startup import startup
@@ -34,6 +36,7 @@ EXTRAS: dict[str, Extra] = {
     "startup": startup,
     "evergreen": evergreen,
     "graphpipe": graphpipe,
+    "batches": batches,
 }
 _QUICK_SCALE = 0.25
 
@@ -45,13 +48,24 @@ def main() -> int:
     notes = servers.absences() | callers.absences()
     columns = _columns(args.only, all_series(args.peer, args.before), notes)
     rows, extras = _chosen(args.rows, args.peer)
+    if shutil.which("h2load") is None:
+        notes["posts"] = "no rates of HTTP: h2load is missing (Debian: nghttp2-client)"
+        rows = [row for row in rows if (row.mode, row.driver) != ("posts", "h2load")]
     rows = [row for row in rows if row.driver not in notes]
     rows = [row.scaled(_QUICK_SCALE if args.quick else args.scale) for row in rows]
     number = 1 if args.quick else args.rounds
     where = results.environment(number, list(dict.fromkeys(notes.values())))
     say(where)
-    found = rounds(rows, columns, number) if rows else {}
-    parts = [where, tables(rows, columns, found), *_others(extras, columns, quick=args.quick)]
+    clock = Clock()
+    found = rounds(rows, columns, number, clock) if rows else {}
+    others = _others(extras, columns, found, clock, quick=args.quick)
+    parts = [
+        where,
+        aims(found, is_whole=not args.rows and not args.only),
+        tables(rows, columns, found),
+        *others,
+        _times(clock),
+    ]
     report = "\n\n".join(part for part in parts if part)
     print(report)
     if args.write:
@@ -97,13 +111,21 @@ def _columns(names: str, everything: Sequence[Series], missing: dict[str, str]) 
     return [one for one in everything if one.name in wanted and not {one.base, one.driver} & missing.keys()]
 
 
-def _others(names: Sequence[str], columns: Sequence[Series], *, quick: bool) -> list[str]:
+def _others(names: Sequence[str], columns: Sequence[Series], found: Samples, clock: Clock, *, quick: bool) -> list[str]:
     parts = []
     for name in names:
         say(f"{name} ...")
-        parts.append(EXTRAS[name](columns, quick=quick))
+        more = {"samples": found} if name == "batches" else {}
+        parts.append(EXTRAS[name](columns, quick=quick, **more))
         say(parts[-1])
+        clock.done(name)
     return parts
+
+
+def _times(clock: Clock) -> str:
+    parts = sorted(clock.took.items(), key=lambda part: -part[1])
+    rows = [[name, f"{took:.0f}"] for name, took in [*parts, ("all", sum(clock.took.values()))]]
+    return table("Time that this run took, all rounds", ("part", "seconds"), rows)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks.bodies import WrongReplyError
 from benchmarks.http1 import Framed, Post, rate, request
-from benchmarks.measure import ratio, say
+from benchmarks.measure import Samples, ratio, say
 from benchmarks.models import COST_S
 from benchmarks.process import forget_peak, peak_mib, resident_mib
 from benchmarks.report import spread, table
@@ -129,12 +129,12 @@ _HELD = (
 
 
 def graphpipe(_: Sequence[Series], *, quick: bool) -> str:
-    """All tables."""
+    """All tables but that of batches."""
     rounds = 1 if quick else 3
     with _on_driver_core():
         parts = [_times(size, title, max(2, count // 5) if quick else count, rounds) for size, title, count in _SIZES]
         parts += [_memory(size, title) for size, title, _ in _SIZES[1:]]
-        parts += [_beside(2 if quick else 6), _batches(10 if quick else 40, rounds)]
+        parts.append(_beside(2 if quick else 6))
     return "\n\n".join(parts)
 
 
@@ -242,8 +242,13 @@ def _beside(count: int) -> str:
     return table("GraphPipe: 1 KiB requests beside those of 64 MiB", head, rows)
 
 
-def _batches(each: int, rounds: int) -> str:
-    """Single rows by many clients at once; figures of both doors."""
+def batches(_: Sequence[Series], *, quick: bool, samples: Samples) -> str:
+    """Single rows by many clients at once; figures of both doors, and those of HTTP into ``samples``."""
+    with _on_driver_core():
+        return _batches(10 if quick else 40, 1 if quick else 3, samples)
+
+
+def _batches(each: int, rounds: int, samples: Samples) -> str:
     array, rows = _array(1024), []
     for door, flags in (("http", []), ("graphpipe", _TCP)):
         ways = [Way(name, name, _ours(name, *_ALONE, *flags), door, times=2) for name in ("costly", "batched")]
@@ -255,6 +260,8 @@ def _batches(each: int, rounds: int) -> str:
                 for way, address in served:
                     found.setdefault(way.name, []).append(_rate(way, address, array, each))
         label = "HTTP" if door == "http" else "bare TCP"
+        if door == "http":
+            samples |= {("batches", name): {"rate": values} for name, values in found.items()}
         times = f"{ratio(found['batched'], found['costly']):.1f}"
         rows.append([label, *(spread(found.get(name, [0])) for name in ("costly", "batched")), times])
         rows[-1].append(spread(found["bare"]) if door == "http" else "")

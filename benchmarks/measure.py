@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from statistics import median
+from time import monotonic
 
 from benchmarks.bodies import Body, WrongReplyError
 from benchmarks.client import load
@@ -23,6 +24,20 @@ Samples = dict[tuple[str, str], dict[str, list[float]]]
 
 # What makes a cell of a table "fails" and lets the run go on.
 FAILURES = (WrongReplyError, StartError, WireError, subprocess.SubprocessError)
+
+
+class Clock:
+    """How long each part of a run takes."""
+
+    def __init__(self) -> None:
+        self.took: dict[str, float] = {}
+        self._before = monotonic()
+
+    def done(self, part: str) -> None:
+        """What has passed since the last part was done is this one's."""
+        now = monotonic()
+        self.took[part] = self.took.get(part, 0.0) + now - self._before
+        self._before = now
 
 
 class Fleet:
@@ -52,7 +67,7 @@ def warmer(row: Row) -> Row:
     return Row("warm", "", 8, 32, body)
 
 
-def rounds(rows: Sequence[Row], columns: Sequence[Series], number: int) -> Samples:
+def rounds(rows: Sequence[Row], columns: Sequence[Series], number: int, clock: Clock) -> Samples:
     """Figures of every column of every row, one a round."""
     found: Samples = {}
     for done in range(number):
@@ -60,6 +75,7 @@ def rounds(rows: Sequence[Row], columns: Sequence[Series], number: int) -> Sampl
             fleet = Fleet(stack)
             for row in rows:
                 _one_row(row, [one for one in columns if one.serves(row)], fleet, found)
+                clock.done(row.name)
         say(f"round {done + 1} of {number} is done")
     return found
 

@@ -1,0 +1,132 @@
+"""What the project aims at, as ratios of figures of one run: "figure | at least | aim | measured"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from benchmarks.measure import Samples, ratio
+from benchmarks.report import table
+
+_CALLED = ("aio1", "aio8")
+_CORE = ("aio1", "aio8", "aio64")
+_ALONE = ("post1-socket", "post1-http.client", "post1-fetch")
+_BODIES = tuple(f"post-{kind}-{size}" for kind in ("json", "text") for size in (16, 1024, 65536))
+_STREAMED = ("1x16", "8x16", "64x16", "8x1024", "8x65536", "json", "two", "headers")
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """A column divided by another one, in each of some rows.
+
+    ``least`` must be reached in all of them; ``aim`` is wished for. Times and costs are to be at most that.
+    """
+
+    title: str
+    rows: tuple[str, ...]
+    column: str
+    against: str
+    least: float
+    aim: float
+    figure: str = "rate"
+
+    @property
+    def is_cost(self) -> bool:
+        """Whether less is better."""
+        return self.figure != "rate"
+
+    def measured(self, found: Samples) -> list[float]:
+        """The ratio of each row that has both figures."""
+        values = []
+        for row in self.rows:
+            ours = found.get((row, self.column), {}).get(self.figure)
+            other = found.get((row, self.against), {}).get(self.figure)
+            if ours and other and all(other):
+                values.append(ratio(ours, other))
+        return values
+
+    def mark(self, values: Sequence[float]) -> str:
+        """How far all of them are."""
+        if all(self._reaches(value, self.aim) for value in values):
+            return "aim reached"
+        return "reached" if all(self._reaches(value, self.least) for value in values) else "**short of it**"
+
+    def _reaches(self, value: float, bound: float) -> bool:
+        return round(value, 2) <= bound if self.is_cost else round(value, 2) >= bound
+
+
+def _each(aim: Aim, *bounds: tuple[str, float, float]) -> Iterator[Aim]:
+    """The same for several columns."""
+    for column, least, best in bounds:
+        yield replace(aim, column=column, least=least, aim=best)
+
+
+def _same(aim: Aim, *columns: str) -> Iterator[Aim]:
+    return _each(aim, *((column, aim.least, aim.aim) for column in columns))
+
+
+def _beside_fastapi(
+    title: str, rows: tuple[str, ...], least: float, best: float, figure: str = "rate"
+) -> Iterator[Aim]:
+    """Sync beside ``def``, async beside ``async def``."""
+    for column, against in (("reply", "fastapi"), ("areply", "afastapi")):
+        yield Aim(title, rows, column, against, least, best, figure)
+
+
+AIMS = (
+    *_each(
+        Aim("gRPC calls/s, 64 in flight, h2load", ("calls",), "", "bare", 0, 0),
+        ("gen", 2.5, 3.5),
+        ("reply", 3, 4),
+        ("agen", 2, 3),
+    ),
+    *_same(
+        Aim("server's core a call, grpc.aio client, 1 / 8 / 64 in flight", _CORE, "", "bare", 1, 0.7, "core"),
+        *("gen", "reply", "agen"),
+    ),
+    *_same(
+        Aim("p50 of a call, grpc.aio client, 1 / 8 in flight", _CALLED, "", "bare", 1, 0.8, "p50"),
+        *("gen", "reply", "agen"),
+    ),
+    *_same(
+        Aim("p99 of a call, grpc.aio client, 1 / 8 in flight", _CALLED, "", "bare", 1, 0.8, "p99"),
+        *("gen", "reply", "agen"),
+    ),
+    Aim("HTTP JSON `square`, 16 connections, requests/s", ("square",), "reply", "fastapi", 4, 7),
+    Aim("HTTP JSON `square`, 16 connections, requests/s", ("square",), "areply", "afastapi", 3, 5),
+    Aim("the same", ("square",), "reply", "uvicorn", 0.6, 1),
+    Aim("HTTP, JSON and text of 16 B / 1 KiB / 64 KiB, requests/s", _BODIES, "reply", "fastapi", 4, 7),
+    Aim("HTTP, JSON and text of 16 B / 1 KiB / 64 KiB, requests/s", _BODIES, "areply", "afastapi", 3, 5),
+    *_beside_fastapi("HTTP p50, 1 connection, socket / http.client / fetch", _ALONE, 0.7, 0.4, "p50"),
+    *_beside_fastapi("GraphPipe 1x4 Float32, 16 connections, requests/s", ("tensor",), 3, 5),
+    Aim("GraphPipe batching by HTTP, 64 clients, 1 ms", ("batches",), "batched", "costly", 5, 7),
+    *_same(
+        Aim("64 KiB frames, 8 streams, messages/s", ("8x65536",), "", "cpp", 0.55, 0.7),
+        "gen",
+        "reply",
+        "agen",
+        "areply",
+    ),
+    *_same(Aim("ping-pong, 1 stream, p50", ("ping1",), "", "bare", 1, 0.8, "p50"), "gen", "reply", "agen"),
+    *_same(Aim("ping-pong, 8 streams, p99", ("ping8",), "", "bare", 1, 0.8, "p99"), "gen", "reply", "agen"),
+    *_same(Aim("ping-pong, 8 streams, p50", ("ping8",), "", "peer", 1.2, 1, "p50"), "gen", "reply", "agen"),
+    *_same(Aim("16 B, 8 / 64 streams, messages/s", ("held-8x16", "held-64x16"), "", "peer", 0.5, 0.7), "gen", "agen"),
+    *(
+        Aim("messages/s of streaming rows", _STREAMED, style, f"{style}-before", 0.95, 1)
+        for style in ("gen", "reply", "agen", "areply")
+    ),
+)
+
+
+def aims(found: Samples, *, is_whole: bool) -> str:
+    """The table; a run that is not whole leaves out the aims whose figures are missing."""
+    rows = []
+    for aim in AIMS:
+        values = aim.measured(found)
+        bound = "at most" if aim.is_cost else "at least"
+        cells = [f"{aim.title}: {aim.column} ÷ {aim.against}", f"{bound} {aim.least:g}", f"{aim.aim:g}"]
+        if values:
+            rows.append([*cells, " / ".join(f"{value:.2f}" for value in values), aim.mark(values)])
+        elif is_whole:
+            rows.append([*cells, "not measured"])
+    return table("Aims", ("figure", "bound", "aim", "measured", ""), rows) if rows else ""
