@@ -100,21 +100,12 @@ def litserve(_work: str, port: int) -> None:
 
 def http_square(request: Any) -> Any:
     """A function of functions-framework."""
-    return _as_json(request.get_json() ** 2)
-
-
-def http_json(request: Any) -> Any:
-    """A function of functions-framework."""
-    return _as_json(request.get_json())
+    return json.dumps(request.get_json() ** 2), {"content-type": "application/json"}
 
 
 def http_echo(request: Any) -> Any:
     """A function of functions-framework."""
     return request.get_data(as_text=True), {"content-type": "text/plain"}
-
-
-def _as_json(value: Any) -> Any:
-    return json.dumps(value), {"content-type": "application/json"}
 
 
 def _run_uvicorn(app: Any, port: int) -> None:

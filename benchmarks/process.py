@@ -35,8 +35,24 @@ def forget_peak(pid: int) -> None:
 
 def processor_s(pid: int) -> float:
     """Processor time used, user and system."""
-    fields = _stat(pid)
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return sum(processor_split_s(pid))
+
+
+def processor_split_s(pid: int) -> tuple[float, float]:
+    """The same, user and system apart."""
+    fields, ticks = _stat(pid), os.sysconf("SC_CLK_TCK")
+    return int(fields[11]) / ticks, int(fields[12]) / ticks
+
+
+def switches(pid: int) -> tuple[int, int]:
+    """Context switches of all threads that live: those that waited, and those that were preempted."""
+    gave, lost = 0, 0
+    for file in Path(f"/proc/{pid}/task").glob("*/status"):
+        with suppress(OSError):  # the thread ended meanwhile
+            numbers = dict(re.findall(r"^(\w+_ctxt_switches):\s+(\d+)", file.read_text(encoding="ascii"), re.MULTILINE))
+            gave += int(numbers["voluntary_ctxt_switches"])
+            lost += int(numbers["nonvoluntary_ctxt_switches"])
+    return gave, lost
 
 
 def group_processor_s(pid: int) -> float:

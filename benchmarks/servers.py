@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import IO
 
+from benchmarks.http2 import AGENT
 from benchmarks.rows import Row
 
 SERVER_CORE, DRIVER_CORE = 0, 1
@@ -36,7 +37,7 @@ PEERS = {
 }
 PEER_PYTHON = Path(__file__).parent.parent / "build" / "peers" / "bin" / "python"
 _ECHOES = ("echo", "json", "zip", "headers")
-_NOT_SERVED = {"functions": ("tensor",), "litserve": ("echo",)}
+_SERVED = {"functions": ("square", "echo"), "litserve": ("square", "tensor")}  # of PEERS; the others serve all
 _ARRAYS = {"reply": "benchmarks.models:same", "areply": "benchmarks.models:asame"}
 # Times the requests of a row: servers of HTTP differ by more than ten times.
 _POST_WEIGHTS = {"uvicorn": 5.0, "reply": 5.0, "areply": 5.0, "litserve": 0.5, "functions": 0.5}
@@ -78,9 +79,9 @@ class Series:
         """Whether this server can do a row's work; a peer is held to rows that half-close late."""
         if row.mode == "posts":
             if self.base in PEERS:
-                return row.work not in _NOT_SERVED.get(self.base, ())
+                return row.work in _SERVED.get(self.base, (row.work,))
             return self.base in _ARRAYS and self.driver == "auto"
-        if self.base in PEERS or (row.mode == "calls" and self.driver == "aio"):
+        if self.base in PEERS or (self.driver == "aio" and (row.mode == "calls" or row.agent != AGENT)):
             return False
         if self.base == "bare":
             return True

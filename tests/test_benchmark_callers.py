@@ -100,7 +100,7 @@ def test_requests_by_h2load_are_counted(echo: str) -> None:
         ("square", "fastapi", b"144", b"145"),
         ("square", "uvicorn", b"12", b"144"),
         ("post-text-16", "areply", b"x" * 16, b'"xxxxxxxxxxxxxxxx"'),
-        ("post-json-16", "functions", b'{"data": "xxxxx"}', b'{"data": "xxxx"}'),
+        ("post-json-16", "afastapi", b'{"data": "xxxxx"}', b'{"data": "xxxx"}'),
         ("tensor", "litserve", b"[[1.0,2.5,3.0,4.0]]", b"[1.0,2.5,3.0,4.0]"),
     ],
 )
@@ -125,6 +125,7 @@ def test_peers_serve_requests_only() -> None:
         assert served <= set(PEERS if row.mode == "posts" else ())
     assert not _series("functions").serves(row_named("tensor"))
     assert not _series("litserve").serves(row_named("post-text-16"))
+    assert not _series("gen-aio").serves(row_named("calls-js"))
 
 
 def test_an_older_invoker_is_a_column() -> None:
