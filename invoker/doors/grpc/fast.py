@@ -233,7 +233,7 @@ class FastDoor:
             driver.threads.enter()
         except InvocationError as error:
             log.info("a call was refused", extra={"detail": str(error)})
-            self._finish(line, (), Close(error))
+            self._finish(line, [], Close(error))
             return
         self._rest.glance()
         try:
@@ -242,12 +242,12 @@ class FastDoor:
             # Nothing that we know of gets here. A queue dropped with operations under way would freeze the process.
             log.exception("a call failed inside the invoker")
             line.cut(InternalError())
-            self._finish(line, (), Close(InternalError()))
+            self._finish(line, [], Close(InternalError()))
 
     def _converse(self, line: WholeLine, event: Any, method: CallMethod, turn: Turn) -> None:
         """Run one call in a slot that was taken for it."""
         driver = self.driver
-        sent: Sequence[bytes] = ()
+        sent: list[bytes] = []
         try:
             metadata = metadata_of(event.invocation_metadata)
             line.settle_s = settle_time(metadata, self.settings.settle_s)
@@ -278,7 +278,7 @@ class FastDoor:
             habit = self._habits[key] = Habit()
         return habit
 
-    def _finish(self, line: WholeLine, frames: Sequence[bytes], close: Close) -> None:
+    def _finish(self, line: WholeLine, frames: list[bytes], close: Close) -> None:
         if line.finish(frames, close):
             self._free.append(line.queue)
         else:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
 from typing import Any
 
 from invoker.core.steps import Close
@@ -55,9 +54,12 @@ class Habit:
         return True
 
     def learn(self, *, is_whole: bool) -> None:
-        """Note how a wait ended. The number of calls that are not waited for doubles with each one in vain."""
-        self._misses = 0 if is_whole else min(self._misses + 1, _MOST_MISSES)
-        self._skips = 0 if is_whole else 2**self._misses - 2
+        """Note how a wait ended. The number of calls that are not waited for next doubles with each one in vain."""
+        if is_whole:
+            self._misses = max(0, self._misses - 1)
+        else:
+            self._misses = min(self._misses + 1, _MOST_MISSES)
+            self._skips = 2**self._misses - 2
 
 
 class WholeLine:
@@ -102,6 +104,7 @@ class WholeLine:
         """
         frames, post, poll = self.frames, self._call.start_server_batch, self.queue.poll
         limits, operations = self._driver.engine.limits, (self._receive,)
+        most, most_bytes = min(limits.high_frames, AHEAD), min(limits.high_bytes, _MOST_BYTES)
         until, size = 0.0, 0  # at first `poll` does not wait
         while not post(operations, READ):
             event = poll(until)
@@ -120,7 +123,7 @@ class WholeLine:
                 return bool(frames) and event.success
             frames.append(frame)
             size += len(frame)
-            if len(frames) >= min(limits.high_frames, AHEAD) or size >= min(limits.high_bytes, _MOST_BYTES):
+            if len(frames) >= most or size >= most_bytes:
                 return False
         return False
 
@@ -130,20 +133,19 @@ class WholeLine:
         line.open(self.frames, is_reading=self._pending > 0)
         return line
 
-    def finish(self, frames: Sequence[bytes], close: Close) -> bool:
-        """Send frames, then the status and its metadata.
+    def finish(self, frames: list[bytes], close: Close) -> bool:
+        """Send frames, which are taken out of the list, then the status and its metadata.
 
         Returns:
             Whether every operation is done, so that the queue can serve another call.
         """
-        left = list(frames)
         with self._lock:
             self._is_finished = True
-            if self._line is None and self._send_short(left, close):
+            if self._line is None and self._send_short(frames, close):
                 return self._pending == 0
             line = self._long()
         try:
-            for frame in left:
+            for frame in frames:
                 line.write(frame, hold=True)
         except Cancelled:  # the peer is gone, which needs no status; yet grpcio wants one
             pass
@@ -219,14 +221,14 @@ class WholeLine:
             self._post((*self._headers(), cygrpc.SendMessageOperation(frames.pop(0), hint)), SENT)
             if not self._glance(until_sent=True):
                 return False
-        code, detail = status_of(close.error)
-        last = [cygrpc.SendMessageOperation(frames[0], NO_FLAGS)] if frames else []
-        last.append(
-            cygrpc.SendStatusFromServerOperation(close.trailers, code, clip(detail) if detail else b"", NO_FLAGS)
-        )
+        error = close.error
+        code, detail = (0, b"") if error is None else (int(error.status), clip(str(error)))
+        last = [*self._headers(), cygrpc.SendStatusFromServerOperation(close.trailers, code, detail, NO_FLAGS)]
+        if frames:
+            last.append(cygrpc.SendMessageOperation(frames.pop(), NO_FLAGS))
         if not self._is_watched:
             last.append(cygrpc.ReceiveCloseOnServerOperation(NO_FLAGS))
-        self._post((*self._headers(), *last), None)
+        self._post(tuple(last), None)
         self._glance()
         return True
 

@@ -125,7 +125,7 @@ def test_a_call_with_many_frames_is_read_while_its_function_runs(ran):
 
 
 def test_a_kind_of_calls_that_never_comes_whole_is_waited_for_rarely():
-    """Twice as rarely after each wait in vain; a wait that pays is followed by others."""
+    """Twice as rarely after each wait in vain; a wait that pays is followed by others, and makes up for one in vain."""
     habit = Habit()
     waits = []
     for number in range(200):
@@ -139,6 +139,13 @@ def test_a_kind_of_calls_that_never_comes_whole_is_waited_for_rarely():
     for _ in range(10):
         assert habit.pays()
         habit.learn(is_whole=True)
+    skipped = []
+    for _ in range(20):  # every other call comes whole
+        habit.learn(is_whole=False)
+        while not habit.pays():
+            skipped.append(1)
+        habit.learn(is_whole=True)
+    assert skipped == []
 
 
 def test_habits_are_of_one_function_each_and_bounded():
