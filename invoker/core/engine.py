@@ -23,7 +23,7 @@ from invoker.core.invocation import Invocation
 from invoker.core.plan import Plan, Plans
 from invoker.core.steps import Open
 from invoker.errors import ErrorPolicy, InvocationError, NotReady, Overloaded, ShuttingDown, Status, let_go
-from invoker.message import as_headers
+from invoker.message import Headers, as_headers
 
 __all__ = ["Counters", "Engine"]
 
@@ -127,7 +127,7 @@ class Engine:
                 input_names=plan.input_names,
                 output_names=plan.output_names,
                 accepts=plan.accepts,
-                metadata=as_headers(command.metadata),
+                metadata=command.metadata if type(command.metadata) is Headers else as_headers(command.metadata),
                 deadline=deadline,
                 configs=command.configs,
             )

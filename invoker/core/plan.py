@@ -98,8 +98,8 @@ class Plans(Kept[Hashable, Plan]):
             NotAcceptable: An output has no codec for what is accepted (R-100).
         """
         key = (
-            function, command.accepts, command.input_names, command.output_names, command.bound, command.terms,
-            command.unwanted,
+            function, command.accepts, command.input_names, command.output_names, command.bound,
+            command.terms is Terms.LOOSE, command.unwanted,
         )  # fmt: skip
         plan = self.find(key)
         if plan is None:

@@ -22,6 +22,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from _thread import RLock
 from collections.abc import Awaitable, Iterable, Iterator
 from contextvars import copy_context
 from typing import Any
@@ -115,7 +116,7 @@ class Whole(SyncBody):
         self.outlet = outlet
         self.deadline = deadline
         self.sent: list[Any] = []
-        self.lock = threading.RLock()
+        self.lock = RLock()  # of C; `threading.RLock` is a function that looks for it
         self.failure = None
         self.is_long = False
         self._turn = turn
@@ -173,7 +174,7 @@ class Whole(SyncBody):
                 if self._closed is not None:
                     return
                 if not may_begin and invocation is not None:
-                    may_begin = invocation.may_begin()
+                    may_begin = not invocation.function.awaits_values or invocation.may_begin()
             if not may_begin or invocation is None or not invocation.heeds_end:
                 self._half_close(invocation)
                 if not may_begin and invocation is not None:
@@ -250,7 +251,7 @@ class Whole(SyncBody):
 
     def _serve(self) -> None:
         invocation, turn = self.invocation, self._turn
-        if invocation.got_nothing:
+        if invocation.function.awaits_values and invocation.got_nothing:
             self._end(None)
             return
         invocation.context.bind(self)
@@ -394,7 +395,7 @@ class Whole(SyncBody):
     def _leave(self) -> None:
         """User code has been left: nobody else looks after the conversation any more."""
         if self._turn is not None:
-            self._turn.end()
+            self._turn.busy = None
         with self.lock:  # the sweeper may be sending what was kept
             self._has_left = True
         if not self._is_open:

@@ -14,7 +14,7 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from select import PIPE_BUF
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -41,19 +41,8 @@ class _Line(NamedTuple):
     extra: dict[str, Any]
 
 
-class _Ending(NamedTuple):
-    """What the line of an ended invocation is made of."""
-
-    created: float
-    invocation: str
-    function: str
-    metadata: Headers
-    seconds: float
-    frames_in: int
-    frames_out: int
-    bytes_in: int
-    bytes_out: int
-    error: tuple[str, str] | None  # its status and text
+_Ending: TypeAlias = tuple[float, str, str, Headers, float, int, int, int, int, tuple[str, str] | None]
+"""What the line of an ended invocation is made of: its time, the fields of the line in their order, the error."""
 
 
 class Endings:
@@ -76,7 +65,7 @@ class Endings:
             context = invocation.context
             # This is made for each call, so it is no more than a tuple of what has to be known later.
             self._put(
-                _Ending(
+                (
                     time.time(), context.invocation_id, context.function, context.metadata, invocation.took_s,
                     invocation.frames_in, invocation.frames_out, invocation.bytes_in, invocation.bytes_out,
                     None if error is None else (error.status.name, str(error)[:500]),
@@ -140,20 +129,21 @@ class Endings:
 
 
 def _line_of(ending: _Ending) -> _Line:
+    created, invocation, function, metadata, seconds, frames_in, frames_out, bytes_in, bytes_out, error = ending
     extra: dict[str, Any] = {
-        "invocation": ending.invocation,
-        "function": ending.function,
-        "status": "OK" if ending.error is None else ending.error[0],
-        "seconds": round(ending.seconds, 6),
-        "frames_in": ending.frames_in,
-        "frames_out": ending.frames_out,
-        "bytes_in": ending.bytes_in,
-        "bytes_out": ending.bytes_out,
-        **logs.traced(ending.metadata),
+        "invocation": invocation,
+        "function": function,
+        "status": "OK" if error is None else error[0],
+        "seconds": round(seconds, 6),
+        "frames_in": frames_in,
+        "frames_out": frames_out,
+        "bytes_in": bytes_in,
+        "bytes_out": bytes_out,
+        **logs.traced(metadata),
     }
-    if ending.error is not None:
-        extra["detail"] = ending.error[1]
-    return _Line(ending.created, logs.log.name, logs.ENDED, extra)
+    if error is not None:
+        extra["detail"] = error[1]
+    return _Line(created, logs.log.name, logs.ENDED, extra)
 
 
 def _write(noted: list[_Line]) -> None:

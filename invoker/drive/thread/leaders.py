@@ -30,7 +30,7 @@ class Turn:
     """One thread's time at the lead, and the work that it took from there.
 
     Attributes:
-        busy: What the thread serves in user code; None otherwise.
+        busy: What the thread serves in user code; whoever has said `begin` clears it once that has been left.
         seen: What the sweeper saw at its last beat.
     """
 
@@ -51,10 +51,6 @@ class Turn:
         """User code is about to be entered. If it takes longer than a beat, the sweeper calls ``busy.beat()``."""
         self.busy = busy
         self._sweeper.call()
-
-    def end(self) -> None:
-        """User code has been left."""
-        self.busy = None
 
     def pass_on(self) -> None:
         """Let another thread lead, since this one may not come back for a while. A second call does nothing."""

@@ -121,17 +121,17 @@ class RiffSession:
                 return self._refused()
             raise self._violation(f"{len(frame)} bytes were received that are not an InputSignal") from None
         case = signal.WhichOneof("frame")
-        if case == "data" and self.state is State.STREAMING:
-            return self._feed(signal.data)
+        if case == "data" and (self.state is State.STREAMING or self.state is State.OPENING):
+            self.state = State.STREAMING
+            data = signal.data
+            headers = dict(data.headers) if data.headers else EMPTY
+            return (Feed(_ID, data.argIndex, Message(data.payload, headers, data.contentType)),)
         if self.state is State.REFUSED:
             return self._refused()
         if self.state is State.CLOSED:
             return ()  # the function ended first; the rest of the input is discarded
         if case == "start":
             return self._start(signal.start, frame)
-        if case == "data" and self.state is State.OPENING:
-            self.state = State.STREAMING
-            return self._feed(signal.data)
         if case is None:
             # neither oneof case is set.
             raise self._violation(f"a signal is neither a start nor a data signal, while {self.state.value}")
@@ -213,10 +213,6 @@ class RiffSession:
         inputs = tuple(start.inputNames)
         _STARTS.keep(frame, (accepts, inputs, names), _ENTRY_BYTES + 8 * len(frame))
         return (Open(_ID, self._function, accepts, inputs, names, self._metadata),)
-
-    def _feed(self, data: pb.InputFrame) -> Sequence[CallStep]:
-        headers = dict(data.headers) if data.headers else EMPTY
-        return (Feed(_ID, data.argIndex, Message(data.payload, headers, data.contentType)),)
 
 
 def _tail(media_type: str, index: int) -> bytes:
