@@ -18,7 +18,7 @@ from invoker.doors.http.request import Request
 from invoker.drive.driver import Driver
 from invoker.errors import Cancelled, InvocationError
 
-__all__ = ["NOT_FOUND", "Alike", "Begin", "Front", "FrontOf", "HttpApp", "PromptFront", "WholeFront"]
+__all__ = ["NOT_FOUND", "Alike", "Begin", "Front", "FrontOf", "HttpApp", "PromptFront", "RequestSession", "WholeFront"]
 
 log = logging.getLogger(__name__)
 
@@ -70,11 +70,18 @@ class Alike(Protocol):
 
     timeout_s: float | None
 
-    def begin(self, body: bytes) -> tuple[CallSession, Sequence[Any]]:
+    def begin(self, body: bytes) -> tuple[RequestSession, Sequence[Any]]:
         """A session for one of them, and what it is still to receive; it sends the `Response`."""
 
     def refusal(self, error: InvocationError) -> Response:
-        """The response to one whose session has sent none."""
+        """The response to one for which there is no session."""
+
+
+class RequestSession(CallSession, Protocol):
+    """The session of one request."""
+
+    def refusal(self, error: InvocationError) -> Response:
+        """The response if it has sent none, or has not yet."""
 
 
 class HttpApp:

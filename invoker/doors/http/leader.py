@@ -266,6 +266,7 @@ class HttpLeader:
         reply = Reply(self._write, connection, plain, deadline)
         try:
             session, frames = alike.begin(data[plain.size :])
+            reply.refusal = session.refusal
             whole = Whole(session, self._driver, reply, turn=turn, deadline=deadline, is_counted=False)
             close, sent, is_long = whole.run(frames), whole.sent, whole.is_long
         except Exception:  # a front is at fault, and nothing of it may reach the peer
@@ -274,7 +275,7 @@ class HttpLeader:
         finally:
             threads.leave()  # before the client hears of the end: it may call again at once
         if not (is_long and reply.is_gone()):
-            reply.answer(sent[0] if sent else alike.refusal(close.error or InternalError()))
+            reply.answer(sent[0] if sent else reply.refusal(close.error or InternalError()))
         elif not reply.is_over:
             self._end(connection)
 

@@ -87,9 +87,10 @@ class Reply:
 
     Attributes:
         is_over: Whether the response was written.
+        refusal: Makes the response that tells an error.
     """
 
-    __slots__ = ("_began_s", "_connection", "_deadline", "_plain", "_thread", "_write", "is_over")
+    __slots__ = ("_began_s", "_connection", "_deadline", "_plain", "_thread", "_write", "is_over", "refusal")
 
     settle_s = 0.0
 
@@ -98,6 +99,7 @@ class Reply:
         self._connection = connection
         self._plain = plain
         self._deadline = deadline
+        self.refusal: Callable[[InvocationError], Response] = plain.alike.refusal
         self._thread = threading.get_ident()
         self._began_s = time.monotonic()
         self.is_over = False
@@ -136,4 +138,4 @@ class Reply:
 
     def cut(self, error: InvocationError) -> None:
         """Tell the client of an error, whatever the function does."""
-        self.answer(self._plain.alike.refusal(error))
+        self.answer(self.refusal(error))

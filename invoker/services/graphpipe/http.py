@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
+from invoker.core.budget import Share
 from invoker.core.http import RequestHead, Response
-from invoker.doors.http.app import Begin, PromptFront
+from invoker.doors.http.app import Alike, Begin, PromptFront, RequestSession, WholeFront
 from invoker.doors.http.exchange import Exchange
 from invoker.doors.http.request import Request
 from invoker.errors import DeadlineExceeded, InvocationError, Overloaded
@@ -30,7 +31,7 @@ from invoker.services.graphpipe.told import ToldSession, can_tell
 from invoker.services.service import IsReady
 from invoker.tensors import Code, GraphPipeError, http_status, listing
 
-__all__ = ["GraphPipeFront"]
+__all__ = ["GraphPipeFront", "Inferring"]
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +46,7 @@ _MOST_BYTES: Final = 1 << 16
 """What a small body may have."""
 
 
-class GraphPipeFront(PromptFront):
+class GraphPipeFront(PromptFront, WholeFront):
     """Answers requests whose path is a model's.
 
     Args:
@@ -77,13 +78,18 @@ class GraphPipeFront(PromptFront):
 
     def prompt(self, head: RequestHead) -> Begin | None:
         """How small inferences with this head are answered without a task; None for all others (G-102)."""
+        found = self.whole(head)
+        return None if found is None else found.listen
+
+    def whole(self, head: RequestHead) -> Inferring | None:
+        """How small inferences with this head are answered in a thread; None for all others."""
         model = self._model(head.path) if head.method == "POST" else None
         size = _announced(head)
         if model is None or size is None or not can_tell(model) or _misfit(head) is not None:
             return None
         if size > min(_MOST_BYTES, self._inferences.limit_bytes):
             return None
-        return _Prompt(self._inferences, model, head, self._reply).begin
+        return Inferring(self._inferences, model, head, self._reply)
 
     async def _infer(self, exchange: Exchange, model: Model, head: RequestHead) -> Response:
         try:
@@ -154,10 +160,18 @@ class GraphPipeFront(PromptFront):
         return ", ".join([self._path, *(f"{self._path}/{name}" for name in names if len(names) > 1)])
 
 
-class _Prompt:
-    """Inferences with one head."""
+class Inferring(Alike):
+    """Small inferences with one head; `listen` answers one on the loop.
+
+    Args:
+        inferences: Have the limits.
+        model: Who is asked.
+        head: Of the requests.
+        make: Makes a response of a reply; ``close`` says that it is the last one of its connection.
+    """
 
     def __init__(self, inferences: Inferences, model: Model, head: RequestHead, make: Callable[..., Response]) -> None:
+        self.timeout_s = inferences.settings.timeout_s or None
         self._inferences = inferences
         self._model = model
         self._head = head
@@ -165,16 +179,26 @@ class _Prompt:
         self._door = _door(head)
         self._metadata = _metadata(head)
 
-    def begin(self, request: Request) -> PromptInference:
-        """Begin to answer a request."""
-        inferences = self._inferences
-        session = ToldSession(
-            inferences, self._model, self._make, door=self._door, metadata=self._metadata, share=request.share
+    def begin(self, body: bytes) -> tuple[RequestSession, Sequence[Any]]:
+        """A session for one of them, which is still to receive the body."""
+        return self._session(), (body,)
+
+    def listen(self, request: Request) -> PromptInference:
+        """Begin to answer one of them in the callbacks that bring it."""
+        session = self._session(request.share)
+        return PromptInference(request, session, self._inferences.driver, self.timeout_s, self._refuse)
+
+    def refusal(self, error: InvocationError) -> Response:
+        """The response to one for which there is no session."""
+        return self._make(self._inferences.refuse(translated(error), door=self._door))
+
+    def _session(self, share: Share | None = None) -> ToldSession:
+        return ToldSession(
+            self._inferences, self._model, self._make, door=self._door, metadata=self._metadata, share=share
         )
-        timeout_s = inferences.settings.timeout_s or None
-        return PromptInference(request, session, inferences.driver, timeout_s, self._refuse)
 
     def _refuse(self, error: InvocationError) -> Response:
+        """The response to one whose body does not come."""
         if isinstance(error, DeadlineExceeded):
             return _logged(self._head, _text(408, error.detail, close=True))  # G-014
         return self._make(self._inferences.refuse(translated(error), door=self._door), close=True)

@@ -10,9 +10,8 @@ from functools import partial
 from typing import Any
 
 from invoker.core.http import BodyChunk, RequestHead, Response
-from invoker.core.session import CallSession
 from invoker.core.steps import Close
-from invoker.doors.http.app import Alike, Begin, PromptFront, WholeFront
+from invoker.doors.http.app import Alike, Begin, PromptFront, RequestSession, WholeFront
 from invoker.doors.http.exchange import Exchange
 from invoker.doors.http.request import Request
 from invoker.drive.driver import Driver
@@ -153,7 +152,7 @@ class _Requests(Alike):
         self._session = session
         self.timeout_s = timeout_s
 
-    def begin(self, body: bytes) -> tuple[CallSession, Sequence[Any]]:
+    def begin(self, body: bytes) -> tuple[RequestSession, Sequence[Any]]:
         return self._session.again(), [BodyChunk(body)] if body else []
 
     def refusal(self, error: InvocationError) -> Response:

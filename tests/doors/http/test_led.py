@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from invoker.core.http import Response
-from invoker.core.session import CallSession
 from invoker.core.steps import Close
-from invoker.doors.http.app import Alike
+from invoker.doors.http.app import Alike, RequestSession
 from invoker.doors.http.led import Connection, Reply
 from invoker.doors.http.origins import Origins
 from invoker.doors.http.plain import Plain, PlainHeads
@@ -25,7 +24,7 @@ class Tells(Alike):
 
     timeout_s = None
 
-    def begin(self, body: bytes) -> tuple[CallSession, Sequence[Any]]:
+    def begin(self, body: bytes) -> tuple[RequestSession, Sequence[Any]]:
         raise AssertionError("nothing begins here")
 
     def refusal(self, error: InvocationError) -> Response:
@@ -71,6 +70,14 @@ def test_a_request_has_one_response(stage: Stage) -> None:
     reply.answer(Response(200, (), b"b"))
     reply.cut(Overloaded("c"))
     assert (stage.written, reply.is_over) == ([b"a"], True)
+
+
+def test_the_session_tells_errors_once_there_is_one(stage: Stage) -> None:
+    """It knows whether its request has left a line in the log."""
+    reply = stage.reply()
+    reply.refusal = lambda error: Response(500, (), b"by the session: " + type(error).__name__.encode())
+    reply.cut(Overloaded("c"))
+    assert stage.written == [b"by the session: Overloaded"]
 
 
 def test_a_client_that_leaves_is_noticed(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

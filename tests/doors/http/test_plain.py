@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from invoker.core.http import RequestHead, Response
-from invoker.core.session import CallSession
-from invoker.doors.http.app import Alike, Front, WholeFront
+from invoker.doors.http.app import Alike, Front, RequestSession, WholeFront
 from invoker.doors.http.exchange import Exchange
 from invoker.doors.http.origins import Origins
 from invoker.doors.http.plain import MOST_BODY_BYTES, PlainHeads
@@ -28,7 +27,7 @@ class Some(Alike):
     def __init__(self, head: RequestHead) -> None:
         self.head = head
 
-    def begin(self, body: bytes) -> tuple[CallSession, Sequence[Any]]:
+    def begin(self, body: bytes) -> tuple[RequestSession, Sequence[Any]]:
         raise AssertionError("nobody begins one here")
 
     def refusal(self, error: InvocationError) -> Response:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import traceback
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,7 @@ async def test_G102_small_inferences_are_prompt_and_all_others_have_a_task() -> 
     async with inferring(echo, batched, limit_bytes=1 << 17) as inferences:
         front = GraphPipeFront(inferences, path="/graphpipe", is_ready=is_ready)
         assert front.prompt(head("/graphpipe/echo", 1 << 16)) is not None
+        assert front.whole(head("/graphpipe/echo", 1 << 16)) is not None
         for other in (
             head("/graphpipe/echo", (1 << 16) + 1),
             head("/graphpipe/echo", 10**30),
@@ -58,6 +60,7 @@ async def test_G102_small_inferences_are_prompt_and_all_others_have_a_task() -> 
             head("/control/is_ready", 100),
         ):
             assert front.prompt(other) is None, other
+            assert front.whole(other) is None, other
 
 
 @pytest.mark.parametrize("called", [echo, same])
@@ -101,6 +104,29 @@ async def test_G079_a_function_that_takes_too_long_is_answered_for() -> None:
         go.set()
         assert response.status_code == 504
         assert code_of(response.content) is Code.TIMEOUT
+
+
+async def test_a_sync_model_is_run_by_the_thread_that_reads() -> None:
+    """No task and no thread of a pool is between its client and the function; errors are buffers as everywhere."""
+    seen: list[str] = []
+
+    def named(x: NDArray[Any]) -> NDArray[Any]:
+        seen.append("".join(one.name for one in traceback.extract_stack()))
+        if x.size == 1:
+            raise ValueError("one is too few")
+        return x
+
+    async with serving_models(named) as served, served.client() as client:
+        for body in (ask(np.ones(2)), ask(np.full(2, 3))):
+            response = await client.post("/graphpipe", content=body)
+            assert response.status_code == 200
+        assert values(response.content) == [[3, 3]]
+        failed = await client.post("/graphpipe", content=ask(np.ones(1)))
+        assert failed.status_code == 500
+        assert code_of(failed.content) is Code.FUNCTION_FAILED
+        assert code_of((await client.post("/graphpipe", content=b"wrong")).content) is Code.MALFORMED
+    assert len(seen) == 3
+    assert all("_lead" in one for one in seen)
 
 
 async def test_G013_who_leaves_is_not_computed_for() -> None:
