@@ -85,23 +85,23 @@ class _Outlet:
 
 
 class _Turn:
-    """The lead of a thread, which passes on with the beat that the world gives."""
+    """The lead of a thread, which passes on with the beat that the world gives.
+
+    Attributes:
+        busy: Whose user code it is in.
+    """
 
     def __init__(self) -> None:
-        self.whole: Any = None
+        self.busy: Any = None
         self.is_passed = False
 
     def begin(self, whole: Any) -> None:
         """User code is entered."""
-        self.whole = whole
+        self.busy = whole
 
     def pass_on(self) -> None:
         """Another thread leads."""
         self.is_passed = True
-
-    def end(self) -> None:
-        """User code has been left."""
-        self.whole = None
 
 
 def in_whole(witness: Witness, number: int) -> Seen:
@@ -125,8 +125,8 @@ def in_whole(witness: Witness, number: int) -> Seen:
     def rest(ticks: int) -> None:
         for _ in range(random.choice((0, 1, 3))):
             outlet.act()
-        if turn.whole is not None and random.random() < 0.3:
-            turn.whole.beat()
+        if turn.busy is not None and random.random() < 0.3:
+            turn.busy.beat()
         clock.leap(ticks)
         driver.sweeper.beat(clock.now)  # type: ignore[attr-defined] - see `driver_of`
 
@@ -136,7 +136,7 @@ def in_whole(witness: Witness, number: int) -> Seen:
             _send_rest(seen, outlet, whole.sent, close)
             seen.closes.append(close)
             witness.note(f"whole: {number} ends with {close.error!r}, its caller sees {outlet.told}")
-            witness.expect(turn.whole is None, "the turn was not given back")
+            witness.expect(turn.busy is None, "the turn was not given back")
             witness.expect(whole.sweep(clock.now) is False, "the sweeper looks after what is over")
             verdict.after(witness, driver, [seen])
             error = seen.error
