@@ -116,12 +116,21 @@ class HttpSession:
         self._parts: list[Part] = []
         self._output: Message[bytes] | None = None
 
-    def again(self) -> HttpSession:
-        """A session for another request with the same head, which this one has read and nothing else."""
+    @property
+    def can_repeat(self) -> bool:
+        """Whether this session has read a head, so that `again` can begin others; not where the body comes in parts."""
+        return self.state is State.READING and self._form is None
+
+    def again(self, body: bytes = b"") -> HttpSession:
+        """A session for another request with the same head.
+
+        Args:
+            body: What is here of it; no more than the head says.
+        """
         other = HttpSession(self._signature, max_body_bytes=self._max_body_bytes)
         other.state, other._asked = self.state, self._asked
-        if self._form is not None:
-            other._form = PartReader(self._asked.content_type)
+        if body:
+            other._body.append(body)
         return other
 
     def receive(self, frame: RequestHead | BodyChunk) -> Sequence[CallStep]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from invoker.core.http import BodyChunk, RequestHead, Response
+from invoker.core.http import RequestHead, Response
 from invoker.core.steps import Close
 from invoker.doors.http.app import Alike, Begin, PromptFront, RequestSession, WholeFront
 from invoker.doors.http.exchange import Exchange
@@ -19,7 +19,7 @@ from invoker.drive.loop.reactor import Reactor
 from invoker.drive.loop.request import converse
 from invoker.errors import DeadlineExceeded, InternalError, InvocationError, Status, StatusError
 from invoker.protocols.riff.fields import Signature, signature_of
-from invoker.protocols.riff.http import HttpSession, State
+from invoker.protocols.riff.http import HttpSession
 
 __all__ = ["RiffFront"]
 
@@ -50,7 +50,7 @@ class RiffFront(PromptFront, WholeFront):
     def prompt(self, head: RequestHead) -> Begin:
         """Every request needs no more than its body's task; its head is read once for all that have it."""
         session = self._read(head)
-        return partial(self._begin, session if session.state is State.READING else None)
+        return partial(self._begin, session if session.can_repeat else None)
 
     def _begin(self, known: HttpSession | None, request: Request) -> Reactor:
         """Run one invocation, driven by what the request brings.
@@ -89,7 +89,7 @@ class RiffFront(PromptFront, WholeFront):
     def whole(self, head: RequestHead) -> Alike | None:
         """How a thread answers requests with this head; None for one that is refused, or may not come here."""
         session = self._read(head)
-        return _Requests(session, self._timeout_s) if session.state is State.READING else None
+        return _Requests(session, self._timeout_s) if session.can_repeat else None
 
     def _read(self, head: RequestHead) -> HttpSession:
         session = HttpSession(self._signature, max_body_bytes=self._max_body_bytes)
@@ -153,7 +153,7 @@ class _Requests(Alike):
         self.timeout_s = timeout_s
 
     def begin(self, body: bytes) -> tuple[RequestSession, Sequence[Any]]:
-        return self._session.again(), [BodyChunk(body)] if body else []
+        return self._session.again(body), ()
 
     def refusal(self, error: InvocationError) -> Response:
         return self._session.refusal(error)
