@@ -162,7 +162,7 @@ def identity(x: int) -> int:
     return x
 
 
-MAKERS = ("ending", "log_ending", "invoked", "traced", "_logged", "_told")
+MAKERS = ("ending", "log_ending", "invoked", "traced", "_logged", "tell")
 """Functions that make the fields of a line."""
 
 
@@ -173,14 +173,7 @@ def logged_fields() -> set[str]:
         tree = ast.parse(path.read_text())
         dicts = [one.value for one in ast.walk(tree) if isinstance(one, ast.keyword) and one.arg == "extra"]
         for one in ast.walk(tree):
-            if isinstance(one, ast.FunctionDef) and one.name in (
-                "ending",
-                "log_ending",
-                "invoked",
-                "traced",
-                "_logged",
-                "_told",
-            ):
+            if isinstance(one, ast.FunctionDef) and one.name in MAKERS:
                 dicts += [part for part in ast.walk(one) if isinstance(part, ast.Dict)]
                 dicts += [part for part in ast.walk(one) if isinstance(part, ast.Subscript)]
         for one in dicts:

@@ -9,7 +9,7 @@ import socket
 import struct
 import weakref
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -103,7 +103,8 @@ async def test_G014_dripping_does_not_help() -> None:
             writer.write(framed(REQUEST)[at : at + 1])
             if (await asyncio.wait([ended], timeout=0.03))[0]:
                 break
-        assert await ended == b""
+        with suppress(ConnectionResetError):  # by a byte that was on its way when the connection was closed
+            assert await ended == b""
     async with opened(None, body_s=0.3, bytes_per_s=100) as place:
         reader, writer = await place.connect()
         for at in range(0, len(REQUEST) + 4, 30):
