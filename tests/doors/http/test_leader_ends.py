@@ -286,3 +286,33 @@ async def test_a_thread_that_comes_back_late_does_not_end_the_one_that_waits() -
         assert not leader._epoll.closed
         await served.door.stop(1)
         await until(lambda: leader._epoll.closed)
+
+
+async def test_R116_a_function_that_is_deaf_is_counted_until_it_returns(caplog: pytest.LogCaptureFixture) -> None:
+    """Its client got 504 long before, and others are served meanwhile."""
+    gate = Gate()
+    async with led(gate.held, square, riff={"timeout_s": 0.05}) as (served, _, left), served.wire() as wire:
+        await wire.send(post("1", "Invoker-Function: held"))
+        assert (await wire.answer())[0] == 504
+        await until(lambda: served.driver.threads.stuck == 1)
+        await wire.send(post("3", "Invoker-Function: square"))
+        assert (await wire.answer())[2] == b"9"
+        gate.go.set()
+        await until(lambda: (served.driver.threads.stuck, served.driver.threads.busy) == (0, 0))
+        assert left == []
+    assert "its thread is abandoned until it returns" in caplog.text
+
+
+async def test_R025_an_invocation_that_outlives_the_drain_is_503() -> None:
+    """The client is told at once, and that it shall use another connection."""
+    gate = Gate()
+    async with led(gate.held) as (served, _, _), served.wire() as wire:
+        await wire.send(post("1"))
+        await gate.started.wait()
+        draining = asyncio.create_task(served.driver.drain(0.05))
+        status, headers, body = await wire.answer()
+        assert (status, headers["connection"], body[:23]) == (503, "close", b"Invoker: Shutting Down:")
+        assert await wire.ended() == b""
+        assert not await draining
+        gate.go.set()
+        await until(lambda: not served.driver.engine.running)
