@@ -187,21 +187,28 @@ class Budget:
 
     Args:
         limits: Of the invocation.
-        share: Of the process's budget; None: the bytes are counted elsewhere.
+        share: Of the process's budget.
+        memory: The process's budget, of which it takes a share once it needs one; most invocations never do. Without
+            either the bytes are counted elsewhere.
 
     Attributes:
+        end: Ends the invocation from any thread, if it holds most when memory runs out.
         is_charged: Whether the process counts some of the bytes.
     """
 
-    __slots__ = ("_mark", "bytes", "frames", "is_charged", "limits", "share")
+    __slots__ = ("_mark", "_memory", "bytes", "end", "frames", "is_charged", "limits", "share")
 
-    def __init__(self, limits: Limits, share: Share | None = None) -> None:
+    def __init__(self, limits: Limits, share: Share | None = None, *, memory: ProcessBudget | None = None) -> None:
         self.limits = limits
         self.share = share
+        self.end: End | None = None
+        self._memory = memory
         self.frames = 0
         self.bytes = 0
         self.is_charged = False
-        self._mark = limits.hard_bytes if share is None else min(share.mark, limits.hard_bytes)
+        self._mark = limits.hard_bytes
+        if share is not None or memory is not None:
+            self._mark = min(STEP_BYTES if share is None else share.mark, limits.hard_bytes)
 
     @property
     def is_high(self) -> bool:
@@ -233,7 +240,10 @@ class Budget:
                 f"{frames} frames with {total} bytes are unread; the invocation may hold "
                 f"{limits.hard_frames} frames or {limits.hard_bytes} bytes"
             )
-        assert share is not None, "without one the mark is the hard cap"
+        if share is None:
+            assert self._memory is not None, "without one the mark is the hard cap"
+            share = self.share = self._memory.share()
+            share.end = self.end
         share.grow(total)
         self._settle(share)
 
@@ -245,6 +255,7 @@ class Budget:
 
     def close(self) -> None:
         """The invocation is over."""
+        self.end = None
         share = self.share
         if share is not None:
             share.end = None

@@ -131,7 +131,7 @@ class Engine:
                 deadline=deadline,
                 configs=command.configs,
             )
-            budget = Budget(limits or self.limits, self.memory.share() if is_counted else None)
+            budget = Budget(limits or self.limits, memory=self.memory if is_counted else None)
             invocation = Invocation(plan, command.id, context, budget, self.policy)
             with self.lock:
                 if self.is_draining or self.max_invocations:

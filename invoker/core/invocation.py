@@ -328,8 +328,10 @@ class Invocation:
 
     def may_be_ended(self, end: Callable[[InvocationError], None]) -> None:
         """Tell the budget how to end this invocation, from any thread, if it holds the most when memory runs out."""
-        if self.budget.share is not None:
-            self.budget.share.end = end
+        budget = self.budget
+        budget.end = end
+        if budget.share is not None:
+            budget.share.end = end
 
     def end_output(self, index: int) -> bool:
         """Generator ``index`` ended normally; True when the reader of its own output is to be told."""
