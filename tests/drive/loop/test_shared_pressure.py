@@ -175,7 +175,7 @@ async def test_what_holds_too_much_of_the_process_ends_for_all(house):
     world = house(echo)
     opener, owner, feeder = world.line(ROUND), world.line(ROUND), world.line(JOIN)
     opener.say(Cancel("round", Cancelled("enough")))
-    share = world.driver.shared["round"].runner.invocation.budget.share
-    share.end(LimitExceeded("too much"))
+    budget = world.driver.shared["round"].runner.invocation.budget
+    budget.end(LimitExceeded("too much"))
     for error in await heard(owner, feeder):
         assert isinstance(error, LimitExceeded)
