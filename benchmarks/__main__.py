@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
-import signal
 import sys
 from collections.abc import Callable, Sequence
 
@@ -44,7 +43,7 @@ _QUICK_SCALE = 0.25
 def main() -> int:
     """Measure and print Markdown."""
     args = _arguments()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that no server is left behind
+    servers.end_with_servers()
     notes = servers.absences() | callers.absences()
     columns = _columns(args.only, all_series(args.peer, args.before), notes)
     rows, extras = _chosen(args.rows, args.peer)

@@ -8,6 +8,7 @@ has a `profile` too.
 from __future__ import annotations
 
 import cProfile
+import gc
 import json
 import os
 import signal
@@ -26,28 +27,34 @@ class Counter:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._profiles: list[cProfile.Profile] = []
+        self._own = threading.local()
         self._numbers = count()
 
     def begin(self, *_: Any) -> None:
         """Count what this thread does from now on."""
         profile = cProfile.Profile(time.thread_time)  # the time of waiting would hide all else
+        self._own.profile = profile
         self._profiles.append(profile)
         with suppress(ValueError):  # from Python 3.12 on the first one counts for all threads
             profile.enable()
 
     def write(self, *_: Any) -> None:
-        """Write the sums."""
+        """Write the sums; writing them is not counted."""
+        self._own.profile.disable()
+        gc.disable()  # a collection could let another thread run while its entries are listed
+        entries = [entry for profile in self._profiles for entry in profile.getstats()]
+        gc.enable()
         sums: dict[str, list[float]] = {}
-        for profile in self._profiles:
-            for entry in profile.getstats():
-                code, is_c = entry.code, isinstance(entry.code, str)
-                name = code if is_c else f"{Path(code.co_filename).name}:{code.co_firstlineno} {code.co_name}"
-                one = sums.setdefault(str(name), [0.0, 0.0, 0.0])
-                one[is_c] += entry.callcount
-                one[2] += entry.inlinetime
+        for entry in entries:
+            code, is_c = entry.code, isinstance(entry.code, str)
+            name = code if is_c else f"{Path(code.co_filename).name}:{code.co_firstlineno} {code.co_name}"
+            one = sums.setdefault(str(name), [0.0, 0.0, 0.0])
+            one[is_c] += entry.callcount
+            one[2] += entry.inlinetime
         file = self._folder / f"{next(self._numbers)}.json"
         file.with_suffix(".part").write_text(json.dumps(sums), encoding="utf-8")
         file.with_suffix(".part").rename(file)
+        self._own.profile.enable()
 
 
 def main() -> int:

@@ -23,7 +23,7 @@ from benchmarks.posts import question
 from benchmarks.process import processor_split_s, switches
 from benchmarks.report import table
 from benchmarks.rows import Row, row_named
-from benchmarks.servers import Series, StartError, serving
+from benchmarks.servers import Series, StartError, end_with_servers, serving
 
 # Case -> row, style of function, calls. The row `tensor` is GraphPipe.
 CASES = {
@@ -56,6 +56,7 @@ def main() -> int:
     if unknown := set(args.cases) - CASES.keys():
         options.error(f"no such case: {', '.join(sorted(unknown))}")
     program = str(Path(args.before) / ".venv" / "bin" / "python") if args.before else sys.executable
+    end_with_servers()
     rows, tops = [], []
     for case in args.cases or CASES:
         say(f"{case} ...")

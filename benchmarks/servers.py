@@ -165,6 +165,12 @@ def pinned(core: int | None, command: list[str]) -> list[str]:
     return ["taskset", "-c", str(core), *command] if core is not None and shutil.which("taskset") else command
 
 
+def end_with_servers() -> None:
+    """Let the signals that end a program unwind it, so that no server is left behind."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
+
+
 @contextmanager
 def serving(command: list[str], *, core: int | None = SERVER_CORE, door: str = "grpc") -> Iterator[tuple[str, int]]:
     """Run a server for the block: the address of one of its doors, and its process id."""
