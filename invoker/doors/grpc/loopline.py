@@ -172,7 +172,8 @@ class LoopLine:
 
     def _flush(self) -> None:
         self._is_listed = False
-        self._advance()
+        if not self._is_finished:  # otherwise `finish` has sent what may leave
+            self._advance()
         if self._headers_due:
             self._is_headed, self._headers_due = True, False
             self._post((cygrpc.SendInitialMetadataOperation(self.headers, NO_FLAGS),), self._on_other)
@@ -236,7 +237,7 @@ class LoopLine:
         if frame is None:
             if not event.success:
                 self.is_ended = True  # a cancel; its close event tells
-            elif listener.settles and not self._is_empty:
+            elif not self._is_empty and listener.settles:
                 self._is_empty = True
                 if self._settle_s:
                     self._reading = True  # so that nobody asks for another frame meanwhile

@@ -90,6 +90,7 @@ class Runner(Protocol):
 
     invocation: Invocation
     host: Host
+    loop: asyncio.AbstractEventLoop
     has_left: bool
 
     def start(self) -> None:

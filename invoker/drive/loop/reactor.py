@@ -217,8 +217,8 @@ class Reactor:
         if step.is_shared:
             self.runners[step.id] = Shared(self.driver, invocation, self).runner
         else:
-            invocation.may_be_ended(partial(later, asyncio.get_running_loop(), self._relieve, step.id))
             self.runners[step.id] = runner = self.driver.runner(invocation, self)
+            invocation.may_be_ended(partial(later, runner.loop, self._relieve, step.id))
             self._opened.append(runner)
         self.wire.accepted()
 
