@@ -30,7 +30,8 @@ async def test_R125_R012_parallel_calls_do_not_mix(function):
     """100 conversations of one driver get their own values only."""
     driver = driver_of(function)
     peers = [Line(driver).start().data(b"%d" % number).half_close() for number in range(100)]
-    assert await asyncio.gather(*(peer.end() for peer in peers)) == [None] * 100
+    assert await asyncio.gather(*(peer.ending() for peer in peers)) == [None] * 100
+    assert await peers[0].end() is None  # nothing is left of any of them
     assert [peer.payloads() for peer in peers] == [[b"%d" % (n * n)] for n in range(100)]
 
 
