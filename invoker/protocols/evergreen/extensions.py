@@ -244,7 +244,7 @@ class Extensions:
         action = RunningAction(0, message.name)
         if message.inputs or [one.name for one in message.outputs] != ["actions"]:
             raise bad_action("action '__list_actions' takes no inputs and has one output, 'actions'")
-        session.table.check_parameter(message.outputs[0], action.where, "output")
+        session.table.check_parameter(message.outputs[0].name, message.outputs[0].id, action.where, "output")
         node = session.own(action, message.outputs[0].id)
         writer = Writer(action, node, Form.ITEMS, session.graph)
         for name, spec in session.table.names.items():

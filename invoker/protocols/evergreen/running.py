@@ -105,12 +105,15 @@ def open_step(
         accepts: Media ranges by the name of the output (E-124).
     """
     spec = binding.spec
-    ranges = {index: accepts.get(one.name, "") for index, one, _ in binding.outputs}
     count = len(binding.outputs) if spec.open_outputs else len(spec.outputs)
+    ranges = ("*/*",) * count
+    if accepts:
+        asked = {index: accepts.get(one.name, "") for index, one, _ in binding.outputs}
+        ranges = tuple(asked.get(index) or "*/*" for index in range(count))
     return Open(
         key,
         spec.name,
-        accepts=tuple(ranges.get(index) or "*/*" for index in range(count)),
+        accepts=ranges,
         input_names=binding.names if binding.bound is None else binding.bound,
         output_names=binding.output_names,
         metadata=metadata,

@@ -224,7 +224,7 @@ class EvergreenSession:
         self._claim(action, binding, status)
         action.charged = _weight(message)
         self.graph.charge(None, action.charged)
-        if message.configs and not binding.spec.takes_context:
+        if message.configs and not binding.takes_context:
             log.info(
                 "%s: the function takes no Context, so %s config(s) are ignored", action.where, len(message.configs)
             )
@@ -256,7 +256,7 @@ class EvergreenSession:
             root = roots[0] if is_mapped and len(roots) == 1 else None
             retain = output.traits[NodeTraits].retain
             action.writers[index] = Writer(
-                action, node, form, graph, retain=retain, root=root, may_send=spec.takes_context
+                action, node, form, graph, retain=retain, root=root, may_send=binding.takes_context
             )
         if status:
             action.status = self.own(action, status, roots)

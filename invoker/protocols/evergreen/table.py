@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final, TypeAlias
+
+import msgspec
 
 from invoker._pb.evergreen import evergreen_pb2 as pb
 from invoker.author.spec import FunctionSpec, StreamSpec, Style
+from invoker.core.kept import Kept
 from invoker.core.naming import Names, Words, bind_outputs, in_order, listed, meant
 from invoker.protocols.evergreen.errors import bad_action, limit, not_found, target_not_found
 from invoker.protocols.evergreen.settings import EvergreenSettings
@@ -15,8 +19,16 @@ from invoker.wording import quoted
 __all__ = ["Binding", "Table"]
 
 
-@dataclass(frozen=True, slots=True)
-class Binding:
+_MOST: Final = 256
+_MOST_BYTES: Final = 1 << 20
+_PLAN_BYTES: Final = 1024
+"""What a kept binding takes, and each of its parameters, besides their names."""
+
+Port: TypeAlias = tuple[str, str]
+"""What an action says of a parameter: its name, and the id of its node."""
+
+
+class Binding(msgspec.Struct, frozen=True):
     """An action as its function will be run.
 
     Attributes:
@@ -27,6 +39,7 @@ class Binding:
         bound: For `Open`; None where the number of inputs is the caller's choice.
         names: Names of inputs, where their number is.
         output_names: Names of outputs, where their number is the caller's choice.
+        takes_context: Whether the function takes a `Context`.
     """
 
     spec: FunctionSpec
@@ -36,6 +49,7 @@ class Binding:
     bound: tuple[str, ...] | None
     names: tuple[str, ...] = ()
     output_names: tuple[str, ...] = ()
+    takes_context: bool = False
 
     @property
     def is_streaming(self) -> bool:
@@ -54,6 +68,8 @@ class Table:
     def __init__(self, specs: Iterable[FunctionSpec], settings: EvergreenSettings) -> None:
         self.settings = settings
         self._names = Names(specs, settings.actions)
+        # Bindings of actions with the same names; each id in them is the place of its parameter in the action.
+        self._kept: Kept[Hashable, Binding] = Kept(_MOST, _MOST_BYTES)
 
     @property
     def names(self) -> Mapping[str, FunctionSpec]:
@@ -86,7 +102,22 @@ class Table:
         Raises:
             EvergreenError: A name is unknown, missing, empty or there twice.
         """
+        inputs = [(one.name, one.id) for one in action.inputs]
+        outputs = [(one.name, one.id) for one in action.outputs]
+        target = action.target_spec.id if action.HasField("target_spec") else ""
+        key = (action.name, target, tuple([name for name, _ in inputs]), tuple([name for name, _ in outputs]))
+        known = self._kept.find(key)
+        if known is not None and self._are_short(inputs) and self._are_short(outputs):
+            return _filled(known, inputs, outputs)
         spec = self.spec(action)
+        found = self._bind(spec, inputs, outputs, where)
+        if known is None:
+            size = sum(_PLAN_BYTES + 8 * len(name) for name, _ in (*inputs, *outputs))
+            places = self._bind(spec, _placed(inputs), _placed(outputs), where)
+            self._kept.keep(key, places, _PLAN_BYTES + 8 * len(target) + size)
+        return found
+
+    def _bind(self, spec: FunctionSpec, inputs: Sequence[Port], outputs: Sequence[Port], where: str) -> Binding:
         words = Words(quoted, lambda text: bad_action(f"{where} {text}"))
         own = {one.name for one in (*spec.inputs, *spec.optional)}
 
@@ -94,41 +125,69 @@ class Table:
             known = self.settings.inputs.get(name, "")
             return known if known in own and name not in own else name
 
-        given = listed(self._ports(action.inputs, where, "input"), "input", words, alias)
-        inputs, bound = _bound(spec, given, where)
-        ports = self._ports(action.outputs, where, "output")
-        outputs, unwanted = bind_outputs(spec, listed(ports, "output", words), words)
+        given = listed(self._checked(inputs, where, "input"), "input", words, alias)
+        bound_inputs, bound = _bound(spec, given, where)
+        ports = listed(self._checked(outputs, where, "output"), "output", words)
+        bound_outputs, unwanted = bind_outputs(spec, ports, words)
         return Binding(
             spec,
-            inputs,
-            outputs,
+            bound_inputs,
+            bound_outputs,
             unwanted,
             bound,
-            names=() if bound is not None else tuple(one.name for one, _ in inputs),
-            output_names=tuple(one.name for _, one, _ in outputs) if spec.open_outputs else (),
+            names=() if bound is not None else tuple(one.name for one, _ in bound_inputs),
+            output_names=tuple(one.name for _, one, _ in bound_outputs) if spec.open_outputs else (),
+            takes_context=spec.takes_context,
         )
 
-    def _ports(self, several: Iterable[pb.NamedParameter], where: str, kind: str) -> Iterator[tuple[str, str]]:
-        for one in several:
-            self.check_parameter(one, where, kind)
-            yield one.name, one.id
+    def _are_short(self, ports: Sequence[Port]) -> bool:
+        """Whether all ids are right, and none is so long that it must be looked at."""
+        most = self.settings.name_bytes
+        for _, id in ports:  # noqa: SIM110 - a generator would take as long again
+            if not id or len(id) * 4 > most:
+                return False
+        return True
 
-    def check_parameter(self, one: pb.NamedParameter, where: str, kind: str) -> None:
+    def _checked(self, ports: Sequence[Port], where: str, kind: str) -> Iterator[Port]:
+        for one in ports:
+            self.check_parameter(*one, where, kind)
+            yield one
+
+    def check_parameter(self, name: str, id: str, where: str, kind: str) -> None:
         """An input or output has a name and a node id, neither too long (E-080).
 
         Raises:
             EvergreenError: It has not.
         """
-        if not one.name or not one.id:
-            what = "name" if not one.name else "node id"
-            raise bad_action(f"{where} has an {kind} {quoted(one.name or one.id)} with an empty {what}")
-        self._check_length(one.name, f"the name of an {kind} of {where}")
-        self._check_length(one.id, f"the node id of an {kind} of {where}")
+        if not name or not id:
+            what = "name" if not name else "node id"
+            raise bad_action(f"{where} has an {kind} {quoted(name or id)} with an empty {what}")
+        self._check_length(name, f"the name of an {kind} of {where}")
+        self._check_length(id, f"the node id of an {kind} of {where}")
 
     def _check_length(self, text: str, what: str) -> None:
         most = self.settings.name_bytes
         if len(text) * 4 > most and len(text.encode()) > most:
             raise limit(f"{what}, {quoted(text)}, has {len(text.encode())} bytes, and at most {most} are allowed")
+
+
+def _placed(ports: Sequence[Port]) -> list[Port]:
+    """The same ports; the id of each is its place."""
+    return [(name, str(place)) for place, (name, _) in enumerate(ports)]
+
+
+def _filled(places: Binding, inputs: Sequence[Port], outputs: Sequence[Port]) -> Binding:
+    """A kept binding with the ids of an action."""
+    return Binding(
+        places.spec,
+        tuple([(one, inputs[int(place)][1]) for one, place in places.inputs]),
+        tuple([(index, one, outputs[int(place)][1]) for index, one, place in places.outputs]),
+        places.unwanted,
+        places.bound,
+        places.names,
+        places.output_names,
+        places.takes_context,
+    )
 
 
 def _bound(

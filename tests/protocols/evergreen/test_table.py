@@ -8,9 +8,11 @@ from itertools import permutations
 import pytest
 from google.protobuf import any_pb2, struct_pb2
 
+from invoker._pb.evergreen import evergreen_pb2 as pb
 from invoker.author.reader import read
 from invoker.context import Context
 from invoker.core.steps import Open, Terms
+from invoker.protocols.evergreen.errors import EvergreenError
 from invoker.protocols.evergreen.settings import EvergreenSettings
 from invoker.protocols.evergreen.table import Table
 from invoker.testing import Harness
@@ -339,3 +341,53 @@ def test_E085_a_streaming_function_of_defaults_and_streams_binds_both():
     c = Conversation(mix).send(A("mix", {"times": "q", "x": "p"}, {"y": "r"}), K("p", 0), F("q", 0, "3", type=JSON))
     assert opened(c).bound == ("x", "times")
     assert c.invocations["a1"].payloads(1) == [b"3"]
+
+
+def test_the_binding_of_known_names_has_the_ids_of_its_action() -> None:
+    """Only names decide how an action is bound; ids are those of each action, in whatever order they came."""
+
+    def joined(first: str, second: str = "") -> str:
+        return first + second
+
+    known = Table([read(joined)], EvergreenSettings())
+    for number in range(3):
+        made = pb.Action(name="joined", outputs=[pb.NamedParameter(name="any", id=f"o{number}")])
+        made.inputs.extend(pb.NamedParameter(name=name, id=f"{name}{number}") for name in ("second", "first"))
+        found = known.bind(made, "here")
+        assert [(one.name, id) for one, id in found.inputs] == [
+            ("first", f"first{number}"),
+            ("second", f"second{number}"),
+        ]
+        assert [(index, one.name, id) for index, one, id in found.outputs] == [(0, "any", f"o{number}")]
+        assert found == Table([read(joined)], EvergreenSettings()).bind(made, "here")
+
+
+def test_E080_ids_are_checked_where_the_names_are_known() -> None:
+    """An empty one, and one that is too long."""
+
+    def echo(x: str) -> str:
+        return x
+
+    known = Table([read(echo)], EvergreenSettings(name_bytes=40))
+
+    def bind(id: str) -> None:
+        known.bind(pb.Action(name="echo", inputs=[pb.NamedParameter(name="x", id=id)]), "here")
+
+    bind("a")
+    bind("b" * 40)
+    for wrong in ("", "c" * 41, "é" * 21):
+        with pytest.raises(EvergreenError, match=r"empty node id|at most 40"):
+            bind(wrong)
+
+
+def test_R011_peers_cannot_fill_the_memory_with_bindings() -> None:
+    """The names of outputs may be any; only so many are kept."""
+
+    def echo(x: str) -> str:
+        return x
+
+    known = Table([read(echo)], EvergreenSettings())
+    for number in range(1000):
+        outputs = [pb.NamedParameter(name=f"o{number}", id="o")]
+        known.bind(pb.Action(name="echo", inputs=[pb.NamedParameter(name="x", id="a")], outputs=outputs), "here")
+    assert len(known._kept) <= 512
