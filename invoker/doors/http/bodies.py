@@ -13,9 +13,8 @@ from invoker.doors.http.heads import FIELDS, MOST_BYTES, RefusedError
 __all__ = ["Chunks", "Counted"]
 
 _LINE_BYTES: Final = 1024
-_SIZE: Final = re.compile(rb"([0-9A-Fa-f]{1,16})(?:[ \t]*;[\t\x20-\x7e\x80-\xff]*)?")
-_PART: Final = re.compile(rb"[0-9A-Fa-f]{1,16}[ \t]*(?:;[\t\x20-\x7e\x80-\xff]*)?")
-"""The beginning of such a line."""
+_SIZE: Final = re.compile(rb"([0-9A-Fa-f]{1,16})(?:;[\t\x20-\x7e\x80-\xff]*)?")
+_BARE: Final = re.compile(rb"(?<!\r)\n")
 
 
 class Counted:
@@ -95,7 +94,7 @@ class Chunks:
         end = data.find(b"\r\n", begin)
         if end < 0:
             line = data[begin:].removesuffix(b"\r")
-            if len(line) > _LINE_BYTES or (line and not _PART.fullmatch(line)):
+            if len(line) > _LINE_BYTES or (line and not _SIZE.fullmatch(line)):
                 raise RefusedError("the line of a chunk is not well formed")
             return 0
         found = _SIZE.fullmatch(data, begin, end)
@@ -114,6 +113,8 @@ class Chunks:
         if (len(data) if end < 0 else end) - at > MOST_BYTES:
             raise RefusedError("the trailers are too long", 431)
         if end < 0:
+            if _BARE.search(data, at):
+                raise RefusedError("a trailer ends with a bare LF")
             return 0
         if not FIELDS.fullmatch(data, at + 2, end + 4):
             raise RefusedError("a trailer is not well formed")

@@ -30,7 +30,7 @@ WHOLE = [
     (b"3\r\nabc\r\n0\r\n\r\n", b"abc"),
     (b"1\r\na\r\n00A\r\n0123456789\r\n000\r\n\r\n", b"a0123456789"),
     (b"3;x=y\r\nabc\r\n0;z\r\n\r\n", b"abc"),
-    (b'3 ; x="y"\r\nabc\r\n0\r\n\r\n', b"abc"),
+    (b'3; x="y"\r\nabc\r\n0\r\n\r\n', b"abc"),
     (b"2\r\n\r\n\r\n0\r\n\r\n", b"\r\n"),
     (b"1\r\na\r\n0\r\nX: y\r\nZ: \xe4\r\n\r\n", b"a"),
 ]
@@ -39,7 +39,7 @@ REFUSED = [
     b"11111111111111111\r\n", b"1;\x00\r\n", b"1;a\nb\r\n", b"3\r\nabcd\r\n", b"3\r\nabc\n0\r\n\r\n",
     b"3\r\nabc0\r\n\r\n", b"3\r\nabc\r0\r\n\r\n", b"1;" + b"x" * 2000, b"1;" + b"x" * 2000 + b"\r\n",
     b"0\r\nX : y\r\n\r\n", b"0\r\n folded\r\n\r\n",
-    b"0\r\nX\r\n\r\n", b"0\r\nX: " + b"y" * 20_000, b"0\r\nX: y\n\r\n\r\n",
+    b"1 ;x\r\n", b"0\r\n\n", b"0\r\nX\r\n\r\n", b"0\r\nX: " + b"y" * 20_000, b"0\r\nX: y\n\r\n\r\n",
 ]  # fmt: skip
 
 
