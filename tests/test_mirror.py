@@ -20,6 +20,7 @@ TOGETHER = {
     "core/session.py": "an interface without code: the tests of the sessions in protocols/",
     "protocols/evergreen/store.py": "the lower half of Graph: tests/protocols/evergreen/test_graph.py",
     "drive/thread/wire.py": "an interface without code: tests/drive/wires.py is one",
+    "drive/keeping.py": "the lower half of Whole: tests/drive/test_whole_long.py",
     "drive/outlet.py": "so is this: tests/drive/wholes.py has one",
     "drive/loop/wire.py": "so is this: tests/drive/looplines.py has one",
     "doors/grpc/operations.py": "the base of lines: tests/doors/grpc/test_threadline.py",

@@ -2,16 +2,8 @@
 
 Theory. Nothing comes any more, so nothing waits for input: the session translates all frames first, then the function
 runs, and what the session sends is kept in `sent`. The transport sends that together with the ending, once `run` has
-returned. There is no queue and no turn at a gate, and the sweeper does not know the conversation. That is so while the
-conversation is *short*. It is *long* once the first of these is true:
-
-* it has been in user code for a beat of the sweeper, which its `Turn` tells;
-* its function has lately been slow (`Pace`), or is about to wait for something;
-* what it keeps is large.
-
-Then the lead passes to another thread, what is kept leaves at once, and so does each further frame; while the peer is
-slow, the function waits (R-127). From then on the sweeper looks after the conversation: for a peer that is gone, for a
-function that is deaf, for one that goes on for too long.
+returned. There is no queue and no turn at a gate, and the sweeper does not know the conversation. One that takes long
+becomes *long*: what it keeps leaves, and it is looked after like any other (`Keeping`).
 
 Most functions run in this thread to their end. Of one that gives several iterators, each gets a thread of its own, as
 each may block on something of the author's.
@@ -22,8 +14,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from _thread import RLock
-from collections.abc import Awaitable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextvars import copy_context
 from typing import Any
 
@@ -46,35 +37,21 @@ from invoker.core.steps import (
 )
 from invoker.core.streams import InputStream
 from invoker.drive.bodies.spread import Spread
-from invoker.drive.bodies.sync import SyncBody, SyncInput
+from invoker.drive.bodies.sync import SyncInput
 from invoker.drive.driver import Driver
+from invoker.drive.keeping import Keeping
 from invoker.drive.outlet import Outlet
 from invoker.drive.thread.leaders import Turn
-from invoker.drive.thread.overdue import Overdue, why_gone
-from invoker.errors import (
-    Cancelled,
-    Discarded,
-    EncodeError,
-    InternalError,
-    InvocationError,
-)
+from invoker.drive.thread.overdue import why_gone
+from invoker.errors import Cancelled, Discarded, EncodeError, InternalError, InvocationError
 from invoker.message import Message
 
 __all__ = ["Whole"]
 
 log = logging.getLogger(__name__)
 
-_MOST_BYTES = 64 * 1024
-"""When the payloads that are kept are larger than this, the next one leaves at once, and they do as well."""
 
-_SLOW_AFTER_S = 0.008
-"""A function that took longer is expected to do so again: it is entered only after the lead was passed on."""
-
-_SLOW_S = 1.0
-"""For how long that is expected."""
-
-
-class Whole(SyncBody):
+class Whole(Keeping):
     """One session with the one invocation that it opens, and the body of that; see the module.
 
     Args:
@@ -85,20 +62,9 @@ class Whole(SyncBody):
         deadline: On the clock of ``time.monotonic``, or None.
         is_counted: Whether unread input counts against the memory of the process; else the caller counts it.
         is_early: The conversation began before the drain, which therefore does not refuse what it opens (G-104).
-
-    Attributes:
-        sent: What the session sent and has not left yet.
-        is_long: See the module.
-        lock: Held while the invocation is changed by what user code did, and while frames leave.
     """
 
-    __slots__ = (
-        *("_closed", "_cut", "_has_ended", "_has_left", "_is_counted", "_is_early", "_is_full", "_is_open"),
-        *("_is_swept", "_overdue", "_started_s", "_thread", "_turn"),
-        *("deadline", "driver", "is_long", "lock", "outlet", "sent", "session"),
-    )
-
-    lock: threading.RLock
+    __slots__ = ("_has_ended", "_is_counted", "_is_early", "_thread", "deadline", "session")
 
     def __init__(
         self,
@@ -111,22 +77,13 @@ class Whole(SyncBody):
         is_counted: bool = True,
         is_early: bool = False,
     ) -> None:
+        super().__init__(driver, outlet, turn)
         self.session = session
-        self.driver = driver
-        self.outlet = outlet
         self.deadline = deadline
-        self.sent: list[Any] = []
-        self.lock = RLock()  # of C; `threading.RLock` is a function that looks for it
-        self.failure = None
-        self.is_long = False
-        self._turn = turn
         self._thread = threading.get_ident()
         self._is_counted = is_counted
         self._is_early = is_early
-        self._closed: Close | None = None
-        self._cut: InvocationError | None = None
-        self._overdue: Overdue | None = None
-        self._is_open = self._has_ended = self._has_left = self._is_full = self._is_swept = False
+        self._has_ended = False
 
     def run(self, frames: Iterable[Any]) -> Close:
         """Run the conversation to its end, in this thread.
@@ -139,22 +96,16 @@ class Whole(SyncBody):
         """
         try:
             self._receive(frames)
-            if self._is_open and not self.invocation.is_finished:
+            if self.is_open and not self.invocation.is_finished:
                 copy_context().run(self._serve)  # the thread may serve other calls later (R-012)
         except Exception:
             log.exception("a session or transport failed")
-            self._closed = Close(InternalError())
-            if self._is_open and self.invocation.finish(InternalError()):
+            self.closed = Close(InternalError())
+            if self.is_open and self.invocation.finish(InternalError()):
                 self.driver.engine.close(self.invocation)
         finally:
-            self._leave()
-        return self._closed or Close()
-
-    def fail(self, error: InvocationError) -> None:
-        """End the conversation from another thread (the drain is over, or the process holds too much)."""
-        self._cut = error
-        self.is_long = True  # so that the next pull or emit looks
-        self.outlet.cut(error)
+            self.leave()
+        return self.closed or Close()
 
     # What the peer has sent.
 
@@ -171,7 +122,7 @@ class Whole(SyncBody):
                         invocation = self._open(step)
                     else:
                         self._perform(step)
-                if self._closed is not None:
+                if self.closed is not None:
                     return
                 if not may_begin and invocation is not None:
                     may_begin = not invocation.function.awaits_values or invocation.may_begin()
@@ -180,8 +131,8 @@ class Whole(SyncBody):
                 if not may_begin and invocation is not None:
                     invocation.may_begin()
         except InvocationError as error:
-            if not self._is_open:
-                self._closed = Close(error)
+            if not self.is_open:
+                self.closed = Close(error)
             else:
                 self.break_off(error)
 
@@ -191,7 +142,7 @@ class Whole(SyncBody):
             if self.outlet.settle_s:
                 self.beat()
             self.outlet.await_end()
-            self._started_s = time.monotonic()
+            self.started_s = time.monotonic()
         self._has_ended = True
         for step in self.session.half_close():
             if type(step) is EndInput and invocation is not None:
@@ -202,14 +153,14 @@ class Whole(SyncBody):
     def _perform(self, step: Step) -> None:
         """Act on one step of the session."""
         if type(step) is Send:
-            self._send(step.frame)
+            self.keep(step.frame)
         elif type(step) is Open:
             self._open(step)
         elif type(step) is Close:
             self._close(step)
         elif type(step) is Timer:
             return  # R-170: the next frame, or the end, is here already and comes next
-        elif not self._is_open or self.invocation.is_finished:
+        elif not self.is_open or self.invocation.is_finished:
             return  # R-076, R-114: the function has returned, or the invocation was refused
         elif type(step) is Feed:
             self.invocation.feed(step)
@@ -234,23 +185,23 @@ class Whole(SyncBody):
             self._deliver(Finished(step.id, error))
             return None
         self.invocation = invocation
-        self._is_open = True
-        self._started_s = invocation.started_s
+        self.is_open = True
+        self.started_s = invocation.started_s
         invocation.may_be_ended(self.fail)
         driver.entered_direct(self)
         return invocation
 
     def _close(self, step: Close) -> None:
         """Close the conversation as the session says; a function that still runs is told to leave."""
-        self._closed = self._closed or step
-        if self._is_open and not self.invocation.is_finished:
+        self.closed = self.closed or step
+        if self.is_open and not self.invocation.is_finished:
             self.invocation.finish(Cancelled("the conversation is over"))
             self.driver.engine.close(self.invocation)
 
     # The body.
 
     def _serve(self) -> None:
-        invocation, turn = self.invocation, self._turn
+        invocation, turn = self.invocation, self.turn
         if invocation.function.awaits_values and invocation.got_nothing:
             self._end(None)
             return
@@ -277,7 +228,7 @@ class Whole(SyncBody):
         """
         if self.is_long or not (stream.queue or stream.is_ended):
             try:
-                self._check_gone()
+                self.check_gone()
                 if not stream.queue and not self._has_ended:
                     self._half_close(self.invocation)
             except InvocationError as error:
@@ -299,7 +250,7 @@ class Whole(SyncBody):
             invocation.emit(number, message)
             for step in deliver(Emitted(key, number, message)):
                 if type(step) is Send:
-                    self._send(step.frame)
+                    self.keep(step.frame)
                 else:
                     self._perform(step)
 
@@ -322,45 +273,6 @@ class Whole(SyncBody):
         if threading.get_ident() != self._thread:
             raise EncodeError("this function sends from the thread that runs it only; its wire has no other")
 
-    def is_over(self) -> bool:
-        """Whether the invocation has ended, or the peer is gone."""
-        if self._cut is None and not self.invocation.is_finished and not self.outlet.is_gone():
-            return False
-        self.is_long = True  # so that the next pull or emit looks, and so does the end
-        return True
-
-    @property
-    def debug(self) -> bool:
-        """Whether the peer may see tracebacks."""
-        return self.driver.settings.debug
-
-    def wait(self, awaitable: Awaitable[Any]) -> Any:
-        """Block this thread until the loop has run ``awaitable``, or the peer is gone (R-034, R-115)."""
-        self.beat()
-        assert self._overdue is not None
-        return self._overdue.wait(awaitable)
-
-    # What leaves.
-
-    def _send(self, frame: Any) -> None:
-        """Keep one frame, or send it behind those that are kept if the conversation is long."""
-        if self._is_full and not self._is_swept:
-            self.beat()
-        if self.is_long:
-            self._check_gone()
-        # Append, then look; `beat` does the reverse, so one of the two sends it.
-        self.sent.append(frame)
-        if self.is_long:
-            with self.lock:
-                self.outlet.early(self.sent, may_wait=True)
-        elif self._is_open and self.invocation.bytes_out > _MOST_BYTES:
-            self._is_full = True
-
-    def _check_gone(self) -> None:
-        """Raise Cancelled if the conversation is long and the peer is gone."""
-        if self.is_long and (self._cut is not None or self.outlet.is_gone()):
-            raise Cancelled("the peer cancelled, or is gone")
-
     def _deliver(self, event: Event) -> None:
         for step in self.session.deliver(event):
             self._perform(step)
@@ -370,78 +282,24 @@ class Whole(SyncBody):
     def break_off(self, error: InvocationError) -> None:
         """End the invocation. The peer is told at once if user code takes its time to leave (R-075, R-112)."""
         self._end(error)
-        if self._is_swept:
+        if self.is_swept:
             with self.lock:
-                self._send_early()
+                self.send_early()
 
     def _end(self, error: InvocationError | None) -> None:
         """End the invocation, unless it has ended."""
         invocation = self.invocation
-        if error is None and self.is_long and (self._cut is not None or self.outlet.is_gone()):
+        if error is None and self.is_long and (self.cut_by is not None or self.outlet.is_gone()):
             error = Cancelled("the peer cancelled, or is gone")  # the function may have returned because of that
         if type(error) is Cancelled:
-            error = why_gone(error, self._cut, self.deadline)
+            error = why_gone(error, self.cut_by, self.deadline)
         if invocation.finish(error):
             self.driver.engine.close(invocation)
             try:
                 for step in self.session.deliver(Finished(invocation.key, error)):
                     if type(step) is Close:
-                        self._closed = self._closed or step
+                        self.closed = self.closed or step
                     else:
                         self._perform(step)
             except Cancelled as gone:
                 log.debug("the peer is gone, so it does not get the last frames: %s", gone)
-
-    def _leave(self) -> None:
-        """User code has been left: nobody else looks after the conversation any more."""
-        if self._turn is not None:
-            self._turn.busy = None
-        with self.lock:  # the sweeper may be sending what was kept
-            self._has_left = True
-        if not self._is_open:
-            return
-        self.invocation.context.release()  # the context may outlive the invocation, so it lets go of it
-        if self._overdue is not None:
-            self._note_slow(time.monotonic())
-            self._overdue.left()
-        self.driver.exited_direct(self)
-
-    # What becomes of a conversation that is long.
-
-    def beat(self) -> None:
-        """From now on the conversation is long; called by its thread, or by the sweeper."""
-        with self.lock:
-            if self._is_swept or self._has_left:
-                return
-            self._overdue = Overdue(self.driver)
-            self._overdue.ended_at = time.monotonic()
-            self.is_long = self._is_swept = True
-            self.driver.sweeper.add(self)
-            self.outlet.early(self.sent, self._closed)
-        if self._turn is not None:
-            self._turn.pass_on()
-
-    def sweep(self, now: float) -> bool:
-        """Notice that the peer is gone while user code is busy, and what takes too long; see `Sweeper`."""
-        overdue = self._overdue
-        if self._has_left or overdue is None:
-            return False
-        overdue.look(now, self.invocation)
-        self._note_slow(now)
-        if self.lock.acquire(blocking=False):  # otherwise its thread is sending just now
-            try:
-                self._send_early()
-            finally:
-                self.lock.release()
-        if self.is_over():
-            overdue.notice_gone(now, self.invocation)
-        return True
-
-    def _send_early(self) -> None:
-        """Send what is kept, as far as that need not wait; called with the lock held."""
-        if not self._has_left and (self.sent or self._closed is not None):
-            self.outlet.early(self.sent, self._closed)
-
-    def _note_slow(self, now: float) -> None:
-        if now - self._started_s > _SLOW_AFTER_S:
-            self.driver.pace(self.invocation.function).slow_until = now + _SLOW_S

@@ -35,7 +35,7 @@ from invoker.doors.grpc.methods import CallMethod, Method, OnClose, SessionMetho
 from invoker.doors.grpc.servicers import Handlers, ServicerCall
 from invoker.doors.grpc.settings import GrpcSettings
 from invoker.doors.grpc.settling import settle_time
-from invoker.doors.grpc.wholeline import Habit, WholeLine
+from invoker.doors.grpc.wholeline import Habit, Rest, WholeLine
 from invoker.doors.sockets import no_grpc
 from invoker.drive.driver import Driver
 from invoker.drive.loop.reactor import Reactor
@@ -100,7 +100,7 @@ class FastDoor:
         self._is_direct = driver.is_direct
         self._lender: Lender | None = None
         self._leaders: Leaders | None = None
-        self._rest = _Rest(self._free, driver)
+        self._rest = Rest(self._free, driver)
         self._habits: dict[tuple[str, str], Habit] = {}
         self._is_started = False
         self._is_stopping = False
@@ -350,49 +350,6 @@ class _Accept:
     def __init__(self, method: CallMethod, queue: Any) -> None:
         self.method = method
         self.queue = queue
-
-
-class _Rest:
-    """Lines whose last operations wait for slow peers; their queues are free once they are done.
-
-    Args:
-        free: Where queues that are free go.
-        driver: Its sweeper looks after the lines, while there are any.
-    """
-
-    def __init__(self, free: deque[Any], driver: Driver) -> None:
-        self._free = free
-        self._driver = driver
-        self._lines: deque[WholeLine] = deque()
-        self._is_swept = False
-
-    def add(self, line: WholeLine) -> None:
-        """Wait for the end of one more line."""
-        self._lines.append(line)
-        if not self._is_swept:
-            self._is_swept = True
-            self._driver.sweeper.add(self)
-
-    def glance(self) -> None:
-        """Look at the line that has waited longest."""
-        if self._lines:
-            with contextlib.suppress(IndexError):  # another thread has taken it
-                self._look(self._lines.popleft())
-
-    def sweep(self, now: float) -> bool:  # noqa: ARG002 - the sweeper's interface
-        """Look at all lines; False when there are none."""
-        for line in [self._lines.popleft() for _ in range(len(self._lines))]:
-            self._look(line)
-        # Clear the flag, then look; `add` does the reverse, so one of them sees it.
-        self._is_swept = False
-        self._is_swept = bool(self._lines)
-        return self._is_swept
-
-    def _look(self, line: WholeLine) -> None:
-        if line.is_done:
-            self._free.append(line.queue)
-        else:
-            self._lines.append(line)
 
 
 def _deadline(event: Any) -> float | None:

@@ -12,8 +12,10 @@ of a cancel is part of the last batch then. A `ThreadLine` takes over what was r
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
+from collections import deque
 from typing import Any
 
 from invoker.core.steps import Close
@@ -26,7 +28,7 @@ from invoker.drive.thread.gate import UNGATED
 from invoker.drive.thread.leaders import Turn
 from invoker.errors import Cancelled, InvocationError
 
-__all__ = ["Habit", "WholeLine"]
+__all__ = ["Habit", "Rest", "WholeLine"]
 
 _PARK_S = 0.003
 """How long the rest of a call is waited for. It comes within a fraction of that, from clients that send it at once."""
@@ -284,6 +286,49 @@ class WholeLine:
         line.settle_s = self.settle_s
         line.before_wait = self._turn.pass_on
         return line
+
+
+class Rest:
+    """Lines whose last operations wait for slow peers; their queues are free once they are done.
+
+    Args:
+        free: Where queues that are free go.
+        driver: Its sweeper looks after the lines, while there are any.
+    """
+
+    def __init__(self, free: deque[Any], driver: Driver) -> None:
+        self._free = free
+        self._driver = driver
+        self._lines: deque[WholeLine] = deque()
+        self._is_swept = False
+
+    def add(self, line: WholeLine) -> None:
+        """Wait for the end of one more line."""
+        self._lines.append(line)
+        if not self._is_swept:
+            self._is_swept = True
+            self._driver.sweeper.add(self)
+
+    def glance(self) -> None:
+        """Look at the line that has waited longest."""
+        if self._lines:
+            with contextlib.suppress(IndexError):  # another thread has taken it
+                self._look(self._lines.popleft())
+
+    def sweep(self, now: float) -> bool:  # noqa: ARG002 - the sweeper's interface
+        """Look at all lines; False when there are none."""
+        for line in [self._lines.popleft() for _ in range(len(self._lines))]:
+            self._look(line)
+        # Clear the flag, then look; `add` does the reverse, so one of them sees it.
+        self._is_swept = False
+        self._is_swept = bool(self._lines)
+        return self._is_swept
+
+    def _look(self, line: WholeLine) -> None:
+        if line.is_done:
+            self._free.append(line.queue)
+        else:
+            self._lines.append(line)
 
 
 def _gone() -> Cancelled:
