@@ -114,6 +114,9 @@ def _check_outputs(witness: Witness, one: Seen) -> None:
     plan, expect = one.plan, witness.expect
     received = [[json.loads(frame.payload) for frame in output] for output in one.received]
     is_good = one.error is None
+    if is_good and one.is_gone and one.world == "whole":
+        _check_emitted(witness, one)  # nobody had looked for the caller when the function was over
+        is_good = False
     if plan.case.expected is None:
         for output in received:
             expect(_is_in_order(output, plan.values[0]), f"outputs of {one.number} are out of order: {output}")
@@ -128,6 +131,24 @@ def _check_outputs(witness: Witness, one: Seen) -> None:
     if is_good and one.invocation is not None:
         emitted = sum(stream.emitted for stream in one.invocation.outputs)
         expect(emitted == len(one.frames), f"{emitted} values were emitted, {len(one.frames)} frames sent")
+
+
+def _check_emitted(witness: Witness, one: Seen) -> None:
+    """A function that has ended well gave everything, although it went to nobody."""
+    case, invocation = one.plan.case, one.invocation
+    if case.expected is not None and not case.is_endless and invocation is not None:
+        wanted = [len(list(values)) for values in case.expected(one.plan.values)]
+        emitted = [stream.emitted for stream in invocation.outputs]
+        witness.expect(emitted == wanted, f"{one.number} ended well, but gave {emitted}, not {wanted}")
+
+
+def _check_emitted(witness: Witness, one: Seen) -> None:
+    """A function that has ended well gave everything, although it went to nobody."""
+    case, invocation = one.plan.case, one.invocation
+    if case.expected is not None and not case.is_endless and invocation is not None:
+        wanted = [len(list(values)) for values in case.expected(one.plan.values)]
+        emitted = [stream.emitted for stream in invocation.outputs]
+        witness.expect(emitted == wanted, f"{one.number} ended well, but gave {emitted}, not {wanted}")
 
 
 def _is_in_order(some: list[str], all_: list[str]) -> bool:

@@ -21,6 +21,7 @@ import asyncio
 import logging
 import socket
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any, Final
 
 from invoker.core.http import Response
@@ -210,9 +211,8 @@ class Http1(asyncio.Protocol):
         head = known.head
         self._state = State.BUSY
         self._connections.idle.pop(self, None)
-        self._alarm.unset()
-        if self._has_ended:
-            self._alarm.set(_WATCH_S, self._give_up)
+        if not self._has_ended:
+            self._alarm.unset()
         app = self._app
         request = self._request = Request(head, self, self._settings, app.driver.engine.memory)
         self._left = Chunks() if head.length is None else Counted(head.length)
@@ -336,16 +336,14 @@ class Http1(asyncio.Protocol):
             self._close()
             return
         self._connections.idle[self] = None
-        self._alarm.set(_WATCH_S if self._has_ended else self._settings.idle_s, self._close)
+        self._alarm.set(_WATCH_S if self._has_ended else self._settings.idle_s, self._give_up)
         if self._data:
             self._loop.call_soon(self._go_on)  # others have a turn between two of its requests
         self._resume()
 
     def _go_on(self) -> None:
         """Do what the connection waits for, unless it was done meanwhile."""
-        if self._is_lost:
-            return
-        if self._state is State.WRITING:
+        if self._state is State.WRITING and not self._is_lost:
             self._pump()
         elif self._state is State.IDLE and self._data:
             self._look()
@@ -369,12 +367,13 @@ class Http1(asyncio.Protocol):
     def _close(self, *, is_reading: bool = False) -> None:
         """Close once everything is written; until then read what still comes, since it would reset the connection."""
         transport = self._transport
-        is_reading = (is_reading or bool(self._data)) and transport.can_write_eof()
+        is_reading = (is_reading or bool(self._data)) and not self._has_ended and transport.can_write_eof()
         self._state = State.ENDING
         self._connections.idle.pop(self, None)
         self._data = b""
         if is_reading:
-            transport.write_eof()
+            with suppress(OSError):  # the client has reset the connection
+                transport.write_eof()
             self._alarm.set(_FAREWELL_S, self.abort)
             self._resume()
         else:

@@ -211,6 +211,17 @@ async def test_R155_a_client_may_end_its_direction_behind_its_requests(count: in
             assert (await wire.ended()).count(b"HTTP/1.1 200 OK\r\n") == count
 
 
+async def test_a_client_that_leaves_within_a_head_is_forgotten_at_once() -> None:
+    """Nothing more can come of it, so nothing is waited for."""
+    async with Served.at(echo) as served, served.wire() as wire:
+        await wire.send("POST / HTTP/1.1\r\nHost: lo")
+        await until(lambda: served.door.connections.open)
+        began = asyncio.get_running_loop().time()
+        wire.writer.close()
+        await until(lambda: not served.door.connections.open)
+        assert asyncio.get_running_loop().time() - began < 0.5
+
+
 async def test_R154_a_client_that_ends_its_direction_has_left() -> None:
     """A function that takes longer is cancelled."""
     gate = Gate()
