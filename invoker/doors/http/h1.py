@@ -130,9 +130,8 @@ class Http1(asyncio.Protocol):
         """The client sends no more: it has left, unless it waits for answers to what it has sent."""
         request, self._has_ended = self._request, True
         awaits = self._data if request is None else request.is_whole
-        if (
-            self._state is State.ENDING or not awaits or not self._transport.can_write_eof()
-        ):  # TLS cannot be half closed
+        # TLS cannot be half closed.
+        if self._state is State.ENDING or not awaits or not self._transport.can_write_eof():
             self._give_up()
             return False
         if self._state is not State.WRITING:
