@@ -73,7 +73,8 @@ class AioLine:
             return False
         self._outbox.put(frame)
         if self._joins:
-            self._is_accepted = self._headers_due = self._headers_due or not self._is_accepted
+            self._headers_due = self._headers_due or not self._is_accepted
+            self._is_accepted = True
             self._advance_later()
         else:
             self._advance()
