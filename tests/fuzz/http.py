@@ -68,12 +68,16 @@ async def ask(address: str, data: bytes, way: str, chance: Random, quiet_s: floa
         sending = asyncio.create_task(_send(sock, _pieces(data, way, chance), way))
         try:
             while not is_closed:
-                async with asyncio.timeout(quiet_s if sending.done() else 10 * SLOW):
-                    part = await loop.sock_recv(sock, 65536)
+                was_sending = not sending.done()
+                try:
+                    async with asyncio.timeout(quiet_s):
+                        part = await loop.sock_recv(sock, 65536)
+                except TimeoutError:
+                    if was_sending:
+                        continue
+                    break
                 found += part
                 is_closed = not part
-        except TimeoutError:
-            pass
         except ConnectionError:
             is_closed = True
         finally:
