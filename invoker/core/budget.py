@@ -74,8 +74,11 @@ class ProcessBudget:
                 self._put(share, size)
         if end is not None:
             end(error)
-        if is_refused:
-            raise error
+        try:
+            if is_refused:
+                raise error
+        finally:
+            del error  # its traceback knows this frame; a cycle would keep what the callers hold until it is collected
 
     def give_back(self, share: Share, size: int) -> None:
         """Charge a share with so many bytes less."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import threading
+import weakref
 from typing import Any
 
 import pytest
@@ -73,6 +76,25 @@ def test_a_body_that_does_not_fit_is_refused_and_the_largest_invocation_ends() -
     assert process.held == 3 * STEP
     assert body.charged == 0
     body.grow(4 * STEP)
+
+
+def test_a_refusal_keeps_nothing_of_its_caller() -> None:
+    """The body of a refused request is freed at once, not when the garbage collector comes round."""
+
+    class Body:
+        pass
+
+    def refused() -> weakref.ref[Body]:
+        body, share = Body(), ProcessBudget(STEP).share()
+        with contextlib.suppress(Overloaded):
+            share.grow(2 * STEP)
+        return weakref.ref(body)
+
+    gc.disable()
+    try:
+        assert refused()() is None
+    finally:
+        gc.enable()
 
 
 def test_the_invocation_that_holds_most_ends_itself_when_it_grows() -> None:
