@@ -26,6 +26,7 @@ class _Echo(BaseHTTPRequestHandler):
     """Sends the body back, and 418 for the path /tea."""
 
     protocol_version = "HTTP/1.1"
+    wbufsize = -1  # so that head and body leave at once
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["content-length"]))
@@ -58,11 +59,19 @@ def test_a_client_of_http_compares_each_reply(echo: str, driver: str) -> None:
     found = run(driver, echo, [b"12"], b"12", streams=1, calls=20, **more)
     assert 0 < found["p50"] <= found["p99"]
     assert found["seconds"] > 0
-    assert run(driver, echo, [b"12"], b"12", streams=1, calls=4000, **more)["p50"] > 0  # more than a pipe holds
     with pytest.raises(WrongReplyError, match=driver):
         run(driver, echo, [b"12"], b"144", streams=1, calls=20, **more)
     with pytest.raises(WrongReplyError, match="418"):
         run(driver, echo, [b"12"], b"12", streams=1, calls=20, **more | {"path": "/tea"})
+
+
+@pytest.mark.timeout(30)
+def test_a_client_of_node_says_more_than_a_pipe_holds(echo: str) -> None:
+    """Its process ends when all that it measured is written."""
+    if shutil.which("node") is None:
+        pytest.skip("node is missing")
+    found = run("fetch", echo, [b"12"], b"12", streams=1, calls=4000, path="/", headers={})
+    assert found["p50"] > 0
 
 
 @pytest.mark.timeout(20)
