@@ -148,8 +148,6 @@ class FastDoor:
         if not self._is_started or self._is_stopping:
             return
         self._is_stopping = True
-        if self._lender is not None:
-            self._lender.retire()
         self._server.shutdown(self._queue, _SHUTDOWN if self._is_direct else lambda _: self._stopped.set())
         try:
             async with asyncio.timeout(grace_s):
@@ -320,8 +318,6 @@ class FastDoor:
             return
         self._request_on_loop(method)
         lender = self._lender or self._lend()
-        if not self._is_stopping:
-            lender.waker = event.call
         metadata, settle_s = self._metadata(event.invocation_metadata)
         line: LoopLine
         if isinstance(method, SessionMethod):

@@ -1,15 +1,9 @@
 """`Lender` and `LendingLoop`: an asyncio loop that drains a completion queue itself.
 
 A loop cannot sleep on sockets and on grpcio's queue at once. So it looks at the queue in each of its turns, which
-costs a microsecond. It sleeps in one of two ways:
-
-* **In the queue**, if no timer is near and there was a call: an event wakes the loop itself. Meanwhile a thread watches
-  the sockets (`Watcher`), and wakes the loop by an empty batch on the last call that was accepted.
-* **In its selector**, otherwise: the queue rounds times to milliseconds. The loop then *lends* the queue to a thread
-  that does nothing but wait there: the thread takes one event, wakes the loop through an eventfd, and parks until the
-  queue is lent again.
-
-Under load the loop never sleeps, so no thread is woken for a message.
+costs a microsecond. Only while it sleeps does it *lend* the queue to a thread that does nothing but wait there: the
+thread takes one event, wakes the loop through an eventfd, and parks until the queue is lent again. Under load the loop
+never sleeps, so no thread is woken for a message.
 
 On a loop of another kind (uvloop, or one that a program brought along) the thread always keeps the queue and gives the
 loop each event that it took. That is slower and otherwise the same.
@@ -23,13 +17,11 @@ import logging
 import os
 import selectors
 import threading
-import time
 from collections import deque
 from collections.abc import Callable
 from typing import Any
 
 from invoker.doors.grpc.cygrpc import cygrpc
-from invoker.doors.grpc.watching import Watcher
 from invoker.drive.bodies.runner import Body
 
 __all__ = ["Lender", "LendingLoop"]
@@ -44,13 +36,6 @@ _SKIPS = 8
 
 _MOST = 512
 """At most this many events are handled in one turn, so that tasks and sockets get their turns, too."""
-
-
-_NEAR_S = 0.02
-"""For a timer that is nearer than this the loop sleeps in its selector."""
-
-_MARGIN_S = 0.01
-"""The queue is left so long before a timer, since it may return late."""
 
 
 class LendingLoop(asyncio.SelectorEventLoop):
@@ -86,23 +71,15 @@ class _LendingSelector(selectors.DefaultSelector):
         if lender is None:
             return super().select(timeout)
         is_idle = timeout is None or timeout > 0
-        if lender.may_wait and (timeout is None or timeout > _NEAR_S):
-            lender.wait(timeout)
-        elif not lender.has_news(is_idle=is_idle) and is_idle:
-            return self._sleep(lender, timeout)
-        ready = lender.ready if lender.has_events else []
-        return ready if lender.is_watched else [*ready, *super().select(0)]
-
-    def _sleep(self, lender: Lender, timeout: float | None) -> Any:
+        if lender.has_news(is_idle=is_idle):
+            return [*lender.ready, *super().select(0)]
+        if not is_idle:
+            return super().select(0)
         lender.lend()
         try:
             return super().select(timeout)
         finally:
             lender.is_asleep = False
-
-
-def _nothing(_: Any) -> None:
-    """The tag of a batch that only wakes."""
 
 
 class Lender:
@@ -113,9 +90,7 @@ class Lender:
         loop: Where they are called.
 
     Attributes:
-        is_asleep: Whether the loop waits in its selector, or in the queue.
-        waker: The last call that was accepted, on which a batch wakes the loop from its sleep in the queue; None while
-            it must not sleep there.
+        is_asleep: Whether the loop waits in its selector.
         ready: What the selector reports when there are events.
         is_shut_down: Whether the queue has said that no event will come any more.
     """
@@ -132,9 +107,6 @@ class Lender:
         self._begin = loop.begin if isinstance(loop, LendingLoop) else self._create
         self._is_dispatching = self._is_closed = self._is_rung = False
         self._is_lent = self._is_recalled = False
-        self.waker: Any = None
-        self._waking = threading.Lock()
-        self._watcher: Watcher | None = None
         self._calls = 0
         self._quiet: asyncio.Event | None = None
         self._skips = 0
@@ -152,7 +124,6 @@ class Lender:
             turn = asyncio.Handle(self._turn, (), self._loop)
             self.ready = [(selectors.SelectorKey(-1, -1, selectors.EVENT_READ, (turn, None)), selectors.EVENT_READ)]
             selector.lender = self
-            self._watcher = Watcher(selector.fileno(), self._wake)
         self._thread.start()
 
     def opened(self) -> None:
@@ -171,17 +142,9 @@ class Lender:
             self._quiet = asyncio.Event()
             await self._quiet.wait()
 
-    def retire(self) -> None:
-        """Sleep in the queue no more: it is about to be shut down, and a batch on it would then end the process."""
-        with self._waking:
-            self.waker = None
-
     def close(self) -> None:
         """Stop looking; the queue has been shut down, which ends the thread."""
         self._is_closed = True
-        if self._watcher is not None:
-            self._watcher.close()
-            self._watcher = None
         while self._thread.is_alive() and not self.is_shut_down:
             if self._parked.locked():
                 self._parked.release()  # once for each event that was left
@@ -239,37 +202,6 @@ class Lender:
         if not self._is_lent:
             self._is_lent, self._is_recalled = True, False
             self._parked.release()
-
-    @property
-    def may_wait(self) -> bool:
-        """Whether the loop may sleep in the queue."""
-        return self.waker is not None and not self._is_lent
-
-    @property
-    def has_events(self) -> bool:
-        """Whether there are events to dispatch."""
-        return bool(self._events)
-
-    @property
-    def is_watched(self) -> bool:
-        """Whether the watcher knows that no socket has anything to tell."""
-        return self._watcher is not None and self._watcher.is_armed
-
-    def wait(self, timeout: float | None) -> None:
-        """Sleep in the queue until it has an event, or a socket something to tell."""
-        assert self._watcher is not None
-        if self._flushes:
-            self._flush()
-        if self._events:
-            return
-        # Set the flag, then arm the watcher, which reads the flag once it has been woken.
-        self.is_asleep = True
-        self._watcher.arm()
-        event = self._poll(None if timeout is None else time.time() + timeout - _MARGIN_S)
-        self.is_asleep = False
-        if event.completion_type == _DONE:
-            self._events.append(event)
-            self._skips = 0
 
     def recall(self) -> None:
         """Leave a queue that is lent to the thread until the thread has handed over one more event.
@@ -338,13 +270,7 @@ class Lender:
         for flush in flushes if not self._is_closed else ():
             flush()
 
-    # In the threads.
-
-    def _wake(self) -> None:
-        """Wake the loop if it sleeps in the queue, because a socket has something to tell; the watcher calls it."""
-        with self._waking:
-            if self.is_asleep and self.waker is not None:
-                self.waker.start_server_batch((), _nothing)
+    # In the thread.
 
     def _wait(self) -> None:
         is_lending = self._bell >= 0

@@ -245,8 +245,8 @@ def test_an_ended_call_needs_no_garbage_collector(kind):
             gc.enable()
 
 
-def test_a_loop_that_sleeps_in_the_queue_hears_sockets_threads_and_timers(kind):
-    """A call has come before, so it sleeps there; and timers are neither early nor rounded."""
+def test_a_loop_that_has_lent_its_queue_hears_sockets_threads_and_timers(kind):
+    """A call has come before, so it looks after the queue; and timers are neither early nor rounded."""
     with Riff(kind, agen) as riff:
         call = riff.call(b"x")
         assert call.read() == b"x"
@@ -274,11 +274,3 @@ def test_a_loop_that_sleeps_in_the_queue_hears_sockets_threads_and_timers(kind):
 
 async def wrapped(loop: asyncio.AbstractEventLoop, sock: socket.socket) -> bytes:
     return await loop.sock_recv(sock, 1)
-
-
-def test_no_watcher_outlives_its_door():
-    """Nor does the call that wakes the loop keep the server from its end."""
-    for _ in range(3):
-        with Riff("lending", agen) as riff:
-            assert riff.call(b"x").rest() == [b"x"]
-        assert not [one for one in threading.enumerate() if one.name == "invoker-watcher"]
