@@ -85,4 +85,5 @@ def test_the_requirements_of_each_catalogue_have_a_chapter() -> None:
     assert riff < page.index("\n### Process and lifecycle\n") < page.index("| R-001 | MUST") < evergreen
     assert evergreen < page.index("\n### Session\n") < page.index("| E-001 | MUST") < page.index("| E-119 | EXT |")
     assert page.index("\n## GraphPipe\n") < page.index("\n### Safe decoding") < page.index("| G-021 | MUST |")
-    assert "[riff.md](riff.md), [evergreen.md](evergreen.md), [graphpipe.md](graphpipe.md)" in page
+    names = ("riff", "evergreen", "graphpipe", "tool-bridge")
+    assert ", ".join(f"[{one}.md]({one}.md)" for one in names) in page

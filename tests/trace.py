@@ -18,12 +18,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-CATALOGUES = ("docs/reference/riff.md", "docs/reference/evergreen.md", "docs/reference/graphpipe.md")
+CATALOGUES = (
+    "docs/reference/riff.md",
+    "docs/reference/evergreen.md",
+    "docs/reference/graphpipe.md",
+    "docs/reference/tool-bridge.md",
+)
 
 # Digits with which an id is written. RM rows, the contract of front ends, carry no level and are all binding.
-WIDTHS = {"R": 3, "RM": 1, "RA": 2, "RT": 2, "E": 3, "EA": 2, "ET": 2, "G": 3, "GT": 2}
+WIDTHS = {"R": 3, "RM": 1, "RA": 2, "RT": 2, "E": 3, "EA": 2, "ET": 2, "G": 3, "GT": 2, "T": 3}
 BINDING = {"RM"}
-LEVELLED = {"R", "E", "G"}
+LEVELLED = {"R", "E", "G", "T"}
 LABELS = {"RM": "contract", "RT": "scenario", "ET": "scenario", "GT": "scenario", "RA": "", "EA": ""}
 ID = re.compile(rf"(?<![A-Za-z0-9])({'|'.join(sorted(WIDTHS, key=len, reverse=True))})[-_]?(\d+)(?![0-9])")
 ROW = re.compile(rf"^\| ?((?:{'|'.join(WIDTHS)})-\d+) ?\| ?(.*?) ?\|$", re.MULTILINE)
@@ -49,7 +54,7 @@ class Requirement:
 
     @property
     def kind(self) -> str:
-        """``R``, ``RM``, ``RA`` or ``RT``; ``E``, ``EA`` or ``ET``; ``G`` or ``GT``."""
+        """``R``, ``RM``, ``RA`` or ``RT``; ``E``, ``EA`` or ``ET``; ``G`` or ``GT``; ``T``."""
         return self.id.partition("-")[0]
 
     @property

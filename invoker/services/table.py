@@ -23,6 +23,7 @@ from invoker.services.health import HealthService
 from invoker.services.pages import PagesService
 from invoker.services.riff.service import RiffHttpService, RiffService
 from invoker.services.service import Service
+from invoker.services.toolbridge.service import ToolBridgeService
 
 __all__ = ["SERVICES", "TABLE", "Table"]
 
@@ -32,6 +33,7 @@ SERVICES: tuple[type[Service], ...] = (
     RiffHttpService,
     GraphPipeService,
     ActionEngineService,
+    ToolBridgeService,
 )
 """A later row is asked before an earlier one, so what no other service claims is left to the first rows."""
 

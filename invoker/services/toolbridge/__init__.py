@@ -1,0 +1,3 @@
+"""The tool bridge's place at the doors."""
+
+__all__: list[str] = []
