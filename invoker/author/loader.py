@@ -14,6 +14,7 @@ import logging
 import os
 import sys
 import threading
+import time
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -39,6 +40,9 @@ log = logging.getLogger(__name__)
 
 _SLOW_S: Final = 3.0
 """After so long whoever waits for an import is told where it is."""
+
+_YOUNG_S: Final = 2.0
+"""Python tells a compiled file from that of another edit by the size of the source, and its time in whole seconds."""
 
 _PICKLES: Final = (".pkl", ".pickle")
 
@@ -120,12 +124,14 @@ def _import_module(name: str, *, fresh: bool) -> types.ModuleType:
     _put_on_path(str(Path.cwd()))
     importlib.invalidate_caches()
     with _explained(name):
-        if not fresh or name not in sys.modules:
-            return importlib.import_module(name)
+        if not fresh and name in sys.modules:
+            return sys.modules[name]
         spec = importlib.util.find_spec(name)
         if spec is None:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-        return _execute(spec)
+        if name in sys.modules or _is_young(spec):
+            return _execute(spec)
+        return importlib.import_module(name)
 
 
 def _import_file(source: str, *, fresh: bool) -> types.ModuleType:
@@ -151,6 +157,14 @@ def _module_name(path: Path) -> str:
     known = sys.modules.get(name)
     taken = known is not None and getattr(known, "__file__", None) != str(path)
     return f"_invoked_{name}" if taken or name in sys.stdlib_module_names else name
+
+
+def _is_young(spec: ModuleSpec) -> bool:
+    """Whether the source was written so lately that its compiled file may be that of an edit before."""
+    try:
+        return spec.has_location and time.time() - Path(spec.origin or "").stat().st_mtime < _YOUNG_S
+    except OSError:
+        return False
 
 
 def _execute(spec: ModuleSpec) -> types.ModuleType:

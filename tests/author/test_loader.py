@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import py_compile
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -310,3 +312,13 @@ def test_R010_fresh_works_inside_packages(write: Write) -> None:
     load("bag.inner_m:fn")
     fresh = load("bag.inner_m:fn", fresh=True)
     assert sys.modules["bag"].inner_m.fn is fresh
+
+
+def test_an_edit_of_the_same_second_and_size_is_seen(write: Write) -> None:
+    """A compiled file of the code before is not taken for that of the code now."""
+    path = write("edited.py", "def f():\n    return 1\n")
+    py_compile.compile(str(path))
+    stamp = path.stat().st_mtime
+    write("edited.py", "def f():\n    return 2\n")
+    os.utime(path, (stamp, stamp))
+    assert load("edited:f")() == 2
