@@ -50,6 +50,11 @@ class Options:
     destroy: Any = None
     ready: Any = None
     hook_timeout_s: float | None = None
+    timeout_s: float | None = None
+    max_calls: int = 0
+    calls_per_minute: int = 0
+    memory_bytes: int = 0
+    isolation: str = ""
     input_tensors: Mapping[str, Tensor] = field(default_factory=dict)
     output_tensors: Mapping[str, Tensor] = field(default_factory=dict)
 
@@ -79,6 +84,11 @@ def function(
     destroy: Callable[[], Any] | None = None,
     ready: Callable[[], Any] | None = None,
     hook_timeout_s: float | None = None,
+    timeout_s: float | None = None,
+    max_calls: int = 0,
+    calls_per_minute: int = 0,
+    memory_bytes: int = 0,
+    isolation: str = "",
 ) -> Callable[[F], F]: ...
 def function(target: Any = None, /, **said: Any) -> Any:  # noqa: D417 - the options are said by the overload
     """Decorator that says what a signature cannot; ``@function`` and ``@function(...)`` both work.
@@ -116,6 +126,11 @@ def function(target: Any = None, /, **said: Any) -> Any:  # noqa: D417 - the opt
         destroy: A hook that runs once, after the last invocation.
         ready: A function that returns whether this one can take work.
         hook_timeout_s: Seconds that each hook may take; the default is ``INVOKER_HOOK_TIMEOUT_S``.
+        timeout_s: Seconds that an invocation may take; after that the caller is told, and the function is made to leave.
+        max_calls: Invocations that may be in the function at once, of all callers; one more fails at once. 0: any.
+        calls_per_minute: Invocations that one party may begin within any 60 seconds; one more fails at once. 0: any.
+        memory_bytes: Memory that an invocation may take; with ``isolation="process"`` it is enforced. 0: any.
+        isolation: ``"process"`` runs each invocation in a child process, which can be killed.
 
     Raises:
         SpecError: An option is unknown, or has a value that it cannot have.
@@ -181,11 +196,25 @@ def _check(said: dict[str, Any]) -> None:
     timeout_s = said.get("hook_timeout_s")
     if timeout_s is not None and not (isinstance(timeout_s, int | float) and timeout_s > 0):
         raise SpecError(f"@function(hook_timeout_s={timeout_s!r}) must be a number of seconds above 0")
+    _check_bounds(said)
     for option in ("casting", "output_casting"):
         if said.get(option, "no") not in ("no", "same_kind"):
             raise SpecError(f"@function({option}={said[option]!r}) is unknown; it can be 'no', 'same_kind'")
     if not isinstance(said.get("version", ""), str):
         raise SpecError(f"@function(version={said['version']!r}) must be text, such as '1.2'")
+
+
+def _check_bounds(said: dict[str, Any]) -> None:
+    timeout_s = said.get("timeout_s")
+    is_time = isinstance(timeout_s, int | float) and not isinstance(timeout_s, bool) and 0 < timeout_s < float("inf")
+    if timeout_s is not None and not is_time:
+        raise SpecError(f"@function(timeout_s={timeout_s!r}) must be a number of seconds above 0")
+    for option in ("max_calls", "calls_per_minute", "memory_bytes"):
+        count = said.get(option, 0)
+        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+            raise SpecError(f"@function({option}={count!r}) must be a whole number, 0 (which is no limit) or more")
+    if said.get("isolation", "") not in ("", "process"):
+        raise SpecError(f"@function(isolation={said['isolation']!r}) is unknown; it can be 'process', or '' for none")
 
 
 def _member(kind: type[Any], option: str, value: Any) -> Any:

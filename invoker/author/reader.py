@@ -21,6 +21,7 @@ from invoker.author.returns import check_names, outputs_of
 from invoker.author.signature import Facts, examine, layers
 from invoker.author.spec import (
     WANTED,
+    Bounds,
     CallPlan,
     FunctionSpec,
     HookSpec,
@@ -91,6 +92,8 @@ def read(function: Any, *, entrypoint: str = "", name: str = "") -> FunctionSpec
         concurrency=_concurrency(facts, style, is_async=is_async),
         traits=_traits(facts, entrypoint),
         hooks=_hooks(facts, function),
+        bounds=Bounds(options.timeout_s, options.max_calls, options.calls_per_minute, options.memory_bytes),
+        isolation=options.isolation,
         optional=tuple(one.stream for one in known if one.stream and one.is_optional and not one.is_variadic),
         open_names=any(one.is_variadic and one.by_keyword for one in known),
         call=CallPlan(

@@ -14,6 +14,7 @@ __all__ = [
     "HOOK_TIMEOUT_S",
     "IGNORED",
     "WANTED",
+    "Bounds",
     "CallPlan",
     "FunctionSpec",
     "HookSpec",
@@ -120,6 +121,23 @@ class HookSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class Bounds:
+    """What the invocations of a function may take, over every protocol; 0 and None mean that nothing bounds it.
+
+    Attributes:
+        timeout_s: How long one may take.
+        max_calls: How many may be in the function at once, of all callers.
+        calls_per_minute: How many one party may begin within any 60 seconds.
+        memory_bytes: What one may take; it is enforced where the function is isolated.
+    """
+
+    timeout_s: float | None = None
+    max_calls: int = 0
+    calls_per_minute: int = 0
+    memory_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Slot:
     """One argument of the call: input ``index`` (or `CONTEXT`, or `WANTED`), by ``keyword`` unless that is empty."""
 
@@ -195,6 +213,8 @@ class FunctionSpec:
         concurrency: How many calls of an async request/reply function may overlap within one invocation.
         traits: What only some protocols want to know of it.
         hooks: Start, stop and ready hooks.
+        bounds: What its invocations may take.
+        isolation: ``"process"`` if each of its invocations runs in a child process; else empty.
         optional: Parameters with a default that may be inputs if a caller names them; some may be among ``inputs``.
         open_names: Any name may be an input; those that are no parameter's go to ``**kwargs``.
         call: For `invoker.body.lift` only.
@@ -215,6 +235,8 @@ class FunctionSpec:
     concurrency: int = 1
     traits: Traits = field(default_factory=Traits, hash=False)
     hooks: HookSpec = HookSpec()
+    bounds: Bounds = Bounds()
+    isolation: str = ""
     optional: tuple[StreamSpec, ...] = ()
     open_names: bool = False
     call: CallPlan = field(default=CallPlan(), repr=False)

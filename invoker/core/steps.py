@@ -101,6 +101,9 @@ class Open(msgspec.Struct, frozen=True):
         is_shared: The invocation is known by its id to all conversations of the process, which may `Join` it. Where one
             of this id is there, this conversation becomes one more of its owners and nothing else of the step counts.
             It ends with its last owner, and has no deadline.
+        timeout_s: How long the invocation may take, if that is less than its function may; then it ends with
+            `TimedOut`, of which the session is told by `Finished` at once, even if the function does not leave.
+        party: Whose limit of calls in a minute it counts against.
     """
 
     id: str
@@ -114,6 +117,8 @@ class Open(msgspec.Struct, frozen=True):
     unwanted: tuple[int, ...] = ()
     configs: tuple[Any, ...] = ()
     is_shared: bool = False
+    timeout_s: float | None = None
+    party: str = ""
 
 
 class Join(msgspec.Struct, frozen=True):

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from invoker.author.decorator import Options, function, options_of
-from invoker.author.spec import Style, Take
+from invoker.author.reader import read
+from invoker.author.spec import Bounds, Style, Take
 from invoker.declared import Tensor
 from invoker.errors import SpecError
 
@@ -90,3 +91,34 @@ def test_G068_mappings_name_streams_and_tensors() -> None:
         function(inputs={"x": "float32"})  # type: ignore[dict-item]  # what is wrong with it is the test
     with pytest.raises(SpecError, match="has no option 'input_tensors'"):
         function(input_tensors={})  # type: ignore[call-overload]  # as above
+
+
+def test_T032_limits_are_said_and_checked() -> None:
+    """0 and None bound nothing."""
+    said = {"timeout_s": 1.5, "max_calls": 2, "calls_per_minute": 3, "memory_bytes": 4, "isolation": "process"}
+    options = options_of(function(**said)(lambda x: x))  # type: ignore[call-overload]  # a dict of several types
+    assert options is not None
+    assert {name: getattr(options, name) for name in said} == said
+    for wrong, text in (
+        ({"timeout_s": 0}, "must be a number of seconds above 0"),
+        ({"timeout_s": True}, "must be a number of seconds above 0"),
+        ({"timeout_s": float("inf")}, "must be a number of seconds above 0"),
+        ({"max_calls": -1}, r"max_calls=-1.*0 \(which is no limit\) or more"),
+        ({"calls_per_minute": 1.5}, "calls_per_minute=1.5"),
+        ({"memory_bytes": True}, "memory_bytes=True"),
+        ({"isolation": "thread"}, "isolation='thread'.*it can be 'process'"),
+    ):
+        with pytest.raises(SpecError, match=text):
+            function(**wrong)  # type: ignore[call-overload]  # what is wrong with it is the test
+
+
+def test_T032_limits_stand_in_the_spec() -> None:
+    """Whoever shows or enforces them reads them there."""
+    spec = read(function(timeout_s=1.5, max_calls=2, calls_per_minute=3, memory_bytes=4, isolation="process")(abs_of))
+    assert (spec.bounds, spec.isolation) == (Bounds(1.5, 2, 3, 4), "process")
+    assert read(lambda x: x).bounds == Bounds()
+
+
+def abs_of(x: int) -> int:
+    """A function with limits."""
+    return abs(x)
