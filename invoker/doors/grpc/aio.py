@@ -19,7 +19,7 @@ import grpc.aio
 
 from invoker.doors.grpc.aioline import AioLine
 from invoker.doors.grpc.details import clip
-from invoker.doors.grpc.methods import CallMethod, Method, SessionMethod, metadata_of
+from invoker.doors.grpc.methods import CallMethod, LoopMethod, Method, SessionMethod, metadata_of
 from invoker.doors.grpc.settings import GrpcSettings
 from invoker.doors.sockets import no_grpc
 from invoker.drive.driver import Driver
@@ -59,7 +59,7 @@ class AioDoor:
         self.credentials = credentials
         self.server = grpc.aio.server(options=self.settings.options())
         for method in methods:
-            serve = partial(self._serve, self._call if isinstance(method, CallMethod) else self._session, method)
+            serve = partial(self._serve, self._session if isinstance(method, SessionMethod) else self._call, method)
             handler: Any = grpc.stream_stream_rpc_method_handler(serve)
             handlers = grpc.method_handlers_generic_handler(method.service, {method.name: handler})
             self.server.add_generic_rpc_handlers((handlers,))
@@ -104,7 +104,9 @@ class AioDoor:
             context.set_code(_CODES[error.status])
             context.set_details(clip(str(error)))
 
-    async def _call(self, method: CallMethod, context: _Context, deadline: float | None) -> InvocationError | None:
+    async def _call(
+        self, method: CallMethod | LoopMethod, context: _Context, deadline: float | None
+    ) -> InvocationError | None:
         line = AioLine(context, self.settings.settle_s, joins=False)
         session = method.session(metadata_of(context.invocation_metadata()))
         return await line.run(Reactor(session, line, self.driver, line.close, deadline=deadline))

@@ -1,7 +1,8 @@
 """What a gRPC door serves: a table of bidirectional methods of serialised messages, and how each begins a conversation.
 
 A door knows nothing else of the protocols. `CallMethod` is for protocols of one invocation a call, which every door
-runs in the way that suits it best; `SessionMethod` is for those of many, which always run on the loop.
+runs in the way that suits it best. The others always run on the loop: `LoopMethod` is for calls that ask the store, or
+open any number of invocations; `SessionMethod` is for sessions that store what they are sent.
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
-from invoker.core.session import CallSession
+from invoker.core.session import CallSession, Session
 from invoker.core.steps import Close
 from invoker.doors.grpc.loopline import Listener
 from invoker.drive.loop.sessions import SessionWire
 from invoker.message import EMPTY, Headers
 
-__all__ = ["Begin", "CallMethod", "CallWire", "Method", "OnClose", "SessionMethod", "metadata_of"]
+__all__ = ["Begin", "CallMethod", "CallWire", "LoopMethod", "Method", "OnClose", "SessionMethod", "metadata_of"]
 
 OnClose: TypeAlias = Callable[[Close], None]
 """Told once how a conversation ended."""
@@ -56,6 +57,26 @@ class CallMethod:
 
 
 @dataclass(frozen=True, slots=True)
+class LoopMethod:
+    """A call is a session on the loop, whose frames are never joined.
+
+    Attributes:
+        service: Full name.
+        name: Of the method.
+        session: Makes what translates one call, from its metadata.
+    """
+
+    service: str
+    name: str
+    session: Callable[[Headers], Session]
+
+    @property
+    def path(self) -> str:
+        """As HTTP/2 names the method."""
+        return f"/{self.service}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
 class SessionMethod:
     """A call is a session of many invocations, whose frames may be joined (see `invoker.doors.grpc.outbox`).
 
@@ -75,7 +96,7 @@ class SessionMethod:
         return f"/{self.service}/{self.name}"
 
 
-Method: TypeAlias = CallMethod | SessionMethod
+Method: TypeAlias = CallMethod | LoopMethod | SessionMethod
 
 
 def metadata_of(pairs: Iterable[tuple[str, Any]] | None) -> Headers:

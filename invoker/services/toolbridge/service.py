@@ -3,14 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from invoker.config import parsers as parse
+from invoker.config.knob import knob
 from invoker.services.service import Service
 
 if TYPE_CHECKING:
     from invoker.doors.grpc.methods import Method
+    from invoker.services.toolbridge.bridge import Bridge
 
-__all__ = ["ToolBridgeService"]
+__all__ = ["ToolBridgeKnobs", "ToolBridgeService"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolBridgeKnobs:
+    """The settings of the tool bridge."""
+
+    tool_session_ttl_s: float = knob(
+        3600.0, "INVOKER_TOOL_SESSION_TTL_S", parse.seconds,
+        "A session of the tool bridge expires when it was not used for so long.", unit="seconds",
+        heading="tool bridge", before="allowed_origins",
+    )  # fmt: skip
+    tool_message_bytes: int = knob(
+        10 * 1024 * 1024, "INVOKER_TOOL_MESSAGE_BYTES", parse.whole(1),
+        "Size of the largest request and of the largest result of the tool bridge; INVOKER_MAX_MESSAGE_BYTES limits "
+        "requests as well.", unit="bytes",
+    )  # fmt: skip
+    tool_concurrency: int = knob(
+        0, "INVOKER_TOOL_CONCURRENCY", parse.whole(0),
+        "Tool calls that one session of the tool bridge may run at once unless it says so itself; 0 means no limit.",
+        unit="calls",
+    )  # fmt: skip
+    auto_session: bool = knob(
+        False, "INVOKER_AUTO_SESSION", parse.switch,
+        "Whether a tool call in a session that does not exist makes it, with default settings.",
+    )  # fmt: skip
 
 
 class ToolBridgeService(Service):
@@ -18,8 +47,29 @@ class ToolBridgeService(Service):
 
     name = "toolbridge"
     on_grpc = True
+    on_loop = True
     is_default = False
+    knobs = ToolBridgeKnobs
+    _bridge: Bridge | None = None
 
     def grpc_methods(self) -> Sequence[Method]:
         """One method for each rpc of the service."""
-        return ()
+        from invoker.protocols.toolbridge.settings import BridgeSettings
+        from invoker.services.toolbridge.bridge import Bridge
+        from invoker.services.toolbridge.rpcs import methods_of
+
+        known = self.around.config.of(ToolBridgeKnobs)
+        settings = BridgeSettings(
+            message_bytes=known.tool_message_bytes,
+            ttl_s=known.tool_session_ttl_s,
+            auto_session=known.auto_session,
+            concurrent_tools=known.tool_concurrency,
+            debug=self.around.config.debug,
+        )
+        self._bridge = Bridge(self.around, settings)
+        return methods_of(self._bridge)
+
+    async def stop(self, grace_s: float) -> None:  # noqa: ARG002 - it only leaves the store
+        """Leave the store."""
+        if self._bridge is not None:
+            self._bridge.keeper.close()

@@ -9,15 +9,16 @@ import pytest
 
 from invoker import Context, Status, StatusError
 from invoker.core.steps import Close, Send
-from invoker.doors.grpc.methods import CallMethod, CallWire, OnClose, SessionMethod, metadata_of
+from invoker.doors.grpc.methods import CallMethod, CallWire, LoopMethod, OnClose, SessionMethod, metadata_of
 from invoker.message import EMPTY
 from invoker.services.riff.grpc import riff_method
 from tests.doors.riff import KINDS, Riff, form, start
 
 
 def test_a_method_has_the_path_of_http2():
-    """Of either kind."""
+    """Of each kind."""
     assert CallMethod("a.B", "C", session=None).path == "/a.B/C"  # type: ignore[arg-type]
+    assert LoopMethod("a.B", "C", session=None).path == "/a.B/C"  # type: ignore[arg-type]
     assert SessionMethod("a.B", "C", begin=None).path == "/a.B/C"  # type: ignore[arg-type]
 
 
@@ -81,6 +82,35 @@ def test_a_door_serves_what_its_table_says_and_nothing_else(kind):
         call.data(b"x")
         assert call.rest() == [b"x"]
         assert riff.call().half_close().code.name == "UNIMPLEMENTED"
+
+
+class Thrice:
+    """A session that answers its one frame with three."""
+
+    def receive(self, frame: bytes) -> list[Send | Close]:
+        return [Send(frame), Send(frame), Send(frame), Close()]
+
+    def half_close(self) -> list[Close]:
+        return []
+
+    def deliver(self, event: object) -> list[Close]:
+        raise AssertionError(event)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_frames_of_a_method_on_the_loop_are_not_joined(kind):
+    """Though a turn writes several of them, and whatever the functions are."""
+
+    def echo(x: bytes) -> bytes:
+        return x
+
+    async def aecho(x: bytes) -> bytes:
+        return x
+
+    method = LoopMethod("a.B", "C", lambda _: Thrice())
+    with Riff(kind, form(kind, echo, aecho), door={"methods": [method, riff_method()]}) as riff:
+        call = riff.channel.stream_stream("/a.B/C")(iter([b"x"]), timeout=20)
+        assert list(call) == [b"x", b"x", b"x"]
 
 
 TRAILERS = (("a", "1"), ("a", "2"), ("b-bin", b"\x00\xff"))

@@ -1,0 +1,270 @@
+"""`Desk`: the host sessions that this process knows, and what runs in each; pure, for any thread.
+
+Theory. A *host session* is what InitializeSession makes. It outlives every conversation. The store is the truth about
+it: a space ``toolbridge/<id>`` whose text is the request that made it, whose items ``var/<name>`` are its variables,
+and which expires when nobody uses it. The desk is what one process knows of it besides, so that a call finds its
+session without asking the store::
+
+    state    means                                       left by
+    -------  ------------------------------------------  ----------------------------------------------------------
+    known    calls may begin                             ``close`` (an unforced clean-up waits for the store's word)
+    closing  no call may begin                           ``reopen`` (the store kept it), ``remove``
+    gone     removed; what runs is told to end           nothing
+
+A session whose time to live is over is not found here any more, and whoever asked goes to the store, which decides.
+
+The `Keeper` is the other half: it keeps the desk and the store true to each other, on the loop.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from typing import Any, Final, Protocol, TypeAlias
+
+from invoker._pb.dspex import bridge_pb2 as pb
+from invoker.core.store import Reason, Space
+from invoker.protocols.toolbridge.errors import BridgeError, Kind, session_gone
+from invoker.protocols.toolbridge.settings import BridgeSettings
+
+__all__ = ["Desk", "HostSession", "Keeper", "Observer", "Operation", "space_of"]
+
+_PREFIX: Final = "toolbridge/"
+_SECOND: Final = 1_000_000_000
+
+Observer: TypeAlias = Callable[[Any], None]
+"""Told of each `ToolCall` once, when it has ended or was refused; from the thread where that happened."""
+
+
+def space_of(session_id: str) -> str:
+    """The name of a host session's space in the store."""
+    return _PREFIX + session_id
+
+
+class Keeper(Protocol):
+    """Keeps the desk and the store true to each other; see `invoker.services.toolbridge.keeper`."""
+
+    def watch(self, session: HostSession) -> None:
+        """A session has become known here; from any thread."""
+
+    def touch(self, session: HostSession) -> None:
+        """A session is in use, so the store must hear of it within a second; from any thread."""
+
+    def idle(self, session: HostSession) -> None:
+        """Nothing runs any more in a session that is closing or gone; from any thread."""
+
+    def settle(self, session: HostSession) -> None:
+        """Hold the session's space if something runs in it, else let go of it, before it is dropped; on the loop."""
+
+
+class Operation:
+    """Something that runs in a host session: a tool call, a batch, an agent.
+
+    It is put into `Open.configs` of an invocation, by which the keeper finds that when the session goes.
+
+    Attributes:
+        session: In which it runs.
+        is_tool: It counts against the session's ``max_concurrent_tools``.
+        cancel: Ends what is no invocation, with this error; called on the loop.
+    """
+
+    __slots__ = ("cancel", "is_tool", "session")
+
+    def __init__(self, session: HostSession, *, is_tool: bool) -> None:
+        self.session = session
+        self.is_tool = is_tool
+        self.cancel: Callable[[BridgeError], None] | None = None
+
+
+class HostSession:
+    """One host session as this process knows it.
+
+    Attributes:
+        id: Of the host's choice.
+        request: What made it, with the defaults not filled in.
+        ttl_ns: How long it lives without being used.
+        created_ns: When it was made, of the epoch.
+        used_ns: When it was last used here, of the epoch.
+        max_tools: Tool calls that may run at once; 0: any number.
+        timeout_ms: Of a call that says nothing; 0: the session says nothing either.
+        operations: What runs.
+        tools: How many of them are tool calls.
+        gone: Why no call may begin any more; None while it is known.
+        is_stale: The store is yet to hear that it was used.
+        agents: By id; for the agents.
+        callback: The host's tools, for those who call in the other direction; None: it gave no address.
+        cache: For the results of calls; see `invoker.protocols.toolbridge.results`.
+    """
+
+    __slots__ = (
+        *("agents", "cache", "callback", "created_ns", "gone", "id", "is_stale", "max_tools", "operations", "request"),
+        *("timeout_ms", "tools", "ttl_ns", "used_ns"),
+    )
+
+    def __init__(self, session_id: str, space: Space, settings: BridgeSettings) -> None:
+        self.id = session_id
+        self.request = pb.InitializeSessionRequest.FromString(space.about)
+        self.ttl_ns = int(space.ttl_s * _SECOND)
+        self.created_ns = space.created_ns
+        self.used_ns = space.used_ns
+        self.max_tools = self.request.config.max_concurrent_tools or settings.concurrent_tools
+        self.timeout_ms = self.request.config.default_timeout_ms
+        self.operations: set[Operation] = set()
+        self.tools = 0
+        self.gone: Reason | None = None
+        self.is_stale = False
+        self.agents: dict[str, Any] = {}
+        self.callback: Any = None
+        self.cache: Any = None
+
+    @property
+    def metadata(self) -> Mapping[str, str]:
+        """As the host gave it."""
+        return self.request.metadata
+
+    @property
+    def caches(self) -> bool:
+        """Whether results are kept and request ids tell duplicates (T-070)."""
+        return self.request.config.enable_caching
+
+    @property
+    def is_tagged(self) -> bool:
+        """Whether metrics tell of this session by itself (T-158)."""
+        return self.request.config.enable_telemetry
+
+
+class Desk:
+    """The host sessions of this process.
+
+    Args:
+        lock: Held while sessions and what runs in them change.
+        settings: Limits and defaults.
+        clock: Nanoseconds of the epoch.
+
+    Attributes:
+        keeper: Set before the first session is known.
+        lock: As given; ``threading.Lock`` where several threads serve calls.
+        now_ns: The clock.
+        observers: Told of each tool call when it has ended.
+        sessions: By id.
+        settings: As given.
+        tools: What tools there are.
+    """
+
+    keeper: Keeper
+
+    def __init__(
+        self,
+        lock: AbstractContextManager[Any],
+        settings: BridgeSettings | None = None,
+        clock: Callable[[], int] = time.time_ns,
+    ) -> None:
+        self.lock = lock
+        self.settings = settings or BridgeSettings()
+        self.now_ns = clock
+        self.observers: list[Observer] = []
+        self.sessions: dict[str, HostSession] = {}
+        self.tools: Any = None
+
+    def find(self, session_id: str) -> HostSession | None:
+        """The session, if it is known here and lives; whoever gets None asks the store."""
+        session = self.sessions.get(session_id)
+        if session is None or session.gone is not None:
+            return None
+        if not session.operations and self.now_ns() >= session.used_ns + session.ttl_ns:
+            return None
+        return session
+
+    def adopt(self, space: Space) -> HostSession:
+        """Know a session by what the store says of its space.
+
+        Raises:
+            BridgeError: It is being dropped just now.
+        """
+        session_id = space.name.removeprefix(_PREFIX)
+        made = HostSession(session_id, space, self.settings)
+        with self.lock:
+            session = self.sessions.get(session_id)
+            if session is not None and session.created_ns == space.created_ns:
+                if session.gone is not None:
+                    raise session_gone(session_id, session.gone)
+                session.used_ns = max(session.used_ns, space.used_ns)
+                return session
+            self.sessions[session_id] = made
+        self.keeper.watch(made)
+        return made
+
+    def begin(self, session: HostSession, *, is_tool: bool = True) -> Operation:
+        """Something begins to run in a session; whoever began it says `end`.
+
+        Raises:
+            BridgeError: The session is gone, or runs as many tool calls as it may (T-058).
+        """
+        made = Operation(session, is_tool=is_tool)
+        with self.lock:
+            if session.gone is not None:
+                raise session_gone(session.id, session.gone)
+            if is_tool:
+                if session.max_tools and session.tools >= session.max_tools:
+                    raise BridgeError(
+                        Kind.EXHAUSTED,
+                        f"{session.tools} tool calls are running in the session, and no more are allowed at once",
+                        code="concurrency", limit=session.max_tools, scope="session",
+                    )  # fmt: skip
+                session.tools += 1
+            session.operations.add(made)
+            is_news = self._use(session)
+        if is_news:
+            self.keeper.touch(session)
+        return made
+
+    def end(self, operation: Operation) -> None:
+        """It has ended; a second call does nothing."""
+        session = operation.session
+        with self.lock:
+            if operation not in session.operations:
+                return
+            session.operations.remove(operation)
+            session.tools -= operation.is_tool
+            is_news = self._use(session)
+            is_last = session.gone is not None and not session.operations
+        if is_last:
+            self.keeper.idle(session)
+        elif is_news:
+            self.keeper.touch(session)
+
+    def close(self, session: HostSession, *, is_forced: bool) -> int:
+        """Let nothing begin any more, because the session is to be dropped.
+
+        Returns:
+            How many operations run; unless it is forced, they keep the session as it was.
+        """
+        with self.lock:
+            if is_forced or not session.operations:
+                session.gone = session.gone or Reason.DROPPED
+            return len(session.operations)
+
+    def reopen(self, session: HostSession) -> None:
+        """The store has kept the session after all."""
+        with self.lock:
+            if self.sessions.get(session.id) is session:
+                session.gone = None
+
+    def remove(self, session: HostSession, reason: Reason) -> None:
+        """Forget a session whose space is gone; the keeper ends what still runs in it."""
+        with self.lock:
+            if session.gone is None or reason is not Reason.UNKNOWN:
+                session.gone = reason
+            if self.sessions.get(session.id) is session:
+                del self.sessions[session.id]
+        session.agents.clear()
+        session.cache = None
+
+    def _use(self, session: HostSession) -> bool:
+        """Note the use of a session; whether the store is to be told. The lock is held."""
+        session.used_ns = self.now_ns()
+        if session.is_stale:
+            return False
+        session.is_stale = True
+        return True

@@ -1,0 +1,183 @@
+"""`BridgeError`: the errors of the tool bridge, and what becomes of the invoker's own errors here.
+
+The kinds are a closed set (T-159). A response with a field ``error`` carries the error itself, and its rpc ends with
+OK. All other rpcs end with the status of the kind and a trailer that holds the `ErrorInfo` (T-160, T-161).
+
+========================================== =================== =====================================================
+what ended the invocation                  kind                details
+========================================== =================== =====================================================
+`BridgeError`                              its own             its own
+`DeadlineExceeded`                         TimeoutError
+`LimitExceeded`                            ResourceExhausted   ``code=limit``
+`DecodeError`, `UnsupportedMediaType`      ValidationError     ``code=decode``
+`EncodeError`                              InternalError       ``code=unserializable``
+`CallError`, `FunctionError`               InternalError       ``exception`` is the class of what the function raised
+`StatusError`                              see `_STATUSES`     ``status``
+anything else                              InternalError
+========================================== =================== =====================================================
+
+An error that has ``details`` of its own keeps them. `ENDS_RPC` end the rpc itself, also where a response could tell.
+"""
+
+from __future__ import annotations
+
+import enum
+import time
+from collections.abc import Mapping
+from typing import Final
+
+from invoker._pb.dspex import bridge_pb2 as pb
+from invoker.core.steps import Close
+from invoker.core.store import Reason
+from invoker.errors import (
+    CallError,
+    Cancelled,
+    DeadlineExceeded,
+    DecodeError,
+    EncodeError,
+    FunctionError,
+    InvocationError,
+    LimitExceeded,
+    NotReady,
+    ShuttingDown,
+    Status,
+    StatusError,
+    UnsupportedMediaType,
+)
+
+__all__ = ["ENDS_RPC", "TRAILER", "BridgeError", "Kind", "close_with", "session_gone", "translated"]
+
+TRAILER: Final = "dspex-error-bin"
+
+ENDS_RPC: Final = (Cancelled, NotReady, ShuttingDown)
+"""The caller is gone, or this process takes no calls: a client may try again elsewhere, so the status says it."""
+
+_SECOND: Final = 1_000_000_000
+
+
+class Kind(enum.Enum):
+    """What `ErrorInfo.type` may be (T-159), with the status of rpcs that fail with it (T-161)."""
+
+    TOOL_NOT_FOUND = "ToolNotFound"
+    VALIDATION = "ValidationError"
+    TIMEOUT = "TimeoutError"
+    EXHAUSTED = "ResourceExhausted"
+    EXPIRED = "SessionExpired"
+    INTERNAL = "InternalError"
+
+    @property
+    def status(self) -> Status:
+        """Of an rpc."""
+        return _OF_KIND[self]
+
+
+_OF_KIND: Final = {
+    Kind.TOOL_NOT_FOUND: Status.NOT_FOUND,
+    Kind.VALIDATION: Status.INVALID_ARGUMENT,
+    Kind.TIMEOUT: Status.DEADLINE_EXCEEDED,
+    Kind.EXHAUSTED: Status.RESOURCE_EXHAUSTED,
+    Kind.EXPIRED: Status.NOT_FOUND,
+    Kind.INTERNAL: Status.INTERNAL,
+}
+_STATUSES: Final = {
+    Status.INVALID_ARGUMENT: Kind.VALIDATION,
+    Status.OUT_OF_RANGE: Kind.VALIDATION,
+    Status.DEADLINE_EXCEEDED: Kind.TIMEOUT,
+    Status.RESOURCE_EXHAUSTED: Kind.EXHAUSTED,
+}
+_GONE: Final = {
+    Reason.UNKNOWN: ("unknown", "there is no session {id!r}; InitializeSession makes it"),
+    Reason.EXPIRED: ("expired", "the session {id!r} has expired, because it was not used for too long"),
+    Reason.DROPPED: ("cleaned", "the session {id!r} was cleaned up"),
+}
+
+
+class BridgeError(StatusError):
+    """An error of the tool bridge.
+
+    Args:
+        kind: What is wrong.
+        text: What was met, what was expected.
+        details: More of it by name; values become text. ``code`` tells errors of one kind apart, ``field`` says where.
+
+    Attributes:
+        status: Of an rpc that fails with it; that of the kind, unless somebody sets another.
+        stacktrace: For a caller that may see it.
+    """
+
+    def __init__(self, kind: Kind, text: str, /, **details: object) -> None:
+        super().__init__(kind.status, text)
+        self.kind = kind
+        self.details = {name: str(value) for name, value in details.items()}
+        self.stacktrace = ""
+        self._at_ns = time.time_ns()
+
+    def info(self) -> pb.ErrorInfo:
+        """The message that tells it."""
+        made = pb.ErrorInfo(type=self.kind.value, message=_sendable(self.detail), stacktrace=_sendable(self.stacktrace))
+        for name, value in self.details.items():
+            made.details[_sendable(name)] = _sendable(value)
+        made.timestamp.seconds, made.timestamp.nanos = divmod(self._at_ns, _SECOND)
+        return made
+
+
+def close_with(error: InvocationError) -> Close:
+    """End an rpc that has no response to carry the error."""
+    if isinstance(error, ENDS_RPC):
+        return Close(error)
+    told = translated(error)
+    return Close(told, ((TRAILER, told.info().SerializeToString()),))
+
+
+def session_gone(session_id: str, reason: Reason) -> BridgeError:
+    """The error about a session that is not there, by what the store said of its space (T-008, T-009)."""
+    code, text = _GONE.get(reason, _GONE[Reason.UNKNOWN])
+    return BridgeError(Kind.EXPIRED, text.format(id=session_id), code=code, session_id=session_id)
+
+
+def translated(error: InvocationError) -> BridgeError:
+    """What an error of an invocation is called here; see the module."""
+    if isinstance(error, BridgeError):
+        return error
+    kind, text, details = _words(error)
+    given: Mapping[str, object] = getattr(error, "details", {})
+    return BridgeError(kind, text, **{**details, **given})
+
+
+def _words(error: InvocationError) -> tuple[Kind, str, dict[str, object]]:
+    if isinstance(error, DeadlineExceeded):
+        return Kind.TIMEOUT, error.detail or "the deadline has passed", {}
+    if isinstance(error, LimitExceeded):
+        return Kind.EXHAUSTED, error.detail, {"code": "limit"}
+    if isinstance(error, (DecodeError, UnsupportedMediaType)):
+        return Kind.VALIDATION, error.detail, {"code": "decode"}
+    if isinstance(error, EncodeError):
+        return Kind.INTERNAL, error.detail, {"code": "unserializable"}
+    if isinstance(error, StatusError):
+        kind = _STATUSES.get(error.status, Kind.INTERNAL)
+        return kind, error.detail or error.status.name, {"status": error.status.name}
+    if isinstance(error, (CallError, FunctionError)):
+        return _raised(error)
+    return Kind.INTERNAL, str(error), {}
+
+
+def _raised(error: InvocationError) -> tuple[Kind, str, dict[str, object]]:
+    """An exception of the author's code (T-065), as far as the operator's policy shows it (R-117)."""
+    why, cause = error.why, error.__cause__
+    if cause is None or why is None or not why.raised:
+        return Kind.INTERNAL, error.detail, {}
+    cls = type(cause)
+    name = cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
+    text = why.text
+    if text.startswith(f"{cls.__name__}: "):
+        text = text[len(cls.__name__) + 2 :]
+    return Kind.INTERNAL, text, {"exception": name}
+
+
+def _sendable(text: str) -> str:
+    """Text as protobuf takes it: lone surrogates are escaped."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "backslashreplace").decode()
+    return text

@@ -1,0 +1,28 @@
+"""`BridgeSettings`: what an operator may set about the tool bridge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["BridgeSettings"]
+
+
+@dataclass(frozen=True, slots=True)
+class BridgeSettings:
+    """Limits and defaults.
+
+    Attributes:
+        message_bytes: Largest request and result (T-062, T-063).
+        ttl_s: A session expires when it was not used for so long (T-007).
+        auto_session: A call of a session that does not exist makes it with defaults (T-019).
+        concurrent_tools: Tool calls that one session may run at once unless it says so itself; 0: any number.
+        timeout_ms: Of a call whose session and tool say nothing (T-054).
+        debug: Whether callers may see tracebacks.
+    """
+
+    message_bytes: int = 10 * 1024 * 1024
+    ttl_s: float = 3600.0
+    auto_session: bool = False
+    concurrent_tools: int = 0
+    timeout_ms: int = 30_000
+    debug: bool = False

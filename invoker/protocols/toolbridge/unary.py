@@ -1,0 +1,170 @@
+"""`UnarySession`: the base of sessions of one request, whose frames are neither tool calls nor what they give.
+
+A subclass says what it reads and answers, and what it does with a request::
+
+    class GetSessionInfo(UnarySession[pb.GetSessionInfoRequest]):
+        reads, answers = pb.GetSessionInfoRequest, pb.SessionInfo
+
+        def asked(self, request): return (Ask("look", Look(space_of(request.session_id))),)
+        def answered(self, key, value): return self.reply(pb.SessionInfo(...))
+
+An rpc with a stream of responses gives `Send` steps by itself, and ends with `Close`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, Generic, TypeVar
+
+from google.protobuf.message import DecodeError as WireError
+from google.protobuf.message import Message as Protobuf
+
+from invoker.core.steps import Answered, Close, Elapsed, Event, Send, Step, Told
+from invoker.errors import InvocationError, Status, StatusError
+from invoker.message import EMPTY, Headers
+from invoker.protocols.toolbridge.desk import Desk
+from invoker.protocols.toolbridge.errors import ENDS_RPC, BridgeError, Kind, close_with, translated
+
+__all__ = ["UnarySession", "Unbuilt", "parsed"]
+
+R = TypeVar("R", bound=Protobuf)
+
+
+def parsed(desk: Desk, reads: type[R], frame: bytes) -> R:
+    """Parse a request.
+
+    Raises:
+        BridgeError: It is too large (T-063), or no message of this kind.
+    """
+    most = desk.settings.message_bytes
+    if len(frame) > most:
+        raise BridgeError(
+            Kind.EXHAUSTED,
+            f"the request has {len(frame)} bytes, and {most} are the most that is taken",
+            code="request_too_large", size=len(frame), limit=most,
+        )  # fmt: skip
+    try:
+        return reads.FromString(frame)
+    except WireError:
+        raise BridgeError(Kind.VALIDATION, f"the request is no {reads.__name__}", code="decode") from None
+
+
+class UnarySession(ABC, Generic[R]):
+    """One rpc with one request.
+
+    Args:
+        desk: The host sessions.
+        metadata: Of the rpc.
+
+    Attributes:
+        reads: The class of the request.
+        answers: The class of the response; where it has a field ``error``, that carries errors (T-160).
+    """
+
+    reads: ClassVar[type[Any]]
+    answers: ClassVar[type[Any]]
+
+    def __init__(self, desk: Desk, metadata: Headers = EMPTY) -> None:
+        self.desk = desk
+        self.metadata = metadata
+        self.is_closed = False
+        self._is_asked = False
+
+    # What a subclass does.
+
+    @abstractmethod
+    def asked(self, request: R) -> Sequence[Step]:
+        """Do what a request asks for; may raise BridgeError."""
+
+    def answered(self, key: str, value: Any) -> Sequence[Step]:
+        """Go on with an answer of the store; may raise BridgeError."""
+        raise AssertionError(f"{type(self).__name__} asks the store nothing: {key} {value!r}")
+
+    def told(self, topic: str, value: Any) -> Sequence[Step]:
+        """Go on with news of the store; may raise BridgeError."""
+        raise AssertionError(f"{type(self).__name__} subscribes to nothing: {topic} {value!r}")
+
+    def elapsed(self) -> Sequence[Step]:
+        """Go on when the time of a `Timer` is over; may raise BridgeError."""
+        raise AssertionError(f"{type(self).__name__} waits for no time")
+
+    def heard(self, event: Event) -> Sequence[Step]:
+        """Go on with an event of an invocation; may raise BridgeError."""
+        raise AssertionError(f"{type(self).__name__} opens no invocation: {event!r}")
+
+    # What a subclass says.
+
+    def reply(self, response: Protobuf) -> Sequence[Step]:
+        """Send a response, and end with OK."""
+        return (Send(response.SerializeToString()), self._closing(Close()))
+
+    def fail(self, error: InvocationError) -> Sequence[Step]:
+        """Tell an error in the response if that can carry it, else by the status of the rpc (T-160)."""
+        if "error" in self.answers.DESCRIPTOR.fields_by_name and not isinstance(error, ENDS_RPC):
+            return self.reply(self.answers(error=translated(error).info()))
+        return self.refuse(error)
+
+    def refuse(self, error: InvocationError) -> Sequence[Step]:
+        """End the rpc with the status of an error."""
+        return (self._closing(close_with(error)),)
+
+    # The methods of `Session`.
+
+    def receive(self, frame: bytes) -> Sequence[Step]:
+        """Translate the request; whatever comes behind it is dropped."""
+        if self._is_asked or self.is_closed:
+            return ()
+        self._is_asked = True
+        try:
+            request = parsed(self.desk, self.reads, frame)
+        except BridgeError as error:
+            return self.refuse(error)
+        try:
+            return self.asked(request)
+        except BridgeError as error:
+            return self.fail(error)
+
+    def half_close(self) -> Sequence[Step]:
+        """The caller sends no more; without a request there is nothing to answer."""
+        if self._is_asked or self.is_closed:
+            return ()
+        return (self._closing(Close(StatusError(Status.UNIMPLEMENTED, "the rpc ended without its request"))),)
+
+    def deliver(self, event: Event) -> Sequence[Step]:
+        """Translate an event."""
+        if self.is_closed:
+            return ()
+        try:
+            if type(event) is Answered:
+                return self.answered(event.key, event.value)
+            if type(event) is Told:
+                return self.told(event.topic, event.value)
+            if type(event) is Elapsed:
+                return self.elapsed()
+            return self.heard(event)
+        except BridgeError as error:
+            return self.fail(error)
+
+    def _closing(self, close: Close) -> Close:
+        self.is_closed = True
+        return close
+
+
+class Unbuilt:
+    """An rpc that this server does not serve."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def receive(self, frame: bytes) -> Sequence[Step]:  # noqa: ARG002 - the interface of a session
+        """Refuse it."""
+        return (Close(StatusError(Status.UNIMPLEMENTED, f"{self._name} is not served here")),)
+
+    def half_close(self) -> Sequence[Step]:
+        """Refuse it."""
+        return self.receive(b"")
+
+    def deliver(self, event: Event) -> Sequence[Step]:  # noqa: ARG002 - the interface of a session
+        """Nothing happens to it."""
+        return ()

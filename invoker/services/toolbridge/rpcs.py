@@ -1,0 +1,70 @@
+"""The rpcs of the tool bridge: one row each says what translates it, and where it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias
+
+from invoker._pb.dspex import bridge_pb2 as pb
+from invoker.doors.grpc.methods import CallMethod, LoopMethod, Method
+from invoker.message import Headers
+from invoker.protocols.toolbridge.unary import UnarySession, Unbuilt
+from invoker.services.toolbridge.bridge import Bridge
+
+__all__ = ["ROWS", "SERVICE", "Row", "methods_of"]
+
+SERVICE = pb.DESCRIPTOR.services_by_name["SnakepitBridge"].full_name
+
+Make: TypeAlias = Callable[[Bridge, Headers], Any]
+"""Makes the session of one call, from its metadata."""
+
+
+class Row(NamedTuple):
+    """One rpc.
+
+    Attributes:
+        name: Of the method.
+        make: Makes the session of one call.
+        is_call: A call is one invocation, so it may run in a thread of its own; others run on the loop.
+    """
+
+    name: str
+    make: Make
+    is_call: bool = False
+
+
+def at_desk(kind: type[UnarySession[Any]]) -> Make:
+    """Sessions that need nothing but the desk."""
+    return lambda bridge, metadata: kind(bridge.desk, metadata)
+
+
+def unbuilt(name: str) -> Row:
+    """An rpc that is not served."""
+    return Row(name, lambda _bridge, _metadata: Unbuilt(name))
+
+
+ROWS: tuple[Row, ...] = (
+    unbuilt("InitializeSession"),
+    unbuilt("CleanupSession"),
+    unbuilt("GetSessionInfo"),
+    unbuilt("GetSessionTools"),
+    unbuilt("ExecuteTool"),
+    unbuilt("StreamTool"),
+    unbuilt("BatchExecuteTools"),
+    unbuilt("GetSessionVariable"),
+    unbuilt("SetSessionVariable"),
+    unbuilt("ListSessionVariables"),
+    unbuilt("WatchSessionVariables"),
+    unbuilt("CreateReActAgent"),
+    unbuilt("ExecuteAgent"),
+    unbuilt("HealthCheck"),
+    unbuilt("GetMetrics"),
+)
+
+
+def methods_of(bridge: Bridge, rows: Sequence[Row] = ROWS) -> tuple[Method, ...]:
+    """The methods that the gRPC door serves."""
+    return tuple(
+        (CallMethod if one.is_call else LoopMethod)(SERVICE, one.name, partial(one.make, bridge)) for one in rows
+    )

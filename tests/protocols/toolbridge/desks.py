@@ -1,0 +1,60 @@
+"""A desk in memory for the tests of sessions: with a clock that tests set, and a keeper that notes what it is told."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+
+from invoker._pb.dspex import bridge_pb2 as pb
+from invoker.core.store import Space
+from invoker.protocols.toolbridge.desk import Desk, HostSession, space_of
+from invoker.protocols.toolbridge.settings import BridgeSettings
+
+__all__ = ["SECOND", "NotingKeeper", "a_desk", "a_space", "known"]
+
+SECOND = 1_000_000_000
+
+
+class NotingKeeper:
+    """Notes what the desk tells it."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, str]] = []
+
+    def watch(self, session: HostSession) -> None:
+        self.told.append(("watch", session.id))
+
+    def touch(self, session: HostSession) -> None:
+        self.told.append(("touch", session.id))
+
+    def idle(self, session: HostSession) -> None:
+        self.told.append(("idle", session.id))
+
+    def settle(self, session: HostSession) -> None:
+        self.told.append(("settle", session.id))
+
+
+class TestDesk(Desk):
+    """A desk whose clock stands still unless a test moves ``now``."""
+
+    __test__ = False
+
+    def __init__(self, settings: BridgeSettings) -> None:
+        self.now = 1000 * SECOND
+        super().__init__(nullcontext(), settings, lambda: self.now)
+        self.noted = self.keeper = NotingKeeper()
+
+
+def a_desk(settings: BridgeSettings | None = None) -> TestDesk:
+    """An empty desk."""
+    return TestDesk(settings or BridgeSettings())
+
+
+def a_space(session_id: str = "s1", *, ttl_s: float = 60.0, created_ns: int = 1000 * SECOND, **config: int) -> Space:
+    """What the store says of a host session's space."""
+    about = pb.InitializeSessionRequest(session_id=session_id, config=pb.SessionConfig(**config)).SerializeToString()
+    return Space(space_of(session_id), about, ttl_s, created_ns, created_ns, 0, 0, 0)
+
+
+def known(desk: Desk, session_id: str = "s1", **config: int) -> HostSession:
+    """A session that the desk knows."""
+    return desk.adopt(a_space(session_id, **config))

@@ -1,0 +1,104 @@
+"""The base of sessions of one request: parse it or refuse it, reply, close."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from invoker._pb.dspex import bridge_pb2 as pb
+from invoker.core.steps import Answered, Ask, Close, Send, Step
+from invoker.core.store import Look
+from invoker.errors import ShuttingDown, Status
+from invoker.protocols.toolbridge.errors import BridgeError, Kind
+from invoker.protocols.toolbridge.settings import BridgeSettings
+from invoker.protocols.toolbridge.unary import UnarySession, Unbuilt
+from tests.protocols.toolbridge.desks import a_desk
+
+
+class Info(UnarySession[pb.GetSessionInfoRequest]):
+    """A session whose response cannot carry errors."""
+
+    reads, answers = pb.GetSessionInfoRequest, pb.SessionInfo
+
+    def asked(self, request: pb.GetSessionInfoRequest) -> Sequence[Step]:
+        if not request.session_id:
+            raise BridgeError(Kind.VALIDATION, "no id", field="session_id")
+        return (Ask("look", Look(request.session_id)),)
+
+    def answered(self, key: str, value: Any) -> Sequence[Step]:
+        if value is None:
+            raise ShuttingDown("bye") if key == "bye" else BridgeError(Kind.EXPIRED, "gone")
+        return self.reply(pb.SessionInfo(session_id=value))
+
+
+class Clean(UnarySession[pb.CleanupSessionRequest]):
+    """A session whose response can."""
+
+    reads, answers = pb.CleanupSessionRequest, pb.StatusResponse
+
+    def asked(self, request: pb.CleanupSessionRequest) -> Sequence[Step]:
+        raise BridgeError(Kind.EXPIRED, "gone")
+
+
+def status_of(steps: Sequence[Step]) -> Status:
+    """The status of an rpc that was closed with an error."""
+    (close,) = steps
+    assert isinstance(close, Close)
+    assert close.error is not None
+    return close.error.status
+
+
+def test_a_request_is_answered_once() -> None:
+    """A frame behind it, and an answer behind the end, are dropped."""
+    session = Info(a_desk())
+    assert session.receive(pb.GetSessionInfoRequest(session_id="a").SerializeToString()) == (Ask("look", Look("a")),)
+    assert session.half_close() == ()
+    sent, close = session.deliver(Answered("look", "a"))
+    assert sent == Send(pb.SessionInfo(session_id="a").SerializeToString())
+    assert close == Close()
+    assert session.receive(b"") == ()
+    assert session.deliver(Answered("look", None)) == ()
+
+
+def test_T160_a_response_without_a_field_for_it_leaves_the_error_to_the_status() -> None:
+    """The status is that of the kind, and the trailer tells the rest."""
+    steps = Info(a_desk()).receive(b"")
+    assert status_of(steps) is Status.INVALID_ARGUMENT
+    assert steps[0].trailers[0][0] == "dspex-error-bin"  # type: ignore[union-attr]
+
+
+def test_T160_a_response_with_a_field_for_it_carries_the_error() -> None:
+    """The rpc ends with OK."""
+    sent, close = Clean(a_desk()).receive(b"")
+    assert isinstance(sent, Send)
+    response = pb.StatusResponse.FromString(sent.frame)
+    assert (response.success, response.error.type) == (False, "SessionExpired")
+    assert close == Close()
+
+
+@pytest.mark.parametrize("kind", [Info, Clean])
+def test_a_request_that_is_none_is_refused(kind: type[UnarySession[Any]]) -> None:
+    """By the status of the rpc, whatever the response could tell."""
+    assert status_of(kind(a_desk()).receive(b"\xff")) is Status.INVALID_ARGUMENT
+
+
+@pytest.mark.parametrize("kind", [Info, Clean])
+def test_T063_a_request_that_is_too_large_is_refused(kind: type[UnarySession[Any]]) -> None:
+    """It is not even parsed."""
+    desk = a_desk(BridgeSettings(message_bytes=10))
+    assert status_of(kind(desk).receive(b"\xff" * 11)) is Status.RESOURCE_EXHAUSTED
+
+
+def test_an_rpc_without_a_request_is_refused() -> None:
+    """There is nothing to answer."""
+    session = Info(a_desk())
+    assert status_of(session.half_close()) is Status.UNIMPLEMENTED
+    assert session.half_close() == ()
+
+
+def test_an_rpc_that_is_not_served_says_so() -> None:
+    """With its request or without."""
+    assert status_of(Unbuilt("GetMetrics").receive(b"")) is Status.UNIMPLEMENTED
+    assert status_of(Unbuilt("GetMetrics").half_close()) is Status.UNIMPLEMENTED

@@ -1,0 +1,62 @@
+"""The rpcs of the tool bridge at each door."""
+
+from __future__ import annotations
+
+import grpc
+import pytest
+
+from invoker._pb.dspex import bridge_pb2 as pb
+from invoker.doors.grpc.methods import CallMethod, LoopMethod
+from invoker.protocols.toolbridge.settings import BridgeSettings
+from invoker.services.toolbridge.rpcs import ROWS, SERVICE, methods_of
+from tests.doors.bridge import DOORS, Bridged, error_of
+from tests.doors.riff import form
+
+UNIMPLEMENTED = grpc.StatusCode.UNIMPLEMENTED
+
+
+def square(x: int) -> int:
+    return x * x
+
+
+async def asquare(x: int) -> int:
+    return x * x
+
+
+def test_there_is_a_row_for_each_rpc():
+    """The published service has fifteen."""
+    published = pb.DESCRIPTOR.services_by_name["SnakepitBridge"]
+    assert [one.name for one in ROWS] == [one.name for one in published.methods]
+    assert len(ROWS) == 15
+
+
+def test_only_calls_of_one_invocation_may_get_a_thread():
+    """All others run on the loop."""
+    kinds = {one.name: type(method) for one, method in zip(ROWS, methods_of(None), strict=True)}  # type: ignore[arg-type]
+    assert {kind for name, kind in kinds.items() if name != "ExecuteTool"} == {LoopMethod}
+    assert kinds["ExecuteTool"] in (CallMethod, LoopMethod)
+    assert {one.service for one in methods_of(None)} == {SERVICE} == {"dspex.bridge.SnakepitBridge"}  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", DOORS)
+@pytest.mark.parametrize("path", ["/snakepit.bridge.BridgeService/Ping", f"/{SERVICE}/Ping"])
+def test_T178_a_client_of_another_service_hears_that_it_is_not_served(kind, path):
+    """And the server goes on."""
+    with Bridged(kind, form(kind, square, asquare)) as served:
+        with pytest.raises(grpc.RpcError) as caught:
+            served.channel.unary_unary(path)(b"", timeout=20)
+        assert caught.value.code() is UNIMPLEMENTED
+        assert served.call(b"5").half_close().rest() == [b"25"]
+
+
+@pytest.mark.parametrize("kind", DOORS)
+@pytest.mark.parametrize("name", [one.name for one in ROWS])
+def test_T063_a_request_above_our_limit_is_refused(kind, name):
+    """Where the door lets it in."""
+    with Bridged(kind, form(kind, square, asquare), settings=BridgeSettings(message_bytes=100)) as served:
+        with pytest.raises(grpc.RpcError) as caught:
+            served.channel.unary_stream(f"/{SERVICE}/{name}")(b"x" * 101, timeout=20).__next__()
+        code, info = error_of(caught.value)
+        if code is not UNIMPLEMENTED:
+            assert code is grpc.StatusCode.RESOURCE_EXHAUSTED
+            assert info.type == "ResourceExhausted"
