@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from invoker.codecs import custom
+from invoker.codecs.anyvalue import AnyCodec
 from invoker.codecs.containers import MOST_CONTAINERS
 from invoker.codecs.form import FormCodec
 from invoker.codecs.interface import Codec, Decode, Encode, Offer, Specialised, refusing
@@ -51,6 +52,7 @@ def builtin_codecs(
         JsonCodec(("application/cloudevents+json", "application/*+json")),
         msgpack,
         MultipartCodec(),
+        AnyCodec(),
     ]
     part: Specialised = msgpack
     if arrays:

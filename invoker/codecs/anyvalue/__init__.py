@@ -1,0 +1,29 @@
+"""Values in ``google.protobuf.Any``: plain Python values to its bytes and back, and the codec of its media type.
+
+Theory. A message of the media type `ANY` is a serialised ``Any``: a type URL, and the bytes of that type. Both ways are
+written by hand on the wire format, since a scalar then costs less than one call of a protobuf library, and since that
+library cannot read 64 levels of lists. Nothing here imports protobuf, and nothing is ever unpickled.
+
+A container is a ``ListValue`` or a ``Struct``, whose numbers are all doubles. What a double cannot say travels in them
+as a tagged object, ``{"@type": "type.googleapis.com/google.protobuf.Int64Value", "value": "9007199254740993"}``, which
+is what the JSON of protobuf makes of an ``Any``; a dict that looks like one is wrapped in a tag itself.
+"""
+
+from invoker.codecs.anyvalue.codec import AnyCodec, Known
+from invoker.codecs.anyvalue.errors import BadAny, Unserializable
+from invoker.codecs.anyvalue.names import ANY, MOST_ELEMENTS, MOST_LEVELS, Opaque
+from invoker.codecs.anyvalue.pack import pack
+from invoker.codecs.anyvalue.unpack import unpack
+
+__all__ = [
+    "ANY",
+    "MOST_ELEMENTS",
+    "MOST_LEVELS",
+    "AnyCodec",
+    "BadAny",
+    "Known",
+    "Opaque",
+    "Unserializable",
+    "pack",
+    "unpack",
+]

@@ -1,0 +1,119 @@
+"""`AnyCodec`: messages of the media type `ANY`, decoded to what a parameter wants and encoded from results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Self
+
+from invoker.codecs.anyvalue.names import ANY, EXACT
+from invoker.codecs.anyvalue.pack import packer
+from invoker.codecs.anyvalue.unpack import unpack
+from invoker.codecs.interface import Decode, Encode, Offer, Specialised, refusing
+from invoker.codecs.refusal import refuse_decode, refuse_encode
+from invoker.codecs.typed import converter, is_any
+from invoker.mediatypes import MediaType
+from invoker.message import EMPTY, Message
+from invoker.wording import Place
+
+__all__ = ["AnyCodec", "Known", "converting"]
+
+
+class Known(bytes):
+    """A payload whose value is known: it was decoded and validated for a type, and is not decoded again for that one.
+
+    It crosses the border of a process as its bytes.
+
+    Attributes:
+        value: What it says.
+        type_: The annotation that the value was made for.
+    """
+
+    value: Any
+    type_: Any
+
+    def __new__(cls, payload: bytes, value: Any, type_: Any) -> Self:
+        """Remember the value beside its bytes."""
+        made = super().__new__(cls, payload)
+        made.value = value
+        made.type_ = type_
+        return made
+
+    def __reduce__(self) -> tuple[type[bytes], tuple[bytes]]:
+        return bytes, (bytes(self),)
+
+
+class AnyCodec(Specialised):
+    """Values in ``google.protobuf.Any`` (T-097 to T-114)."""
+
+    media_types = (ANY,)
+    by_name_only = True
+
+    def decoder(self, media_type: MediaType, type_: Any, where: Place) -> Decode:
+        """A closure that unpacks to ``type_``."""
+        essence = media_type.essence
+        try:
+            convert = converting(type_)
+        except (TypeError, RuntimeError) as error:
+            return refusing(refuse_decode(error, where, essence, type_))
+
+        def decode(message: Message[bytes]) -> Any:
+            payload = message.payload
+            if type(payload) is Known and payload.type_ is type_:
+                return payload.value
+            try:
+                return convert(unpack(payload))
+            except BaseException as error:
+                raise refuse_decode(error, where, essence, type_) from error
+
+        return decode
+
+    def encoder(self, offer: Offer, cls: type, where: Place) -> Encode:
+        """A closure that packs values of ``cls``."""
+        name = str(offer.media_type)
+        pack = packer(cls)
+
+        def encode(value: Any) -> Message[bytes]:
+            try:
+                return Message(pack(value), EMPTY, name)
+            except BaseException as error:
+                raise refuse_encode(error, where, name, cls) from error
+
+        return encode
+
+
+def converting(type_: Any) -> Callable[[Any], Any]:
+    """A function that makes an annotated type of an unpacked value, without casts that lose something (T-040, T-041).
+
+    Raises:
+        TypeError: Nothing makes this type.
+    """
+    try:
+        return _cached(type_)
+    except TypeError:  # an annotation that cannot be hashed, or that nothing can decode
+        return _converting(type_)
+
+
+def _converting(type_: Any) -> Callable[[Any], Any]:
+    if is_any(type_):
+        return lambda value: value
+    convert = converter(type_)
+    scalar = type_ if type_ in _SCALARS else None
+
+    def attempt(value: Any) -> Any:
+        if type(value) is scalar:
+            return value
+        try:
+            return convert(value)
+        except ValueError:
+            # A float that stands for an int: of a double the peer cannot say which it was (D11).
+            if type(value) is not float or not value.is_integer() or abs(value) > EXACT:
+                raise
+            return convert(int(value))
+
+    return attempt
+
+
+_SCALARS = (str, int, float, bool, bytes)
+
+_cached = lru_cache(maxsize=512)(_converting)

@@ -1,0 +1,66 @@
+"""What goes wrong with a value in ``Any``: it has no form there, or the bytes are not what their type URL says."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from invoker.errors import DecodeError, EncodeError
+from invoker.wording import Place
+
+__all__ = ["BadAny", "MissingLibrary", "TooComplex", "Unserializable"]
+
+
+class Unserializable(EncodeError):
+    """A value has no form in ``google.protobuf.Any``.
+
+    Attributes:
+        path: Where in the value, as Python subscripts: ``['rows'][3]``; empty for the value itself.
+        reason: Why, without the path.
+        code: ``unserializable``, or ``missing_dependency`` if a library is not installed.
+    """
+
+    def __init__(
+        self, reason: str, path: str = "", *, code: str = "unserializable", place: Place | None = None
+    ) -> None:
+        self.reason = reason
+        self.path = path
+        self.code = code
+        met = f"the value at {path}" if path else "the value"
+        super().__init__(f" {reason}", met=met, place=place)
+
+    def within(self, step: object) -> Unserializable:
+        """The same error, seen from the container that has the value at this key or index."""
+        return Unserializable(self.reason, f"[{step!r}]{self.path}", code=self.code)
+
+    def inside(self, place: Place) -> Self:
+        """The same error, with a place that its text begins with."""
+        return type(self)(self.reason, self.path, code=self.code, place=place)
+
+
+class TooComplex(ValueError):
+    """A value has too many elements, or too many levels; `unpack` makes it a BadAny."""
+
+
+class MissingLibrary(ValueError):
+    """A value needs a library that is not installed; `unpack` makes it a BadAny."""
+
+
+class BadAny(DecodeError):
+    """Bytes are no ``google.protobuf.Any``, or one that cannot be read.
+
+    Attributes:
+        reason: Why.
+        type_url: As it came; empty if it could not be read.
+        code: ``decode``, ``too_complex`` (T-053) or ``missing_dependency`` (T-108).
+    """
+
+    def __init__(self, reason: str, type_url: str = "", *, code: str = "decode", place: Place | None = None) -> None:
+        self.reason = reason
+        self.type_url = type_url
+        self.code = code
+        met = f"a value of the type URL {type_url!r}" if type_url else "a google.protobuf.Any"
+        super().__init__(f" {reason}", met=met, place=place)
+
+    def inside(self, place: Place) -> Self:
+        """The same error, with a place that its text begins with."""
+        return type(self)(self.reason, self.type_url, code=self.code, place=place)

@@ -1,0 +1,69 @@
+"""What Snakepit sends: JSON, under names of its own or under those of protobuf (T-111, T-112)."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from itertools import accumulate
+from typing import Any, Final
+
+import msgspec
+
+from invoker.codecs.anyvalue.errors import TooComplex
+from invoker.codecs.anyvalue.names import MOST_ELEMENTS, MOST_LEVELS
+
+__all__ = ["parse_json", "snakepit"]
+
+
+def snakepit(name: str) -> Callable[[bytes], Any] | None:
+    """The reader of a type of Snakepit's, by the part of its URL behind the last slash; None if it is none."""
+    kind = name.removeprefix("snakepit.")
+    if kind == "float":
+        return _float
+    if kind == "integer":
+        return _integer
+    return parse_json if kind != name or kind in _KINDS else None
+
+
+def parse_json(content: bytes) -> Any:
+    """The value of a JSON text.
+
+    Raises:
+        TooComplex: It is more than a value may be.
+        ValueError: It is no JSON.
+    """
+    if content.count(b",") + content.count(b"[") + content.count(b"{") > MOST_LEVELS:
+        _check(content)
+    return msgspec.json.decode(content)
+
+
+def _check(content: bytes) -> None:
+    """Refuse what would become too many or too deep objects, before one is made."""
+    signs = _STRINGS.sub(b"", content).translate(None, _NO_SIGNS)
+    levels = max(accumulate((_STEPS[sign] for sign in signs), initial=0))
+    if levels > MOST_LEVELS:
+        raise TooComplex(f"is nested in more than {MOST_LEVELS} lists and dicts")
+    if len(signs) - signs.count(b"]") - signs.count(b"}") > MOST_ELEMENTS:
+        raise TooComplex(f"has more than {MOST_ELEMENTS} elements")
+
+
+def _float(content: bytes) -> Any:
+    found = parse_json(content)
+    if isinstance(found, str) and found in _WORDS:
+        return _WORDS[found]
+    return float(found) if type(found) is int else found
+
+
+def _integer(content: bytes) -> Any:
+    found = parse_json(content)
+    return int(found) if isinstance(found, float) and found.is_integer() else found
+
+
+_KINDS: Final = frozenset({"string", "boolean", "choice", "module", "embedding", "tensor", "list", "map", "null"})
+"""Further names behind ``dspex.variables/``; what they say is in the JSON as well."""
+
+_WORDS: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+_STRINGS: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
+_NO_SIGNS: Final = bytes(one for one in range(256) if one not in b"[]{},")
+_STEPS: Final = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1, ord(","): 0}

@@ -1,0 +1,62 @@
+"""pandas' DataFrames as parquet, if pandas and pyarrow are installed (T-108). Nothing here imports them early."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from invoker.codecs.anyvalue.errors import MissingLibrary, TooComplex, Unserializable
+from invoker.codecs.anyvalue.names import MOST_ELEMENTS
+
+__all__ = ["PARQUET", "from_parquet", "is_frame", "to_parquet"]
+
+PARQUET = b"PAR1"
+"""A parquet file begins with it."""
+
+_MISSING = "needs pandas and pyarrow, which are not installed here; `pip install pandas pyarrow` brings them"
+
+
+def is_frame(cls: type) -> bool:
+    """Whether it is the class of DataFrames."""
+    return cls.__name__ == "DataFrame" and cls.__module__.partition(".")[0] == "pandas"
+
+
+def to_parquet(frame: Any) -> bytes:
+    """The frame as a parquet file.
+
+    Raises:
+        Unserializable: pyarrow is missing, the frame is too large, or it holds what parquet cannot.
+    """
+    if frame.size > MOST_ELEMENTS:
+        raise Unserializable(f"is a DataFrame of {frame.size} cells, and no more than {MOST_ELEMENTS} are sent")
+    made = io.BytesIO()
+    try:
+        frame.to_parquet(made, engine="pyarrow")
+    except ImportError:
+        raise Unserializable(f"is a DataFrame, which {_MISSING}", code="missing_dependency") from None
+    except Exception as error:  # pyarrow raises errors of its own, and the frame may hold any object
+        raise Unserializable(f"is a DataFrame that cannot be parquet: {type(error).__name__}: {error}") from error
+    return made.getvalue()
+
+
+def from_parquet(content: bytes) -> Any:
+    """The frame of a parquet file.
+
+    Raises:
+        MissingLibrary: pandas or pyarrow is not installed.
+        TooComplex: It has too many cells.
+        ValueError: It is no parquet file.
+    """
+    try:
+        import pandas as pd  # a second of import, so only where a frame comes
+        import pyarrow.parquet
+    except ImportError:
+        raise MissingLibrary(_MISSING) from None
+    try:
+        about = pyarrow.parquet.ParquetFile(io.BytesIO(content)).metadata
+        cells = about.num_rows * about.num_columns
+        if cells <= MOST_ELEMENTS:
+            return pd.read_parquet(io.BytesIO(content), engine="pyarrow")
+    except Exception as error:  # as above
+        raise ValueError(f"it is no parquet file ({type(error).__name__}: {error})") from error
+    raise TooComplex(f"is a DataFrame of {cells} cells, and no more than {MOST_ELEMENTS} are read")

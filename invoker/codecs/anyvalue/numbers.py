@@ -1,0 +1,68 @@
+"""Numbers in containers: long lists of them as one piece, and those that a double cannot say."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any, Final
+
+from invoker.codecs.anyvalue.names import EXACT, PREFIX, PROTOBUF, TAG
+
+__all__ = ["MANY", "read", "read_one", "tagged", "write"]
+
+MANY: Final = 16
+"""From this length on, a list is looked at as a whole."""
+
+_ITEM: Final = 11
+"""Bytes of a number in a ListValue: ``values`` of nine bytes, ``number_value``, a double."""
+_HEAD: Final = b"\n\t\x11"
+_ZEROS: Final = b"\0\0\0\0\0\0\0"
+
+
+def write(items: list[Any]) -> bytes | None:
+    """The content of a ListValue of numbers; None if something else is in it, or an int that a double cannot say."""
+    kinds = set(map(type, items))
+    if kinds == {int}:
+        if min(items) < -EXACT or max(items) > EXACT:
+            return None
+    elif kinds != {float}:
+        return None
+    count = len(items)
+    digits = struct.pack(f"<{count}d", *items)
+    made = bytearray(_HEAD + bytes(8)) * count
+    for one in range(8):
+        made[3 + one :: _ITEM] = digits[one::8]
+    return bytes(made)
+
+
+def read(content: bytes) -> list[Any] | None:
+    """The numbers of a ListValue's content; None if something else is in it."""
+    count, rest = divmod(len(content), _ITEM)
+    if rest or any(content[one::_ITEM] != _HEAD[one : one + 1] * count for one in range(3)):
+        return None
+    digits = bytearray(8 * count)
+    for one in range(8):
+        digits[one::8] = content[3 + one :: _ITEM]
+    found = list(struct.unpack(f"<{count}d", digits))
+    is_whole = all(map(float.is_integer, found)) and min(found) >= -EXACT and max(found) <= EXACT
+    if is_whole and _ZEROS + b"\x80" not in digits:  # that may be -0.0, which stays a float
+        return list(map(int, found))
+    return list(map(read_one, found))
+
+
+def read_one(number: float) -> int | float:
+    """The int that a double in a container was, or the double (T-105)."""
+    if number.is_integer() and -EXACT <= number <= EXACT and (number or str(number) == "0.0"):
+        return int(number)
+    return number
+
+
+def tagged(number: int, decimal: Callable[[int], str]) -> dict[str, str]:
+    """The object that stands for an int that a double cannot say (T-103)."""
+    if -0x8000000000000000 <= number < 0x8000000000000000:
+        name = f"{PROTOBUF}Int64Value"
+    elif 0 < number <= 0xFFFFFFFFFFFFFFFF:
+        name = f"{PROTOBUF}UInt64Value"
+    else:
+        name = "python.int"
+    return {TAG: PREFIX + name, "value": decimal(number)}

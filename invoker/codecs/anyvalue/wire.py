@@ -1,0 +1,76 @@
+"""Bytes of protobuf's wire format: varints, contents with their size, and the fields of a message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+__all__ = ["SHORT", "VARINTS", "fields", "read_varint", "sized", "varint"]
+
+SHORT: Final = 128
+"""Numbers below it are one byte."""
+
+VARINTS: Final = [bytes((one,)) for one in range(SHORT)]
+
+
+def varint(number: int) -> bytes:
+    """A number of at most 64 bits, without a sign."""
+    if number < SHORT:
+        return VARINTS[number]
+    made = bytearray()
+    while number >= SHORT:
+        made.append(number & 0x7F | 0x80)
+        number >>= 7
+    made.append(number)
+    return bytes(made)
+
+
+def sized(content: bytes) -> bytes:
+    """The content behind its size."""
+    size = len(content)
+    return (VARINTS[size] if size < SHORT else varint(size)) + content
+
+
+def read_varint(data: bytes, at: int) -> tuple[int, int]:
+    """A number, and where it ends.
+
+    Raises:
+        ValueError: It is longer than ten bytes, or the data end within it.
+    """
+    number = shift = 0
+    for byte in data[at : at + 10]:
+        number |= (byte & 0x7F) << shift
+        shift += 7
+        at += 1
+        if byte < SHORT:
+            return number & 0xFFFFFFFFFFFFFFFF, at
+    raise ValueError("a number in it does not end")
+
+
+def fields(data: bytes) -> Iterator[tuple[int, int, int | bytes]]:
+    """The fields of a message: number, wire type, and a number (wire type 0) or bytes (the others).
+
+    Raises:
+        ValueError: The data are no message.
+    """
+    at, end = 0, len(data)
+    while at < end:
+        tag, at = read_varint(data, at)
+        number, kind = tag >> 3, tag & 7
+        if kind == 0:
+            found, at = read_varint(data, at)
+            yield number, kind, found
+            continue
+        if kind == 2:
+            size, at = read_varint(data, at)
+        elif kind in _FIXED:
+            size = _FIXED[kind]
+        else:
+            raise ValueError(f"it has a field of the wire type {kind}, which no message here has")
+        if number == 0 or at + size > end:
+            raise ValueError("it ends within a field" if number else "it has a field without a number")
+        yield number, kind, data[at : at + size]
+        at += size
+
+
+_FIXED: Final = {1: 8, 5: 4}
