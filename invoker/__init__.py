@@ -8,7 +8,7 @@ from invoker.body.tee import tee
 from invoker.codecs import Codec, codec
 from invoker.context import Context
 from invoker.declared import Tensor
-from invoker.errors import InputCancelled, Status, StatusError, StopInvocation
+from invoker.errors import InputCancelled, NestedError, Status, StatusError, StopInvocation
 from invoker.message import Headers, Message, Output, Ref
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "Headers",
     "InputCancelled",
     "Message",
+    "NestedError",
     "Output",
     "Ref",
     "Status",

@@ -8,14 +8,70 @@ the function is called until its code has been left.
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from invoker.errors import EncodeError
-from invoker.message import EMPTY, Headers
+from invoker.message import EMPTY, Headers, Message
 
-__all__ = ["RUNNING", "Context", "Inputs", "OneOutput", "Outputs", "Run", "cannot_wait", "find_output"]
+__all__ = [
+    "RUNNING",
+    "Argument",
+    "Context",
+    "Inputs",
+    "OneOutput",
+    "Outputs",
+    "Run",
+    "Scope",
+    "cannot_wait",
+    "find_output",
+]
+
+Argument: TypeAlias = "Message[bytes] | AsyncIterator[Message[bytes]]"
+"""An encoded argument of a nested call: one value, or the values for a streaming parameter."""
+
+
+class Scope(Protocol):
+    """What a function can reach beyond its own invocation; called on the loop, except `here`.
+
+    The engine gives each invocation the scope of the catalogue, unless the session opened it with another one. Values
+    are encoded (see `invoker.drive.bodies.values`), so a function in another process can use it over a pipe.
+    """
+
+    def call(
+        self, caller: Context, name: str, args: Sequence[Argument], kwargs: Mapping[str, Argument], *, streams: bool
+    ) -> AsyncIterator[Message[bytes]]:
+        """Invoke another function, and give what it gives. Whoever stops before the end calls ``aclose``.
+
+        Args:
+            caller: Of the invocation that asks; its deadline and metadata are handed down, and callees end with it.
+            name: Of the function.
+            args: By position.
+            kwargs: By keyword.
+            streams: Whether each value is given by itself as it comes; else one message has the whole result.
+
+        Raises:
+            NestedError: The invocation was refused or has failed.
+        """
+
+    def here(
+        self, caller: Context, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], *, streams: bool
+    ) -> Iterator[Message[bytes]] | None:
+        """Do the same in the thread that calls this, which runs the function ``caller``; None if that is not possible.
+
+        The arguments are plain values here, and iterators for streaming parameters.
+        """
+
+    def ask(self, caller: Context, question: Any) -> Awaitable[Any]:
+        """Ask the store a question, and give its answer."""
+
+
+class Callee(Protocol):
+    """A nested call that goes on."""
+
+    def abandon(self) -> None:
+        """End it, because its caller is over; from any thread."""
 
 
 class Run(Protocol):
@@ -36,6 +92,15 @@ class Run(Protocol):
 
     def end(self, index: int) -> Any:
         """End an output before the function returns; awaited by an async function."""
+
+    def call(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Invoke another function, and give its result; awaited by an async function."""
+
+    def stream(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Invoke another function, and give an iterator of its values; an async iterator to an async function."""
+
+    def ask(self, question: Any) -> Any:
+        """Ask the store by the scope of the invocation, and give its answer; awaited by an async function."""
 
 
 class Inputs(Sequence[Any]):
@@ -136,11 +201,16 @@ class Context:
         deadline: When the invocation must have ended, on the clock of `time.monotonic`; None if there is no deadline.
         inputs: The input streams, by index or by name.
         configs: What the caller configured for this invocation, in protocols that have configs.
+        caller: The context of the function that called this one by `call` or `stream`; None if a peer did.
+        callees: For drivers: nested calls that end with this invocation; None as long as there was none.
+        scope: For drivers: what the function can reach.
     """
 
     __slots__ = (
         "_is_released",
         "accepts",
+        "callees",
+        "caller",
         "configs",
         "deadline",
         "function",
@@ -150,6 +220,7 @@ class Context:
         "metadata",
         "output_names",
         "run",
+        "scope",
     )
 
     def __init__(
@@ -174,6 +245,9 @@ class Context:
         self.configs = configs
         self.inputs = _NO_INPUTS
         self.run: Run | None = None
+        self.scope: Scope | None = None
+        self.caller: Context | None = None
+        self.callees: set[Callee] | None = None
         self._is_released = False
 
     def bind(self, run: Run) -> None:
@@ -184,6 +258,21 @@ class Context:
         """For drivers: the function's code has been left, and the context may outlive what it was bound to."""
         self.run = None
         self._is_released = True
+        for callee in tuple(self.callees or ()):
+            callee.abandon()
+
+    def hold(self, callee: Callee) -> None:
+        """For drivers: a nested call begins, which ends with this invocation."""
+        if self.callees is None:
+            self.callees = set()
+        self.callees.add(callee)
+        if self._is_released:  # Add, then check; `release` does the reverse, so one of them sees it.
+            callee.abandon()
+
+    def drop(self, callee: Callee) -> None:
+        """For drivers: a nested call is over."""
+        if self.callees is not None:
+            self.callees.discard(callee)
 
     def wait(self, awaitable: Awaitable[Any]) -> Any:
         """For drivers: block the calling thread until the loop has run ``awaitable``, and give its result (R-034).
@@ -195,6 +284,22 @@ class Context:
         if run is None:
             raise cannot_wait(awaitable, is_over=self._is_released)
         return run.wait(awaitable)
+
+    def call(self, name: str, /, *args: Any, **kwargs: Any) -> Any:
+        """Call another function that this process serves, and return its result. An async function awaits it.
+
+        A function that gives several values returns a list of them. An iterator gives values to a streaming parameter.
+        The deadline and the metadata of this invocation are handed down, and the call ends with this invocation.
+        It raises NestedError if it is refused or fails; if that is not caught, this invocation ends with its status.
+        """
+        return _run_of(self).call(name, args, kwargs)
+
+    def stream(self, name: str, /, *args: Any, **kwargs: Any) -> Any:
+        """Do as `call`, but return an iterator of the values as they come; an async function gets an async iterator.
+
+        The function waits while its values are not taken. It is closed when the iterator is.
+        """
+        return _run_of(self).stream(name, args, kwargs)
 
     def remaining(self) -> float | None:
         """Seconds until the deadline, never less than 0; None when there is no deadline."""
@@ -251,7 +356,7 @@ def _as(config: Any, kind: type[Any]) -> Any:
 def _run_of(context: Context) -> Run:
     run = context.run
     if run is None:
-        raise EncodeError("the invocation is over and takes no more values")
+        raise EncodeError("the invocation is over, so it sends nothing more and calls no other function")
     return run
 
 

@@ -12,6 +12,7 @@
     |   |-- FunctionError           the author's fault: it raised while producing          UNKNOWN
     |   |   `-- EncodeError         the author's fault: a value that no codec takes        UNKNOWN
     |   |-- StatusError             the author's choice of status and text                 any
+    |   |   `-- NestedError         what a function that this one called has ended with    any
     |   |-- LimitExceeded           a limit of ours was reached                            RESOURCE_EXHAUSTED
     |   |   `-- Overloaded          too much runs already; the same may pass later         RESOURCE_EXHAUSTED
     |   |-- NotReady                the functions are still loading                        UNAVAILABLE
@@ -29,8 +30,7 @@
     `-- Discarded                   a value for an output that nobody reads; its driver goes on
 
 Sorted by whose fault it is, so that a log reader knows whom to ask. A peer sees ``str(error)`` and never a traceback.
-The text of an InvocationError is made of parts, in one spot; a protocol that has other names for inputs and outputs
-asks for the same text with them (`InvocationError.said_at`), and no code reads a text.
+An InvocationError makes its text of parts; `InvocationError.said_at` names inputs and outputs in other words.
 """
 
 from __future__ import annotations
@@ -58,6 +58,7 @@ __all__ = [
     "InvokerError",
     "LimitExceeded",
     "LoadError",
+    "NestedError",
     "NotAcceptable",
     "NotReady",
     "Overloaded",
@@ -250,6 +251,17 @@ class StatusError(InvocationError):
 
     def __str__(self) -> str:
         return self.detail
+
+
+class NestedError(StatusError):
+    """What a function ended with that was called by `Context.call`; if it is not caught, its caller ends likewise.
+
+    ``kind`` and ``details``, which may be empty, are what the protocol of the callee adds.
+    """
+
+    def __init__(self, status: Status, detail: str = "", *, kind: str = "", details: dict[str, str] | None = None):
+        super().__init__(status, detail)
+        self.kind, self.details = kind, details or {}
 
 
 class LimitExceeded(InvocationError):

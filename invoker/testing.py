@@ -16,23 +16,26 @@ The fixture ``invoker_server`` starts a real server on free loopback ports; add 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import IO, Any
 
 from invoker._pb.riff import riff_rpc_pb2 as pb
+from invoker.body.lift import Function
 from invoker.body.prepare import prepare, prepare_function
 from invoker.codecs import Registry, builtin, wants_arrays
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
 from invoker.drive.driver import Driver
 from invoker.drive.loop.request import converse
+from invoker.drive.nested.scope import CatalogScope
 from invoker.errors import InvocationError
 from invoker.message import EMPTY, Message, as_headers
 from invoker.protocols.riff.session import RiffSession
@@ -74,17 +77,27 @@ class Harness:
         function: A function of any shape that can be served, or its entrypoint.
         registry: Codecs; default: the built-in ones and those that the function's module registers with ``@codec``.
         check_outputs: Whether values that are not what the function is annotated to give are refused, as in a server.
+        calls: What the function reaches by `Context.call` and `Context.stream`, by its name: other functions, or fakes
+            of them.
 
     Raises:
         StartupError: It cannot be loaded or understood; the same sentence that serving it would give.
     """
 
-    def __init__(self, function: Any, *, registry: Registry | None = None, check_outputs: bool = True) -> None:
+    def __init__(
+        self,
+        function: Any,
+        *,
+        registry: Registry | None = None,
+        check_outputs: bool = True,
+        calls: Mapping[str, Any] | None = None,
+    ) -> None:
         prepared = prepare(function)[0] if isinstance(function, str) else prepare_function(function)
         self.function = prepared.function
         spec = self.function.spec
         self.registry = registry or builtin(arrays=wants_arrays(spec.types)).belonging(spec.modules)
         self._check_outputs = check_outputs
+        self._others = [_named(name, one) for name, one in (calls or {}).items()]
 
     def run(self, *inputs: Iterable[Any], accept: str | Sequence[str] | None = None) -> list[Any]:
         """Run the function once over finite inputs, and return the values of its first output.
@@ -108,11 +121,11 @@ class Harness:
 
     async def ainvoke(self, *inputs: Iterable[Any], accept: str | Sequence[str] | None = None) -> Result:
         """Do what `invoke` does, in an async test."""
-        await self.function.start()
-        try:
+        async with contextlib.AsyncExitStack() as stack:
+            for one in (self.function, *self._others):
+                await one.start()
+                stack.push_async_callback(one.stop)
             return await self._run(self._frames(inputs, accept))
-        finally:
-            await self.function.stop()
 
     def frames(self, *frames: bytes) -> Result:
         """Run the function over serialised InputSignals, as they would come from the wire."""
@@ -120,9 +133,14 @@ class Harness:
 
     async def _run(self, frames: Iterator[bytes]) -> Result:
         engine = Engine(
-            Catalog([self.function]), self.registry, check_outputs=self._check_outputs, new_lock=threading.Lock
+            Catalog([self.function, *self._others]),
+            self.registry,
+            check_outputs=self._check_outputs,
+            new_lock=threading.Lock,
         )
         driver = Driver(engine)
+        driver.loop = asyncio.get_running_loop()
+        engine.scope = CatalogScope(driver)
         sent: list[tuple[int, Message[bytes]]] = []
 
         async def read() -> bytes | None:
@@ -134,7 +152,7 @@ class Harness:
             sent.append((data.resultIndex, Message(data.payload, dict(data.headers), data.contentType)))
 
         try:
-            error = await converse(RiffSession(), driver, read, keep)
+            error = await converse(RiffSession(function=self.function.spec.name), driver, read, keep)
             await driver.left(driver.settings.grace_s)
         finally:
             driver.threads.close()
@@ -176,6 +194,12 @@ class Harness:
             payload, media_type = made.payload, made.media_type
         frame = pb.InputFrame(payload=payload, contentType=media_type, headers=headers, argIndex=index)
         return pb.InputSignal(data=frame).SerializeToString()
+
+
+def _named(name: str, function: Any) -> Function:
+    """Another function of the harness, under the name by which it is called."""
+    made = prepare_function(function).function
+    return Function(made.hooks, replace(made.spec, name=name))
 
 
 class TestServer:

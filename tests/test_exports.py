@@ -15,6 +15,7 @@ TOP = {
     "Headers",
     "InputCancelled",
     "Message",
+    "NestedError",
     "Output",
     "Status",
     "Ref",

@@ -21,6 +21,8 @@ TOGETHER = {
     "protocols/evergreen/store.py": "the lower half of Graph: tests/protocols/evergreen/test_graph.py",
     "drive/thread/wire.py": "an interface without code: tests/drive/wires.py is one",
     "drive/keeping.py": "the lower half of Whole: tests/drive/test_whole_long.py",
+    "drive/nested/order.py": "what the scope asks: tests/drive/nested/test_scope.py",
+    "drive/bodies/calls.py": "the caller's side of it: tests/drive/nested/test_scope.py",
     "drive/outlet.py": "so is this: tests/drive/wholes.py has one",
     "drive/loop/wire.py": "so is this: tests/drive/looplines.py has one",
     "doors/grpc/operations.py": "the base of lines: tests/doors/grpc/test_threadline.py",

@@ -99,6 +99,10 @@ class Config:
         0, "INVOKER_MAX_INVOCATIONS", parse.whole(0), "How many invocations may run at once; 0 means no limit.",
         unit="invocations",
     )  # fmt: skip
+    depth: int = knob(
+        16, "INVOKER_CALL_DEPTH", parse.whole(0),
+        "How deep functions may call each other by their contexts; 0 forbids it.", unit="calls",
+    )  # fmt: skip
     check_outputs: bool = knob(
         True, "INVOKER_CHECK_OUTPUTS", parse.switch,
         "Refuses a value whose type is not the one that the function's annotation promises, whatever its members are; "

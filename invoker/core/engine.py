@@ -16,7 +16,7 @@ from typing import Any
 
 from invoker.body.lift import Function
 from invoker.codecs import Registry
-from invoker.context import Context
+from invoker.context import Context, Scope
 from invoker.core.budget import Budget, Limits, ProcessBudget
 from invoker.core.catalog import Catalog
 from invoker.core.invocation import Invocation
@@ -83,6 +83,7 @@ class Engine:
         self.is_draining = False
         self.is_loading = False
         self.full_since = 0.0
+        self.scope: Scope | None = None
         self.lock = new_lock()
         self._new_lock = new_lock
         self.running: dict[str, Invocation] = {}
@@ -131,6 +132,8 @@ class Engine:
                 deadline=deadline,
                 configs=command.configs,
             )
+            context.scope = command.scope or self.scope
+            context.caller = command.caller
             budget = Budget(limits or self.limits, memory=self.memory if is_counted else None)
             invocation = Invocation(plan, command.id, context, budget, self.policy)
             with self.lock:

@@ -104,6 +104,8 @@ class Open(msgspec.Struct, frozen=True):
         timeout_s: How long the invocation may take, if that is less than its function may; then it ends with
             `TimedOut`, of which the session is told by `Finished` at once, even if the function does not leave.
         party: Whose limit of calls in a minute it counts against.
+        scope: What the function can reach by its context (`invoker.context.Scope`); None: the functions of the process.
+        caller: The context of the function that called this one; None: a peer did.
     """
 
     id: str
@@ -119,6 +121,8 @@ class Open(msgspec.Struct, frozen=True):
     is_shared: bool = False
     timeout_s: float | None = None
     party: str = ""
+    scope: Any = None
+    caller: Any = None
 
 
 class Join(msgspec.Struct, frozen=True):

@@ -69,12 +69,14 @@ class DriverSettings:
         grace_s: How long user code may take to leave after its invocation ended.
         lingering_s: An invocation that outlives the end of its inputs by this is logged (R-134).
         debug: Whether peers may see tracebacks.
+        depth: How many functions may have called each other, one within another.
     """
 
     threads: int = 256
     grace_s: float = 5.0
     lingering_s: float = 60.0
     debug: bool = False
+    depth: int = 16
 
 
 @dataclass(slots=True)

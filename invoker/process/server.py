@@ -25,6 +25,7 @@ from invoker.doors.grpc.settings import GrpcSettings
 from invoker.doors.sockets import open_files
 from invoker.doors.tls import TlsFiles
 from invoker.drive.driver import Driver, DriverSettings
+from invoker.drive.nested.scope import CatalogScope
 from invoker.errors import ConfigError, ErrorPolicy, StartupError, Status
 from invoker.ops import prints
 from invoker.ops.board import Numbers
@@ -104,8 +105,9 @@ class Server:
         )
         self._endings = Endings()
         self.engine.on_close += [self._endings, prints.ended]
-        settings = DriverSettings(config.threads, config.grace_s, config.lingering_s, config.debug)
+        settings = DriverSettings(config.threads, config.grace_s, config.lingering_s, config.debug, config.depth)
         self.driver = Driver(self.engine, settings)
+        self.engine.scope = CatalogScope(self.driver)
         self._trimmer = Trimmer(self.engine.memory, self.driver.threads)
         self.share_ports = False
         self.numbers: Callable[[], Numbers] = lambda: numbers_of(self.engine, self.driver)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from invoker.author.spec import Take
@@ -19,6 +19,7 @@ from invoker.context import RUNNING, cannot_wait
 from invoker.core.invocation import Invocation
 from invoker.core.steps import CloseOutput, EndInput, Feed
 from invoker.core.streams import InputStream
+from invoker.drive.bodies import calls
 from invoker.drive.bodies.pool import Threads, off_loop
 from invoker.drive.bodies.runner import Host, Spawn, call_failed, comes_of, production_failed, shape
 from invoker.errors import DecodeError, Discarded, InputCancelled, InvocationError, StopInvocation
@@ -123,6 +124,18 @@ class LoopRunner:
         """End an output as the function asks by its context."""
         if self.invocation.end_sent(index):
             self.host.ended(self.invocation, index)
+
+    def call(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Awaitable[Any]:
+        """Call another function; the result is awaited."""
+        return calls.acall(self.invocation.context, name, args, kwargs)
+
+    def stream(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> AsyncIterator[Any]:
+        """Call another function, and give an async iterator of its values."""
+        return calls.astream(self.invocation.context, name, args, kwargs)
+
+    def ask(self, question: Any) -> Awaitable[Any]:
+        """Ask the store by the scope of the invocation; the answer is awaited."""
+        return calls.scope_of(self.invocation.context).ask(self.invocation.context, question)
 
     async def _discarded(self) -> None:
         """Give others a turn and check for the end after a dropped value, since its function has waited for nothing."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
@@ -23,6 +23,7 @@ from invoker.author.spec import Take
 from invoker.context import RUNNING
 from invoker.core.invocation import Invocation
 from invoker.core.streams import InputStream
+from invoker.drive.bodies import calls
 from invoker.drive.bodies.pool import Threads
 from invoker.drive.bodies.runner import call_failed, check_thread, comes_of, production_failed, shape
 from invoker.errors import DecodeError, Discarded, InputCancelled, InvocationError, StopInvocation
@@ -114,6 +115,19 @@ class SyncBody(ABC):
                     self.tell_end(index)
         except InvocationError as error:
             raise self._gone(error) from None
+
+    def call(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Call another function, and return its result."""
+        return calls.call(self, self.invocation.context, name, args, kwargs)
+
+    def stream(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[Any]:
+        """Call another function, and give an iterator of its values."""
+        return calls.stream(self, self.invocation.context, name, args, kwargs)
+
+    def ask(self, question: Any) -> Any:
+        """Ask the store by the scope of the invocation."""
+        context = self.invocation.context
+        return self.wait(calls.scope_of(context).ask(context, question))
 
     def check_thread(self) -> None:
         """Raise EncodeError in a thread that must not send."""

@@ -1,0 +1,31 @@
+"""`StepSession`: a conversation inside the process, whose frames are steps already, and whose answers are events.
+
+Whoever calls a function from within the process (another function, an agent) speaks no protocol: it gives the commands
+of one invocation, and takes what that emits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from invoker.core.steps import CallStep, Close, Emitted, Event, Finished, Send
+
+__all__ = ["StepSession"]
+
+
+class StepSession:
+    """One invocation: a frame is a sequence of `CallStep`; `Send` carries each `Emitted`."""
+
+    def receive(self, frame: Sequence[CallStep]) -> Sequence[CallStep]:
+        """Give the steps as they are."""
+        return frame
+
+    def half_close(self) -> Sequence[CallStep]:
+        """Do nothing: the caller ends the inputs by `EndInput`."""
+        return ()
+
+    def deliver(self, event: Event) -> Sequence[CallStep]:
+        """Send what is emitted, and close with how the invocation ended."""
+        if type(event) is Emitted:
+            return (Send(event),)
+        return (Close(event.error),) if isinstance(event, Finished) else ()

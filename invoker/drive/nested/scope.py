@@ -1,0 +1,141 @@
+"""`CatalogScope`: what every function can reach by its context: the other functions of its process, and the store.
+
+A nested call goes the way of any other: it is admitted, negotiated, limited, counted and logged. It never waits for
+room: where there is none it fails at once, because those who hold the room may be the ones who call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from typing import Any
+
+from invoker.author.spec import FunctionSpec, ResultShape
+from invoker.context import Argument, Context
+from invoker.core.stepping import StepSession
+from invoker.core.steps import CallStep, Emitted, EndInput
+from invoker.core.store import News, Question
+from invoker.drive.driver import Driver, Placement, placement_of
+from invoker.drive.nested.inline import Inline, check_caller
+from invoker.drive.nested.inside import Inside
+from invoker.drive.nested.order import KEY, Order, nested_error
+from invoker.errors import InvocationError
+from invoker.message import Message
+
+__all__ = ["CatalogScope"]
+
+
+class CatalogScope:
+    """The functions of one process, for those functions.
+
+    Args:
+        driver: Runs them.
+    """
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+
+    async def call(
+        self, caller: Context, name: str, args: Sequence[Argument], kwargs: Mapping[str, Argument], *, streams: bool
+    ) -> AsyncIterator[Message[bytes]]:
+        """Invoke a function, and give what it gives; see `invoker.context.Scope`."""
+        order = self._order(caller, name, args, kwargs)
+        inside = Inside(StepSession(), self._driver, deadline=caller.deadline)
+        caller.hold(inside)
+        try:
+            self._begin(inside, order)
+            collected, count = list[Emitted](), 0
+            async for event in inside:
+                if streams:
+                    yield order.labelled(event)
+                    continue
+                collected.append(event)
+                count += len(event.message.payload)
+                order.check_size(count)
+            if not streams:
+                yield order.result(collected)
+        except InvocationError as error:
+            check_caller(order, error)
+            raise nested_error(error) from error
+        finally:
+            caller.drop(inside)
+            inside.leave()
+
+    def here(
+        self, caller: Context, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], *, streams: bool
+    ) -> Iterator[Message[bytes]] | None:
+        """Do it in this thread, if the function is sync and gives one iterator at most."""
+        order = self._order(caller, name, args, kwargs)
+        return self._inline(order, streams=streams) if _is_simple(order.spec) else None
+
+    async def ask(self, caller: Context, question: Question) -> Any:  # noqa: ARG002 - another scope needs the caller
+        """Ask the store."""
+        store, guest = self._driver.store, _Asking()
+        try:
+            store.ask(guest, "", question)
+            self._driver.sweep_store()
+            return await guest.answer
+        finally:
+            store.leave(guest)
+
+    def _order(self, caller: Context, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Order:
+        driver = self._driver
+        return Order(driver.engine, caller, name, args, kwargs, most_depth=driver.settings.depth)
+
+    def _inline(self, order: Order, *, streams: bool) -> Iterator[Message[bytes]]:
+        driver = self._driver
+        try:
+            try:
+                invocation = driver.engine.open(order.open, deadline=order.open.caller.deadline, is_early=True)
+            except InvocationError as error:
+                driver.refused(order.open, error)
+                raise
+            events = Inline(driver, invocation, order).run()
+            if streams:
+                try:
+                    for event in events:
+                        yield order.labelled(event)
+                finally:
+                    events.close()  # type: ignore[attr-defined]  # it is a generator
+                return
+            collected, count = list[Emitted](), 0
+            for event in events:
+                collected.append(event)
+                count += len(event.message.payload)
+                order.check_size(count)
+            yield order.result(collected)
+        except InvocationError as error:
+            check_caller(order, error)
+            raise nested_error(error) from error
+
+    def _begin(self, inside: Inside, order: Order) -> None:
+        steps: list[CallStep] = [order.open]
+        for index, argument in enumerate(order.arguments):
+            if isinstance(argument, Message):
+                steps += order.feeds(index, argument)
+                steps.append(EndInput(KEY, index))
+        inside.give(steps)
+        for index, argument in enumerate(order.arguments):
+            if not isinstance(argument, Message):
+                inside.read(KEY, index, argument)
+
+
+class _Asking:
+    """A guest of the store with one question."""
+
+    def __init__(self) -> None:
+        self.answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+    def answered(self, key: str, value: Any) -> None:  # noqa: ARG002 - there is one question only
+        """Take the answer."""
+        if not self.answer.done():
+            self.answer.set_result(value)
+
+    def has_news(self, news: News) -> None:
+        """Do nothing: it subscribes to nothing."""
+
+
+def _is_simple(spec: FunctionSpec) -> bool:
+    """Whether a function can run in the thread of its caller."""
+    several = spec.call.result in (ResultShape.SEVERAL, ResultShape.UNKNOWN) and len(spec.outputs) != 1
+    return placement_of(spec) is not Placement.LOOP and not several
