@@ -1,6 +1,8 @@
-"""Call functions of others: `RiffClient` riff invokers, `EvergreenSession` Evergreen servers, `GraphPipe` models.
+"""Call functions of others: of riff invokers, Evergreen servers, GraphPipe models and tool bridges.
 
-`SyncRiffClient` and `SyncEvergreenSession` are for code without a loop, `AsyncGraphPipe` for code on one.
+`RiffClient`, `EvergreenSession`, `GraphPipe` and `ToolBridge` do so;
+`SyncRiffClient`, `SyncEvergreenSession` and `SyncToolBridge` are for code without a loop, `AsyncGraphPipe` for code on
+one.
 """
 
 from invoker.client.evergreen import (
@@ -20,6 +22,13 @@ from invoker.client.failure import CallFailed, ConnectFailed
 from invoker.client.graphpipe import AsyncGraphPipe, GraphPipe, GraphPipeError
 from invoker.client.riff import Call, Options, Outputs, Received, RiffClient, SyncCall, SyncRiffClient
 from invoker.client.tls import Tls
+from invoker.client.toolbridge import (
+    SyncToolBridge,
+    ToolBridge,
+    ToolCall,
+    ToolCommunicationError,
+    ToolExecutionError,
+)
 
 __all__ = [
     "Answer",
@@ -42,8 +51,13 @@ __all__ = [
     "SyncCall",
     "SyncEvergreenSession",
     "SyncRiffClient",
+    "SyncToolBridge",
     "Talk",
     "Tls",
+    "ToolBridge",
+    "ToolCall",
+    "ToolCommunicationError",
+    "ToolExecutionError",
     "TreeNode",
     "attachment",
 ]

@@ -1,0 +1,61 @@
+"""Values on their way to and from a bridge: each is a `google.protobuf.Any`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from google.protobuf.any_pb2 import Any as AnyMessage
+from google.protobuf.struct_pb2 import Struct
+
+from invoker.codecs.anyvalue import pack, unpack
+
+__all__ = ["packed", "packed_all", "packed_each", "read", "read_each", "read_struct", "struct"]
+
+
+def packed(value: Any) -> AnyMessage:
+    """A value as it travels; nothing is coerced silently (T-104).
+
+    Raises:
+        EncodeError: There is no form for it.
+    """
+    return AnyMessage.FromString(pack(value))
+
+
+def packed_all(values: Sequence[Any]) -> list[AnyMessage]:
+    """Several values in their order."""
+    return [packed(value) for value in values]
+
+
+def packed_each(values: Mapping[str, Any]) -> dict[str, AnyMessage]:
+    """Several values by their names."""
+    return {name: packed(value) for name, value in values.items()}
+
+
+def read(value: AnyMessage) -> Any:
+    """The plain Python value of what came.
+
+    Raises:
+        DecodeError: It is of no known type, or its bytes are broken.
+    """
+    return unpack(value.SerializeToString())
+
+
+def read_each(values: Mapping[str, AnyMessage]) -> dict[str, Any]:
+    """Several values by their names."""
+    return {name: read(value) for name, value in values.items()}
+
+
+def struct(values: Mapping[str, Any]) -> Struct:
+    """Several values as the one message that agents take."""
+    made = Struct()
+    packed(dict(values)).Unpack(made)
+    return made
+
+
+def read_struct(values: Struct) -> dict[str, Any]:
+    """The values of such a message, with ints where they were ints."""
+    whole = AnyMessage()
+    whole.Pack(values)
+    made: dict[str, Any] = read(whole)
+    return made
