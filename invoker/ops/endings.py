@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
+from invoker.context import Context
 from invoker.core.invocation import Invocation
 from invoker.errors import CallError, FunctionError, InternalError
 from invoker.message import Headers
@@ -41,8 +42,8 @@ class _Line(NamedTuple):
     extra: dict[str, Any]
 
 
-_Ending: TypeAlias = tuple[float, str, str, Headers, float, int, int, int, int, tuple[str, str] | None]
-"""What the line of an ended invocation is made of: its time, the fields of the line in their order, the error."""
+_Ending: TypeAlias = tuple[float, str, str, Headers, float, int, int, int, int, tuple[str, str] | None, Context | None]
+"""What the line of an ended invocation is made of: its time, the fields of it in their order, the error, the caller."""
 
 
 class Endings:
@@ -68,7 +69,7 @@ class Endings:
                 (
                     time.time(), context.invocation_id, context.function, context.metadata, invocation.took_s,
                     invocation.frames_in, invocation.frames_out, invocation.bytes_in, invocation.bytes_out,
-                    None if error is None else (error.status.name, str(error)[:500]),
+                    None if error is None else (error.status.name, str(error)[:500]), context.caller,
                 )
             )  # fmt: skip
 
@@ -129,7 +130,7 @@ class Endings:
 
 
 def _line_of(ending: _Ending) -> _Line:
-    created, invocation, function, metadata, seconds, frames_in, frames_out, bytes_in, bytes_out, error = ending
+    created, invocation, function, metadata, seconds, frames_in, frames_out, bytes_in, bytes_out, error, caller = ending
     extra: dict[str, Any] = {
         "invocation": invocation,
         "function": function,
@@ -141,6 +142,8 @@ def _line_of(ending: _Ending) -> _Line:
         "bytes_out": bytes_out,
         **logs.traced(metadata),
     }
+    if caller is not None:
+        extra["parent"] = caller.invocation_id
     if error is not None:
         extra["detail"] = error[1]
     return _Line(created, logs.log.name, logs.ENDED, extra)

@@ -194,6 +194,8 @@ def ending(invocation: Invocation) -> dict[str, Any]:
         "bytes_out": invocation.bytes_out,
         **traced(invocation.context.metadata),
     }
+    if invocation.context.caller is not None:
+        extra["parent"] = invocation.context.caller.invocation_id
     if error is not None:
         extra["detail"] = str(error)[:500]
     return extra

@@ -177,3 +177,20 @@ def test_a_line_that_cannot_be_written_harms_no_other(endings, style, capsys):
     endings.flush()
     assert b"status" in stream.buffer.getvalue().splitlines()[-1]
     assert b"OK" in stream.buffer.getvalue().splitlines()[-1]
+
+
+@pytest.mark.parametrize("error", [None, FunctionError("boom")])
+def test_E129_the_line_of_a_nested_invocation_names_its_caller(endings, error):
+    """An ordinary ending and a fault both say whose invocation has called; other lines say nothing of it."""
+    stream = Told()
+    logs.set_up("info", "json", stream=stream)
+    engine = Engine(Catalog([prepare_function(square).function]), builtin(entry_points=False))
+    parent = engine.open(Open("k"))
+    child = engine.open(Open("k", caller=parent.context))
+    for one in (child, parent):
+        one.finish(error)
+        endings(one)
+    endings.flush()
+    first, second = (json.loads(line) for line in stream.getvalue().splitlines())
+    assert (first["invocation"], first["parent"]) == (child.id, parent.id)
+    assert "parent" not in second

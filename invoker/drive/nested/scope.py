@@ -136,6 +136,10 @@ class _Asking:
 
 
 def _is_simple(spec: FunctionSpec) -> bool:
-    """Whether a function can run in the thread of its caller."""
-    several = spec.call.result in (ResultShape.SEVERAL, ResultShape.UNKNOWN) and len(spec.outputs) != 1
-    return placement_of(spec) is not Placement.LOOP and not several
+    """Whether a function can run in the thread of its caller: it is sync, is not bounded in time, and gives one output.
+
+    One that may have to be abandoned before it returns needs a thread or a process of its own.
+    """
+    if placement_of(spec) is Placement.LOOP or spec.isolation or spec.bounds.timeout_s:
+        return False
+    return spec.call.result not in (ResultShape.SEVERAL, ResultShape.UNKNOWN) or len(spec.outputs) == 1
