@@ -16,6 +16,7 @@ ALWAYS = {
 FIELDS = {
     "invocation": "Id of the invocation, such as `i7`; it counts from the start of the process.",
     "function": "Name of the function.",
+    "parent": "Id of the invocation whose function called this one by its context; of nested calls only.",
     "trace": "Id of the caller's trace, where the caller sends the header `traceparent` (W3C Trace Context).",
     "status": "How it ended: a status of gRPC by its name. In lines of HTTP requests: the number of the response.",
     "detail": "The text that the caller was told, of an ending or a refusal.",

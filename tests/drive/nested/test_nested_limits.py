@@ -81,16 +81,16 @@ async def test_E129_a_call_that_finds_no_slot_fails_at_once(world: Make, name: s
 
 async def test_E129_a_call_that_finds_no_thread_fails_at_once(world: Make) -> None:
     """An async function needs a thread of the pool for its sync callee."""
-    release = threading.Event()
+    begun, release = threading.Event(), threading.Event()
 
     def busy(x: int) -> int:
+        begun.set()
         release.wait()
         return x
 
     made = world(aonce, leaf, busy, threads=1)
     first = asyncio.create_task(made.run("busy", 1))
-    while not made.driver.threads.busy:
-        await asyncio.sleep(0)
+    assert await asyncio.to_thread(begun.wait, 5)
     (text,) = await made.run("aonce", 1)
     assert "RESOURCE_EXHAUSTED" in text
     assert "all 1 threads for sync functions are busy" in text
