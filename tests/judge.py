@@ -2,8 +2,8 @@
 
 ``GRPC_DRIVER`` says which doors are judged: ``aio``; ``fast``, which is judged twice, since it serves the calls of a
 catalogue with async functions on its loop and those of one without in threads; by default all of them. Each is judged
-in riff and Evergreen. GraphPipe, which does not come through these doors, is judged with both kinds of catalogue, and
-once more as an operator may configure it. An argument ``--protocol`` chooses one.
+in riff, Evergreen and the tool bridge. GraphPipe, which does not come through these doors, is judged with both kinds of
+catalogue, and once more as an operator may configure it. An argument ``--protocol`` chooses one.
 
 Judging is mostly waiting, so two targets are judged at a time; what is said of one is printed in one piece.
 """
@@ -36,9 +36,18 @@ _SERVED = {
         ("riff", "tests.sync_catalogue", "fast"),
         ("evergreen", "functions.conformance_evergreen", "fast"),
         ("evergreen", "tests.sync_evergreen", "fast"),
+        ("toolbridge", "functions.conformance_toolbridge", "fast"),
+        ("toolbridge", "tests.sync_toolbridge", "fast"),
     ),
-    "aio": (("riff", "functions.conformance", "aio"), ("evergreen", "functions.conformance_evergreen", "aio")),
+    "aio": (
+        ("riff", "functions.conformance", "aio"),
+        ("evergreen", "functions.conformance_evergreen", "aio"),
+        ("toolbridge", "functions.conformance_toolbridge", "aio"),
+    ),
 }
+# What a protocol is served with, and what the suite is told of it.
+_SERVED_WITH = {"toolbridge": {"INVOKER_PROTOCOLS": "riff,http,toolbridge"}}
+_FACTS = {"toolbridge": ("--max-message", str(10 << 20))}
 
 
 # Of Evergreen, what an operator may allow is judged at a target where it is allowed, unless a choice was made.
@@ -68,7 +77,7 @@ _TOLD += ("--max-invocations", "4")
 def main(argv: Sequence[str] | None = None) -> int:
     """Give the suite's worst exit code; further arguments are the suite's own."""
     parser = argparse.ArgumentParser(add_help=False)
-    parser.add_argument("--protocol", choices=("riff", "evergreen", "graphpipe", "all"), default="all")
+    parser.add_argument("--protocol", choices=("riff", "evergreen", "graphpipe", "toolbridge", "all"), default="all")
     chosen, given = parser.parse_known_args(argv)
     wanted = os.environ.get("GRPC_DRIVER") or "all"
     served = _SERVED["fast"] + _SERVED["aio"] if wanted == "all" else _SERVED[wanted]
@@ -99,9 +108,10 @@ def _suite(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def _judge(protocol: str, entrypoint: str, driver: str, given: list[str], env: Mapping[str, str] | None = None) -> Done:
     # Two targets share the machine: a half-close may settle for longer than a thread of either is kept from running.
-    with serving(entrypoint, "--grpc-driver", driver, "--settle-s", "0.1", env=env) as served:
+    chosen = {**_SERVED_WITH.get(protocol, {}), **(env or {})}
+    with serving(entrypoint, "--grpc-driver", driver, "--settle-s", "0.1", env=chosen) as served:
         arguments = ["--target", served.grpc, "--http", served.http, "--timeout", f"{5 * SLOW:g}"]
-        done = _suite(*arguments, "--protocol", protocol, *given)
+        done = _suite(*arguments, *_FACTS.get(protocol, ()), "--protocol", protocol, *given)
     return f"{protocol}: {entrypoint} behind --grpc-driver {driver}", done
 
 

@@ -35,6 +35,7 @@ TOGETHER = {
     "conformance/riff/scenarios_*.py": "each judges a right and a faulty peer: tests/conformance/test_runner.py",
     "conformance/evergreen/scenarios_*.py": "so do these: tests/conformance/evergreen/test_scenarios.py",
     "conformance/graphpipe/scenarios_*.py": "and these: tests/conformance/graphpipe/test_scenarios.py",
+    "conformance/toolbridge/scenarios_*.py": "and these: tests/conformance/toolbridge/test_every_scenario.py",
     "conformance/evergreen/actions.py": "what scenarios send: tests/conformance/evergreen/test_scenarios.py",
 }
 

@@ -21,13 +21,14 @@ from invoker.conformance.graphpipe.asker import Asker
 from invoker.conformance.riff.probe import Probe
 from invoker.conformance.scenario import Failure, NotProvided, Scenario
 from invoker.conformance.target import Address, Target, Unreachable
+from invoker.conformance.toolbridge.host import Host
 
 __all__ = ["Outcome", "Verdict", "run"]
 
 _SCENARIO_S = 180.0
-_PROBES: dict[str, type[Probe]] = {"riff": Probe, "evergreen": Stage, "graphpipe": Asker}
+_PROBES: dict[str, type[Probe]] = {"riff": Probe, "evergreen": Stage, "graphpipe": Asker, "toolbridge": Host}
 _SURVIVAL = "R-013"
-_NOUNS = {"riff": "function", "evergreen": "action", "graphpipe": "model"}
+_NOUNS = {"riff": "function", "evergreen": "action", "graphpipe": "model", "toolbridge": "tool"}
 
 
 class Verdict(enum.Enum):

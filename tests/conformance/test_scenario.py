@@ -14,9 +14,15 @@ from invoker.conformance.graphpipe.requirements import REQUIREMENTS as GRAPHPIPE
 from invoker.conformance.riff.probe import Probe
 from invoker.conformance.riff.requirements import REQUIREMENTS as RIFF
 from invoker.conformance.scenario import PROTOCOLS, SCENARIOS, scenario
+from invoker.conformance.toolbridge.requirements import REQUIREMENTS as TOOLBRIDGE
 
 DOCUMENT = Path(invoker.conformance.__file__).parents[2] / "docs" / "reference" / "conformance.md"
-KNOWN = {"riff": (RIFF, r"RT-\d\d"), "evergreen": (EVERGREEN, r"ET-\d\d"), "graphpipe": (GRAPHPIPE, r"GT-\d\d")}
+KNOWN = {
+    "riff": (RIFF, r"RT-\d\d"),
+    "evergreen": (EVERGREEN, r"ET-\d\d"),
+    "graphpipe": (GRAPHPIPE, r"GT-\d\d"),
+    "toolbridge": (TOOLBRIDGE, r"TT-\d\d"),
+}
 
 
 def test_every_scenario_says_what_it_expects_and_judges() -> None:
@@ -38,7 +44,7 @@ def test_every_scenario_of_the_catalogue_is_carried_out() -> None:
 
 def test_every_named_function_is_documented() -> None:
     """Others provide them from the document alone."""
-    parts = re.split(r"\n## The named (?:actions|models)", DOCUMENT.read_text())
+    parts = re.split(r"\n## The named (?:actions|models|tools)", DOCUMENT.read_text())
     for protocol, text in zip(PROTOCOLS, parts, strict=True):
         documented = set(re.findall(r"^\| `(\w+)` \|", text, flags=re.MULTILINE))
         assert documented == {name for each in select(protocol=protocol) for name in each.functions}

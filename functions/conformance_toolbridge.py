@@ -1,0 +1,240 @@
+"""The tools that the tool bridge chapters of the conformance suite call.
+
+``python -m invoker functions.conformance_toolbridge --protocols riff,toolbridge`` serves them all. Their contract, so
+that others can provide them in any language, is ``docs/reference/conformance.md``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, Literal, Optional
+
+from functions import conformance
+from functions.conformance import _mark, _marked
+from invoker import Context, function
+
+marks = conformance.marks
+
+
+# --- plain values
+
+
+@function
+def add(a: int, b: int = 2) -> int:
+    """The sum of two whole numbers.
+
+    >>> add(1)
+    3
+    """
+    _mark("add.calls")
+    return a + b
+
+
+@function
+def echo(value: Any) -> Any:
+    """The value itself, whatever it is."""
+    return value
+
+
+@function
+def kinds(value: Any) -> list[str]:
+    """The names of the types of a value, or of the items of a list."""
+    return [type(one).__name__ for one in (value if isinstance(value, list) else [value])]
+
+
+@function
+def described(a: int, b: list[str] | None = None, *, mode: Literal["x", "y"] = "x") -> Optional[float]:  # noqa: UP045 - as users write
+    """What a specification tells of.
+
+    The second paragraph is no part of the description.
+
+    Args:
+        a: The first of all.
+        b: A list that
+            goes on in a second line.
+        mode: One of two.
+    """
+    return None
+
+
+@function
+def typed(
+    number: int = 0,
+    ratio: float = 0.0,
+    flag: bool = False,  # noqa: FBT001, FBT002 - it comes by position, too
+    text: str = "",
+    items: list[int] | None = None,
+) -> list[Any]:
+    """The arguments, as they came."""
+    _mark("typed.calls")
+    return [number, ratio, flag, text, items]
+
+
+@function
+def placed(a: int, /, b: int, *, c: int = 0) -> list[int]:
+    """The arguments; the first only by position, the last only by name."""
+    return [a, b, c]
+
+
+@function
+def size(value: Any) -> int:
+    """How long a value is."""
+    return len(value)
+
+
+@function
+def octets(count: int) -> bytes:
+    """So many bytes."""
+    return b"\x07" * count
+
+
+@function
+def strange(kind: Literal["keys", "cycle", "object", "surrogate"]) -> Any:
+    """A value that has no form on the wire."""
+    cycle: list[Any] = []
+    cycle.append(cycle)
+    return {"keys": {1: 2}, "cycle": cycle, "object": object(), "surrogate": "\ud800"}[kind]
+
+
+@function
+def large(kind: Literal["2**53+1", "2**63", "-2**70", "bytes", "nan", "-0.0", "none", "nested"]) -> Any:
+    """A value that is easily lost on the way."""
+    return {
+        "2**53+1": 2**53 + 1,
+        "2**63": 2**63,
+        "-2**70": -(2**70),
+        "bytes": b"\x00\xff",
+        "nan": float("nan"),
+        "-0.0": -0.0,
+        "none": None,
+        "nested": {"a": [2**53 + 1, b"\x00\xff", True, None, {"b": 1.5}]},
+    }[kind]
+
+
+@function
+def configured(key: str, context: Context) -> str | None:
+    """What the caller said under a key in the context of its call."""
+    said = context.config(dict) or {}
+    return said.get(key)
+
+
+# --- endings
+
+
+@function
+def raising(message: str) -> int:
+    """Raises, with this text."""
+    _mark("raising.calls")
+    raise ValueError(message)
+
+
+@function
+async def waiting(seconds: float) -> float:
+    """Wait for some seconds; may be cancelled at any time."""
+    with _marked("waiting"):
+        await asyncio.sleep(seconds)
+    return seconds
+
+
+@function
+def deaf(seconds: float) -> float:
+    """Wait for some seconds; hears nothing meanwhile."""
+    with _marked("deaf"):
+        time.sleep(seconds)
+    return seconds
+
+
+@function
+async def busy(seconds: float) -> int:
+    """Wait for some seconds, and give how many calls were waiting here at once, this one included."""
+    _busy.append(0)
+    try:
+        _busy[:] = [max(each, len(_busy)) for each in _busy]
+        await asyncio.sleep(seconds)
+        return max(_busy)
+    finally:
+        _busy.pop()
+
+
+_busy: list[int] = []
+
+
+# --- limits
+
+
+@function(timeout_s=0.5)
+async def brief(seconds: float) -> float:
+    """Wait for some seconds, of which there may be half a one."""
+    await asyncio.sleep(seconds)
+    return seconds
+
+
+@function(max_calls=1)
+async def single(seconds: float) -> float:
+    """Wait for some seconds, alone."""
+    _mark("single.calls")
+    await asyncio.sleep(seconds)
+    return seconds
+
+
+@function(calls_per_minute=3)
+def seldom(number: int) -> int:
+    """The number itself, three times a minute."""
+    return number
+
+
+# --- streams
+
+
+@function
+def counted(n: int = 3) -> Iterator[int]:
+    """The numbers below another one."""
+    with _marked("counted"):
+        yield from range(n)
+
+
+@function
+async def counted_async(n: int = 3) -> AsyncIterator[int]:
+    """The numbers below another one, from an async generator."""
+    with _marked("counted_async"):
+        for number in range(n):
+            yield number
+
+
+@function
+def broken(n: int) -> Iterator[int]:
+    """So many numbers, then an error."""
+    yield from range(n)
+    raise ValueError("broken")
+
+
+@function
+def blocks(count: int, length: int) -> Iterator[bytes]:
+    """So many blocks of bytes, each of this length; the first byte of each is its number."""
+    with _marked("blocks"):
+        for number in range(count):
+            _mark("blocks.items")
+            yield bytes([number % 256]) + bytes(length - 1)
+
+
+@function
+async def endless() -> AsyncIterator[int]:
+    """Numbers without end."""
+    with _marked("endless"):
+        for number in itertools.count():
+            _mark("endless.items")
+            yield number
+            await asyncio.sleep(0)
+
+
+@function
+def slow_steps(seconds: float) -> Iterator[int]:
+    """Numbers without end, and some seconds before each but the first."""
+    with _marked("slow_steps"):
+        yield 0
+        for number in itertools.count(1):
+            time.sleep(seconds)
+            yield number
