@@ -103,6 +103,11 @@ class Config:
         16, "INVOKER_CALL_DEPTH", parse.whole(0),
         "How deep functions may call each other by their contexts; 0 forbids it.", unit="calls",
     )  # fmt: skip
+    calls_per_minute: int = knob(
+        0, "INVOKER_CALLS_PER_MINUTE", parse.whole(0),
+        "How many invocations, of all functions and callers, each process begins within any 60 seconds; further ones "
+        "are refused. 0 means no limit.", unit="invocations",
+    )  # fmt: skip
     check_outputs: bool = knob(
         True, "INVOKER_CHECK_OUTPUTS", parse.switch,
         "Refuses a value whose type is not the one that the function's annotation promises, whatever its members are; "

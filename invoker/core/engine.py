@@ -20,6 +20,7 @@ from invoker.context import Context, Scope
 from invoker.core.budget import Budget, Limits, ProcessBudget
 from invoker.core.catalog import Catalog
 from invoker.core.invocation import Invocation
+from invoker.core.limits import Limiter, limit_of
 from invoker.core.plan import Plan, Plans
 from invoker.core.steps import Open
 from invoker.errors import ErrorPolicy, InvocationError, NotReady, Overloaded, ShuttingDown, Status, let_go
@@ -57,6 +58,7 @@ class Engine:
         memory_bytes: What all conversations together may hold unread.
         check_outputs: Whether values that are not what their function declares are refused.
         policy: What the errors that invocations end with become.
+        calls_per_minute: Invocations that may begin within any 60 seconds; 0 means no limit.
         new_lock: Makes the locks around admission, counting and the kept plans. Whoever opens or closes invocations in
             several threads gives ``threading.Lock``.
     """
@@ -71,6 +73,7 @@ class Engine:
         check_outputs: bool = True,
         memory_bytes: int = 512 * 1024 * 1024,
         policy: ErrorPolicy | None = None,
+        calls_per_minute: int = 0,
         new_lock: Callable[[], AbstractContextManager[Any]] = nullcontext,
     ) -> None:
         self.memory = ProcessBudget(memory_bytes, new_lock())
@@ -90,7 +93,8 @@ class Engine:
         self.counters = Counters()
         self.on_close: list[Callable[[Invocation], None]] = []
         self._numbers = itertools.count(1)
-        self._plans = Plans(registry, new_lock(), check_outputs=check_outputs)
+        self.limiter = Limiter(calls_per_minute)
+        self._plans = self._new_plans()
 
     def open(
         self,
@@ -114,6 +118,7 @@ class Engine:
             NotReady: The functions are not loaded yet.
             ShuttingDown: The process drains (R-025).
             Overloaded: ``max_invocations`` run already (R-132).
+            LimitReached: The function takes no more calls at once, or in this minute, see `invoker.core.limits`.
             ProtocolViolation: Unknown function, an arity that is not the function's (R-052, R-055), or inputs bound by
                 names that it does not have (E-076, E-077).
             NotAcceptable: An output has no codec for what is accepted (R-100).
@@ -121,7 +126,11 @@ class Engine:
         try:
             if self.is_loading or self.is_draining or self.max_invocations:
                 self._admit(is_early=is_early)
-            plan = self._plan(command)
+            plan, limit = self._plan(command), None
+            if plan.bounds is not None or command.timeout_s is not None:
+                limit = limit_of(plan.bounds, command.timeout_s)
+                if limit is not None:
+                    deadline = limit.ends_at if deadline is None else min(deadline, limit.ends_at)
             context = Context(
                 f"i{next(self._numbers)}",
                 plan.function.spec.name,
@@ -136,9 +145,12 @@ class Engine:
             context.caller = command.caller
             budget = Budget(limits or self.limits, memory=self.memory if is_counted else None)
             invocation = Invocation(plan, command.id, context, budget, self.policy)
+            invocation.limit = limit
             with self.lock:
                 if self.is_draining or self.max_invocations:
                     self._admit(is_early=is_early)
+                if plan.bounds is not None:
+                    invocation.has_place = self.limiter.enter(plan.function.spec.name, plan.bounds, command.party)
                 self.counters.opened += 1
                 self.running[invocation.id] = invocation
         except InvocationError:
@@ -166,6 +178,13 @@ class Engine:
         if invocation.error is not None:
             let_go(invocation.error)
 
+    def left(self, invocation: Invocation) -> None:
+        """User code of an invocation that `has_place` has been left, or will never be entered."""
+        with self.lock:
+            if invocation.has_place:
+                invocation.has_place = False
+                self.limiter.leave(invocation.function.spec.name)
+
     def _admit(self, *, is_early: bool) -> None:
         if self.is_loading:
             raise NotReady("the functions of this invoker are still loading; try again when it is ready")
@@ -191,5 +210,9 @@ class Engine:
         """The kept plans; new ones if the codecs have changed since these were made."""
         plans = self._plans
         if plans.version is not self.registry.version:
-            plans = self._plans = Plans(self.registry, self._new_lock(), check_outputs=self.check_outputs)
+            plans = self._plans = self._new_plans()
         return plans
+
+    def _new_plans(self) -> Plans:
+        is_bounded = self.limiter.per_minute > 0
+        return Plans(self.registry, self._new_lock(), check_outputs=self.check_outputs, is_bounded=is_bounded)

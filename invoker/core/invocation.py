@@ -21,6 +21,7 @@ from invoker.author.spec import Style
 from invoker.context import Context, find_output
 from invoker.core.closed import ClosedOutput, EndedOutput, MutedOutput, UnwantedOutput
 from invoker.core.coding import Encoders
+from invoker.core.limits import TimeLimit
 from invoker.core.plan import Plan
 from invoker.core.steps import ALL, EndInput, Feed
 from invoker.core.streams import Budget, InputStream, OutputStream, SingleInput
@@ -57,6 +58,8 @@ class Invocation:
     Attributes:
         id: Unique in the process; stands in every log line about this invocation.
         key: What its session calls it; stands in every command and event.
+        limit: When it is ended by the clock; None: never.
+        has_place: Whether it takes one of the places that its function has; its driver frees that by `Engine.left`.
         function: What runs.
         context: What the function sees of its invocation.
         awaits: What the opening of the body waits for.
@@ -85,11 +88,13 @@ class Invocation:
         "frames_out",
         "function",
         "generators",
+        "has_place",
         "id",
         "inputs",
         "is_finished",
         "is_settled",
         "key",
+        "limit",
         "outputs",
         "policy",
         "started_s",
@@ -109,6 +114,8 @@ class Invocation:
             for one in plan.outputs
         ]
         self.budget = budget
+        self.limit: TimeLimit | None = None
+        self.has_place = False
         self.drops_unlisted = plan.drops_unlisted
         self.policy = policy
         self.error: InvocationError | None = None
@@ -327,11 +334,20 @@ class Invocation:
         return True
 
     def may_be_ended(self, end: Callable[[InvocationError], None]) -> None:
-        """Tell the budget how to end this invocation, from any thread, if it holds the most when memory runs out."""
+        """Say how to end this invocation from any thread, as `stop` does, and the budget when memory runs out."""
         budget = self.budget
         budget.end = end
         if budget.share is not None:
             budget.share.end = end
+
+    def stop(self, error: InvocationError) -> None:
+        """End the invocation, from any thread. Its session is told if the invocation has a `limit`, or a loop runs it.
+
+        The conversation of another one is cut off with the error.
+        """
+        end = self.budget.end
+        if end is not None:
+            end(error)
 
     def end_output(self, index: int) -> bool:
         """Generator ``index`` ended normally; True when the reader of its own output is to be told."""

@@ -1,10 +1,30 @@
-"""What bounds the invocations of a function over every protocol, and the errors that tell of it."""
+"""What bounds the invocations of a function over every protocol: time, how many at once, how many in a minute.
+
+Theory. The engine asks a `Limiter` once an invocation is sure to begin otherwise, so a call that is refused for another
+reason uses nothing up. A function with ``max_calls`` has a *place* for each call. The invocation keeps its place until
+user code has been left, which may be long after its ending: a sync function that ignores its ending still works, and
+still takes what the limit is there to protect.
+
+Rates are counted in *windows*: a window remembers when each call of the last 60 seconds began. There is one for each
+function and party, and one for all calls of the process. A window of which no call is left is forgotten; and so is the
+one that was used longest ago when there are too many, so memory is bounded whatever names parties give themselves.
+"""
 
 from __future__ import annotations
 
-from invoker.errors import DeadlineExceeded, Overloaded
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from typing import Final
 
-__all__ = ["LimitReached", "TimedOut"]
+from invoker.author.spec import Bounds
+from invoker.errors import DeadlineExceeded, InvocationError, Overloaded
+
+__all__ = ["MOST_WINDOWS", "LimitReached", "Limiter", "TimeLimit", "TimedOut", "limit_of"]
+
+MOST_WINDOWS: Final = 65_536
+
+_WINDOW_S: Final = 60.0
 
 
 class TimedOut(DeadlineExceeded):
@@ -39,3 +59,127 @@ class LimitReached(Overloaded):
         self.scope = scope
         self.limit = limit
         self.retry_after_s = retry_after_s
+
+
+class TimeLimit:
+    """When an invocation is ended, and with which error.
+
+    Args:
+        timeout_s: How long the invocation may take from now on.
+        is_functions: Its function says so, otherwise its caller.
+
+    Attributes:
+        ends_at: On the clock of ``time.monotonic``.
+    """
+
+    __slots__ = ("_error", "ends_at", "is_functions", "timeout_s")
+
+    def __init__(self, timeout_s: float, *, is_functions: bool) -> None:
+        self.timeout_s = timeout_s
+        self.is_functions = is_functions
+        self.ends_at = time.monotonic() + timeout_s
+        self._error: InvocationError | None = None
+
+    def stop(self, error: InvocationError) -> None:
+        """End the invocation now, with another error; whoever looks at the clock for it does that at his next look."""
+        self._error = self._error or error
+        self.ends_at = 0.0
+
+    @property
+    def error(self) -> InvocationError:
+        """What the invocation ends with."""
+        return self._error or TimedOut(self.timeout_s, is_functions=self.is_functions)
+
+
+def limit_of(bounds: Bounds | None, timeout_s: float | None) -> TimeLimit | None:
+    """The limit of an invocation, which is the shorter of what its function and its caller say."""
+    functions = bounds.timeout_s if bounds is not None else None
+    if functions is not None and (timeout_s is None or functions <= timeout_s):
+        return TimeLimit(functions, is_functions=True)
+    return TimeLimit(timeout_s, is_functions=False) if timeout_s is not None else None
+
+
+class Limiter:
+    """Counts the calls of one process; see the module. No two threads use it at once: the engine's lock is held.
+
+    Args:
+        per_minute: Calls of all functions and parties that may begin within any 60 seconds; 0 means no limit.
+        clock: Monotonic, in seconds.
+    """
+
+    def __init__(self, per_minute: int = 0, clock: Callable[[], float] = time.monotonic) -> None:
+        self.per_minute = per_minute
+        self._clock = clock
+        self._taken: dict[str, int] = {}
+        self._all: deque[float] = deque()
+        self._windows: OrderedDict[tuple[str, str], deque[float]] = OrderedDict()
+
+    def enter(self, name: str, bounds: Bounds, party: str) -> bool:
+        """Count one more call of a function, and return whether it takes a place, which `leave` frees.
+
+        Raises:
+            LimitReached: There is no place, or there were too many calls in the last minute; nothing was counted.
+        """
+        now = self._clock()
+        taken = self._taken.get(name, 0)
+        if bounds.max_calls and taken >= bounds.max_calls:
+            raise _full(name, bounds.max_calls)
+        if self.per_minute:
+            _check(self._all, self.per_minute, now, name, "global_rate_limit", "process")
+        if bounds.calls_per_minute:
+            own = self._window((name, party), now)
+            _check(own, bounds.calls_per_minute, now, name, "rate_limit", "party")
+            own.append(now)
+            self._windows[name, party] = own
+            self._windows.move_to_end((name, party))
+        if self.per_minute:
+            self._all.append(now)
+        if bounds.max_calls:
+            self._taken[name] = taken + 1
+        return bounds.max_calls > 0
+
+    def leave(self, name: str) -> None:
+        """Free the place of a call: user code has been left."""
+        self._taken[name] -= 1
+
+    def taken(self, name: str) -> int:
+        """How many places of a function are taken."""
+        return self._taken.get(name, 0)
+
+    def _window(self, key: tuple[str, str], now: float) -> deque[float]:
+        """The calls of a party; forgets the windows that nobody needs, which are those used longest ago."""
+        windows = self._windows
+        while windows:
+            oldest = next(iter(windows))
+            has_room = key in windows or len(windows) < MOST_WINDOWS
+            if has_room and now - windows[oldest][-1] < _WINDOW_S:
+                break
+            del windows[oldest]
+        return windows.get(key) or deque()
+
+
+def _check(window: deque[float], limit: int, now: float, name: str, code: str, scope: str) -> None:
+    """Forget the calls that began 60 seconds ago, and raise LimitReached if as many are left as are allowed."""
+    while window and now - window[0] >= _WINDOW_S:
+        window.popleft()
+    if len(window) >= limit:
+        wait_s = window[0] + _WINDOW_S - now
+        whose = "all functions together" if scope == "process" else f"'{name}'"
+        raise LimitReached(
+            f"{whose} may be called {_times(limit)} within 60 s; the next call is allowed in {wait_s:.1f} s",
+            code=code,
+            scope=scope,
+            limit=limit,
+            retry_after_s=wait_s,
+        )
+
+
+def _full(name: str, limit: int) -> LimitReached:
+    many = "1 call of it runs" if limit == 1 else f"{limit} calls of it run"
+    return LimitReached(
+        f"'{name}' takes no more calls at once: {many}", code="concurrency", scope="function", limit=limit
+    )
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"

@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from invoker.author.spec import FunctionSpec, StreamSpec
+from invoker.author.spec import Bounds, FunctionSpec, StreamSpec
 from invoker.body.lift import Function
 from invoker.codecs import Registry
 from invoker.core.coding import Decoders, Encoders
@@ -58,6 +58,7 @@ class Plan:
         output_names: As the caller gave them; empty means unnamed.
         accepts: For each output, the media types that the caller accepts.
         drops_unlisted: Whether values for outputs that the caller did not name are dropped; else they are an error.
+        bounds: What its invocations may take; None if nothing is to be counted or timed.
     """
 
     function: Function
@@ -67,6 +68,7 @@ class Plan:
     output_names: tuple[str, ...] = ()
     accepts: tuple[str, ...] = ()
     drops_unlisted: bool = False
+    bounds: Bounds | None = None
 
 
 class Plans(Kept[Hashable, Plan]):
@@ -76,16 +78,25 @@ class Plans(Kept[Hashable, Plan]):
         registry: Codecs; each function sees them plus the media types that it declares itself.
         lock: Held while plans are kept or forgotten.
         check_outputs: Whether values that are not what their function declares are refused.
+        is_bounded: Whether calls of all functions are counted.
 
     Attributes:
         version: Of the registry, when this was made.
     """
 
-    def __init__(self, registry: Registry, lock: AbstractContextManager[Any], *, check_outputs: bool = True) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        lock: AbstractContextManager[Any],
+        *,
+        check_outputs: bool = True,
+        is_bounded: bool = False,
+    ) -> None:
         super().__init__(MOST_PLANS, MOST_BYTES, lock)
         self.version = registry.version
         self._registry = registry
         self._check_outputs = check_outputs
+        self._is_bounded = is_bounded
         self._registries: dict[str, Registry] = {}
         self._shared: dict[tuple[str, ...], Registry] = {}
 
@@ -140,6 +151,7 @@ class Plans(Kept[Hashable, Plan]):
             command.output_names,
             accepts,
             is_loose and spec.open_outputs,
+            spec.bounds if self._is_bounded or spec.bounds != Bounds() else None,
         )
 
     def registry_for(self, function: Function) -> Registry:

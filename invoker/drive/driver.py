@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import enum
 import logging
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -14,6 +15,7 @@ from invoker.author.spec import FunctionSpec
 from invoker.body.lift import Function
 from invoker.core.engine import Engine
 from invoker.core.invocation import Invocation
+from invoker.core.limits import TimeLimit
 from invoker.core.spaces import MemoryStore
 from invoker.core.steps import Open
 from invoker.core.store import Store
@@ -130,6 +132,7 @@ class Driver:
         self.conversations: set[Cuttable] = set()
         self.direct: set[Direct] = set()
         self.shared: dict[str, Any] = {}
+        self._timers: dict[Runner, asyncio.TimerHandle] = {}  # of invocations with a time limit
         self.leaving: dict[object, str | Invocation] = {}
         self.spawn: Spawn = _spawn
         self._has_left: asyncio.Event | None = None
@@ -147,7 +150,19 @@ class Driver:
         return all(placement_of(one, specs) is Placement.CALL for one in specs)
 
     def runner(self, invocation: Invocation, host: Host) -> Runner:
-        """Runs the body for a conversation on the loop."""
+        """Runs the body for a conversation on the loop, which ends the invocation when its time is over."""
+        runner = self._make_runner(invocation, host)
+        if invocation.limit is not None:
+            self._timers[runner] = runner.loop.call_later(
+                invocation.limit.ends_at - time.monotonic(), self._end_late, runner, invocation.limit
+            )
+        return runner
+
+    def _end_late(self, runner: Runner, limit: TimeLimit) -> None:
+        self._timers.pop(runner, None)
+        runner.host.finished(runner.invocation, limit.error)
+
+    def _make_runner(self, invocation: Invocation, host: Host) -> Runner:
         settings = self.settings
         if placement_of(invocation.function.spec) is Placement.LOOP:
             return LoopRunner(
@@ -216,8 +231,12 @@ class Driver:
     def ended(self, runner: Runner) -> None:
         """An invocation has finished: count it, and make its body leave unless it has never started."""
         self.engine.close(runner.invocation)
+        if self._timers and (timer := self._timers.pop(runner, None)) is not None:
+            timer.cancel()
         if runner in self.leaving:
             runner.stop()
+        elif runner.invocation.has_place:
+            self.engine.left(runner.invocation)
 
     def watch(self, future: asyncio.Future[None], name: str) -> None:
         """Let the end of the process wait for something that ends by itself."""
@@ -225,7 +244,9 @@ class Driver:
         future.add_done_callback(self._left)
 
     def _left(self, left: object) -> None:
-        self.leaving.pop(left, None)
+        gone = self.leaving.pop(left, None)
+        if isinstance(gone, Invocation) and gone.has_place:
+            self.engine.left(gone)
         if self._has_left is not None and not self.leaving:
             self._has_left.set()
 

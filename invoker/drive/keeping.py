@@ -9,7 +9,8 @@ transport sends when the thread is done. It is *long* once the first of these is
 
 Then the lead passes to another thread, what is kept leaves at once, and so does each further frame; while the peer is
 slow, the function waits (R-127). From then on the sweeper looks after the conversation: for a peer that is gone, for a
-function that is deaf, for one that goes on for too long.
+function that is deaf, for one that goes on for too long. It ends an invocation whose time is over (`TimeLimit`) in the
+function's stead. So whatever tells the session something about such an invocation holds the lock.
 """
 
 from __future__ import annotations
@@ -54,14 +55,15 @@ class Keeping(SyncBody):
         is_long: Each pull and emit looks whether the peer is gone.
         is_open: There is an invocation.
         is_swept: The sweeper looks after it.
+        is_timed: There is an invocation with a time limit.
         lock: Held while the invocation is changed by what user code did, and while frames leave.
         sent: What was sent and has not left yet.
         started_s: When the function was begun, on the clock of ``time.monotonic``.
     """
 
     __slots__ = (
-        *("_has_left", "_is_full", "_overdue", "closed", "cut_by", "driver", "is_long", "is_open", "is_swept", "lock"),
-        *("outlet", "sent", "started_s", "turn"),
+        *("_has_left", "_is_ending", "_is_full", "_is_stalled", "_overdue", "closed", "cut_by", "driver", "is_long"),
+        *("is_open", "is_swept", "is_timed", "lock", "outlet", "sent", "started_s", "turn"),
     )
 
     lock: threading.RLock
@@ -77,9 +79,15 @@ class Keeping(SyncBody):
         self.closed: Close | None = None
         self.cut_by: InvocationError | None = None
         self.is_open = self.is_long = self.is_swept = self._has_left = self._is_full = False
+        self.is_timed = self._is_ending = self._is_stalled = False
         self._overdue: Overdue | None = None
 
     # From other threads.
+
+    def stop(self, error: InvocationError) -> None:
+        """End the invocation, which has a time limit, and tell its session; the sweeper does that at its next look."""
+        if self.invocation.limit is not None:
+            self.invocation.limit.stop(error)
 
     def fail(self, error: InvocationError) -> None:
         """End the conversation from another thread (the drain is over, or the process holds too much)."""
@@ -107,14 +115,39 @@ class Keeping(SyncBody):
             return False
         overdue.look(now, self.invocation)
         self._note_slow(now)
+        is_late = self.is_timed and self.is_late(now)
         if self.lock.acquire(blocking=False):  # otherwise its thread is sending just now
             try:
+                if is_late:
+                    self._end_late()
                 self.send_early()
             finally:
                 self.lock.release()
+        elif is_late and self._is_stalled:  # a function that comes to send now ends by itself, so it came before
+            self.fail(self.limit_error())
+        else:
+            self._is_stalled = is_late
         if self.is_over():
             overdue.notice_gone(now, self.invocation)
         return True
+
+    def is_late(self, now: float) -> bool:
+        """Whether the time of an invocation is over that has not ended."""
+        invocation = self.invocation
+        return invocation.limit is not None and now >= invocation.limit.ends_at and not invocation.is_finished
+
+    def limit_error(self) -> InvocationError:
+        """What the invocation ends with when its time is over."""
+        assert self.invocation.limit is not None
+        return self.invocation.limit.error
+
+    def _end_late(self) -> None:
+        """End the invocation in the stead of its function, which does not come back; called with the lock held."""
+        self._is_ending = True
+        try:
+            self.break_off(self.limit_error())
+        finally:
+            self._is_ending = False
 
     def send_early(self) -> None:
         """Send what is kept, as far as that need not wait; called with the lock held."""
@@ -150,6 +183,9 @@ class Keeping(SyncBody):
         if self._is_full and not self.is_swept:
             self.beat()
         if self.is_long:
+            if self._is_ending:
+                self.sent.append(frame)  # it leaves as soon as that need not wait, see `send_early`
+                return
             self.check_gone()
         # Append, then look; `beat` does the reverse, so one of the two sends it.
         self.sent.append(frame)
@@ -173,6 +209,8 @@ class Keeping(SyncBody):
         if not self.is_open:
             return
         self.invocation.context.release()  # the context may outlive the invocation, so it lets go of it
+        if self.invocation.has_place:
+            self.driver.engine.left(self.invocation)
         if self._overdue is not None:
             self._note_slow(time.monotonic())
             self._overdue.left()

@@ -43,7 +43,7 @@ from invoker.drive.keeping import Keeping
 from invoker.drive.outlet import Outlet
 from invoker.drive.thread.leaders import Turn
 from invoker.drive.thread.overdue import why_gone
-from invoker.errors import Cancelled, Discarded, EncodeError, InternalError, InvocationError
+from invoker.errors import Cancelled, Discarded, EncodeError, InternalError, InvocationError, StopInvocation
 from invoker.message import Message
 
 __all__ = ["Whole"]
@@ -187,7 +187,8 @@ class Whole(Keeping):
         self.invocation = invocation
         self.is_open = True
         self.started_s = invocation.started_s
-        invocation.may_be_ended(self.fail)
+        self.is_timed = invocation.limit is not None
+        invocation.may_be_ended(self.stop if self.is_timed else self.fail)
         driver.entered_direct(self)
         return invocation
 
@@ -226,6 +227,12 @@ class Whole(Keeping):
         Raises:
             InputCancelled: The stream ended with an error (R-110).
         """
+        if self.is_timed:
+            with self.lock:
+                return self._pull(stream)
+        return self._pull(stream)
+
+    def _pull(self, stream: InputStream) -> Any:
         if self.is_long or not (stream.queue or stream.is_ended):
             try:
                 self.check_gone()
@@ -237,6 +244,9 @@ class Whole(Keeping):
 
     def send_all(self, index: int, values: Iterator[Any]) -> None:
         """Send each value; the end of the only iterator is that of the invocation."""
+        if self.is_timed:
+            super().send_all(index, values)
+            return
         invocation = self.invocation
         encode, key, deliver = invocation.encode, invocation.key, self.session.deliver
         for value in values:
@@ -255,9 +265,14 @@ class Whole(Keeping):
                     self._perform(step)
 
     def put(self, index: int, message: Message[bytes]) -> None:
-        """Send what the function sends by its context."""
-        self.invocation.emit(index, message)
-        self._deliver(Emitted(self.invocation.key, index, message))
+        """Send what the function sends by its context, and all that one with a time limit gives."""
+        with self.lock:
+            if self.is_timed and self.is_late(time.monotonic()):
+                self.break_off(self.limit_error())
+            if self.invocation.is_finished:
+                raise StopInvocation("the invocation is over")
+            self.invocation.emit(index, message)
+            self._deliver(Emitted(self.invocation.key, index, message))
 
     def tell_end(self, index: int) -> None:
         """Tell the peer that the function has ended an output by its context."""
@@ -288,6 +303,13 @@ class Whole(Keeping):
 
     def _end(self, error: InvocationError | None) -> None:
         """End the invocation, unless it has ended."""
+        if self.is_timed:
+            with self.lock:
+                self._end_now(error)
+        else:
+            self._end_now(error)
+
+    def _end_now(self, error: InvocationError | None) -> None:
         invocation = self.invocation
         if error is None and self.is_long and (self.cut_by is not None or self.outlet.is_gone()):
             error = Cancelled("the peer cancelled, or is gone")  # the function may have returned because of that

@@ -101,6 +101,7 @@ class Server:
             check_outputs=config.check_outputs,
             memory_bytes=config.memory_bytes,
             policy=ErrorPolicy(config.error_detail, _BAD_INPUT[config.bad_input]),
+            calls_per_minute=config.calls_per_minute,
             new_lock=threading.Lock,  # direct conversations open and close invocations in their own threads
         )
         self._endings = Endings()

@@ -1,9 +1,32 @@
-"""What bounds the invocations of a function."""
+"""What bounds the invocations of a function: errors, time limits, places and windows."""
 
 from __future__ import annotations
 
-from invoker.core.limits import LimitReached, TimedOut
-from invoker.errors import Status
+import time
+
+import pytest
+
+from invoker.author.spec import Bounds
+from invoker.core import limits
+from invoker.core.limits import Limiter, LimitReached, TimedOut, limit_of
+from invoker.errors import Cancelled, Status
+
+
+class Clock:
+    """Tests say what time it is."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def refused(limiter: Limiter, bounds: Bounds, name: str = "f", party: str = "") -> LimitReached:
+    """The error of one call too many."""
+    with pytest.raises(LimitReached) as caught:
+        limiter.enter(name, bounds, party)
+    return caught.value
 
 
 def test_T054_the_error_of_a_timeout_tells_which_limit_and_its_value() -> None:
@@ -14,8 +37,94 @@ def test_T054_the_error_of_a_timeout_tells_which_limit_and_its_value() -> None:
     assert "was asked for" in str(TimedOut(2, is_functions=False))
 
 
-def test_T058_the_error_of_a_limit_carries_code_scope_limit_and_when_to_come_again() -> None:
-    """No code reads its text."""
-    error = LimitReached("2 are running", code="concurrency", scope="function", limit=2)
+@pytest.mark.parametrize(
+    ("functions", "callers", "expected"),
+    [(None, None, None), (2.0, None, (2.0, True)), (None, 3.0, (3.0, False)), (2.0, 3.0, (2.0, True)),
+     (2.0, 1.0, (1.0, False)), (2.0, 2.0, (2.0, True))],
+)  # fmt: skip
+def test_T054_the_shorter_of_two_limits_counts(functions, callers, expected) -> None:  # type: ignore[no-untyped-def]
+    """And its owner is told."""
+    before = time.monotonic()
+    limit = limit_of(Bounds(functions), callers)
+    if expected is None:
+        assert limit is None
+        return
+    assert limit is not None
+    assert (limit.timeout_s, limit.is_functions) == expected
+    assert before + expected[0] <= limit.ends_at <= time.monotonic() + expected[0]
+
+
+def test_T014_a_limit_can_be_reached_at_once_with_another_error() -> None:
+    """The first of several counts."""
+    limit = limit_of(None, 60)
+    assert limit is not None
+    assert isinstance(limit.error, TimedOut)
+    limit.stop(Cancelled("first"))
+    limit.stop(Cancelled("second"))
+    assert (limit.ends_at, limit.error.detail) == (0.0, "first")
+
+
+def test_T058_one_call_more_than_there_are_places_fails_at_once() -> None:
+    """Of all parties together; a place that is left can be taken again."""
+    limiter, bounds = Limiter(), Bounds(max_calls=2)
+    assert limiter.enter("f", bounds, "a")
+    assert limiter.enter("f", bounds, "b")
+    error = refused(limiter, bounds, party="c")
     assert (error.status, error.code, error.scope) == (Status.RESOURCE_EXHAUSTED, "concurrency", "function")
     assert (error.limit, error.retry_after_s) == (2, None)
+    assert "'f' takes no more calls at once: 2 calls of it run" in str(error)
+    assert limiter.enter("g", bounds, "a")
+    limiter.leave("f")
+    assert limiter.taken("f") == 1
+    assert limiter.enter("f", bounds, "c")
+
+
+def test_T059_a_window_of_60_seconds_slides() -> None:
+    """N calls pass, N+1 fails, and passes when the oldest is 60 s old; another party or function has its own window."""
+    clock = Clock()
+    limiter, bounds = Limiter(clock=clock), Bounds(calls_per_minute=2)
+    assert not limiter.enter("f", bounds, "a")
+    clock.now += 10
+    limiter.enter("f", bounds, "a")
+    clock.now += 49.75
+    error = refused(limiter, bounds, party="a")
+    assert (error.code, error.scope, error.limit, error.retry_after_s) == ("rate_limit", "party", 2, 0.25)
+    assert "'f' may be called 2 times within 60 s; the next call is allowed in 0.2 s" in str(error)
+    limiter.enter("f", bounds, "b")
+    limiter.enter("g", bounds, "a")
+    clock.now += 0.25
+    limiter.enter("f", bounds, "a")
+    assert refused(limiter, bounds, party="a").retry_after_s == 10
+
+
+def test_T060_the_limit_of_the_process_is_checked_first_and_nothing_is_used_up_by_a_refusal() -> None:
+    """Neither a place nor a call of another window."""
+    clock = Clock()
+    limiter, bounds = Limiter(2, clock), Bounds(max_calls=1, calls_per_minute=1)
+    limiter.enter("f", bounds, "a")
+    limiter.leave("f")
+    assert refused(limiter, bounds, party="a").code == "rate_limit"
+    assert limiter.taken("f") == 0
+    limiter.enter("g", Bounds(), "")
+    error = refused(limiter, bounds, party="a")
+    assert (error.code, error.scope, error.limit) == ("global_rate_limit", "process", 2)
+    assert refused(limiter, bounds, party="new").code == "global_rate_limit"
+    clock.now += 60
+    limiter.enter("f", bounds, "new")
+
+
+def test_T059_windows_that_nobody_needs_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of which no call is left, and of too many the one that was used longest ago."""
+    clock = Clock()
+    limiter, bounds = Limiter(clock=clock), Bounds(calls_per_minute=1)
+    for n in range(100):
+        limiter.enter("f", bounds, str(n))
+    clock.now += 60
+    limiter.enter("f", bounds, "new")
+    assert len(limiter._windows) == 1
+    monkeypatch.setattr(limits, "MOST_WINDOWS", 3)
+    for n in range(10):
+        limiter.enter("f", bounds, str(n))
+    assert [party for _, party in limiter._windows] == ["7", "8", "9"]
+    assert refused(limiter, bounds, party="7").code == "rate_limit"
+    assert len(limiter._windows) == 3

@@ -164,6 +164,13 @@ class MemoryWire:
         self.changed = threading.Condition(self.lock)
         return self.changed
 
+    def send_now(self, frame: bytes) -> bool:
+        self.glance()
+        if self._sending or self.is_gone or self.status is not None:
+            return False
+        self._send(frame, hold=False)
+        return True
+
     def glance(self) -> None:
         while not self._polling:
             try:

@@ -16,6 +16,7 @@ from contextvars import copy_context
 from typing import Any
 
 from invoker.core.invocation import Invocation
+from invoker.core.limits import TimeLimit
 from invoker.core.session import CallSession
 from invoker.core.steps import (
     CallStep,
@@ -38,6 +39,7 @@ from invoker.drive.thread.foresight import Foresight
 from invoker.drive.thread.overdue import Overdue, why_gone
 from invoker.drive.thread.several import Several
 from invoker.drive.thread.single import Single
+from invoker.drive.thread.timed import TimedSingle
 from invoker.drive.thread.wire import Wire
 from invoker.errors import Cancelled, InternalError, InvocationError
 
@@ -60,7 +62,7 @@ class DirectConversation:
     """
 
     __slots__ = (
-        *("_closed", "_cut", "_due", "_foresight", "_is_over", "_overdue"),
+        *("_closed", "_cut", "_due", "_foresight", "_guard", "_is_ending", "_is_over", "_is_stalled", "_overdue"),
         *("deadline", "driver", "invocation", "session", "turns", "wire"),
     )
 
@@ -73,7 +75,9 @@ class DirectConversation:
         self._closed: Close | None = None
         self._cut: InvocationError | None = None
         self.turns: threading.Condition | None = None
-        self._due: list[Any] = []  # frames that wait for room while several threads share the wire
+        self._due: list[Any] = []  # frames that wait for room, of several threads or of the sweeper
+        self._guard: Any = None  # of a body with a time limit: held by who tells the session something
+        self._is_ending = self._is_stalled = False
         self._overdue = Overdue(driver)
         self._foresight: Foresight | None = None  # only the sweeper makes and uses it
         self._is_over = False
@@ -89,6 +93,8 @@ class DirectConversation:
         finally:
             if self.invocation is not None:  # the context may outlive the invocation, so it lets go of it
                 self.invocation.context.release()
+                if self.invocation.has_place:
+                    self.driver.engine.left(self.invocation)
             self._is_over = True
             self._overdue.left()
 
@@ -101,7 +107,14 @@ class DirectConversation:
         invocation = self.invocation
         if invocation is not None and not invocation.is_finished and self._may_serve(invocation):
             copy_context().run(self._serve, invocation)  # the thread may serve other calls later (R-012)
+            if self._due and self.turns is None:
+                self._write_due()
         return self._closed or Close(None if invocation is None else invocation.error)
+
+    def stop(self, error: InvocationError) -> None:
+        """End the invocation, which has a time limit, and tell its session; the sweeper does that at its next look."""
+        if self.invocation is not None and self.invocation.limit is not None:
+            self.invocation.limit.stop(error)
 
     def fail(self, error: InvocationError) -> None:
         """End the conversation from another thread (the drain is over, or the process holds too much)."""
@@ -149,6 +162,9 @@ class DirectConversation:
 
     def _write(self, frame: Any) -> None:
         """Send one frame behind those that wait for room already."""
+        if self._is_ending:
+            self._due.append(frame)
+            return
         if self.turns is None:
             self.wire.write(frame, hold=False)
             return
@@ -188,7 +204,7 @@ class DirectConversation:
             self.deliver(Finished(step.id, error))
             return
         self.invocation = invocation
-        invocation.may_be_ended(self.fail)
+        invocation.may_be_ended(self.fail if invocation.limit is None else self.stop)
         self.wire.pace = self.driver.pace(invocation.function)
         self.wire.accepted()
 
@@ -216,8 +232,10 @@ class DirectConversation:
         return True
 
     def _serve(self, invocation: Invocation) -> None:
-        body = Single(self, invocation)
+        body = Single(self, invocation) if invocation.limit is None else TimedSingle(self, invocation)
         invocation.context.bind(body)
+        if invocation.limit is not None:
+            self._guard = body.lock
         inputs = [SyncInput(body, stream) for stream in invocation.inputs]
         outputs = body.open(inputs)
         if len(outputs) > 1:
@@ -225,7 +243,8 @@ class DirectConversation:
             return
         if outputs:
             body.drain(0, outputs[0])
-        self.finish(None)
+        with body.lock:
+            self.finish(None)
 
     # Endings.
 
@@ -235,11 +254,18 @@ class DirectConversation:
         if ending is not None:
             self._tell(self._closed or Close(ending))
 
+    def _send_status(self, close: Close) -> None:
+        code, detail = (0, "") if close.error is None else (int(close.error.status), str(close.error))
+        self.wire.send_status(code, detail, close.trailers)
+        if self.turns is not None:
+            self.turns.notify_all()
+
     def _tell(self, close: Close) -> None:
+        if self._is_ending:
+            return  # the status leaves behind the frames that are due
         code, detail = (0, "") if close.error is None else (int(close.error.status), str(close.error))
         if self.turns is not None:
-            self.wire.send_status(code, detail, close.trailers)
-            self.turns.notify_all()
+            self._send_status(close)
         elif not self.wire.is_gone:
             self.wire.finish(code, detail, close.trailers)
 
@@ -278,6 +304,8 @@ class DirectConversation:
         if self._is_over:
             return False
         self._overdue.look(now, self.invocation)
+        if self.invocation is not None and self.invocation.limit is not None:
+            self._look_at_limit(now, self.invocation, self.invocation.limit)
         is_ended = self.invocation is not None and self.invocation.is_finished
         if not wire.is_idle:
             if wire.look() or is_ended:
@@ -289,6 +317,53 @@ class DirectConversation:
                     self._cut = self._cut or wrong
                     wire.refuse(int(wrong.status), str(wrong))
         return True
+
+    def _look_at_limit(self, now: float, invocation: Invocation, limit: TimeLimit) -> None:
+        """End an invocation whose time is over in the stead of its function; called by the sweeper."""
+        is_late = now >= limit.ends_at and not invocation.is_finished
+        guard = self.turns or self._guard
+        if not is_late and not self._due:
+            return
+        if guard is None:  # the function waits for its inputs, or has not begun
+            self.fail(limit.error)
+        elif guard.acquire(blocking=False):
+            try:
+                self._is_ending = True
+                if is_late and not invocation.is_finished:
+                    self.finish(limit.error)
+                self._send_due(invocation)
+            finally:
+                self._is_ending = False
+                guard.release()
+        elif is_late and self._is_stalled:  # a function that comes to send now ends by itself, so it came before
+            self.fail(limit.error)
+        else:
+            self._is_stalled = is_late
+
+    def _send_due(self, invocation: Invocation) -> None:
+        """Send what waits and the status behind it, as far as that need not wait; the guard is held."""
+        if self.turns is not None:  # the guard is the lock of the wire
+            self._send_late(invocation)
+        else:
+            with self.wire.lock:
+                self._send_late(invocation)
+
+    def _send_late(self, invocation: Invocation) -> None:
+        wire = self.wire
+        while self._due and wire.send_now(self._due[0]):
+            del self._due[0]
+        if not self._due and invocation.is_finished:
+            self._send_status(self._closed or Close(invocation.error))
+            wire.is_gone = True  # so that a thread which waits for a frame does so no more
+
+    def _write_due(self) -> None:
+        """Send what the sweeper could not send yet, in the thread of the function, which is back."""
+        try:
+            while self._due:
+                self.wire.write(self._due[0], hold=False)
+                del self._due[0]
+        except Cancelled as gone:
+            log.debug("the peer is gone, so it does not get the last frames: %s", gone)
 
     @property
     def debug(self) -> bool:

@@ -48,6 +48,9 @@ class Wire(Protocol):
     def refuse(self, code: int, detail: str) -> bool:
         """Send the status while the conversation's thread is busy; False if that is impossible now."""
 
+    def send_now(self, frame: Any) -> bool:
+        """Send one frame unless it would have to wait, and return whether that was done; with the lock held."""
+
     def finish(self, code: int, detail: str, trailers: Trailers = ()) -> bool:
         """Send what is held, then the status and its metadata; the first one counts."""
 

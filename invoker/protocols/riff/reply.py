@@ -7,6 +7,7 @@ what ended the invocation                   status  why
 `NotAcceptable`                             406     R-146
 `DecodeError`                               400     R-145
 `LimitExceeded`, body too large             413     R-154; said by the session itself
+`LimitReached`, of a function or its calls  429     with Retry-After
 `LimitExceeded`, no room for an invocation  503     not 429: this server is full, whoever asks; with Retry-After
 `NotReady`, `ShuttingDown`                  503     R-154; with Retry-After
 `DeadlineExceeded`                          504     R-154
@@ -25,10 +26,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from math import ceil
 
 import msgspec
 
 from invoker.core.http import Response
+from invoker.core.limits import LimitReached
 from invoker.errors import (
     Cancelled,
     DeadlineExceeded,
@@ -87,6 +90,7 @@ _KINDS: tuple[tuple[type[InvocationError], int], ...] = (
     (UnsupportedMediaType, 415),
     (NotAcceptable, 406),
     (DecodeError, 400),
+    (LimitReached, 429),
     (LimitExceeded, 503),
     (NotReady, 503),
     (ShuttingDown, 503),
@@ -124,7 +128,9 @@ def refusal(
     """
     status = status or status_of(error)
     text = str(error).encode("utf-8", "backslashreplace").decode()  # a lone surrogate cannot be encoded as UTF-8
-    if status == 503:
+    if isinstance(error, LimitReached):
+        headers += (("Retry-After", str(ceil(error.retry_after_s or 1))),)
+    elif status == 503:
         headers += _RETRY
     if _prefers_json(accept):
         body = msgspec.json.encode({"error": text})
