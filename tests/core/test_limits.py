@@ -6,10 +6,16 @@ import time
 
 import pytest
 
+from invoker.author.decorator import function
 from invoker.author.spec import Bounds
+from invoker.body.prepare import prepare_function
+from invoker.codecs import builtin
 from invoker.core import limits
+from invoker.core.catalog import Catalog
+from invoker.core.engine import Engine
 from invoker.core.limits import Limiter, LimitReached, TimedOut, limit_of
-from invoker.errors import Cancelled, Status
+from invoker.core.steps import Open
+from invoker.errors import Cancelled, Overloaded, ProtocolViolation, Status
 
 
 class Clock:
@@ -128,3 +134,73 @@ def test_T059_windows_that_nobody_needs_are_forgotten(monkeypatch: pytest.Monkey
     assert [party for _, party in limiter._windows] == ["7", "8", "9"]
     assert refused(limiter, bounds, party="7").code == "rate_limit"
     assert len(limiter._windows) == 3
+
+
+@function(timeout_s=5, max_calls=1, calls_per_minute=3)
+def bounded(x: int) -> int:
+    """A function with limits."""
+    return x
+
+
+@function
+def free(x: int) -> int:
+    """A function without."""
+    return x
+
+
+def engine_of(**more: int) -> Engine:
+    """An engine of both."""
+    catalog = Catalog([prepare_function(one).function for one in (bounded, free)])
+    return Engine(catalog, builtin(entry_points=False), **more)  # type: ignore[arg-type]  # ints alone
+
+
+def test_T054_the_engine_gives_an_invocation_its_limit_and_tells_its_context() -> None:
+    """The deadline of the context is what comes first."""
+    engine = engine_of()
+    invocation = engine.open(Open("a", "bounded"))
+    assert invocation.limit is not None
+    assert (invocation.limit.timeout_s, invocation.limit.is_functions) == (5, True)
+    assert invocation.context.deadline == invocation.limit.ends_at
+    near = engine.open(Open("b", "free", timeout_s=60), deadline=time.monotonic() + 1)
+    assert near.limit is not None
+    assert near.context.deadline is not None
+    assert near.context.deadline < near.limit.ends_at
+    plain = engine.open(Open("c", "free"))
+    assert (plain.limit, plain.context.deadline, plain.has_place) == (None, None, False)
+
+
+def test_T058_a_place_is_free_when_user_code_has_left_and_not_at_the_ending() -> None:
+    """Once, however often that is told."""
+    engine = engine_of()
+    invocation = engine.open(Open("a", "bounded"))
+    invocation.finish(None)
+    engine.close(invocation)
+    with pytest.raises(LimitReached, match="1 call of it runs"):
+        engine.open(Open("b", "bounded"))
+    assert engine.counters.refused == 1
+    engine.left(invocation)
+    engine.left(invocation)
+    assert engine.limiter.taken("bounded") == 0
+    assert engine.open(Open("c", "bounded")).has_place
+
+
+def test_T051_a_call_that_is_refused_for_another_reason_uses_nothing_up() -> None:
+    """Neither a place, nor a call of the minute."""
+    engine = engine_of(max_invocations=1)
+    for _ in range(5):
+        with pytest.raises(ProtocolViolation):
+            engine.open(Open("a", "bounded", accepts=("*/*", "*/*")))
+    other = engine.open(Open("b", "free"))
+    for _ in range(5):
+        with pytest.raises(Overloaded):
+            engine.open(Open("c", "bounded"))
+    engine.close(other)
+    assert engine.open(Open("d", "bounded")).has_place
+
+
+def test_T060_a_limit_of_the_process_counts_functions_without_bounds() -> None:
+    """Whoever calls them."""
+    engine = engine_of(calls_per_minute=1)
+    engine.close(engine.open(Open("a", "free", party="a")))
+    with pytest.raises(LimitReached, match="all functions together may be called once within 60 s"):
+        engine.open(Open("b", "free", party="b"))

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from invoker.core.http import Response
+from invoker.core.limits import LimitReached
 from invoker.errors import Cancelled, EncodeError, FunctionError, LimitExceeded, ShuttingDown, Status, StatusError
 from invoker.message import Message
 from invoker.protocols.riff.reply import HOP_BY_HOP, STATUSES, answer, refusal, status_of
@@ -90,3 +91,13 @@ def test_R148_a_status_without_a_body_has_none(status: str) -> None:
 def test_a_message_without_a_type_is_octets() -> None:
     """A response always says its type."""
     assert answer(Message(b"x")).headers == (("Content-Type", "application/octet-stream"),)
+
+
+def test_T059_a_limit_of_a_function_is_429_and_says_when_to_come_again() -> None:
+    """In whole seconds, rounded up; one where nobody knows."""
+    rate = LimitReached("too many", code="rate_limit", scope="party", limit=2, retry_after_s=12.2)
+    full = LimitReached("full", code="concurrency", scope="function", limit=2)
+    for error, after in ((rate, "13"), (full, "1")):
+        response = refusal(error)
+        assert response.status == 429
+        assert ("Retry-After", after) in response.headers
