@@ -58,7 +58,6 @@ class Engine:
         memory_bytes: What all conversations together may hold unread.
         check_outputs: Whether values that are not what their function declares are refused.
         policy: What the errors that invocations end with become.
-        calls_per_minute: Invocations that may begin within any 60 seconds; 0 means no limit.
         new_lock: Makes the locks around admission, counting and the kept plans. Whoever opens or closes invocations in
             several threads gives ``threading.Lock``.
     """
@@ -73,7 +72,6 @@ class Engine:
         check_outputs: bool = True,
         memory_bytes: int = 512 * 1024 * 1024,
         policy: ErrorPolicy | None = None,
-        calls_per_minute: int = 0,
         new_lock: Callable[[], AbstractContextManager[Any]] = nullcontext,
     ) -> None:
         self.memory = ProcessBudget(memory_bytes, new_lock())
@@ -93,7 +91,12 @@ class Engine:
         self.counters = Counters()
         self.on_close: list[Callable[[Invocation], None]] = []
         self._numbers = itertools.count(1)
-        self.limiter = Limiter(calls_per_minute)
+        self.limiter = Limiter()
+        self._plans = self._new_plans()
+
+    def limit_calls(self, per_minute: int) -> None:
+        """Let so many invocations begin within any 60 seconds, of all functions and parties; 0 means no limit."""
+        self.limiter = Limiter(per_minute)
         self._plans = self._new_plans()
 
     def open(

@@ -101,9 +101,9 @@ class Server:
             check_outputs=config.check_outputs,
             memory_bytes=config.memory_bytes,
             policy=ErrorPolicy(config.error_detail, _BAD_INPUT[config.bad_input]),
-            calls_per_minute=config.calls_per_minute,
             new_lock=threading.Lock,  # direct conversations open and close invocations in their own threads
         )
+        self.engine.limit_calls(config.calls_per_minute)
         self._endings = Endings()
         self.engine.on_close += [self._endings, prints.ended]
         settings = DriverSettings(config.threads, config.grace_s, config.lingering_s, config.debug, config.depth)

@@ -200,7 +200,8 @@ def test_T051_a_call_that_is_refused_for_another_reason_uses_nothing_up() -> Non
 
 def test_T060_a_limit_of_the_process_counts_functions_without_bounds() -> None:
     """Whoever calls them."""
-    engine = engine_of(calls_per_minute=1)
+    engine = engine_of()
+    engine.limit_calls(1)
     engine.close(engine.open(Open("a", "free", party="a")))
     with pytest.raises(LimitReached, match="all functions together may be called once within 60 s"):
         engine.open(Open("b", "free", party="b"))

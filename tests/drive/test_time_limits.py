@@ -62,7 +62,7 @@ def look(conversation, after_s: float = LATER_S + 1) -> None:
 
 
 def test_T054_T057_a_whole_conversation_answers_while_its_function_is_deaf():
-    """In-band, once, behind what was given before; the thread's result is dropped, and its place is free when it left."""
+    """In-band, once, behind what was given before; the thread's result is dropped, its place is free when it left."""
     deaf = Deaf(count=2)
     call = WholeCall(direct_driver(deaf.function), session=InBand()).start().run()
     assert deaf.inside.wait(LIMIT_S)
@@ -192,8 +192,7 @@ def test_T054_a_direct_function_that_waits_for_input_sees_the_end():
     @function(timeout_s=LATER_S)
     def reads(xs: Iterator[int]) -> Iterator[int]:
         try:
-            for x in xs:
-                yield x
+            yield from xs
         except InputCancelled as stop:
             seen.append(stop.error)
             raise

@@ -1,9 +1,9 @@
 """`TimedSingle`: a `Single` whose invocation may be ended by the sweeper, because it has a time limit.
 
 Two threads tell the session of such an invocation what happens: that of the function, and the sweeper where the
-function does not come back in time. Each does so while it holds the lock of this body. The thread does not hold it while
-it waits for a frame or is in user code. While it waits for room on the wire it does, and then the sweeper cuts the
-conversation.
+function does not come back in time. Each does so while it holds the lock of this body. The thread does not hold it
+while it waits for a frame or is in user code. While it waits for room on the wire it does, and then the sweeper cuts
+the conversation.
 """
 
 from __future__ import annotations
