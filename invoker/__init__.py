@@ -6,14 +6,17 @@ Function authors import from here; everything else is the house's own.
 from invoker.author.decorator import function
 from invoker.body.tee import tee
 from invoker.codecs import Codec, codec
+from invoker.constraints import Field
 from invoker.context import Context
 from invoker.declared import Tensor
 from invoker.errors import InputCancelled, NestedError, Status, StatusError, StopInvocation
 from invoker.message import Headers, Message, Output, Ref
+from invoker.rules import rule
 
 __all__ = [
     "Codec",
     "Context",
+    "Field",
     "Headers",
     "InputCancelled",
     "Message",
@@ -26,6 +29,7 @@ __all__ = [
     "Tensor",
     "codec",
     "function",
+    "rule",
     "tee",
 ]
 

@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TOP = {
     "Codec",
     "Context",
+    "Field",
     "Headers",
     "InputCancelled",
     "Message",
@@ -24,6 +25,7 @@ TOP = {
     "Tensor",
     "codec",
     "function",
+    "rule",
     "tee",
 }
 

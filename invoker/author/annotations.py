@@ -14,6 +14,7 @@ from typing import Any
 
 from invoker.author.spec import CONTEXT, IGNORED, WANTED, ResultShape, Slot, StreamSpec, Take
 from invoker.author.spelling import UNIONS, is_array, render
+from invoker.constraints import UNBOUND, Constraints, constraints_of
 from invoker.context import Context
 from invoker.message import Headers, Message, Output
 
@@ -40,6 +41,7 @@ class Reading:
         take: The part of the message.
         stream: ``"sync"`` or ``"async"`` for an iterator, else empty.
         slot: Something else than an input is asked for: the context, or the names of wanted outputs.
+        constraints: What it says of the values besides their type.
     """
 
     annotation: Any
@@ -47,6 +49,7 @@ class Reading:
     take: Take = Take.PAYLOAD
     stream: str = ""
     slot: Slot | None = None
+    constraints: Constraints = UNBOUND
 
     @property
     def said(self) -> bool:
@@ -111,7 +114,8 @@ def read_annotation(annotation: Any) -> Reading:
     stream = _stream(bare)
     item = _item(bare) if stream else bare
     item_type, take = _part(item)
-    return Reading(annotation, type=item_type, take=take, stream=stream)
+    said = constraints_of(_raw_item(bare) if stream else annotation)
+    return Reading(annotation, type=item_type, take=take, stream=stream, constraints=said)
 
 
 def read_parameter(one: inspect.Parameter, inputs: Sequence[str] = ()) -> Reading:
@@ -231,7 +235,7 @@ def _output(name: str, annotation: Any) -> StreamSpec:
     item, take = _part(_bare(annotation))
     if take is Take.MESSAGE and _may_be_none(annotation):
         item = typing.Optional[item]  # noqa: UP045 - made at run time
-    return StreamSpec(name, item, take)
+    return StreamSpec(name, item, take, constraints=constraints_of(annotation))
 
 
 def _may_be_none(annotation: Any) -> bool:

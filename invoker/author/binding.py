@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from difflib import get_close_matches
+from typing import Final
 
 from invoker.author.annotations import Reading, read_parameter
 from invoker.author.parameters import Argument, input_spec
@@ -17,7 +18,10 @@ from invoker.author.signature import Facts
 from invoker.author.spec import FunctionSpec, Parameter, ResultShape, Slot, StreamSpec, Style
 from invoker.errors import ProtocolViolation
 
-__all__ = ["bind", "bind_options", "parameters"]
+__all__ = ["KEYWORD", "bind", "bind_options", "parameters"]
+
+KEYWORD: Final = "**"
+"""What the name of an input begins with that is for ``**kwargs``, where it would be another's without that."""
 
 
 def parameters(
@@ -51,6 +55,7 @@ def parameters(
             by_keyword=one.kind not in (one.POSITIONAL_ONLY, one.VAR_POSITIONAL),
             is_variadic=one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD),
             streams=bool(reading.stream),
+            default=None if one.default is one.empty else one.default,
         )
         argument = known.get(one.name)
         if reading.slot is not None:
@@ -173,7 +178,7 @@ def _slots(spec: FunctionSpec, indexes: dict[str, int]) -> tuple[tuple[Slot, ...
         if one.is_variadic and one.by_keyword:
             continue
         if spec.open_inputs and one.is_variadic and one.stream is not None:
-            rest = [name for name in indexes if name not in _own_names(spec)]
+            rest = [name for name in indexes if name not in _own_names(spec) and not name.startswith(KEYWORD)]
             slots += (Slot(indexes[name]) for name in rest)
             taken.update((name, replace(one, stream=replace(one.stream, name=name))) for name in rest)
             continue
@@ -196,7 +201,7 @@ def _slots(spec: FunctionSpec, indexes: dict[str, int]) -> tuple[tuple[Slot, ...
         if one.slot is None:
             taken[name] = one
     more = _rest(spec, [name for name in indexes if name not in taken])
-    slots += (Slot(indexes[name], name) for name in more)
+    slots += (Slot(indexes[name], one.name) for name, one in more.items())
     return tuple(slots), taken | more
 
 
@@ -211,7 +216,12 @@ def _rest(spec: FunctionSpec, names: list[str]) -> dict[str, Parameter]:
     pattern = spec.call.parameters[-1]  # ``**kwargs`` is the last parameter of any signature
     own = {one.name for one in spec.call.parameters if one.by_keyword and not one.is_variadic}
     stream = pattern.stream or StreamSpec(pattern.name)
-    return {name: replace(pattern, stream=replace(stream, name=name)) for name in names if name not in own}
+    found = {name: name.removeprefix(KEYWORD) for name in names}
+    return {
+        name: replace(pattern, name=keyword, stream=replace(stream, name=name))
+        for name, keyword in found.items()
+        if keyword not in own
+    }
 
 
 def _unknown(spec: FunctionSpec, name: str) -> str:

@@ -118,4 +118,5 @@ def input_spec(facts: Facts, one: Argument, style: Style) -> StreamSpec:
     if facts.options.argument_type is not None and take is Take.PAYLOAD:
         take = facts.options.argument_type
         item = IGNORED if take is Take.HEADERS else item
-    return StreamSpec(one.name, item, take, single=style is Style.STREAMING and not streams)
+    is_single = style is Style.STREAMING and not streams
+    return StreamSpec(one.name, item, take, single=is_single, constraints=reading.constraints)

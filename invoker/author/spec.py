@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from invoker.author.traits import Traits
+from invoker.constraints import UNBOUND, Constraints
 
 __all__ = [
     "CONTEXT",
@@ -86,6 +87,7 @@ class StreamSpec:
         single: This input is one value, which is used for the whole call; a second one is refused (R-168).
         is_option: If nothing comes, its parameter keeps its default (R-164).
         media_types: As the decorator lists them; empty means whatever the codecs offer.
+        constraints: What the annotation says of the values besides their type.
         traits: What only some protocols want to know of it.
     """
 
@@ -95,6 +97,7 @@ class StreamSpec:
     single: bool = False
     is_option: bool = False
     media_types: tuple[str, ...] = ()
+    constraints: Constraints = UNBOUND
     traits: Traits = field(default_factory=Traits, hash=False)
 
     @property
@@ -159,6 +162,7 @@ class Parameter:
         by_keyword: It can be passed so.
         is_variadic: ``*args`` if by position, ``**kwargs`` if by keyword.
         streams: It is annotated as an iterator.
+        default: If it is optional and not variadic.
     """
 
     name: str
@@ -169,6 +173,7 @@ class Parameter:
     by_keyword: bool = True
     is_variadic: bool = False
     streams: bool = False
+    default: Any = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

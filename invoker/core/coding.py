@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from invoker.author.spec import IGNORED, StreamSpec, Take
 from invoker.codecs import Offer, Registry
+from invoker.codecs.constrained import constrained
 from invoker.codecs.open import open_decoder
 from invoker.codecs.promised import check_promise
 from invoker.codecs.shaped import fitted_output
@@ -64,6 +65,8 @@ class Decoders:
             UnsupportedMediaType: No codec decodes it.
         """
         found = self._make(media_type)
+        if self.spec.constraints:
+            found = constrained(found, self.spec.constraints, Place("input", self.index, self.spec.name))
         if len(media_type) <= LONGEST_KEY:
             _remember(self.known, media_type, found)
         return found

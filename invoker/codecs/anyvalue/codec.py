@@ -59,7 +59,7 @@ class AnyCodec(Specialised):
 
         def decode(message: Message[bytes]) -> Any:
             payload = message.payload
-            if type(payload) is Known and payload.type_ is type_:
+            if type(payload) is Known and (payload.type_ is type_ or payload.type_ == type_):
                 return payload.value
             try:
                 return convert(unpack(payload))

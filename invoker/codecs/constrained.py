@@ -1,0 +1,36 @@
+"""Refuses decoded values that an annotation does not allow, whatever codec has decoded them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from invoker.codecs.anyvalue import Known
+from invoker.codecs.interface import Decode
+from invoker.constraints import Constraints
+from invoker.errors import DecodeError
+from invoker.message import Message
+from invoker.wording import Place
+
+__all__ = ["constrained"]
+
+
+def constrained(decode: Decode, constraints: Constraints, where: Place) -> Decode:
+    """A closure that decodes, then checks.
+
+    Args:
+        decode: Gives the value.
+        constraints: Of the input.
+        where: Starts the text of errors.
+    """
+    check = constraints.checker()
+    if check is None:
+        return decode
+
+    def decode_and_check(message: Message[bytes]) -> Any:
+        value = decode(message)
+        if type(message.payload) is not Known:  # what is known was checked when it came
+            for problem in check(value):
+                raise DecodeError(f" {problem.text}", place=where)
+        return value
+
+    return decode_and_check

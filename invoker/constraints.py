@@ -1,0 +1,303 @@
+"""`Field`: says in an annotation what values a parameter takes; `Constraints`: what any annotation says of that.
+
+::
+
+    def resize(width: Annotated[int, Field(ge=1, le=4096)], name: Annotated[str, Field(pattern="^[a-z]+$")]): ...
+
+What stands on the parameter itself is checked after its value was decoded, by any codec, so it holds over every
+protocol; the tool bridge tells all that is wrong with it. A Field is a `msgspec.Meta`, so msgspec checks those deeper
+within an annotation, as in ``list[Annotated[int, Field(ge=0)]]`` or in a dataclass. `msgspec.Meta` itself, the marks of
+`annotated_types` and pydantic's ``Field`` are understood, too; nothing is imported for that.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import types
+import typing
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from invoker.errors import SpecError
+from invoker.rules import rule_named
+
+__all__ = ["LONGEST_MATCHED", "UNBOUND", "Constraints", "Field", "Problem", "bare", "constraints_of"]
+
+LONGEST_MATCHED: Final = 65_536
+"""Characters of a text that a pattern is matched with; longer ones are refused (T-043)."""
+
+_RULES: Final = "invoker.rules"
+_SCALARS: Final = (int, float, bool, str, bytes)
+_UNIONS: Final = (typing.Union, types.UnionType)
+
+
+def Field(  # noqa: N802, PLR0913 - it stands where others have a class; each is one word of an author
+    *,
+    ge: float | None = None,
+    gt: float | None = None,
+    le: float | None = None,
+    lt: float | None = None,
+    pattern: str | None = None,
+    min_length: int | None = None,
+    max_length: int | None = None,
+    rules: str | tuple[str, ...] = (),
+    description: str = "",
+) -> Any:
+    """What values a parameter takes, within ``Annotated[...]``; other values are refused before the function runs.
+
+    Args:
+        ge: Numbers are at least this.
+        gt: Numbers are above this.
+        le: Numbers are at most this.
+        lt: Numbers are below this.
+        pattern: A regular expression that matches somewhere in the text; write ``^`` and ``$`` for all of it.
+        min_length: Characters of a text, bytes, or items of a list or a dict, at least.
+        max_length: The same, at most.
+        rules: Names of rules: non_empty, finite, positive, non_negative, email, url, uuid, json, unique_items, or of
+            your own (see `rule`). The tool bridge checks them.
+        description: Words for readers, instead of those of the docstring.
+
+    Raises:
+        SpecError: They contradict each other, the pattern is none, or there is no such rule.
+    """
+    names = (rules,) if isinstance(rules, str) else tuple(rules)
+    for name in names:
+        rule_named(name)
+    said = {"ge": ge, "gt": gt, "le": le, "lt": lt, "pattern": pattern, "min_length": min_length}
+    said |= {"max_length": max_length, "description": description or None}
+    try:
+        return msgspec.Meta(**said, extra={_RULES: names} if names else None)  # type: ignore[arg-type]  # by name
+    except re.error as error:
+        raise SpecError(f"Field(pattern={pattern!r}) is no regular expression: {error}") from None
+    except (TypeError, ValueError) as error:
+        raise SpecError(
+            f"Field({', '.join(f'{k}={v!r}' for k, v in said.items() if v is not None)}): {error}"
+        ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why a value is refused.
+
+    Attributes:
+        code: ``pattern``, ``pattern_input_too_long``, ``range``, ``length`` or ``custom_rule``.
+        text: What was expected, and what was met; it follows the name of what the value is for.
+        details: ``expected``, ``actual``, ``rule``.
+    """
+
+    code: str
+    text: str
+    details: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Constraints:
+    """What an annotation says of the values, besides their type.
+
+    Attributes:
+        min_value, max_value: Inclusive; bounds that were exclusive are the next number of the type.
+        pattern: Matches somewhere in the text.
+        min_length, max_length: Of texts, bytes, lists and dicts.
+        rules: Names.
+        description: Words for readers; may be empty.
+    """
+
+    min_value: float | None = None
+    max_value: float | None = None
+    pattern: str = ""
+    min_length: int | None = None
+    max_length: int | None = None
+    rules: tuple[str, ...] = ()
+    description: str = ""
+
+    def __bool__(self) -> bool:
+        return any(
+            check is not None for check in (self.min_value, self.max_value, self.min_length, self.max_length)
+        ) or (bool(self.pattern) or bool(self.rules))
+
+    def checker(self) -> Callable[[Any], Iterator[Problem]] | None:
+        """A function that gives what is wrong with a value; None if nothing can be."""
+        if not self:
+            return None
+        search = re.compile(self.pattern).search if self.pattern else None
+        rules = [(name, rule_named(name)) for name in self.rules]
+
+        def check(value: Any) -> Iterator[Problem]:
+            if value is None:
+                return
+            yield from self._of_number(value)
+            yield from self._of_size(value)
+            if search is not None and isinstance(value, str):
+                yield from self._of_text(value, search)
+            for name, follows in rules:
+                yield from _of_rule(name, follows, value)
+
+        return check
+
+    def _of_number(self, value: Any) -> Iterator[Problem]:
+        if not isinstance(value, (int, float)) or isinstance(value, bool):
+            return
+        low, high = self.min_value, self.max_value
+        # NaN is neither above nor below anything, so it satisfies no bound (T-044).
+        if (low is not None and not value >= low) or (high is not None and not value <= high):
+            expected = _between(low, high)
+            yield Problem("range", f"must be {expected}, and is {value}", {"expected": expected, "actual": str(value)})
+
+    def _of_size(self, value: Any) -> Iterator[Problem]:
+        low, high = self.min_length, self.max_length
+        if (low is None and high is None) or not hasattr(value, "__len__"):
+            return
+        size = len(value)
+        if (low is not None and size < low) or (high is not None and size > high):
+            unit = "characters" if isinstance(value, str) else "bytes" if isinstance(value, bytes) else "items"
+            expected = f"{_between(low, high)} {unit}"
+            yield Problem(
+                "length", f"must have {expected}, and has {size}", {"expected": expected, "actual": str(size)}
+            )
+
+    def _of_text(self, value: str, search: Callable[[str], Any]) -> Iterator[Problem]:
+        expected = {"expected": self.pattern}
+        if len(value) > LONGEST_MATCHED:
+            text = f"has {len(value)} characters, and a pattern is matched with {LONGEST_MATCHED} at most"
+            yield Problem("pattern_input_too_long", text, {**expected, "actual": str(len(value))})
+        elif search(value) is None:
+            text = f"must match the pattern {self.pattern!r}, and is {_short(value)}"
+            yield Problem("pattern", text, {**expected, "actual": _short(value)})
+
+
+UNBOUND: Final = Constraints()
+"""Says nothing."""
+
+
+def constraints_of(type_: Any) -> Constraints:
+    """What an annotation says of the values themselves, not of what is in them.
+
+    Raises:
+        SpecError: A pattern is no regular expression, or there is no such rule.
+    """
+    found = UNBOUND
+    for mark in _marks(type_):
+        found = _merged(found, _read(mark, type_))
+    try:
+        re.compile(found.pattern)
+    except re.error as error:
+        raise SpecError(f"the pattern {found.pattern!r} is no regular expression: {error}") from None
+    for name in found.rules:
+        rule_named(name)
+    _check_kinds(found, type_)
+    return found
+
+
+def bare(type_: Any) -> Any:
+    """The annotation without what it says of the values themselves."""
+    while typing.get_origin(type_) is Annotated:
+        type_ = type_.__origin__
+    if typing.get_origin(type_) in _UNIONS:
+        return typing.Union[tuple(bare(one) for one in typing.get_args(type_))]  # noqa: UP007 - made at run time
+    return type_
+
+
+def _marks(type_: Any) -> Iterator[Any]:
+    if typing.get_origin(type_) is Annotated:
+        yield from _marks(type_.__origin__)
+        yield from type_.__metadata__
+    elif typing.get_origin(type_) in _UNIONS:
+        for one in typing.get_args(type_):
+            yield from _marks(one)
+
+
+def _read(mark: Any, type_: Any) -> Constraints:
+    if isinstance(mark, msgspec.Meta):
+        rules = (mark.extra or {}).get(_RULES, ())
+        return _bounded(mark, type_, rules=rules)
+    cls = type(mark)
+    module = cls.__module__.partition(".")[0]
+    if module == "pydantic" and cls.__name__ == "FieldInfo":
+        found = Constraints(description=mark.description or "")
+        for one in mark.metadata:
+            found = _merged(found, _read(one, type_))
+        return found
+    if module in ("annotated_types", "pydantic"):
+        return _bounded(mark, type_)
+    return Constraints()
+
+
+def _bounded(mark: Any, type_: Any, *, rules: tuple[str, ...] = ()) -> Constraints:
+    """Read attributes, which have the same names everywhere."""
+
+    def said(name: str) -> Any:
+        return getattr(mark, name, None)
+
+    low, high = said("ge"), said("le")
+    is_whole = not _has_float(type_)
+    if said("gt") is not None:
+        low = math.floor(mark.gt) + 1 if is_whole else math.nextafter(mark.gt, math.inf)
+    if said("lt") is not None:
+        high = math.ceil(mark.lt) - 1 if is_whole else math.nextafter(mark.lt, -math.inf)
+    words = said("description")
+    return Constraints(
+        low, high, said("pattern") or "", said("min_length"), said("max_length"), rules,
+        words if isinstance(words, str) else "",
+    )  # fmt: skip
+
+
+def _merged(one: Constraints, other: Constraints) -> Constraints:
+    """Both; where they differ, the later one counts."""
+    said = {
+        field.name: getattr(other, field.name)
+        for field in fields(Constraints)
+        if getattr(other, field.name) not in (None, "", ())
+    }
+    return replace(one, **said)
+
+
+def _has_float(type_: Any) -> bool:
+    return float in _members(type_)
+
+
+def _members(type_: Any) -> tuple[Any, ...]:
+    found = bare(type_)
+    return typing.get_args(found) if typing.get_origin(found) in _UNIONS else (found,)
+
+
+def _check_kinds(found: Constraints, type_: Any) -> None:
+    """Refuse what can never apply, such as a least number of a text."""
+    members = [one for one in _members(type_) if one is not type(None)]
+    if any(not isinstance(one, type) or one not in _SCALARS for one in members):
+        return  # what the values are like is not known here
+    wanted = {
+        "ge, gt, le and lt are for numbers": (found.min_value is not None or found.max_value is not None, (int, float)),
+        "pattern is for text": (bool(found.pattern), (str,)),
+        "min_length and max_length are for text, bytes, lists and dicts": (
+            found.min_length is not None or found.max_length is not None,
+            (str, bytes),
+        ),
+    }
+    for text, (is_said, kinds) in wanted.items():
+        if is_said and not any(one in kinds for one in members):
+            raise SpecError(f"{text}, and the annotation is {' | '.join(one.__name__ for one in members)}")
+
+
+def _of_rule(name: str, follows: Callable[[Any], Any], value: Any) -> Iterator[Problem]:
+    try:
+        if follows(value):
+            return
+        why = ""
+    except Exception as error:  # noqa: BLE001 - a rule that raises has failed (T-048)
+        why = f" ({type(error).__name__})"
+    yield Problem("custom_rule", f"breaks the rule '{name}'{why}", {"rule": name, "actual": _short(value)})
+
+
+def _between(low: Any, high: Any) -> str:
+    if high is None:
+        return f"at least {low}"
+    return f"at most {high}" if low is None else f"{low} to {high}" if low != high else f"{low}"
+
+
+def _short(value: Any) -> str:
+    text = ascii(value) if isinstance(value, (str, bytes, int, float)) else type(value).__name__
+    return text if len(text) <= 80 else f"{text[:80]}..."

@@ -1,0 +1,255 @@
+"""The arguments of a tool: what callers may give, bound to parameters as Python does, decoded, converted and checked.
+
+Everything that is wrong with a call is told together (T-050), and nothing runs before all is right (T-051). What was
+decoded is remembered on the payload, so that the function's own input does not decode it again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Final, NamedTuple
+
+from invoker.author.binding import KEYWORD
+from invoker.author.spec import IGNORED, FunctionSpec, Parameter, StreamSpec, Style
+from invoker.codecs.anyvalue import ANY, BadAny, Known, pack, unpack
+from invoker.codecs.anyvalue.codec import converting
+from invoker.codecs.refusal import reason
+from invoker.message import EMPTY, Message
+from invoker.protocols.toolbridge.errors import BridgeError, Kind
+from invoker.protocols.toolbridge.typenames import allowed_values, python_type, spelled
+
+__all__ = ["Argument", "Arguments", "Binding", "Violation", "refusal"]
+
+_MOST_TOLD: Final = 100
+
+
+class Binding(NamedTuple):
+    """Arguments that were found right.
+
+    Attributes:
+        names: Of the parameters that get them, for ``Open.bound``.
+        feeds: The index of an input, and a message for it; an argument that is a stream has any number of them.
+    """
+
+    names: tuple[str, ...]
+    feeds: Sequence[tuple[int, Message[bytes]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One thing that is wrong with a call.
+
+    Attributes:
+        code: Which; see T-037 to T-053.
+        field: The name of the argument; empty where there is none.
+        text: What was met, and what was expected.
+        details: More of it by name, such as ``expected`` and ``actual``.
+    """
+
+    code: str
+    field: str
+    text: str
+    details: Mapping[str, str] = EMPTY
+
+    def told(self) -> dict[str, str]:
+        """All of it, as the JSON in ``details["violations"]`` has it."""
+        return {"code": self.code, "field": self.field, "message": self.text, **self.details}
+
+
+def refusal(violations: Sequence[Violation]) -> BridgeError:
+    """The error that tells all of them: the first one by itself, the others as JSON (T-050)."""
+    first = violations[0]
+    details = {"code": first.code, "field": first.field, **first.details}
+    if len(violations) > 1:
+        details["violations"] = json.dumps([one.told() for one in violations[1:_MOST_TOLD]])
+    return BridgeError(Kind.VALIDATION, first.text, **{name: text for name, text in details.items() if text})
+
+
+class Argument:
+    """One parameter, as callers of the tool give it.
+
+    Attributes:
+        name: By which callers know it.
+        type: The annotation of one value.
+        is_stream: It takes any number of values, as a list.
+        is_required: There is no default.
+        default: If there is one.
+        allowed: All values that it may have, as text; empty: any.
+        constraints: What else its annotation says.
+    """
+
+    __slots__ = ("_check", "_convert", "allowed", "constraints", "default", "is_required", "is_stream", "name", "type")
+
+    def __init__(self, parameter: Parameter, stream: StreamSpec, spec: FunctionSpec) -> None:
+        self.name = stream.name
+        self.type = stream.type
+        self.is_stream = parameter.streams or (spec.style is Style.STREAMING and not stream.single)
+        self.is_required = not parameter.is_optional
+        self.default = parameter.default
+        self.constraints = stream.constraints
+        self.allowed = allowed_values(stream.type)
+        self._check = self.constraints.checker()
+        self._convert: Callable[[Any], Any] | None = None if stream.type is IGNORED else converting(stream.type)
+
+    def take(self, data: bytes, name: str, wrong: list[Violation]) -> Sequence[Message[bytes]]:
+        """The messages for one argument.
+
+        Args:
+            data: A serialised ``Any``.
+            name: What the caller calls it.
+            wrong: What is wrong is added here.
+        """
+        if self._convert is None:
+            return (Message(data, EMPTY, ANY),)
+        try:
+            value = unpack(data)
+        except BadAny as error:
+            text = f"argument '{name}': {error.detail}"
+            wrong.append(Violation(error.code, name, text, {"type_url": error.type_url} if error.type_url else {}))
+            return ()
+        if not self.is_stream:
+            return (Message(Known(data, self._made(value, name, wrong), self.type), EMPTY, ANY),)
+        if not isinstance(value, list):
+            return (Message(Known(data, self._made(value, name, wrong), self.type), EMPTY, ANY),)
+        made = [(one, self._made(one, f"{name}[{index}]", wrong)) for index, one in enumerate(value)]
+        return [Message(Known(pack(one), result, self.type), EMPTY, ANY) for one, result in made]
+
+    def _made(self, value: Any, name: str, wrong: list[Violation]) -> Any:
+        """The value as the function gets it."""
+        if self.allowed and value is not None and spelled(value) not in self.allowed:
+            known = ", ".join(self.allowed)
+            text = f"argument '{name}' must be one of {known}, and is {_shown(value)}"
+            wrong.append(
+                Violation("allowed_values", name, text, {"allowed": json.dumps(self.allowed), "actual": _shown(value)})
+            )
+            return None
+        assert self._convert is not None, "`take` has asked"
+        try:
+            made = self._convert(value)
+        except Exception as error:  # noqa: BLE001 - classes of the author may raise anything
+            wrong.append(self._mistyped(value, name, error))
+            return None
+        if self._check is not None:
+            found = self._check(made)
+            wrong += [Violation(one.code, name, f"argument '{name}' {one.text}", one.details) for one in found]
+        return made
+
+    def _mistyped(self, value: Any, name: str, error: Exception) -> Violation:
+        expected, actual = python_type(self.type), _kind(value)
+        why = reason(error).text
+        text = f"argument '{name}' must be {expected}, and is {actual}: {why}"
+        return Violation("type", name, text, {"expected": expected, "actual": actual})
+
+
+class Arguments:
+    """All that a tool may be given.
+
+    Args:
+        spec: Of the function.
+
+    Attributes:
+        each: In the order of the signature, without ``*args`` and ``**kwargs``.
+
+    Raises:
+        SpecError: A rule does not exist, or a pattern is none.
+    """
+
+    def __init__(self, spec: FunctionSpec) -> None:
+        self._function = spec.name
+        own = [(one, one.stream) for one in spec.call.parameters if one.stream is not None and not one.is_variadic]
+        made = [(one, Argument(one, stream, spec)) for one, stream in own if not stream.is_ignored]
+        self.each = tuple(argument for _, argument in made)
+        self._by_position = tuple(argument for one, argument in made if one.by_position)
+        self._by_keyword = {one.name: argument for one, argument in made if one.by_keyword}
+        self._by_keyword |= {argument.name: argument for one, argument in made if one.by_keyword}
+        self._required = tuple(argument for argument in self.each if argument.is_required)
+        self._reserved = {one.name for one in spec.call.parameters if one.by_keyword and not one.is_variadic}
+        self._marks_extras = spec.open_inputs
+        variadic = [one for one in spec.call.parameters if one.is_variadic and one.stream is not None]
+        extra = {one.by_keyword: Argument(one, one.stream, spec) for one in variadic if one.stream is not None}
+        self._rest = extra.get(False) if spec.open_inputs else None
+        self._others = extra.get(True) if spec.open_names else None
+
+    def bind(self, args: Sequence[bytes], kwargs: Mapping[str, bytes]) -> Binding:
+        """Bind, decode, convert and check.
+
+        Args:
+            args: Serialised ``Any``, by position.
+            kwargs: Serialised ``Any``, by name.
+
+        Raises:
+            BridgeError: Something is wrong; it tells everything that is.
+        """
+        wrong: list[Violation] = []
+        names: list[str] = []
+        feeds: list[tuple[int, Message[bytes]]] = []
+        for index, data in enumerate(args):
+            if index < len(self._by_position):
+                argument = self._by_position[index]
+                name = argument.name
+            elif self._rest is not None:
+                argument, name = self._rest, f"#{index}"
+            else:
+                wrong.append(self._too_many(len(args)))
+                break
+            feeds += [(len(names), one) for one in argument.take(data, name, wrong)]
+            names.append(name)
+        for keyword, data in kwargs.items():
+            found, name = self._called(keyword)
+            if found is None:
+                wrong.append(self._unknown(keyword))
+            elif name in names:
+                text = f"argument '{keyword}' of '{self._function}' is given twice, by position and by name"
+                wrong.append(Violation("duplicate_arg", keyword, text))
+            else:
+                feeds += [(len(names), one) for one in found.take(data, keyword, wrong)]
+                names.append(name)
+        wrong += [self._missing(one) for one in self._required if one.name not in names]
+        if wrong:
+            raise refusal(wrong)
+        return Binding(tuple(names), feeds)
+
+    def _called(self, keyword: str) -> tuple[Argument | None, str]:
+        """What takes an argument that is given by name, and its name as an input."""
+        found = self._by_keyword.get(keyword)
+        if found is not None:
+            return found, found.name
+        if self._others is None or keyword in self._reserved:
+            return None, ""
+        is_clear = not self._marks_extras and keyword not in self._by_position_names()
+        return self._others, keyword if is_clear else KEYWORD + keyword
+
+    def _by_position_names(self) -> set[str]:
+        return {one.name for one in self._by_position}
+
+    def _too_many(self, count: int) -> Violation:
+        most = len(self._by_position)
+        text = f"'{self._function}' takes {most} argument{'s' if most != 1 else ''} by position, and {count} are given"
+        return Violation("too_many_args", "", text, {"expected": str(most), "actual": str(count)})
+
+    def _missing(self, argument: Argument) -> Violation:
+        text = f"'{self._function}' needs its argument '{argument.name}', which is not given"
+        return Violation("missing_arg", argument.name, text, {"expected": python_type(argument.type)})
+
+    def _unknown(self, keyword: str) -> Violation:
+        if keyword in self._by_position_names():
+            text = f"argument '{keyword}' of '{self._function}' can be given by position only"
+            return Violation("unknown_arg", keyword, text)
+        known = list(dict.fromkeys(one.name for one in self._by_keyword.values()))
+        near = get_close_matches(keyword, known, n=1)
+        there = f"it has {', '.join(known)}" if known else "it takes none by name"
+        hint = f"did you mean '{near[0]}'?" if near else there
+        return Violation("unknown_arg", keyword, f"'{self._function}' has no argument {keyword!a}; {hint}")
+
+
+def _kind(value: Any) -> str:
+    """The type of a value, as Python writes it."""
+    return "None" if value is None else type(value).__name__
+
+
+def _shown(value: Any) -> str:
+    text = ascii(value)
+    return text if len(text) <= 80 else f"{text[:80]}..."

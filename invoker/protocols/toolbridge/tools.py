@@ -1,0 +1,199 @@
+"""`Tools`: the functions of a catalogue as the bridge shows them; `Tool`: one of them (T-021 to T-035)."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from invoker._pb.dspex import bridge_pb2 as pb
+from invoker.author.spec import FunctionSpec, ResultShape, StreamSpec, Style
+from invoker.codecs.anyvalue import ANY, Unserializable, pack, unpack
+from invoker.constraints import Constraints
+from invoker.errors import SpecError
+from invoker.protocols.toolbridge.arguments import Argument, Arguments, Binding
+from invoker.protocols.toolbridge.errors import BridgeError, Kind
+from invoker.protocols.toolbridge.typenames import allowed_values, elixir_type, python_type
+
+__all__ = ["Tool", "Tools"]
+
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}").fullmatch
+_GIVES_MANY: Final = (ResultShape.STREAM, ResultShape.SEVERAL, ResultShape.UNKNOWN)
+
+
+class Tool:
+    """A function as the bridge shows it.
+
+    Args:
+        spec: As its signature was read.
+
+    Attributes:
+        id: ``module:qualname``, or its name if it was not loaded from a module.
+        name: In the catalogue.
+        function: The same, for ``Open.function``.
+        outputs: How many it has.
+        accepts: For ``Open.accepts``.
+        is_stream: It may give any number of values.
+        check: Refuses a result that is not what the annotation says (T-049); None: any result is right.
+
+    Raises:
+        SpecError: Its name is none that a tool may have, or its annotations have a rule that does not exist.
+    """
+
+    __slots__ = (
+        "_arguments",
+        "_told",
+        "accepts",
+        "bind",
+        "check",
+        "function",
+        "id",
+        "is_stream",
+        "name",
+        "outputs",
+        "source",
+    )
+
+    def __init__(self, spec: FunctionSpec) -> None:
+        if _NAME(spec.name) is None:
+            raise SpecError(
+                f"'{spec.name}' cannot be the name of a tool: it must be 1 to 64 of A-Z a-z 0-9 _ . - and begin with a "
+                "letter or a digit; name the function with @function(name=...)"
+            )
+        self.source = spec
+        self.id = spec.entrypoint or spec.name
+        self.name = self.function = spec.name
+        self.outputs = len(spec.outputs) or int(spec.open_outputs)
+        self.accepts = (ANY,) * self.outputs
+        self.is_stream = spec.style is Style.STREAMING and spec.call.result in _GIVES_MANY
+        self._arguments = Arguments(spec)
+        self.bind: Callable[[Sequence[bytes], Mapping[str, bytes]], Binding] = self._arguments.bind
+        self.check = _result_check(spec)
+        self._told: pb.ToolSpec | None = None
+
+    def spec(self) -> pb.ToolSpec:
+        """What callers are told of it."""
+        if self._told is None:
+            self._told = self._tell()
+        return self._told
+
+    def _tell(self) -> pb.ToolSpec:
+        spec = self.source
+        output = _output(spec)
+        made = pb.ToolSpec(tool_id=self.id, name=self.name, description=_summary(spec.doc), type=self._type())
+        made.arguments.extend(_told(one) for one in self._arguments.each)
+        made.return_type.CopyFrom(_told_type("return", output.type))
+        if output.constraints:
+            made.validation.CopyFrom(_validation(output.constraints))
+        bounds = spec.bounds
+        made.limits.timeout_ms = math.ceil(1000 * (bounds.timeout_s or 0))
+        made.limits.max_memory_bytes = bounds.memory_bytes
+        made.limits.max_concurrent_calls = bounds.max_calls
+        made.limits.rate_limit_per_minute = bounds.calls_per_minute
+        return made
+
+    def _type(self) -> pb.ToolType:
+        return pb.STREAMING if self.is_stream else pb.STANDARD
+
+
+class Tools:
+    """All tools of a catalogue.
+
+    Args:
+        functions: As their signatures were read.
+
+    Attributes:
+        specs: What callers are told, sorted by name (T-033).
+
+    Raises:
+        SpecError: Two have one name or one id, or one cannot be a tool.
+    """
+
+    def __init__(self, functions: Iterable[FunctionSpec]) -> None:
+        self._by_name: dict[str, Tool] = {}
+        self._by_id: dict[str, Tool] = {}
+        for spec in functions:
+            tool = Tool(spec)
+            for known, key in ((self._by_name, tool.name), (self._by_id, tool.id)):
+                if key in known:
+                    raise SpecError(f"two tools are named {key!r}; name one with @function(name=...)")
+                known[key] = tool
+        self._found = self._by_name | self._by_id
+
+    @property
+    def specs(self) -> list[pb.ToolSpec]:
+        """What callers are told, sorted by name (T-033)."""
+        return [self._by_name[name].spec() for name in sorted(self._by_name)]
+
+    def find(self, key: str) -> Tool | None:
+        """The tool with this id, or with this name (T-021)."""
+        return self._found.get(key)
+
+    def __iter__(self) -> Iterator[Tool]:
+        return iter(self._by_name.values())
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+
+def _output(spec: FunctionSpec) -> StreamSpec:
+    if len(spec.outputs) == 1:
+        return spec.outputs[0]
+    return StreamSpec("return", Any if spec.outputs or spec.open_outputs else type(None))
+
+
+def _told(argument: Argument) -> pb.ArgumentSpec:
+    type_ = list[argument.type] if argument.is_stream else argument.type  # type: ignore[name-defined]  # made at run time
+    made = _told_type(argument.name, type_)
+    made.required = argument.is_required
+    made.description = argument.constraints.description
+    made.allowed_values[:] = argument.allowed
+    if argument.constraints:
+        made.validation.CopyFrom(_validation(argument.constraints))
+    if not argument.is_required:
+        try:
+            made.default_value.MergeFromString(pack(argument.default))
+        except Unserializable:
+            made.ClearField("default_value")  # a default that no caller could send
+    return made
+
+
+def _told_type(name: str, type_: Any) -> pb.ArgumentSpec:
+    return pb.ArgumentSpec(
+        name=name,
+        python_type=python_type(type_),
+        elixir_type=elixir_type(type_),
+        allowed_values=allowed_values(type_),
+    )
+
+
+def _validation(rules: Constraints) -> pb.ValidationRules:
+    return pb.ValidationRules(
+        pattern=rules.pattern,
+        min_value=rules.min_value,
+        max_value=rules.max_value,
+        min_length=rules.min_length,
+        max_length=rules.max_length,
+        custom_rules=rules.rules,
+    )
+
+
+def _result_check(spec: FunctionSpec) -> Callable[[bytes], None] | None:
+    """A function that refuses results which break the rules of the annotation (T-049)."""
+    check = _output(spec).constraints.checker()
+    if check is None:
+        return None
+
+    def refuse(payload: bytes) -> None:
+        for problem in check(unpack(payload)):
+            text = f"the result of '{spec.name}' {problem.text}"
+            raise BridgeError(
+                Kind.INTERNAL, text, **{**problem.details, "code": "result_invalid", "rule": problem.code}
+            )
+
+    return refuse
+
+
+def _summary(doc: str) -> str:
+    return " ".join(doc.partition("\n\n")[0].split())

@@ -1,0 +1,125 @@
+"""Named rules for values: those that are built in, and those that function authors register with `rule`.
+
+A rule is a function that is true of the values that follow it. ``Field(rules=("email",))`` asks for it by name.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import uuid
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
+from typing import Any, Final, TypeAlias, TypeVar
+from urllib.parse import urlsplit
+
+from invoker.errors import SpecError
+
+__all__ = ["Rule", "known_rules", "rule", "rule_named"]
+
+Rule: TypeAlias = Callable[[Any], Any]
+"""True of the values that follow the rule; an exception means that this value does not."""
+
+R = TypeVar("R", bound=Rule)
+
+_LONGEST: Final = 65_536
+"""Characters of a text that are looked at."""
+
+
+def rule(name: str) -> Callable[[R], R]:
+    """Decorator that registers a rule, for ``Field(rules=(name,))``; it returns the function unchanged.
+
+    Args:
+        name: Anything but the name of a rule that is built in. A module that is loaded again replaces its rules.
+
+    Raises:
+        SpecError: The name is taken by a built-in rule, or is none.
+    """
+    if not name or name in _BUILT_IN:
+        why = f"is built in; take another name than {', '.join(_BUILT_IN)}" if name in _BUILT_IN else "is no name"
+        raise SpecError(f"@rule({name!r}): {name!r} {why}")
+
+    def register(check: R) -> R:
+        if not callable(check):
+            raise SpecError(f"@rule({name!r}) is for a function, and this is of type {type(check).__name__}")
+        _registered[name] = check
+        return check
+
+    return register
+
+
+def rule_named(name: str) -> Rule:
+    """The rule of this name.
+
+    Raises:
+        SpecError: There is none.
+    """
+    if name in _BUILT_IN:
+        return _BUILT_IN[name]
+    if name in _registered:
+        return _registered[name]
+    near = get_close_matches(name, known_rules(), n=1)
+    hint = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(known_rules())}"
+    raise SpecError(f"no rule is named {name!r}; {hint} A rule of your own is registered with @invoker.rule({name!r})")
+
+
+def known_rules() -> list[str]:
+    """The names of all rules that are there."""
+    return [*_BUILT_IN, *_registered]
+
+
+def _non_empty(value: Any) -> bool:
+    return bool(value.strip() if isinstance(value, str) else len(value))
+
+
+def _finite(value: Any) -> bool:
+    return all(map(math.isfinite, value)) if isinstance(value, (list, tuple)) else math.isfinite(value)
+
+
+def _email(value: str) -> bool:
+    return len(value) <= 254 and _EMAIL(value) is not None
+
+
+def _url(value: str) -> bool:
+    if len(value) > _LONGEST or any(sign.isspace() or not sign.isprintable() for sign in value):
+        return False
+    parts = urlsplit(value)
+    _ = parts.port  # raises for a port that is none
+    return bool(parts.scheme in ("http", "https", "ftp", "ws", "wss") and parts.hostname)
+
+
+def _uuid(value: str) -> bool:
+    return len(value) == 36 and str(uuid.UUID(value)) == value.lower()
+
+
+def _json(value: str) -> bool:
+    json.loads(value)
+    return True
+
+
+def _unique_items(value: Iterable[Any]) -> bool:
+    seen = set()
+    for one in value:
+        mark = one if isinstance(one, (str, int, float, bytes)) else repr(one)
+        key = (type(one), mark)
+        if key in seen:
+            return False
+        seen.add(key)
+    return True
+
+
+_EMAIL: Final = re.compile(r"[^@\s\"(),:;<>\[\\\]]{1,64}@(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.)+[^\W\d_]{2,63}").fullmatch
+
+_BUILT_IN: Final[dict[str, Rule]] = {
+    "non_empty": _non_empty,
+    "finite": _finite,
+    "positive": lambda value: value > 0,
+    "non_negative": lambda value: value >= 0,
+    "email": _email,
+    "url": _url,
+    "uuid": _uuid,
+    "json": _json,
+    "unique_items": _unique_items,
+}
+_registered: dict[str, Rule] = {}
