@@ -52,17 +52,17 @@ class Violation:
     code: str
     field: str
     text: str
-    details: Mapping[str, str] = EMPTY
+    details: Mapping[str, str] | None = None
 
     def told(self) -> dict[str, str]:
         """All of it, as the JSON in ``details["violations"]`` has it."""
-        return {"code": self.code, "field": self.field, "message": self.text, **self.details}
+        return {"code": self.code, "field": self.field, "message": self.text, **(self.details or {})}
 
 
 def refusal(violations: Sequence[Violation]) -> BridgeError:
     """The error that tells all of them: the first one by itself, the others as JSON (T-050)."""
     first = violations[0]
-    details = {"code": first.code, "field": first.field, **first.details}
+    details = {"code": first.code, "field": first.field, **(first.details or {})}
     if len(violations) > 1:
         details["violations"] = json.dumps([one.told() for one in violations[1:_MOST_TOLD]])
     return BridgeError(Kind.VALIDATION, first.text, **{name: text for name, text in details.items() if text})
