@@ -16,6 +16,7 @@ a session asks its driver to do is a *step*: a command, or one of the words abou
     Timer        waits                                             Elapsed
     Fetch        gets what a URI refers to                         Fetched, once or several times
     Ask          asks the store, which conversations share         Answered, once
+    Await        runs something of its service on the loop         Answered, once
     Subscribe    listens to what others write there                Told, for each change
 
 The driver tells each event once, to the session whose step caused it; what becomes of a shared invocation it tells to
@@ -27,7 +28,7 @@ Values are slotted and frozen; making one costs about 0.1 µs, which the hot pat
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias
 
 import msgspec
@@ -40,6 +41,7 @@ __all__ = [
     "ALL",
     "Answered",
     "Ask",
+    "Await",
     "CallStep",
     "Cancel",
     "Close",
@@ -245,8 +247,22 @@ class Ask(msgspec.Struct, frozen=True):
     question: Question
 
 
+class Await(msgspec.Struct, frozen=True):
+    """Await something that the service of this session has given it, such as the connection to another program.
+
+    It is answered by `Answered` with the same key: its value is what was returned, or the InvocationError that was
+    raised. It is cancelled when the conversation ends.
+    """
+
+    key: str
+    begin: Callable[[], Awaitable[Any]]
+
+
 class Answered(msgspec.Struct, frozen=True):
-    """The store's answer to an `Ask`, in a later turn: the type that the question names, or `Refused`."""
+    """The answer to an `Ask` or an `Await`, in a later turn.
+
+    The store answers with the type that the question names, or with `Refused`.
+    """
 
     key: str
     value: Any
@@ -291,4 +307,4 @@ Command: TypeAlias = Open | Join | Feed | EndInput | Cancel | CloseOutput
 Event: TypeAlias = Emitted | OutputEnded | Wants | Finished | Fetched | Elapsed | Answered | Told
 CallStep: TypeAlias = Open | Feed | EndInput | Cancel | CloseOutput | Send | Close | Timer
 """What a session of one call may ask for, which a plain thread can do as well as a loop."""
-Step: TypeAlias = CallStep | Join | Fetch | Ask | Subscribe
+Step: TypeAlias = CallStep | Join | Fetch | Ask | Await | Subscribe

@@ -20,6 +20,7 @@ from invoker.core.invocation import Invocation
 from invoker.core.session import Session
 from invoker.core.steps import (
     Ask,
+    Await,
     Cancel,
     Close,
     CloseOutput,
@@ -173,7 +174,7 @@ class Reactor:
             self._join(step.id, is_owner=False)
         elif type(step) is Timer:
             self._wind(step)
-        elif isinstance(step, (Ask, Subscribe)):
+        elif isinstance(step, (Ask, Await, Subscribe)):
             self._at_store(step)
         else:
             self._command(step)
@@ -245,7 +246,7 @@ class Reactor:
             return
         self._timer = asyncio.get_running_loop().call_later(step.delay_s, self.tell, Elapsed())
 
-    def _at_store(self, step: Ask | Subscribe) -> None:
+    def _at_store(self, step: Ask | Await | Subscribe) -> None:
         """Ask the store, or listen to it. The first time makes the seat."""
         if self._seat is None:
             self._seat = Seat(self.driver.store, self.tell, self.wire.room)

@@ -1,20 +1,24 @@
 """`Seat`: the place of one conversation at the store that all of them share.
 
-It performs `Ask` and `Subscribe`, and brings `Answered` and `Told`, each in a turn of its own: a session is never
-called from within its own step, whether a store answers at once or late. News are told only while the wire has room, so
-a slow peer makes them wait in `News`, which is bounded, and not in the wire.
+It performs `Ask`, `Await` and `Subscribe`, and brings `Answered` and `Told`, each in a turn of its own: a session is
+never called from within its own step, whether a store answers at once or late. News are told only while the wire has
+room, so a slow peer makes them wait in `News`, which is bounded, and not in the wire.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from invoker.core.steps import Answered, Ask, Event, Subscribe, Told
+from invoker.core.steps import Answered, Ask, Await, Event, Subscribe, Told
 from invoker.core.store import News, Store
+from invoker.errors import InternalError, InvocationError
 
 __all__ = ["Seat"]
+
+log = logging.getLogger(__name__)
 
 
 class Seat:
@@ -33,11 +37,16 @@ class Seat:
         self._loop = asyncio.get_running_loop()
         self._news: set[News] = set()  # those that hold something to tell
         self._telling: asyncio.Task[None] | None = None
+        self._awaiting: set[asyncio.Task[None]] = set()
         self._has_left = False
 
-    def perform(self, step: Ask | Subscribe) -> None:
-        """Ask the store, or listen to one of its spaces."""
-        if isinstance(step, Ask):
+    def perform(self, step: Ask | Await | Subscribe) -> None:
+        """Ask the store, listen to one of its spaces, or await something else."""
+        if isinstance(step, Await):
+            task = self._loop.create_task(self._await(step), name=f"await {step.key}")
+            self._awaiting.add(task)
+            task.add_done_callback(self._awaiting.discard)
+        elif isinstance(step, Ask):
             self._store.ask(self, step.key, step.question)
         else:
             news = News(step.topic, step.names, self.has_news, has_initial=step.has_initial)
@@ -48,6 +57,8 @@ class Seat:
         self._has_left = True
         if self._telling is not None:
             self._telling.cancel()
+        for task in self._awaiting:
+            task.cancel()
         self._store.leave(self)
 
     # The methods of `Guest`, which the store calls.
@@ -63,6 +74,16 @@ class Seat:
             self._telling = self._loop.create_task(self._tell_news(), name="news")
 
     # Private helpers.
+
+    async def _await(self, step: Await) -> None:
+        try:
+            value = await step.begin()
+        except InvocationError as error:
+            value = error
+        except Exception:
+            log.exception("something that a session awaited has failed")
+            value = InternalError()
+        self._tell(Answered(step.key, value))
 
     async def _tell_news(self) -> None:
         """Tell all news, one of each space in turn, and wait for room on the wire between them."""

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import time
 from _thread import RLock
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable, Iterable, Iterator, Mapping
 from contextvars import Context as Variables
 from contextvars import copy_context
 from typing import Any, Final
 
+from invoker.context import Context
 from invoker.core.invocation import Invocation
 from invoker.core.steps import Emitted, EndInput, Feed
 from invoker.core.streams import InputStream
@@ -21,7 +22,6 @@ from invoker.drive.bodies.runner import production_failed
 from invoker.drive.bodies.sync import SyncBody, SyncInput
 from invoker.drive.bodies.values import encode_value
 from invoker.drive.driver import Driver
-from invoker.drive.nested.order import KEY, Order
 from invoker.errors import Cancelled, DeadlineExceeded, Discarded, InputCancelled, InvocationError, StopInvocation
 from invoker.message import Message
 
@@ -36,18 +36,21 @@ class Inline(SyncBody):
     Args:
         driver: Knows the engine.
         invocation: Was admitted.
-        order: What is asked.
+        given: The values that are here, and which inputs have ended.
+        iterators: Of the caller, by the index of the input that they feed.
     """
 
-    __slots__ = ("_cut", "_driver", "_iterators", "_order", "_raised", "_sent", "lock")
+    __slots__ = ("_cut", "_driver", "_given", "_iterators", "_raised", "_sent", "lock")
 
-    def __init__(self, driver: Driver, invocation: Invocation, order: Order) -> None:
+    def __init__(
+        self, driver: Driver, invocation: Invocation, given: Iterable[Any], iterators: Mapping[int, Iterator[Any]]
+    ) -> None:
         super().__init__(invocation)
         self.lock = RLock()
         self._driver = driver
-        self._order = order
+        self._given = given
+        self._iterators = iterators
         self._cut: InvocationError | None = None
-        self._iterators: dict[int, Iterator[Any]] = {}
         self._sent: list[Emitted] = []
         self._raised: BaseException | None = None
         invocation.may_be_ended(self._fail)
@@ -68,6 +71,8 @@ class Inline(SyncBody):
             if invocation.finish(self.failure or ending):
                 self._driver.engine.close(invocation)
             invocation.context.release()
+            if invocation.has_place:
+                self._driver.engine.left(invocation)
         if self._raised is not None:
             raise self._raised
         if invocation.error is not None:
@@ -80,13 +85,13 @@ class Inline(SyncBody):
         for index, values in enumerate(outputs):
             try:
                 while (message := variables.run(self._advance, index, values)) is not _END:
-                    yield from self._given()
+                    yield from self._flush()
                     if message is not None:
                         invocation.emit(message[0], message[1])
-                        yield Emitted(KEY, *message)
+                        yield Emitted(invocation.key, *message)
             finally:
                 variables.run(self.close, values)
-            yield from self._given()
+            yield from self._flush()
 
     def _advance(self, index: int, values: Iterator[Any]) -> Any:
         """Run the function to its next value, and encode that; None where nobody reads it."""
@@ -103,22 +108,17 @@ class Inline(SyncBody):
                 self._end_as_cut()
         return _END
 
-    def _given(self) -> Iterator[Emitted]:
+    def _flush(self) -> Iterator[Emitted]:
         """What the function has sent by its context."""
         sent, self._sent = self._sent, []
         yield from sent
 
     def _feed(self) -> None:
-        for index, argument in enumerate(self._order.arguments):
-            if hasattr(argument, "__next__"):
-                self._iterators[index] = argument
-                continue
-            if self._order.takes_stream(index) and isinstance(argument, list | tuple):
-                for one in argument:
-                    self.invocation.feed(Feed(KEY, index, encode_value(one)))
+        for step in self._given:
+            if type(step) is Feed:
+                self.invocation.feed(step)
             else:
-                self.invocation.feed(Feed(KEY, index, encode_value(argument)))
-            self.invocation.end_inputs(EndInput(KEY, index))
+                self.invocation.end_inputs(step)
         self.invocation.may_begin()
 
     # What `SyncBody` asks of each kind of body.
@@ -140,18 +140,18 @@ class Inline(SyncBody):
         """Feed the next value of an iterator of the caller. What that raises is the caller's, and ends the call."""
         try:
             for value in values:
-                self.invocation.feed(Feed(KEY, index, encode_value(value)))
+                self.invocation.feed(Feed(self.invocation.key, index, encode_value(value)))
                 return
         except BaseException as error:  # noqa: BLE001 - it is code of the caller, who gets the exception
             self._raised = error
             self._cut = Cancelled(f"the iterator that its caller gave to input {index} raised")
             raise InputCancelled(self._cut) from None
-        self.invocation.end_inputs(EndInput(KEY, index))
+        self.invocation.end_inputs(EndInput(self.invocation.key, index))
 
     def put(self, index: int, message: Message[bytes]) -> None:
         """Keep what the function sends by its context until the caller takes it, with the next value."""
         self.invocation.emit(index, message)
-        self._sent.append(Emitted(KEY, index, message))
+        self._sent.append(Emitted(self.invocation.key, index, message))
 
     def tell_end(self, index: int) -> None:
         """Do nothing: the caller hears of the end of all."""
@@ -163,11 +163,13 @@ class Inline(SyncBody):
 
     def is_over(self) -> bool:
         """Whether the invocation has ended, its deadline has passed, or its caller is over."""
-        context = self.invocation.context
-        caller, deadline = context.caller, context.deadline
-        if self._cut is not None or self.invocation.is_finished:
+        invocation, context = self.invocation, self.invocation.context
+        if self._cut is not None or invocation.is_finished or (context.caller is not None and context.caller.cancelled):
             return True
-        return (deadline is not None and time.monotonic() >= deadline) or (caller is not None and caller.cancelled)
+        if context.deadline is None:
+            return False
+        now = time.monotonic()  # whoever stops an invocation by its limit makes that end at once
+        return now >= context.deadline or (invocation.limit is not None and now >= invocation.limit.ends_at)
 
     @property
     def debug(self) -> bool:
@@ -190,10 +192,12 @@ class Inline(SyncBody):
         self._cut = error
 
     def _why(self) -> InvocationError:
-        deadline = self.invocation.context.deadline
+        limit, deadline, now = self.invocation.limit, self.invocation.context.deadline, time.monotonic()
         if self._cut is not None:
             return self._cut
-        if deadline is not None and time.monotonic() >= deadline:
+        if limit is not None and now >= limit.ends_at:
+            return limit.error
+        if deadline is not None and now >= deadline:
             return DeadlineExceeded("the deadline has passed")
         return Cancelled("its caller is over")
 
@@ -202,8 +206,7 @@ class Inline(SyncBody):
         self.break_off(self._why())
 
 
-def check_caller(order: Order, error: InvocationError) -> None:
+def check_caller(caller: Context, error: InvocationError) -> None:
     """Raise StopInvocation where a callee was cancelled because its caller is over, which must leave, too."""
-    caller = order.open.caller
     if isinstance(error, Cancelled) and caller.cancelled:
         raise StopInvocation("the invocation is over")

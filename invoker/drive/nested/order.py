@@ -13,12 +13,12 @@ from invoker.author.spec import FunctionSpec, ResultShape, Style
 from invoker.body.lift import Function
 from invoker.context import Context
 from invoker.core.engine import Engine
-from invoker.core.steps import Emitted, Feed, Open
+from invoker.core.steps import Emitted, EndInput, Feed, Open
 from invoker.drive.bodies.values import ACCEPTS, OUTPUT, decode_value, encode_value
 from invoker.errors import InvocationError, LimitExceeded, NestedError, ProtocolViolation, Status
 from invoker.message import Message
 
-__all__ = ["KEY", "Order", "nested_error"]
+__all__ = ["KEY", "Order", "check_depth", "is_iterator", "nested_error"]
 
 KEY = "n"
 """What the conversation of a nested call names its only invocation."""
@@ -53,7 +53,7 @@ class Order:
         kwargs: Mapping[str, Any],
         most_depth: int,
     ) -> None:
-        _check_depth(caller, name, most_depth)
+        check_depth(caller, name, most_depth)
         self.arguments: tuple[Any, ...] = (*args, *kwargs.values())
         try:
             function: Function = engine.catalog.find(name)
@@ -73,13 +73,22 @@ class Order:
         """Whether an input is a stream to the function, so that each item of a list is a value of its own."""
         return self.spec.style is Style.STREAMING and not self.spec.inputs[index].single
 
-    def feeds(self, index: int, message: Message[bytes]) -> Iterator[Feed]:
-        """The values of an argument that is no iterator."""
-        if self.takes_stream(index) and isinstance(value := decode_value(message), list):
-            for one in value:
-                yield Feed(KEY, index, encode_value(one))
-        else:
-            yield Feed(KEY, index, message)
+    def given(self) -> Iterator[Feed | EndInput]:
+        """The values of the arguments that are no iterators, and the ends of their inputs."""
+        for index, argument in enumerate(self.arguments):
+            if is_iterator(argument):
+                continue
+            if self.takes_stream(index) and isinstance(value := _plain(argument), list | tuple):
+                for one in value:
+                    yield Feed(KEY, index, encode_value(one))
+            else:
+                yield Feed(KEY, index, argument if isinstance(argument, Message) else encode_value(argument))
+            yield EndInput(KEY, index)
+
+    @property
+    def iterators(self) -> dict[int, Any]:
+        """The arguments that are iterators, by the index of their input."""
+        return {index: one for index, one in enumerate(self.arguments) if is_iterator(one)}
 
     def labelled(self, event: Emitted) -> Message[bytes]:
         """A value as `Scope.call` gives it: with the name of its output, where there are several."""
@@ -108,7 +117,7 @@ class Order:
     @property
     def _is_single(self) -> bool:
         """Whether an output gives one value only."""
-        if any(hasattr(one, "__next__") or hasattr(one, "__anext__") for one in self.arguments):
+        if any(map(is_iterator, self.arguments)):
             return self.spec.style is Style.STREAMING and self.spec.call.result is ResultShape.VALUE
         return self.spec.style is Style.REQUEST_REPLY or self.spec.call.result is ResultShape.VALUE
 
@@ -132,7 +141,21 @@ def nested_error(error: InvocationError) -> NestedError:
     return NestedError(error.status, str(error))
 
 
-def _check_depth(caller: Context, name: str, most_depth: int) -> None:
+def is_iterator(argument: Any) -> bool:
+    """Whether an argument gives its values one by one."""
+    return hasattr(argument, "__next__") or hasattr(argument, "__anext__")
+
+
+def _plain(argument: Any) -> Any:
+    return decode_value(argument) if isinstance(argument, Message) and argument.media_type else argument
+
+
+def check_depth(caller: Context, name: str, most_depth: int) -> None:
+    """Refuse a call that is within too many others.
+
+    Raises:
+        NestedError: It is; the text names all of them.
+    """
     chain, one = [name], caller
     while True:
         chain.append(one.function)

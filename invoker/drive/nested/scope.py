@@ -13,7 +13,7 @@ from typing import Any
 from invoker.author.spec import FunctionSpec, ResultShape
 from invoker.context import Argument, Context
 from invoker.core.stepping import StepSession
-from invoker.core.steps import CallStep, Emitted, EndInput
+from invoker.core.steps import Emitted
 from invoker.core.store import News, Question
 from invoker.drive.driver import Driver, Placement, placement_of
 from invoker.drive.nested.inline import Inline, check_caller
@@ -22,7 +22,7 @@ from invoker.drive.nested.order import KEY, Order, nested_error
 from invoker.errors import InvocationError
 from invoker.message import Message
 
-__all__ = ["CatalogScope"]
+__all__ = ["CatalogScope", "runs_inline"]
 
 
 class CatalogScope:
@@ -43,7 +43,9 @@ class CatalogScope:
         inside = Inside(StepSession(), self._driver, deadline=caller.deadline)
         caller.hold(inside)
         try:
-            self._begin(inside, order)
+            inside.give((order.open, *order.given()))
+            for index, values in order.iterators.items():
+                inside.read(KEY, index, values)
             collected, count = list[Emitted](), 0
             async for event in inside:
                 if streams:
@@ -55,7 +57,7 @@ class CatalogScope:
             if not streams:
                 yield order.result(collected)
         except InvocationError as error:
-            check_caller(order, error)
+            check_caller(order.open.caller, error)
             raise nested_error(error) from error
         finally:
             caller.drop(inside)
@@ -66,7 +68,7 @@ class CatalogScope:
     ) -> Iterator[Message[bytes]] | None:
         """Do it in this thread, if the function is sync and gives one iterator at most."""
         order = self._order(caller, name, args, kwargs)
-        return self._inline(order, streams=streams) if _is_simple(order.spec) else None
+        return self._inline(order, streams=streams) if runs_inline(order.spec) else None
 
     async def ask(self, caller: Context, question: Question) -> Any:  # noqa: ARG002 - another scope needs the caller
         """Ask the store."""
@@ -90,7 +92,7 @@ class CatalogScope:
             except InvocationError as error:
                 driver.refused(order.open, error)
                 raise
-            events = Inline(driver, invocation, order).run()
+            events = Inline(driver, invocation, order.given(), order.iterators).run()
             if streams:
                 try:
                     for event in events:
@@ -105,19 +107,8 @@ class CatalogScope:
                 order.check_size(count)
             yield order.result(collected)
         except InvocationError as error:
-            check_caller(order, error)
+            check_caller(order.open.caller, error)
             raise nested_error(error) from error
-
-    def _begin(self, inside: Inside, order: Order) -> None:
-        steps: list[CallStep] = [order.open]
-        for index, argument in enumerate(order.arguments):
-            if isinstance(argument, Message):
-                steps += order.feeds(index, argument)
-                steps.append(EndInput(KEY, index))
-        inside.give(steps)
-        for index, argument in enumerate(order.arguments):
-            if not isinstance(argument, Message):
-                inside.read(KEY, index, argument)
 
 
 class _Asking:
@@ -135,7 +126,7 @@ class _Asking:
         """Do nothing: it subscribes to nothing."""
 
 
-def _is_simple(spec: FunctionSpec) -> bool:
+def runs_inline(spec: FunctionSpec) -> bool:
     """Whether a function can run in the thread of its caller: it is sync, is not bounded in time, and gives one output.
 
     One that may have to be abandoned before it returns needs a thread or a process of its own.

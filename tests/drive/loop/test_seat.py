@@ -12,6 +12,7 @@ from invoker.core.spaces import MemoryStore
 from invoker.core.steps import (
     Answered,
     Ask,
+    Await,
     Close,
     Elapsed,
     Emitted,
@@ -271,3 +272,44 @@ async def test_a_store_may_answer_late(kind):
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     assert len(script.events) == 3
+
+
+async def test_what_is_awaited_is_answered_with_its_result_or_its_error(kind):
+    """What is no error of an invocation becomes InternalError, so that a session never hangs."""
+    script, line_error = Script(), Cancelled("no")
+
+    async def gives() -> int:
+        return 5
+
+    async def refuses() -> int:
+        raise line_error
+
+    async def breaks() -> int:
+        raise KeyError("secret")
+
+    line = kind(served(), script)
+    line.say(Await("a", gives), Await("b", refuses), Await("c", breaks))
+    await until(lambda: len(script.of(Answered)) == 3)
+    values = {one.key: one.value for one in script.of(Answered)}
+    assert values["a"] == 5
+    assert values["b"] is line_error
+    assert isinstance(values["c"], InternalError)
+    line.say(Close())
+    assert await line.end() is None
+
+
+async def test_what_is_awaited_is_cancelled_with_the_conversation(kind):
+    cancelled = asyncio.Event()
+
+    async def waits() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+
+    line = kind(served(), Script())
+    line.say(Await("a", waits))
+    await asyncio.sleep(0)
+    line.say(Close())
+    assert await line.end() is None
+    await cancelled.wait()

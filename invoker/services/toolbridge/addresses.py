@@ -1,0 +1,108 @@
+"""`Addresses`: where hosts of the tool bridge may be called back, so that nobody makes this server reach others.
+
+A host says in InitializeSession where it serves its own tools. Its text is checked in two steps, as that of a reference
+is (`invoker.fetch.hosts`): the name as it is written, and all addresses that it stands for. The connection is then made
+to those addresses and not to the name, since a name may stand for others a moment later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from ipaddress import IPv4Address, ip_address
+from typing import Final
+
+from invoker.errors import ConfigError
+from invoker.fetch.hosts import Address, Hosts, Resolver, host_of, resolve
+from invoker.protocols.toolbridge.errors import BridgeError, Kind
+
+__all__ = ["Addresses"]
+
+_MOST_PORT: Final = 65_535
+
+
+class Addresses:
+    """The addresses that may be called back.
+
+    Args:
+        knob: ``off``, or a comma list: ``loopback``, ``unix``, and hosts as INVOKER_REF_HTTP has them.
+        resolver: Finds the addresses of a name.
+
+    Raises:
+        ConfigError: The list names something that is not a host.
+    """
+
+    def __init__(self, knob: str, resolver: Resolver = resolve) -> None:
+        entries = {entry.strip() for entry in knob.split(",")} - {"off", ""}
+        self._allows_loopback = "loopback" in entries
+        self._allows_unix = "unix" in entries
+        hosts = sorted(entries - {"loopback", "unix"})
+        for one in hosts:
+            if one != "public" and host_of(one.removeprefix("*.")) is None:
+                raise ConfigError(
+                    f"INVOKER_CALLBACK_HOSTS: {one!r} is not a host; expected off, loopback, unix, public, or names "
+                    "such as *.example.org"
+                )
+        listed = ",".join(one for one in hosts if one != "public")
+        self._hosts = (Hosts("public" if "public" in hosts else "off"), Hosts(listed or "off"))
+        self._resolve = resolver
+
+    async def target(self, text: str) -> str:
+        """What gRPC is to connect to.
+
+        Args:
+            text: ``host:port``, ``[IPv6]:port``, or ``unix:PATH``.
+
+        Raises:
+            BridgeError: It is no address (T-169), or one that must not be called (T-170).
+        """
+        if text.startswith(("unix:", "unix-abstract:")):
+            if not self._allows_unix:
+                raise _forbidden(text)
+            return text
+        name, _, digits = text.rpartition(":")
+        host = host_of(name)
+        if host is None or not (digits.isascii() and digits.isdigit()) or not 0 < int(digits) <= _MOST_PORT:
+            raise BridgeError(
+                Kind.VALIDATION,
+                f"callback_address is {text!a}; expected 'host:port' or 'unix:PATH'",
+                code="callback_address", field="callback_address",
+            )  # fmt: skip
+        is_loopback = self._allows_loopback and _may_be_loopback(host)
+        hosts = [one for one in self._hosts if one.allows(host)]
+        if not is_loopback and not hosts:
+            raise _forbidden(text)
+        found = await self._addresses(host, int(digits))
+        for one in found:
+            if not (is_loopback and one.is_loopback) and not any(two.allows_address(host, one) for two in hosts):
+                raise _forbidden(text)
+        same = [one for one in found if one.version == found[0].version]
+        if isinstance(found[0], IPv4Address):
+            return "ipv4:" + ",".join(f"{one}:{digits}" for one in same)
+        return "ipv6:" + ",".join(f"[{one}]:{digits}" for one in same)
+
+    async def _addresses(self, host: str, port: int) -> list[Address]:
+        try:
+            return [ip_address(host)]
+        except ValueError:
+            pass
+        try:
+            return list(await asyncio.to_thread(self._resolve, host, port))
+        except OSError:
+            raise BridgeError(
+                Kind.INTERNAL, f"the host of callback_address {host!a} is not known", code="callback_unreachable"
+            ) from None
+
+
+def _may_be_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _forbidden(text: str) -> BridgeError:
+    return BridgeError(
+        Kind.VALIDATION,
+        f"callback_address {text!a} is none that this server may call; INVOKER_CALLBACK_HOSTS lists those",
+        code="callback_forbidden", field="callback_address",
+    )  # fmt: skip

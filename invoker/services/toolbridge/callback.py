@@ -1,0 +1,256 @@
+"""`Callbacks`: the other direction: this process calls the tools of a host, as a client of the host's own bridge.
+
+There is one channel for each address, which all sessions of that address share; it is closed with the last of them. A
+session lists the host's tools once, when it begins. What a call of one gives comes as serialised ``Any``s.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import Any, Final
+
+import grpc
+import grpc.aio
+from google.protobuf.any_pb2 import Any as AnyMessage
+from google.protobuf.message import DecodeError as WireError
+
+from invoker._pb.dspex import bridge_pb2 as pb
+from invoker.drive.bodies.runner import later
+from invoker.errors import NestedError, Status
+from invoker.protocols.toolbridge.errors import TRAILER, BridgeError, Kind
+from invoker.services.toolbridge.addresses import Addresses
+
+__all__ = ["PREFIX", "Callbacks", "HostTools"]
+
+PREFIX: Final = "callback:"
+"""Of the names of the host's tools (T-171)."""
+
+_PATH: Final = f"/{pb.DESCRIPTOR.services_by_name['SnakepitBridge'].full_name}/"
+_LIST_S: Final = 5.0
+_OPTIONS: Final = (
+    ("grpc.enable_http_proxy", 0),  # the address was checked, a proxy would connect to another one
+    ("grpc.enable_retries", 0),
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 2000),
+)
+
+
+class Callbacks:
+    """The channels of one process.
+
+    Args:
+        addresses: That may be called.
+        message_bytes: Largest request and response.
+    """
+
+    def __init__(self, addresses: Addresses, message_bytes: int) -> None:
+        self._addresses = addresses
+        sizes = [(f"grpc.max_{way}_message_length", message_bytes) for way in ("send", "receive")]
+        self._options = (*_OPTIONS, *sizes)
+        self._links: dict[str, _Link] = {}
+
+    async def connect(self, session_id: str, address: str) -> HostTools:
+        """Connect to a host, and list its tools.
+
+        Raises:
+            BridgeError: The address is forbidden (T-170), or nobody there lists tools within 5 s (T-169).
+        """
+        target = await self._addresses.target(address)
+        link = self._links.get(target)
+        if link is None:
+            link = self._links[target] = _Link(grpc.aio.insecure_channel(target, self._options))
+        link.users += 1
+        tools = HostTools(session_id, link, lambda: self._release(target, link))
+        try:
+            await tools.list()
+        except BaseException:
+            tools.close()
+            raise
+        return tools
+
+    def _release(self, target: str, link: _Link) -> None:
+        link.users -= 1
+        if not link.users:
+            del self._links[target]
+            link.closing = asyncio.ensure_future(link.channel.close())
+
+    async def close(self) -> None:
+        """Close what is still open."""
+        links, self._links = list(self._links.values()), {}
+        for link in links:
+            await link.channel.close()
+
+
+class _Link:
+    """A channel with the number of sessions that use it."""
+
+    def __init__(self, channel: grpc.aio.Channel) -> None:
+        self.channel = channel
+        self.users = 0
+        self.closing: asyncio.Future[None] | None = None
+
+
+class HostTools:
+    """The tools of one host session's host.
+
+    Attributes:
+        specs: What the host has listed, with names that begin with `PREFIX`.
+    """
+
+    def __init__(self, session_id: str, link: _Link, release: Callable[[], None]) -> None:
+        self.specs: tuple[pb.ToolSpec, ...] = ()
+        self._session_id = session_id
+        self._channel = link.channel
+        self._loop = asyncio.get_running_loop()
+        self._release: Callable[[], None] | None = release
+        self._tools: dict[str, pb.ToolSpec] = {}
+
+    async def list(self) -> None:
+        """Ask the host for its tools.
+
+        Raises:
+            BridgeError: It does not tell them within 5 s.
+        """
+        ask = self._channel.unary_unary(
+            f"{_PATH}GetSessionTools",
+            request_serializer=pb.GetSessionToolsRequest.SerializeToString,
+            response_deserializer=pb.GetSessionToolsResponse.FromString,
+        )
+        try:
+            response = await ask(pb.GetSessionToolsRequest(session_id=self._session_id), timeout=_LIST_S)
+        except grpc.aio.AioRpcError as error:
+            raise BridgeError(
+                Kind.INTERNAL,
+                f"the host did not list its tools at the callback address within {_LIST_S:g} s: {error.code().name}",
+                code="callback_unreachable", field="callback_address",
+            ) from None  # fmt: skip
+        for spec in response.tools:
+            self._tools.setdefault(spec.name, spec)
+            self._tools.setdefault(spec.tool_id, spec)
+        self.specs = tuple(_renamed(one) for one in sorted(response.tools, key=lambda one: one.name))
+
+    def find(self, name: str) -> pb.ToolSpec | None:
+        """A tool by its name or id, with or without the prefix, as the host has listed it."""
+        return self._tools.get(name.removeprefix(PREFIX))
+
+    async def call(
+        self,
+        tool: pb.ToolSpec,
+        args: Sequence[bytes],
+        kwargs: Mapping[str, bytes],
+        *,
+        deadline: float | None,
+        metadata: Mapping[str, str],
+    ) -> AsyncIterator[bytes]:
+        """Call a tool of the host; gives each of its values as a serialised ``Any``.
+
+        Args:
+            tool: As `find` gives it.
+            args: By position, each a serialised ``Any``.
+            kwargs: By keyword, likewise.
+            deadline: On the clock of ``time.monotonic``, or None.
+            metadata: Of the rpc.
+
+        Raises:
+            NestedError: The call failed, with what the host says of that (T-173).
+        """
+        given = [AnyMessage.FromString(one) for one in args]
+        named = {key: AnyMessage.FromString(one) for key, one in kwargs.items()}
+        timeout_s = None if deadline is None else max(0.0, deadline - time.monotonic())
+        request: dict[str, Any] = {
+            "session_id": self._session_id,
+            "tool_id": tool.tool_id or tool.name,
+            "args": given,
+            "kwargs": named,
+        }
+        sent = tuple(metadata.items())
+        try:
+            if tool.type == pb.STREAMING:
+                async for payload in self._stream(pb.ToolStreamRequest(**request), timeout_s, sent):
+                    yield payload
+                return
+            whole = pb.ToolCallRequest(**request, timeout_ms=int((timeout_s or 0) * 1000))
+            ask = self._channel.unary_unary(
+                f"{_PATH}ExecuteTool",
+                request_serializer=pb.ToolCallRequest.SerializeToString,
+                response_deserializer=pb.ToolCallResponse.FromString,
+            )
+            response = await ask(whole, timeout=timeout_s, metadata=sent)
+            if not response.success:
+                raise _remote(response.error)
+            yield response.result.SerializeToString()
+        except grpc.aio.AioRpcError as error:
+            raise _failed(error) from None
+
+    async def _stream(self, request: pb.ToolStreamRequest, timeout_s: float | None, metadata: Any) -> Any:
+        ask = self._channel.unary_stream(
+            f"{_PATH}StreamTool",
+            request_serializer=pb.ToolStreamRequest.SerializeToString,
+            response_deserializer=pb.ToolStreamChunk.FromString,
+        )
+        rpc = ask(request, timeout=timeout_s, metadata=metadata)
+        try:
+            async for chunk in rpc:
+                what = chunk.WhichOneof("content")
+                if what == "data":
+                    yield chunk.data.SerializeToString()
+                elif what == "error":
+                    raise _remote(chunk.error)
+                elif what == "complete":
+                    return
+        finally:
+            rpc.cancel()
+        text = "the host has ended the stream of its tool without saying that it is complete"
+        raise _nested(BridgeError(Kind.INTERNAL, text, code="callback_incomplete"))
+
+    def close(self) -> None:
+        """The session is gone; from any thread."""
+        release, self._release = self._release, None
+        if release is not None:
+            later(self._loop, release)
+
+
+def _renamed(spec: pb.ToolSpec) -> pb.ToolSpec:
+    made = pb.ToolSpec()
+    made.CopyFrom(spec)
+    made.name = PREFIX + spec.name
+    return made
+
+
+def _remote(info: pb.ErrorInfo) -> NestedError:
+    """An error that the host has told in its words (T-173)."""
+    try:
+        status = Kind(info.type).status
+    except ValueError:
+        status = Status.INTERNAL
+    details = {**info.details, "remote": "true"}
+    return NestedError(status, info.message, kind=info.type or Kind.INTERNAL.value, details=details)
+
+
+_KINDS: Final = {
+    grpc.StatusCode.NOT_FOUND: Kind.TOOL_NOT_FOUND,
+    grpc.StatusCode.INVALID_ARGUMENT: Kind.VALIDATION,
+    grpc.StatusCode.DEADLINE_EXCEEDED: Kind.TIMEOUT,
+    grpc.StatusCode.RESOURCE_EXHAUSTED: Kind.EXHAUSTED,
+}
+
+
+def _failed(error: grpc.aio.AioRpcError) -> NestedError:
+    """A failed rpc: what its trailer tells, or else its status."""
+    for name, value in error.trailing_metadata() or ():
+        if name == TRAILER and isinstance(value, bytes):
+            try:
+                return _remote(pb.ErrorInfo.FromString(value))
+            except WireError:
+                break
+    code = error.code()
+    if code is grpc.StatusCode.UNAVAILABLE:
+        return _nested(BridgeError(Kind.INTERNAL, "the host is gone", code="callback_unreachable"))
+    kind = _KINDS.get(code, Kind.INTERNAL)
+    return _nested(BridgeError(kind, error.details() or code.name, code="callback_failed", status=code.name))
+
+
+def _nested(error: BridgeError) -> NestedError:
+    return NestedError(error.status, error.detail, kind=error.kind.value, details={**error.details, "remote": "true"})
