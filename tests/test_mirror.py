@@ -20,6 +20,8 @@ TOGETHER = {
     "core/session.py": "an interface without code: the tests of the sessions in protocols/",
     "protocols/evergreen/store.py": "the lower half of Graph: tests/protocols/evergreen/test_graph.py",
     "drive/thread/wire.py": "an interface without code: tests/drive/wires.py is one",
+    "stores/backend.py": "an interface without code: tests/stores/test_several.py",
+    "stores/rows.py": "the lower half of SqliteBackend: tests/stores/test_shared.py, test_sqlite.py",
     "drive/keeping.py": "the lower half of Whole: tests/drive/test_whole_long.py",
     "drive/nested/order.py": "what the scope asks: tests/drive/nested/test_scope.py",
     "drive/bodies/calls.py": "the caller's side of it: tests/drive/nested/test_scope.py",

@@ -22,6 +22,7 @@ __all__ = [
     "port",
     "seconds",
     "some_of",
+    "store",
     "switch",
     "whole",
     "workers",
@@ -63,6 +64,15 @@ def whole(least: int) -> Callable[[str], int]:
         return int(text)
 
     return parse
+
+
+def store(text: str) -> str:
+    """Where state is kept that outlives a conversation."""
+    if text.lower() in ("auto", "memory"):
+        return text.lower()
+    if not re.match(r"sqlite:.|(redis|rediss|unix)://.", text):
+        raise ValueError("auto, memory, sqlite:PATH, or the URL of a Redis server as redis://host:6379/0")
+    return text
 
 
 def workers(text: str) -> int:

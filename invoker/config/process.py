@@ -216,6 +216,11 @@ class Config:
         30.0, "INVOKER_CONNECTION_AGE_S", parse.seconds,
         "With several workers, gRPC clients are told to connect anew after this long; 0 means never.", unit="seconds",
     )  # fmt: skip
+    store: str = knob(
+        "auto", "INVOKER_STORE", parse.store,
+        "Where state is kept that outlives a call: 'memory', 'sqlite:PATH' for the processes of one machine, or the "
+        "URL of a Redis server. 'auto' is memory; several workers that need it share a file, which ends with them.",
+    )  # fmt: skip
     loop: str = knob(
         "auto", "INVOKER_LOOP", parse.one_of(*_LOOPS),
         "Which event loop is used; 'auto' takes uvloop if it is installed.", choices=_LOOPS,

@@ -32,9 +32,9 @@ from invoker.core.store import (
     Space,
 )
 
-__all__ = ["MemoryStore", "StoreLimits"]
+__all__ = ["OVERHEAD", "MemoryStore", "StoreLimits", "weight"]
 
-_OVERHEAD: Final = 256
+OVERHEAD: Final = 256
 """Bytes that an item is counted for beside its name and value."""
 
 _SWEEP_S: Final = 60.0
@@ -76,6 +76,12 @@ class MemoryStore:
         self._spaces: dict[str, _Space] = {}
         self._gone: dict[str, Reason] = {}
         self._seats: dict[Guest, _Seat] = {}
+
+    def start(self) -> None:
+        """Begin; there is nothing to open."""
+
+    def close(self) -> None:
+        """Let go of everything; memory goes with the process."""
 
     def ask(self, guest: Guest, key: str, question: Question) -> None:
         """Answer a question; at once, except for a `Drop` of what others hold."""
@@ -155,7 +161,7 @@ class MemoryStore:
         if not isinstance(space, Refused):
             space.used_ns = now
             return space.told()
-        size, limits = _OVERHEAD + len(question.space) + len(question.about), self._limits
+        size, limits = OVERHEAD + len(question.space) + len(question.about), self._limits
         if len(self._spaces) >= limits.spaces or self.size + size > limits.total_bytes:
             self.sweep()
         if len(self._spaces) >= limits.spaces:
@@ -197,7 +203,7 @@ class MemoryStore:
         if question.expects is not None and question.expects != version:
             return Refused(Reason.CHANGED)
         now = max(self._clock(), version + 1)
-        growth = (0 if value is None else _weight(name, value)) - (0 if old is None else _weight(name, old.value))
+        growth = (0 if value is None else weight(name, value)) - (0 if old is None else weight(name, old.value))
         if value is None:
             if old is None:
                 return None
@@ -270,8 +276,9 @@ class _Seat:
     news: list[tuple[_Space, News]] = field(default_factory=list)
 
 
-def _weight(name: str, value: bytes) -> int:
-    return _OVERHEAD + len(name) + len(value)
+def weight(name: str, value: bytes) -> int:
+    """Bytes that an item is counted for."""
+    return OVERHEAD + len(name) + len(value)
 
 
 def _steady_clock() -> Callable[[], int]:

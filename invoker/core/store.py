@@ -152,6 +152,7 @@ class Reason(enum.Enum):
     SPACES = "there are too many spaces"
     ITEMS = "the space has too many items"
     BYTES = "the space, or all of them together, would be too large"
+    UNAVAILABLE = "the store cannot be reached"
 
 
 class Refused(msgspec.Struct, frozen=True):
@@ -172,7 +173,14 @@ class Guest(Protocol):
 
 
 class Store(Protocol):
-    """Keeps spaces; in memory (`invoker.core.spaces`), or where several processes share it."""
+    """Keeps spaces; in memory (`invoker.core.spaces`), or where several processes share it (`invoker.stores`)."""
+
+    def start(self) -> None:
+        """Open what it keeps spaces in; called once, on the loop, before anything is asked.
+
+        Raises:
+            StartupError: It cannot be opened.
+        """
 
     def ask(self, guest: Guest, key: str, question: Question) -> None:
         """Answer a question, now or later, by ``guest.answered``; a guest that has left ignores it."""
@@ -189,6 +197,9 @@ class Store(Protocol):
         Returns:
             Seconds until it should be called again; None: not before something is asked.
         """
+
+    def close(self) -> None:
+        """Let go of everything, because the process ends; nothing is asked any more. Idempotent."""
 
 
 class News:

@@ -335,6 +335,7 @@ class Driver:
             self._looking.cancel()
         self.threads.close()
         self.sweeper.close()
+        self.store.close()
 
 
 def _spawn(body: Body) -> None:

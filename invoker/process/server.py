@@ -38,6 +38,7 @@ from invoker.ops.watchdog import Watchdog
 from invoker.process.stopping import Guard, dump, listed
 from invoker.services.service import Service, Surroundings
 from invoker.services.table import TABLE, Table
+from invoker.stores import store_of
 
 if TYPE_CHECKING:
     from invoker.doors.grpc.aio import AioDoor
@@ -107,7 +108,7 @@ class Server:
         self._endings = Endings()
         self.engine.on_close += [self._endings, prints.ended]
         settings = DriverSettings(config.threads, config.grace_s, config.lingering_s, config.debug, config.depth)
-        self.driver = Driver(self.engine, settings)
+        self.driver = Driver(self.engine, settings, store=store_of(config.store))
         self.engine.scope = CatalogScope(self.driver)
         self._trimmer = Trimmer(self.engine.memory, self.driver.threads)
         self.share_ports = False
@@ -148,9 +149,10 @@ class Server:
 
         Raises:
             HookError: A start hook failed; the stop hooks have run.
-            StartupError: A port cannot be bound, or a certificate not be read.
+            StartupError: A port cannot be bound, a certificate not be read, or the store not be opened.
         """
         open_files()
+        self.driver.store.start()
         tls = TlsFiles.of(self.config.tls_cert, self.config.tls_key, self.config.tls_client_ca)
         around = Surroundings(
             self.config,

@@ -17,8 +17,10 @@ import itertools
 import logging
 import signal
 import socket
-from contextlib import suppress
+import tempfile
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from invoker.config import Config
 from invoker.errors import ConfigError, StartupError
@@ -103,6 +105,8 @@ class Supervisor:
         self._board = Board.make()
         self._row = Row(numbers=Numbers({RESTARTS: 0, RELOADS: 0}, {WORKERS: 0, WANTED: config.workers}))
         self._ports: list[socket.socket] = []
+        self._kept = ExitStack()
+        self._store = ""
         self._signals = Signals(config.lame_duck_s, leave=self._leave_at_once)
         self._stop = self._signals.told
         self._reload = asyncio.Event()
@@ -121,6 +125,23 @@ class Supervisor:
         loop = asyncio.get_running_loop()
         self._signals.listen()
         loop.add_signal_handler(signal.SIGHUP, self._reload.set)
+        with self._kept:
+            self._make_store()
+            await self._run()
+        if self._error is not None:
+            raise self._error
+        log.info("stopped")
+        return 0 if self._is_clean else 1
+
+    def _make_store(self) -> None:
+        """Give the workers a file to share, if some protocol needs one; it goes with the last of them."""
+        if self._config.store == "auto" and any(one.shares_state for one in TABLE.served(self._config)):
+            folder = self._kept.enter_context(
+                tempfile.TemporaryDirectory(prefix="invoker-", ignore_cleanup_errors=True)
+            )
+            self._store = f"sqlite:{Path(folder, 'store.db')}"
+
+    async def _run(self) -> None:
         try:
             host, _ = self._config.bind_host()
             self._ports.append(reserve(host, self._config.grpc_port, "gRPC", "GRPC_PORT"))
@@ -136,10 +157,6 @@ class Supervisor:
             for port in self._ports:
                 port.close()
             self._board.close()
-        if self._error is not None:
-            raise self._error
-        log.info("stopped")
-        return 0 if self._is_clean else 1
 
     async def _serve(self, group: asyncio.TaskGroup) -> None:
         """Fill the slots; on a signal, end all workers, for whose tasks the group waits."""
@@ -175,7 +192,7 @@ class Supervisor:
         rows = {child.place.row for child in self._children}
         row = next(index for index in itertools.count(1) if index not in rows)
         ports = [port.getsockname()[1] for port in self._ports]
-        child = Child(Assignment(next(self._numbers), row, -1, self._board.handle, ports[0], ports[-1]))
+        child = Child(Assignment(next(self._numbers), row, -1, self._board.handle, ports[0], ports[-1], self._store))
         await child.start(self._argv)
         self._children.add(child)
         if self._stop.is_set():
@@ -303,4 +320,5 @@ class Supervisor:
     def _leave_at_once(self, number: int) -> None:
         for child in list(self._children):
             child.kill()
+        self._kept.close()
         leave_at_once(number)

@@ -62,6 +62,7 @@ class Assignment:
         board: File descriptor of the board.
         grpc_port: The port of the gRPC door, never 0.
         http_port: The same of the HTTP door.
+        store: As INVOKER_STORE says it, where the supervisor has made one for its workers; else empty.
     """
 
     number: int
@@ -70,6 +71,7 @@ class Assignment:
     board: int
     grpc_port: int
     http_port: int
+    store: str = ""
 
     def environment(self) -> dict[str, str]:
         """The environment for the worker, with this assignment in a variable."""
@@ -104,7 +106,8 @@ def work(
         faulthandler.enable()  # so that SIGABRT, which ends a silent worker, shows where it is stuck
     link = socket.socket(fileno=place.link)
     try:
-        server = build(replace(config, grpc_port=place.grpc_port, port=place.http_port))
+        store = place.store or config.store
+        server = build(replace(config, grpc_port=place.grpc_port, port=place.http_port, store=store))
         return run_to_end(server, Worker(server, place, link).run, loop_factory(server))
     except StartupError as error:
         if config.debug:

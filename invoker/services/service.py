@@ -100,6 +100,8 @@ class Service:
         on_http: Whether it answers paths of the HTTP door.
         on_loop: Whether its conversations run on the event loop even where all functions are sync.
         gives_arrays: Whether functions without annotations may be given arrays.
+        shares_state: Whether its calls find in the store what other calls have put there, so that several workers need
+            one store.
     """
 
     name: ClassVar[str]
@@ -110,6 +112,7 @@ class Service:
     on_http: ClassVar[bool] = False
     on_loop: ClassVar[bool] = False
     gives_arrays: ClassVar[bool] = False
+    shares_state: ClassVar[bool] = False
 
     def __init__(self, around: Surroundings) -> None:
         self.around = around

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from invoker.config.parsers import directories, endpoint, hosts, mode, names, pairs, some_of
+from invoker.config.parsers import directories, endpoint, hosts, mode, names, pairs, some_of, store
 from invoker.errors import ConfigError
 from invoker.services.table import TABLE
 
@@ -31,6 +31,16 @@ def test_some_of_a_few_words_keep_their_own_order():
     for text in ("", "grpc", "riff,grpc"):
         with pytest.raises(ValueError, match="riff, evergreen, http"):
             parse(text)
+
+
+def test_a_store_is_a_word_a_file_or_a_server():
+    """The words in any case; a path or an address as it is."""
+    for text in ("auto", "memory", "sqlite:/tmp/A.db", "redis://host:6379/0", "rediss://:word@host", "unix:///r.sock"):
+        assert store(text) == text
+    assert store("Memory") == "memory"
+    for text in ("", "sqlite", "sqlite:", "redis:", "redis://", "postgres://host", "/tmp/a.db"):
+        with pytest.raises(ValueError, match="sqlite:PATH"):
+            store(text)
 
 
 def test_directories_are_absolute_and_there(tmp_path):

@@ -1,4 +1,7 @@
-"""The store in memory: spaces, their items, how they end, and what it keeps at most."""
+"""The store in memory: when it is swept, and what it accounts for.
+
+What it promises as every store does is tested in `tests/stores/test_shared.py`.
+"""
 
 from __future__ import annotations
 
@@ -11,21 +14,17 @@ from hypothesis import strategies as st
 
 from invoker.core.spaces import MemoryStore, StoreLimits
 from invoker.core.store import (
-    ABSENT,
     Change,
     Create,
     Drop,
     Get,
     Hold,
-    Item,
     Look,
     News,
     Put,
     Question,
-    Reason,
     Refused,
     Scan,
-    Space,
 )
 
 SECOND = 1_000_000_000
@@ -84,54 +83,6 @@ def taken(news: News) -> list[Change | Refused]:
     return list(iter(news.take, None))
 
 
-# Spaces
-
-
-def test_a_space_is_made_once(world: World) -> None:
-    """Who makes it again is told what it was made with, and that it is not new."""
-    world.wait(1)
-    again = world.ask(Create("s", 99, b"other"))
-    assert (again.about, again.ttl_s, again.created_ns, again.is_new) == (b"about", 10, 5 * SECOND, False)
-    assert world.ask(Create("t", 1)).is_new
-
-
-def test_a_space_lives_as_long_as_it_is_used(world: World) -> None:
-    """Any question about it counts, a subscription too; after its time to live without one it is gone."""
-    for use in (Look("s"), Get("s", "a"), Put("s", "a", b"x"), Scan("s"), Create("s", 10)):
-        world.wait(9.9)
-        assert not isinstance(world.ask(use), Refused)
-    world.wait(9.9)
-    world.guest.hear()
-    world.wait(9.9)
-    assert isinstance(world.ask(Look("s")), Space)
-    world.wait(10)
-    assert world.ask(Get("s", "a")) == Refused(Reason.EXPIRED)
-
-
-def test_a_space_that_never_was_is_told_from_one_that_is_gone(world: World) -> None:
-    """By the reason."""
-    assert world.ask(Look("nobody")) == Refused(Reason.UNKNOWN)
-    assert world.ask(Drop("nobody")) is None
-    world.ask(Drop("s"))
-    assert world.ask(Look("s")) == Refused(Reason.DROPPED)
-
-
-def test_who_holds_a_space_keeps_it(world: World) -> None:
-    """Until it leaves, from when on the time to live counts; who only listens does not keep it."""
-    holder, listener = Guest(world.store), Guest(world.store)
-    assert holder.ask(Hold("s")).holds == 1
-    news = listener.hear()
-    world.wait(100)
-    assert world.ask(Look("s")).holds == 1
-    world.wait(100)
-    world.store.leave(holder)
-    world.wait(9.9)
-    assert world.store.sweep() == 1.0
-    world.wait(0.1)
-    assert world.store.sweep() is None
-    assert taken(news) == [Refused(Reason.EXPIRED)]
-
-
 def test_the_sweep_says_when_it_is_needed_again(world: World) -> None:
     """Not before the next space can expire, within a minute, and not while there is none."""
     assert world.store.sweep() == 10
@@ -141,111 +92,6 @@ def test_the_sweep_says_when_it_is_needed_again(world: World) -> None:
     assert world.store.sweep() == 60
     world.ask(Drop("long"))
     assert world.store.sweep() is None
-
-
-def test_a_space_that_is_held_is_deleted_by_force_only(world: World) -> None:
-    """Its holders may end first: the answer comes when the last one has left; the listeners are told at once."""
-    holders = [Guest(world.store), Guest(world.store)]
-    for one in holders:
-        one.ask(Hold("s"))
-    news = world.guest.hear()
-    assert world.ask(Drop("s")) == Refused(Reason.HELD, 2)
-    assert taken(news) == []
-    world.store.ask(world.guest, "late", Drop("s", is_forced=True))
-    assert taken(news) == [Refused(Reason.DROPPED)]
-    assert world.ask(Get("s", "a")) == Refused(Reason.DROPPED)
-    world.store.leave(holders[0])
-    assert "late" not in world.guest.answers
-    world.store.leave(holders[1])
-    assert world.guest.answers["late"] is None
-
-
-def test_a_space_that_is_made_anew_is_empty(world: World) -> None:
-    """Those who held the old one have nothing to do with it."""
-    holder = Guest(world.store)
-    holder.ask(Hold("s"))
-    world.ask(Put("s", "a", b"x"))
-    world.store.ask(world.guest, "late", Drop("s", is_forced=True))
-    world.wait(1)
-    new = world.ask(Create("s", 10))
-    assert (new.items, new.created_ns, new.holds) == (0, 6 * SECOND, 0)
-    assert world.ask(Get("s", "a")) is None
-    world.store.leave(holder)
-    assert world.ask(Look("s")).holds == 0
-
-
-# Items
-
-
-def test_an_item_is_written_read_and_deleted(world: World) -> None:
-    """An empty one is there."""
-    assert world.ask(Get("s", "a")) is None
-    written = world.ask(Put("s", "a", b""))
-    assert written == Item("a", b"", 5 * SECOND, 5 * SECOND)
-    assert world.ask(Get("s", "a")) == written
-    assert world.ask(Put("s", "a", None)) is None
-    assert world.ask(Get("s", "a")) is None
-    assert world.ask(Put("s", "a", None)) is None
-
-
-def test_the_version_of_an_item_grows_with_each_writing(world: World) -> None:
-    """Also within one tick of the clock; when it was first written stays."""
-    items = [world.ask(Put("s", "a", b"x")) for _ in range(3)]
-    assert [one.updated_ns for one in items] == [5 * SECOND, 5 * SECOND + 1, 5 * SECOND + 2]
-    assert {one.created_ns for one in items} == {5 * SECOND}
-
-
-def test_a_write_may_demand_a_version(world: World) -> None:
-    """Else nothing is written; so two that read and write lose nothing."""
-    first = world.ask(Put("s", "a", b"1", expects=ABSENT))
-    assert world.ask(Put("s", "a", b"2", expects=ABSENT)) == Refused(Reason.CHANGED)
-    second = world.ask(Put("s", "a", b"2", expects=first.updated_ns))
-    for wrong in (first.updated_ns, second.updated_ns + 1):
-        assert world.ask(Put("s", "a", None, expects=wrong)) == Refused(Reason.CHANGED)
-    assert world.ask(Get("s", "a")).value == b"2"
-
-
-def test_items_are_read_by_prefix_sorted_in_pages(world: World) -> None:
-    """A page begins behind the last name of the one before."""
-    for name in ("b1", "a", "b", "c", "b2", "b3"):
-        world.ask(Put("s", name, b"x"))
-
-    def names(**asked: Any) -> list[str]:
-        return [one.name for one in world.ask(Scan("s", **asked))]
-
-    assert names() == ["a", "b", "b1", "b2", "b3", "c"]
-    assert names(prefix="b") == ["b", "b1", "b2", "b3"]
-    assert names(prefix="b", most=2) == ["b", "b1"]
-    assert names(prefix="b", after="b1", most=2) == ["b2", "b3"]
-    assert names(prefix="b", after="a") == ["b", "b1", "b2", "b3"]
-    assert names(after="b3") == ["c"]
-    assert names(prefix="z") == names(most=0) == names(prefix="b", after="c") == []
-
-
-def test_what_is_kept_is_bounded() -> None:
-    """In spaces, in items and bytes of each, and in all; a refused write leaves the old value."""
-    world = World(spaces=2, items=2, space_bytes=2000, total_bytes=3000)
-    assert world.ask(Create("s", 10)).is_new
-    assert world.ask(Create("t", 20)).is_new
-    assert world.ask(Create("u", 10)) == Refused(Reason.SPACES, 2)
-    world.ask(Put("s", "a", b"old"))
-    assert world.ask(Put("s", "a", bytes(2000))).reason is Reason.BYTES
-    assert world.ask(Get("s", "a")).value == b"old"
-    world.ask(Put("s", "b", b"x"))
-    assert world.ask(Put("s", "c", b"x")) == Refused(Reason.ITEMS, 2)
-    assert world.ask(Put("s", "a", bytes(1000))).name == "a"
-    assert world.ask(Put("t", "a", bytes(1200))).reason is Reason.BYTES, "both together"
-    world.ask(Put("s", "a", None))
-    assert world.ask(Put("t", "a", bytes(1200))).name == "a"
-    world.wait(10)
-    assert world.ask(Create("u", 10)).is_new, "an expired space is forgotten in time"
-
-
-def test_a_space_that_does_not_fit_is_refused() -> None:
-    """Its text counts."""
-    world = World(total_bytes=1000)
-    assert world.ask(Create("s", 10, bytes(1000))) == Refused(Reason.BYTES, 0)
-    assert world.ask(Create("s", 10, bytes(100))).is_new
 
 
 def test_what_is_gone_takes_nothing() -> None:
@@ -259,49 +105,6 @@ def test_what_is_gone_takes_nothing() -> None:
         assert len(taken(news)) == 1
     assert (world.store.size, len(world.store._spaces), len(world.store._gone)) == (0, 0, 3)
     world.store.leave(world.guest)
-    assert not world.store._seats
-
-
-# News
-
-
-def test_a_listener_hears_what_is_there_and_then_each_change(world: World) -> None:
-    """Without a gap, in order; each says whether the item is new."""
-    world.ask(Put("s", "b", b"1"))
-    world.ask(Put("s", "a", b"2"))
-    first, later = world.guest.hear(has_initial=True), world.guest.hear()
-    world.wait(1)
-    world.ask(Put("s", "a", b"2"))
-    world.ask(Put("s", "c", b"3"))
-    world.ask(Put("s", "b", None))
-    changes = [
-        Change("a", b"2", 6 * SECOND),
-        Change("c", b"3", 6 * SECOND, is_new=True),
-        Change("b", None, 6 * SECOND),
-    ]
-    there = [Change("a", b"2", 5 * SECOND, is_new=True), Change("b", b"1", 5 * SECOND, is_new=True)]
-    assert taken(first) == there + changes
-    assert taken(later) == changes
-
-
-def test_names_may_be_written_later(world: World) -> None:
-    """And what nobody asked for is not told."""
-    news = world.guest.hear("s", "a")
-    world.ask(Put("s", "b", b"1"))
-    world.ask(Put("s", "a", b"2"))
-    assert [one.name for one in taken(news) if isinstance(one, Change)] == ["a"]
-
-
-def test_who_leaves_hears_nothing_more(world: World) -> None:
-    """And is forgotten; who listens to what is not there is told so at once."""
-    other = Guest(world.store)
-    news = other.hear()
-    world.store.leave(other)
-    world.store.leave(other)
-    world.ask(Put("s", "a", b"1"))
-    assert taken(news) == []
-    assert not world.store._spaces["s"].news
-    assert taken(other.hear("nobody")) == [Refused(Reason.UNKNOWN)]
     assert not world.store._seats
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,7 @@ from invoker.ops.board import Board, Numbers, Row
 from invoker.ops.metrics import RELOADS, RESTARTS, WANTED, WORKERS
 from invoker.process import supervisor as module
 from invoker.process.supervisor import Backoff, Supervisor
+from invoker.services.table import TABLE
 
 
 def test_the_pause_doubles_up_to_its_limit():
@@ -125,6 +127,31 @@ async def test_it_is_ready_when_every_worker_is(made, said):
     one._signals.begin(drain=True)
     assert await running == 0
     assert [child.orders for child in made] == [["drain"], ["drain"]]
+
+
+@pytest.mark.parametrize(
+    ("protocols", "store", "shares"),
+    [("toolbridge", "auto", True), ("toolbridge", "memory", False), ("riff", "auto", False)],
+)
+async def test_workers_that_share_state_get_a_file_for_it(made, said, protocols, store, shares):
+    """It is theirs alone, the same for each, and gone after the last; nobody else gets one."""
+    env = {"INVOKER_PROTOCOLS": protocols, "INVOKER_STORE": store, "GRPC_PORT": "0", "PORT": "0"}
+    given = TABLE.read({**env, "INVOKER_HOST": "127.0.0.1", "INVOKER_WORKERS": "2"})
+    one = Supervisor(given, ["a:b"])
+    running = asyncio.create_task(one.run())
+    await until(lambda: len(made) == 2)
+    stores = {child.place.store for child in made}
+    assert len(stores) == 1
+    kind, _, path = stores.pop().partition(":")
+    assert (kind == "sqlite") is shares
+    folder = Path(path).parent
+    if shares:
+        assert folder.stat().st_mode & 0o777 == 0o700
+    for child in made:
+        child.become_ready()
+    one._signals.begin(drain=True)
+    assert await running == 0
+    assert not (shares and folder.exists())
 
 
 async def test_a_dead_worker_is_replaced_and_its_counters_are_kept(made, said):

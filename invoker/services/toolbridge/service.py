@@ -49,6 +49,7 @@ class ToolBridgeService(Service):
     on_grpc = True
     on_loop = True
     is_default = False
+    shares_state = True
     knobs = ToolBridgeKnobs
     _bridge: Bridge | None = None
 

@@ -1,0 +1,147 @@
+"""`Backend`: what keeps spaces where several processes share them, and the words that it knows beside `Question`.
+
+A backend is asked in one thread (`invoker.stores.asking`), many questions at a time. `SharedStore` turns its answers
+into what `invoker.core.store.Store` promises: it knows the conversations, a backend knows only its own process.
+
+Theory. Each process is an *owner*. It says again and again that it lives, and each time has a lease. What it holds is
+held while the lease runs; so a process that was killed holds nothing for long. A space has a *key*, which no other
+space ever has, not even a later one of the same name. Changes are numbered in the order in which they were made.
+Whoever begins to listen is told the items that are there and the number of the last change that they contain; the
+changes with higher numbers follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeAlias
+
+import msgspec
+
+from invoker.core.store import Change, Item, Question, Reason, Refused, Space
+
+__all__ = [
+    "LEASE_S",
+    "UNAVAILABLE",
+    "Asked",
+    "Backend",
+    "Beat",
+    "Deafen",
+    "Dropped",
+    "Event",
+    "Held",
+    "IsHeld",
+    "Listen",
+    "Listening",
+    "Lose",
+    "Release",
+    "Sweep",
+    "Tell",
+]
+
+LEASE_S = 10.0
+"""How long a process counts as alive after it last said so."""
+
+UNAVAILABLE = Refused(Reason.UNAVAILABLE)
+
+
+class Listen(msgspec.Struct, frozen=True):
+    """Begin to hear of a space; answered by `Listening`. The names are those of `News`."""
+
+    space: str
+    names: frozenset[str] | None
+    has_initial: bool
+
+
+class Deafen(msgspec.Struct, frozen=True):
+    """Nobody in this process listens to this space any more."""
+
+    key: int
+
+
+class Release(msgspec.Struct, frozen=True):
+    """Let go of a space that was held so many times."""
+
+    key: int
+    count: int
+
+
+class IsHeld(msgspec.Struct, frozen=True):
+    """Ask whether a living process still holds a space, which may be deleted; answered by a bool."""
+
+    key: int
+
+
+class Sweep(msgspec.Struct, frozen=True):
+    """Forget what has expired; answered by the seconds until the next space may expire, or None without spaces."""
+
+
+class Beat(msgspec.Struct, frozen=True):
+    """Say that this process lives."""
+
+
+Asked: TypeAlias = Question | Listen | Deafen | Release | IsHeld | Sweep | Beat
+
+
+class Held(msgspec.Struct, frozen=True):
+    """The answer to `Hold`."""
+
+    space: Space
+    key: int
+
+
+class Dropped(msgspec.Struct, frozen=True):
+    """The answer to a `Drop` of a space that others still hold."""
+
+    key: int
+
+
+class Listening(msgspec.Struct, frozen=True):
+    """What is there, and the number of the last change in it.
+
+    ``epoch`` grows with each time that changes may have been missed; `Backend.epoch` is another one then.
+    """
+
+    key: int
+    since: int
+    items: tuple[Item, ...]
+    epoch: int
+
+
+class Event(msgspec.Struct, frozen=True):
+    """One change of a space, or its end."""
+
+    key: int
+    number: int
+    what: Change | Refused
+
+
+Tell: TypeAlias = Callable[[Sequence[Event]], None]
+Lose: TypeAlias = Callable[[], None]
+
+
+class Backend(Protocol):
+    """Keeps spaces outside the process. Everything but ``open`` is called in the thread that asks it."""
+
+    @property
+    def epoch(self) -> int:
+        """See `Listening`; it grows before ``lose`` is called."""
+
+    def open(self, tell: Tell, lose: Lose) -> None:
+        """Open it.
+
+        Args:
+            tell: Called with what happened, from any thread.
+            lose: Called when changes may have been missed, from any thread.
+
+        Raises:
+            StartupError: It cannot be opened.
+        """
+
+    def perform(self, asked: Sequence[Asked]) -> list[Any]:
+        """Answer all in order; those that cannot be answered by `UNAVAILABLE`. Raises nothing."""
+
+    def idle(self) -> float:
+        """Do what is due, and return for how many seconds nothing will be."""
+
+    def close(self) -> None:
+        """Say that this process is over, and close."""

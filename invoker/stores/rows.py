@@ -1,0 +1,418 @@
+"""`Rows`: the questions to a store as statements of SQL. Each is asked within a transaction of `SqliteBackend`.
+
+`Rows` may write. `Reader` is the same, but raises `WriteNeededError` where something has to be written, so that what
+only reads needs no lock.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from invoker.core.spaces import OVERHEAD, StoreLimits, weight
+from invoker.core.store import (
+    ABSENT,
+    Create,
+    Drop,
+    Get,
+    Hold,
+    Item,
+    Look,
+    Put,
+    Reason,
+    Refused,
+    Scan,
+    Space,
+)
+from invoker.stores.backend import Asked, Beat, Deafen, Dropped, Held, IsHeld, Listen, Listening, Release, Sweep
+
+__all__ = ["Reader", "Rows", "WriteNeededError", "reason_of"]
+
+_SECOND: Final = 1_000_000_000
+
+_TOUCH: Final = (0.01, 1.0)
+"""A use is written if the last one that was written is older than this part of the time to live, or so many seconds."""
+
+
+_DEAD_NS: Final = 3600 * _SECOND
+"""What a process holds is forgotten when its lease has been over for so long; until then it may come back."""
+
+
+class WriteNeededError(Exception):
+    """A transaction that only reads came to where something must be written."""
+
+
+class _Row(NamedTuple):
+    """A space as its table has it."""
+
+    key: int
+    name: str
+    about: bytes
+    ttl_s: float
+    created_ns: int
+    used_ns: int
+    items: int
+    size: int
+
+    @property
+    def expires_ns(self) -> int:
+        return self.used_ns + int(self.ttl_s * _SECOND)
+
+
+class Reader:
+    """Answers what can be answered without writing.
+
+    Args:
+        rows: Answer the rest.
+    """
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+
+    def answer(self, asked: Asked) -> Any:
+        """Answer a question.
+
+        Raises:
+            WriteNeededError: It has to be asked of `Rows`.
+        """
+        if isinstance(asked, IsHeld):
+            return self._rows.answer(asked)
+        if not isinstance(asked, (Get, Scan, Look)):
+            raise WriteNeededError
+        row = self._rows.row(asked.space)
+        if row is not None and not self._rows.is_fresh(row):
+            raise WriteNeededError
+        return self._rows.read(row, asked)
+
+
+class Rows:
+    """Answers questions within a transaction that may write.
+
+    Args:
+        db: The connection.
+        owner: The id of this process.
+        limits: How much is kept.
+        clock: Nanoseconds of the epoch.
+        lease_s: How long this process counts as alive after it last said so.
+
+    Attributes:
+        has_changed: Whether changes were written since somebody said that there are none.
+        seen: The number of the last change that this process has read.
+        is_deaf: Whether this process listens to nothing, and therefore reads no changes.
+        epoch: As of `invoker.stores.backend.Backend`.
+    """
+
+    def __init__(
+        self, db: sqlite3.Connection, owner: str, limits: StoreLimits, clock: Callable[[], int], *, lease_s: float
+    ) -> None:
+        self.has_changed = False
+        self.seen = 0
+        self.is_deaf = True
+        self.epoch = 0
+        self._lease_s = lease_s
+        self._db = db
+        self._owner = owner
+        self._limits = limits
+        self._clock = clock
+        self._deafened: set[int] = set()
+        self._kinds: dict[type, Callable[[Any], Any]] = {
+            Create: self._create, Drop: self._drop, Listen: self._listen, Hold: self._hold, Put: self._put,
+            Get: self._use, Scan: self._use, Look: self._use,
+            Deafen: self._deafen, Release: self._release, IsHeld: self._is_held, Sweep: self._sweep, Beat: self._beat,
+        }  # fmt: skip
+
+    def answer(self, asked: Asked) -> Any:
+        """Answer a question."""
+        return self._kinds[type(asked)](asked)
+
+    # Spaces.
+
+    def row(self, name: str) -> _Row | None:
+        """The space of a name, which may have expired."""
+        row = self._db.execute(
+            "SELECT key, name, about, ttl_s, created_ns, used_ns, items, size FROM spaces WHERE name = ?", (name,)
+        ).fetchone()
+        return None if row is None else _Row(*row)
+
+    def is_fresh(self, row: _Row) -> bool:
+        """Whether the last use that was written is so recent that this one need not be."""
+        part, most_s = _TOUCH
+        age_ns = self._clock() - row.used_ns
+        return 0 <= age_ns < min(part * row.ttl_s, most_s) * _SECOND
+
+    def read(self, row: _Row | None, asked: Get | Scan | Look) -> Any:
+        """Answer what reads one space."""
+        if row is None:
+            return self._missing(asked.space)
+        if isinstance(asked, Look):
+            return self._told(row)
+        return self._get(row.key, asked.name) if isinstance(asked, Get) else self._scan(row.key, asked)
+
+    def _missing(self, name: str) -> Refused:
+        gone = self._db.execute("SELECT reason FROM gone WHERE name = ?", (name,)).fetchone()
+        return Refused(reason_of(gone[0]) if gone else Reason.UNKNOWN)
+
+    def _find(self, name: str) -> _Row | Refused:
+        row = self.row(name)
+        if row is None:
+            return self._missing(name)
+        if self._clock() < row.expires_ns or self._clock() < self._lease_end_ns(row):
+            return row
+        return self._end(row, Reason.EXPIRED)
+
+    def _lease_end_ns(self, row: _Row) -> int:
+        """When a space expires because of those that held it last."""
+        until = self._db.execute(
+            "SELECT max(until_ns) FROM holds JOIN owners ON owner = id WHERE space = ?", (row.key,)
+        ).fetchone()[0]
+        return (until or 0) + int(row.ttl_s * _SECOND)
+
+    def _holds(self, key: int) -> int:
+        """How often it is held by processes that live."""
+        row = self._db.execute(
+            "SELECT total(count) FROM holds JOIN owners ON owner = id WHERE space = ? AND until_ns > ?",
+            (key, self._clock()),
+        ).fetchone()
+        return int(row[0])
+
+    def _told(self, row: _Row, *, is_new: bool = False) -> Space:
+        return Space(
+            row.name, row.about, row.ttl_s, row.created_ns, self._clock(), row.items, row.size, self._holds(row.key),
+            is_new,
+        )  # fmt: skip
+
+    def _touch(self, row: _Row) -> None:
+        if not self.is_fresh(row):
+            self._touch_key(row.key, row.ttl_s)
+
+    def _touch_key(self, key: int, ttl_s: float) -> None:
+        now = self._clock()
+        self._db.execute(
+            "UPDATE spaces SET used_ns = ?, expires_ns = ? WHERE key = ?", (now, now + int(ttl_s * _SECOND), key)
+        )
+
+    def _end(self, row: _Row, reason: Reason) -> Refused:
+        self._db.execute("DELETE FROM spaces WHERE key = ?", (row.key,))
+        self._db.execute("DELETE FROM items WHERE space = ?", (row.key,))
+        self._db.execute("UPDATE totals SET spaces = spaces - 1, size = size - ?", (row.size,))
+        self._db.execute("INSERT OR REPLACE INTO gone (name, reason) VALUES (?, ?)", (row.name, reason.name))
+        self._db.execute("DELETE FROM gone WHERE number <= (SELECT max(number) FROM gone) - ?", (self._limits.spaces,))
+        if self._hears(row.key, items=False):
+            self._db.execute("INSERT INTO changes (space, reason) VALUES (?, ?)", (row.key, reason.name))
+            self._db.execute("DELETE FROM ears WHERE space = ?", (row.key,))
+            self.has_changed = True
+        return Refused(reason)
+
+    def _create(self, asked: Create) -> Space | Refused:
+        row = self._find(asked.space)
+        if isinstance(row, _Row):
+            self._touch(row)
+            return self._told(row)
+        size, limits = OVERHEAD + len(asked.space) + len(asked.about), self._limits
+        spaces, total = self._totals()
+        if spaces >= limits.spaces or total + size > limits.total_bytes:
+            self._sweep(Sweep())
+            spaces, total = self._totals()
+        if spaces >= limits.spaces:
+            return Refused(Reason.SPACES, spaces)
+        if total + size > limits.total_bytes:
+            return Refused(Reason.BYTES, total)
+        now = self._clock()
+        self._db.execute("DELETE FROM gone WHERE name = ?", (asked.space,))
+        self._db.execute("UPDATE totals SET spaces = spaces + 1, size = size + ?", (size,))
+        key = self._db.execute(
+            "INSERT INTO spaces (name, about, ttl_s, created_ns, used_ns, expires_ns, size)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (asked.space, asked.about, asked.ttl_s, now, now, now + int(asked.ttl_s * _SECOND), size),
+        ).lastrowid
+        assert key is not None
+        return self._told(_Row(key, asked.space, asked.about, asked.ttl_s, now, now, 0, size), is_new=True)
+
+    def _totals(self) -> tuple[int, int]:
+        spaces, size = self._db.execute("SELECT spaces, size FROM totals").fetchone()
+        return spaces, size
+
+    def _drop(self, asked: Drop) -> Refused | Dropped | None:
+        row = self._find(asked.space)
+        if isinstance(row, Refused):
+            return None
+        holds = self._holds(row.key)
+        if holds and not asked.is_forced:
+            return Refused(Reason.HELD, holds)
+        self._end(row, Reason.DROPPED)
+        return Dropped(row.key) if holds else None
+
+    def _hold(self, asked: Hold) -> Held | Refused:
+        row = self._find(asked.space)
+        if isinstance(row, Refused):
+            return row
+        self._touch(row)
+        self._db.execute(
+            "INSERT INTO holds VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET count = count + 1", (row.key, self._owner)
+        )
+        return Held(self._told(row), row.key)
+
+    def _release(self, asked: Release) -> None:
+        mine = (asked.key, self._owner)
+        self._db.execute("UPDATE holds SET count = count - ? WHERE space = ? AND owner = ?", (asked.count, *mine))
+        self._db.execute("DELETE FROM holds WHERE space = ? AND owner = ? AND count <= 0", mine)
+        row = self._db.execute("SELECT ttl_s FROM spaces WHERE key = ?", (asked.key,)).fetchone()
+        if row is not None:
+            self._touch_key(asked.key, row[0])
+
+    def _is_held(self, asked: IsHeld) -> bool:
+        return self._holds(asked.key) > 0
+
+    def _sweep(self, _: Sweep) -> float | None:
+        now = self._clock()
+        late = self._db.execute("SELECT name FROM spaces WHERE expires_ns <= ?", (now,)).fetchall()
+        for (name,) in late:
+            row = self._find(name)
+            if isinstance(row, _Row):  # it is held, or was until lately
+                self._db.execute("UPDATE spaces SET expires_ns = ? WHERE key = ?", (self._lease_end_ns(row), row.key))
+        due = self._db.execute("SELECT min(expires_ns) FROM spaces").fetchone()[0]
+        return None if due is None else (due - now) / _SECOND
+
+    # Items.
+
+    def _use(self, asked: Get | Scan | Look) -> Any:
+        row = self._find(asked.space)
+        if isinstance(row, Refused):
+            return row
+        self._touch(row)
+        return self.read(row, asked)
+
+    def _get(self, key: int, name: str) -> Item | None:
+        row = self._db.execute(
+            "SELECT name, value, created_ns, updated_ns FROM items WHERE space = ? AND name = ?", (key, name)
+        ).fetchone()
+        return None if row is None else Item(*row)
+
+    def _scan(self, key: int, asked: Scan) -> tuple[Item, ...]:
+        found: list[Item] = []
+        begins_behind = asked.after and asked.after >= asked.prefix
+        sign, least = (">", asked.after) if begins_behind else (">=", asked.prefix)
+        for row in self._db.execute(
+            "SELECT name, value, created_ns, updated_ns FROM items"  # noqa: S608 - our own words
+            f" WHERE space = ? AND name {sign} ? ORDER BY name LIMIT ?",
+            (key, least, max(0, asked.most)),
+        ):
+            if not row[0].startswith(asked.prefix):
+                break
+            found.append(Item(*row))
+        return tuple(found)
+
+    def _put(self, asked: Put) -> Item | Refused | None:
+        row = self._find(asked.space)
+        if isinstance(row, Refused):
+            return row
+        self._touch(row)
+        name, value, limits = asked.name, asked.value, self._limits
+        old = self._db.execute(
+            "SELECT created_ns, updated_ns, length(value) FROM items WHERE space = ? AND name = ?", (row.key, name)
+        ).fetchone()
+        created, version, length = old or (0, ABSENT, 0)
+        if asked.expects is not None and asked.expects != version:
+            return Refused(Reason.CHANGED)
+        now = max(self._clock(), version + 1)
+        growth = (0 if value is None else weight(name, value)) - (weight(name, b"") + length if old else 0)
+        if value is None:
+            if old is None:
+                return None
+            self._db.execute("DELETE FROM items WHERE space = ? AND name = ?", (row.key, name))
+        elif old is None and row.items >= limits.items:
+            return Refused(Reason.ITEMS, row.items)
+        elif growth > 0 and (row.size + growth > limits.space_bytes or self._totals()[1] + growth > limits.total_bytes):
+            return Refused(Reason.BYTES, row.size)
+        else:
+            self._db.execute(
+                "INSERT INTO items VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE"
+                " SET value = excluded.value, updated_ns = excluded.updated_ns",
+                (row.key, name, now, now, value),
+            )
+        count = (value is not None) - (old is not None)
+        self._db.execute("UPDATE spaces SET items = items + ?, size = size + ? WHERE key = ?", (count, growth, row.key))
+        if growth:
+            self._db.execute("UPDATE totals SET size = size + ?", (growth,))
+        if self._hears(row.key, items=True):
+            self._db.execute(
+                "INSERT INTO changes (space, name, value, updated_ns, is_new) VALUES (?, ?, ?, ?, ?)",
+                (row.key, name, value, now, old is None),
+            )
+            self.has_changed = True
+        return None if value is None else Item(name, value, created or now, now)
+
+    # News.
+
+    def _hears(self, key: int, *, items: bool) -> bool:
+        """Whether any process listens to a space, and wants to hear of its items."""
+        found = self._db.execute("SELECT 1 FROM ears WHERE space = ? AND items >= ? LIMIT 1", (key, items)).fetchone()
+        return found is not None
+
+    def _listen(self, asked: Listen) -> Listening | Refused:
+        row = self._find(asked.space)
+        if isinstance(row, Refused):
+            return row
+        self._touch(row)
+        self._deafened.discard(row.key)
+        self.is_deaf = False
+        wants = asked.names is None or bool(asked.names)
+        self._db.execute(
+            "INSERT INTO ears VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET items = max(items, excluded.items)",
+            (row.key, self._owner, wants),
+        )
+        items: tuple[Item, ...] = ()
+        if asked.has_initial and asked.names is None:
+            items = self._scan(row.key, Scan(asked.space, most=row.items))
+        elif asked.has_initial:
+            found = [self._get(row.key, name) for name in sorted(asked.names or ())]
+            items = tuple(one for one in found if one is not None)
+        return Listening(row.key, self._last_number(), items, self.epoch)
+
+    def _last_number(self) -> int:
+        """The number of the last change."""
+        row = self._db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'changes'").fetchone()
+        return row[0] if row else 0
+
+    def _deafen(self, asked: Deafen) -> None:
+        self._db.execute("DELETE FROM ears WHERE space = ? AND owner = ?", (asked.key, self._owner))
+        self._deafened.add(asked.key)
+
+    def deafened(self) -> set[int]:
+        """The keys that nobody here listens to any more, since this was last asked."""
+        deafened, self._deafened = self._deafened, set()
+        return deafened
+
+    # Owners.
+
+    def _beat(self, _: Beat) -> bool:
+        """Renew the lease, and delete what nobody needs; False where changes may have been missed."""
+        now = self._clock()
+        row = self._db.execute("SELECT seen FROM owners WHERE id = ?", (self._owner,)).fetchone()
+        was_alive = row is not None and row[0] >= 0
+        self.epoch += not was_alive
+        if self.is_deaf or not was_alive:
+            self.seen = self._last_number()
+        self._db.execute(
+            "INSERT INTO owners VALUES (?, ?, ?) ON CONFLICT DO UPDATE"
+            " SET until_ns = excluded.until_ns, seen = excluded.seen",
+            (self._owner, now + int(self._lease_s * _SECOND), self.seen),
+        )
+        for (owner,) in self._db.execute("SELECT id FROM owners WHERE until_ns < ? AND seen >= 0", (now,)).fetchall():
+            self._db.execute("UPDATE owners SET seen = -1 WHERE id = ?", (owner,))
+            self._db.execute("DELETE FROM ears WHERE owner = ?", (owner,))
+        if self._db.execute("DELETE FROM owners WHERE until_ns < ?", (now - _DEAD_NS,)).rowcount:
+            self._db.execute("DELETE FROM holds WHERE owner NOT IN (SELECT id FROM owners)")
+        self._db.execute("DELETE FROM changes WHERE number <= (SELECT min(seen) FROM owners WHERE seen >= 0)")
+        return was_alive
+
+    def leave(self) -> None:
+        """Let go of everything, because this process is over."""
+        for table, column in (("owners", "id"), ("holds", "owner"), ("ears", "owner")):
+            self._db.execute(f"DELETE FROM {table} WHERE {column} = ?", (self._owner,))  # noqa: S608 - our own names
+
+
+def reason_of(name: str) -> Reason:
+    """The reason of a name in the file."""
+    return Reason[name]

@@ -1,0 +1,204 @@
+"""`SharedStore`: a store that several processes share, made of a `Backend`.
+
+It knows the conversations of this process: what each holds and listens to. The backend knows only that this process
+does, so a thousand conversations that watch one space cost it no more than one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from invoker.core.store import Change, Drop, Guest, Hold, News, Question, Refused
+from invoker.stores.asking import Asking
+from invoker.stores.backend import (
+    UNAVAILABLE,
+    Backend,
+    Deafen,
+    Dropped,
+    Event,
+    Held,
+    IsHeld,
+    Listen,
+    Listening,
+    Release,
+    Sweep,
+)
+
+__all__ = ["SharedStore"]
+
+_LOOK_S = 0.05
+"""How often it is looked whether the others have let go of a space that was deleted."""
+
+_SWEEP_S = (1.0, 60.0)
+"""How soon and how late the next sweep may be."""
+
+
+@dataclass(slots=True, eq=False)
+class _Ear:
+    """One subscription. Its changes are those with higher numbers than ``since``."""
+
+    news: News
+    key: int = -1
+    since: int = -1
+    has_left: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class _Seat:
+    """What a guest holds, by key and how often, and listens to, until it leaves."""
+
+    holds: dict[int, int] = field(default_factory=dict)
+    ears: list[_Ear] = field(default_factory=list)
+    has_left: bool = False
+
+
+class SharedStore:
+    """Keeps spaces in a backend; see `invoker.core.store.Store` for its methods.
+
+    Args:
+        backend: Where the spaces are.
+    """
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self.asking = Asking(backend, self._hear, self._lose)
+        self._seats: dict[Guest, _Seat] = {}
+        self._ears: dict[int, list[_Ear]] = {}
+        self._listens = 0  # those that wait for an answer
+        self._early: list[Event] = []  # what came while some waited, and may be for them
+        self._deaf: set[int] = set()  # keys that perhaps nobody listens to any more
+        self._sweep_s = _SWEEP_S[0]
+
+    def start(self) -> None:
+        """Open the backend."""
+        self.asking.start()
+
+    def close(self) -> None:
+        """Close the backend, when what was asked is answered."""
+        self.asking.close()
+
+    def ask(self, guest: Guest, key: str, question: Question) -> None:
+        """Answer a question later."""
+        answer: Callable[[Any], None] = partial(guest.answered, key)
+        if isinstance(question, Hold):
+            answer = partial(self._held, self._seat(guest), answer)
+        elif isinstance(question, Drop):
+            answer = partial(self._dropped, answer)
+        self.asking.put(question, answer)
+
+    def subscribe(self, guest: Guest, news: News) -> None:
+        """Tell of a space from now on."""
+        ear = _Ear(news)
+        self._seat(guest).ears.append(ear)
+        self._listens += 1
+        self.asking.put(Listen(news.space, news.names, news.has_initial), partial(self._listening, ear))
+
+    def leave(self, guest: Guest) -> None:
+        """Let go of what a guest held and subscribed to."""
+        seat = self._seats.pop(guest, None)
+        if seat is None:
+            return
+        seat.has_left = True
+        for key, count in seat.holds.items():
+            self.asking.put(Release(key, count))
+        for ear in seat.ears:
+            ear.has_left = True
+            ears = self._ears.get(ear.key, [])
+            if ear in ears:
+                ears.remove(ear)
+                self._deaf.add(ear.key)
+        self._deafen()
+
+    def sweep(self) -> float | None:
+        """Forget what has expired, a little later."""
+        self.asking.put(Sweep(), self._swept)
+        return self._sweep_s
+
+    # Answers of the backend.
+
+    def _held(self, seat: _Seat, answer: Callable[[Any], None], said: Any) -> None:
+        if not isinstance(said, Held):
+            answer(said)
+        elif seat.has_left:
+            self.asking.put(Release(said.key, 1))
+        else:
+            seat.holds[said.key] = seat.holds.get(said.key, 0) + 1
+            answer(said.space)
+
+    def _dropped(self, answer: Callable[[Any], None], said: Any) -> None:
+        if isinstance(said, Dropped):
+            self._look(said.key, answer)
+        else:
+            answer(said)
+
+    def _look(self, key: int, answer: Callable[[Any], None]) -> None:
+        """Answer the `Drop` of a space once nobody holds it any more."""
+
+        def seen(is_held: Any) -> None:
+            if is_held is True:
+                self._look(key, answer)
+            else:
+                answer(is_held or None)
+
+        asyncio.get_running_loop().call_later(_LOOK_S, self.asking.put, IsHeld(key), seen)
+
+    def _listening(self, ear: _Ear, said: Listening | Refused) -> None:
+        self._listens -= 1
+        if isinstance(said, Listening) and said.epoch != self._backend.epoch:
+            self._deaf.add(said.key)
+            said = UNAVAILABLE
+        if isinstance(said, Refused):
+            ear.news.put(said)
+        elif ear.has_left:
+            self._deaf.add(said.key)
+        else:
+            ear.key, ear.since = said.key, said.since
+            for item in said.items:
+                ear.news.put(Change(item.name, item.value, item.updated_ns, is_new=True))
+            self._ears.setdefault(said.key, []).append(ear)
+            for event in self._early:
+                if event.key == said.key and event.number > said.since:
+                    ear.news.put(event.what)
+        if not self._listens:
+            self._early = []
+        self._deafen()
+
+    def _hear(self, events: Sequence[Event]) -> None:
+        if self._listens:
+            self._early.extend(events)
+        for event in events:
+            is_end = isinstance(event.what, Refused)
+            ears = self._ears.pop(event.key, []) if is_end else self._ears.get(event.key, [])
+            for ear in ears:
+                if event.number > ear.since:
+                    ear.news.put(event.what)
+
+    def _lose(self) -> None:
+        """End all subscriptions, because changes may have been missed."""
+        ears, self._ears, self._early = self._ears, {}, []
+        for one in ears.values():
+            for ear in one:
+                ear.news.put(UNAVAILABLE)
+
+    def _swept(self, due_s: float | Refused | None) -> None:
+        least, most = _SWEEP_S
+        self._sweep_s = min(max(due_s, least), most) if isinstance(due_s, (int, float)) else most
+
+    # Private helpers.
+
+    def _seat(self, guest: Guest) -> _Seat:
+        return self._seats.setdefault(guest, _Seat())
+
+    def _deafen(self) -> None:
+        """Tell the backend what nobody listens to, unless somebody is about to."""
+        if self._listens or not self._deaf:
+            return
+        deaf, self._deaf = self._deaf, set()
+        for key in deaf:
+            if not self._ears.get(key):
+                self._ears.pop(key, None)
+                self.asking.put(Deafen(key))

@@ -1,0 +1,203 @@
+"""`SqliteBackend`: spaces in a file, for the processes of one machine; what was written survives them.
+
+All questions of one go are one transaction. One that finds everything as it should be reads only; if something must be
+written, it is done again with the lock of the file. Changes are written to a table as long as some process listens,
+each with the next number. The others look at SQLite's ``data_version``, which is a read of shared memory, and read what
+is new. Once all who live have read a change, it is deleted.
+
+The file is in WAL mode with ``synchronous=NORMAL``: what was answered survives the end of any process. A crash of the
+machine may take the last moments with it, but leaves the file whole.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from invoker.core.spaces import StoreLimits
+from invoker.core.store import Change, Refused
+from invoker.errors import StartupError
+from invoker.stores.backend import LEASE_S, UNAVAILABLE, Asked, Beat, Event, Listening, Lose, Tell
+from invoker.stores.rows import Reader, Rows, WriteNeededError, reason_of
+
+__all__ = ["SqliteBackend"]
+
+log = logging.getLogger(__name__)
+
+_BUSY_S: Final = 5.0
+"""How long to wait for the lock of the file."""
+
+_LOOK_S: Final = (0.002, 0.02)
+"""How often to look for changes of others: soon after there was one, and at least."""
+
+_TRIES: Final = 20
+
+_VERSION: Final = 1
+_SCHEMA: Final = Path(__file__).with_name("schema.sql")
+
+
+class SqliteBackend:
+    """Keeps spaces in a file.
+
+    Args:
+        path: Of the file; it is made if it is not there, readable for its owner only.
+        limits: How much is kept.
+        clock: Nanoseconds of the epoch; the same for all processes.
+        lease_s: How long this process counts as alive after it last said so.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        limits: StoreLimits | None = None,
+        clock: Callable[[], int] | None = None,
+        *,
+        lease_s: float = LEASE_S,
+    ) -> None:
+        self._path = path
+        self._limits = limits or StoreLimits()
+        self._clock = clock or time.time_ns
+        self._lease_s = lease_s
+        self._owner = uuid.uuid4().hex
+        self._heard: set[int] = set()  # keys that this process listens to
+        self._version = 0
+        self._beat_at = 0.0
+        self._look_s = _LOOK_S[1]
+        self._is_failing = False
+
+    @property
+    def epoch(self) -> int:
+        """Grows when changes may have been missed."""
+        return self._rows.epoch
+
+    def open(self, tell: Tell, lose: Lose) -> None:
+        """Open the file, or make it."""
+        self._tell, self._lose = tell, lose
+        try:
+            with suppress(FileExistsError):
+                os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+            self._db = sqlite3.connect(
+                self._path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False, cached_statements=256
+            )
+            self._make()
+            self._rows = Rows(self._db, self._owner, self._limits, self._clock, lease_s=self._lease_s)
+            self._within("BEGIN IMMEDIATE", [Beat()], self._rows)
+        except (OSError, sqlite3.Error) as error:
+            raise StartupError(f"the store in the file '{self._path}' cannot be opened: {error}") from error
+
+    def perform(self, asked: Sequence[Asked]) -> list[Any]:
+        """Answer all in one transaction."""
+        try:
+            try:
+                answers = self._within("BEGIN", asked, Reader(self._rows))
+            except WriteNeededError:
+                answers = self._within("BEGIN IMMEDIATE", asked, self._rows)
+        except sqlite3.Error as error:
+            self._failed(error)
+            return [UNAVAILABLE] * len(asked)
+        self._is_failing = False
+        for one, answer in zip(asked, answers, strict=True):
+            if isinstance(answer, Listening):
+                self._heard.add(answer.key)
+            elif isinstance(one, Beat) and not answer:
+                self._heard.clear()
+                self._lose()
+        self._heard -= self._rows.deafened()
+        self._rows.is_deaf = not self._heard
+        return answers
+
+    def idle(self) -> float:
+        """Read what happened, and say that this process lives, when it is time."""
+        try:
+            now = time.monotonic()
+            if now >= self._beat_at:
+                self._beat_at = now + self._lease_s / 4
+                self.perform([Beat()])
+            wait_s = max(0.0, self._beat_at - now)
+            return min(wait_s, self._look()) if self._heard else wait_s
+        except sqlite3.Error as error:
+            self._failed(error)
+            return _LOOK_S[1] * 10
+
+    def close(self) -> None:
+        """Let go of what this process holds."""
+        try:
+            self._rows.leave()
+        except sqlite3.Error as error:
+            self._failed(error)
+        self._db.close()
+
+    # Private helpers.
+
+    def _make(self) -> None:
+        """Make the tables, if no other process has."""
+        for _ in range(_TRIES):
+            try:
+                self._db.execute("PRAGMA journal_mode=WAL")
+                break
+            except sqlite3.OperationalError:  # another process does the same, for which SQLite does not wait by itself
+                self._db.execute("BEGIN IMMEDIATE")
+                self._db.execute("COMMIT")
+        self._db.execute("PRAGMA synchronous=NORMAL")
+        self._db.execute("BEGIN IMMEDIATE")
+        version = self._db.execute("PRAGMA user_version").fetchone()[0]
+        if version not in (0, _VERSION):
+            self._db.close()
+            raise StartupError(
+                f"the store in the file '{self._path}' has the format {version}, and this invoker knows {_VERSION} only"
+            )
+        if version == 0:
+            for statement in _SCHEMA.read_text(encoding="utf-8").split(";"):
+                self._db.execute(statement)
+            self._db.execute(f"PRAGMA user_version={_VERSION}")
+        self._db.execute("COMMIT")
+
+    def _within(self, begin: str, asked: Sequence[Asked], rows: Reader | Rows) -> list[Any]:
+        self._db.execute(begin)
+        try:
+            answers = [rows.answer(one) for one in asked]
+            self._db.execute("COMMIT")
+        except BaseException:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise
+        return answers
+
+    def _look(self) -> float:
+        """Read the changes since the last look; the seconds until the next one."""
+        version = self._db.execute("PRAGMA data_version").fetchone()[0]
+        if version != self._version or self._rows.has_changed:
+            self._version, self._rows.has_changed = version, False
+            self._read()
+        else:
+            self._look_s = min(self._look_s * 1.5, _LOOK_S[1])
+        return self._look_s
+
+    def _read(self) -> None:
+        events: list[Event] = []
+        for number, key, name, value, updated_ns, is_new, reason in self._db.execute(
+            "SELECT number, space, name, value, updated_ns, is_new, reason FROM changes WHERE number > ?"
+            " ORDER BY number", (self._rows.seen,),
+        ):  # fmt: skip
+            self._rows.seen = number
+            if key not in self._heard:
+                continue
+            if reason:
+                self._heard.discard(key)
+            what = Refused(reason_of(reason)) if reason else Change(name, value, updated_ns, is_new=bool(is_new))
+            events.append(Event(key, number, what))
+        if events:
+            self._look_s = _LOOK_S[0]
+            self._tell(events)
+
+    def _failed(self, error: sqlite3.Error) -> None:
+        if not self._is_failing:
+            self._is_failing = True
+            log.error("the store in the file '%s' fails: %s", self._path, error)
