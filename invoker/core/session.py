@@ -42,8 +42,10 @@ class CallSession(Protocol):
 
     Such a thread is in user code, or waits for the peer. So nothing can come to it but frames, and it runs one body:
 
-    * its steps are `CallStep`: it does not fetch, ask the store or subscribe, whose answers a loop brings, and joins
-      no invocation of another conversation;
+    * its steps are `CallStep`: it does not fetch or subscribe, whose answers a loop brings, and joins no invocation of
+      another conversation;
+    * it may ask the store before it has opened anything: the loop takes such a call over, and the thread waits for its
+      end, so from then on it may do whatever a session on the loop may;
     * it opens one invocation at most, and closes once it is told that this has finished;
     * it gives a `Timer` only while no invocation runs;
     * ``receive`` changes nothing but attributes, so that a copy of it can judge frames before their turn.

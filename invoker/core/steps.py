@@ -305,6 +305,6 @@ class Elapsed(msgspec.Struct, frozen=True):
 
 Command: TypeAlias = Open | Join | Feed | EndInput | Cancel | CloseOutput
 Event: TypeAlias = Emitted | OutputEnded | Wants | Finished | Fetched | Elapsed | Answered | Told
-CallStep: TypeAlias = Open | Feed | EndInput | Cancel | CloseOutput | Send | Close | Timer
-"""What a session of one call may ask for, which a plain thread can do as well as a loop."""
-Step: TypeAlias = CallStep | Join | Fetch | Ask | Await | Subscribe
+CallStep: TypeAlias = Open | Feed | EndInput | Cancel | CloseOutput | Send | Close | Timer | Ask
+"""What a session of one call may ask for. A plain thread does all but `Ask`: then the loop takes the call over."""
+Step: TypeAlias = CallStep | Join | Fetch | Await | Subscribe

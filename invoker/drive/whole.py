@@ -21,6 +21,7 @@ from typing import Any
 from invoker.core.invocation import Invocation
 from invoker.core.session import CallSession
 from invoker.core.steps import (
+    Ask,
     Cancel,
     Close,
     CloseOutput,
@@ -40,7 +41,9 @@ from invoker.drive.bodies.spread import Spread
 from invoker.drive.bodies.sync import SyncInput
 from invoker.drive.driver import Driver
 from invoker.drive.keeping import Keeping
+from invoker.drive.loop.request import carry_on
 from invoker.drive.outlet import Outlet
+from invoker.drive.thread.away import Away
 from invoker.drive.thread.leaders import Turn
 from invoker.drive.thread.overdue import why_gone
 from invoker.errors import Cancelled, Discarded, EncodeError, InternalError, InvocationError, StopInvocation
@@ -115,11 +118,15 @@ class Whole(Keeping):
         invocation: Invocation | None = None
         try:
             for frame in frames:
-                for step in receive(frame):
+                steps = receive(frame)
+                for step in steps:
                     if type(step) is Feed and invocation is not None:
                         invocation.feed(step)
                     elif type(step) is Open:
                         invocation = self._open(step)
+                    elif type(step) is Ask:
+                        self._hand_over(steps)
+                        return
                     else:
                         self._perform(step)
                 if self.closed is not None:
@@ -135,6 +142,16 @@ class Whole(Keeping):
                 self.closed = Close(error)
             else:
                 self.break_off(error)
+
+    def _hand_over(self, steps: Iterable[Step]) -> None:
+        """Let the loop run the conversation to its end, because the session asks the store."""
+        if self.turn is not None:
+            self.turn.pass_on()
+        rest = carry_on(
+            self.session, steps, self.driver, self.sent.append,
+            deadline=self.deadline, is_counted=self._is_counted, is_early=self._is_early,
+        )  # fmt: skip
+        self.closed = Away(self.driver, self.outlet.is_gone).run(rest)
 
     def _half_close(self, invocation: Invocation | None) -> None:
         """Translate the end of the frames, once it is certain."""

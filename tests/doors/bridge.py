@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import grpc
+from google.protobuf import any_pb2
 
 from invoker._pb.dspex import bridge_pb2 as pb
+from invoker.codecs.anyvalue import pack, unpack
 from invoker.protocols.toolbridge.settings import BridgeSettings
 from invoker.services.riff.grpc import riff_method
 from invoker.services.toolbridge.bridge import Bridge
@@ -15,7 +17,7 @@ from invoker.services.toolbridge.rpcs import SERVICE, methods_of
 from tests.conftest import SLOW
 from tests.doors.riff import Riff
 
-__all__ = ["DOORS", "Bridged", "error_of"]
+__all__ = ["DOORS", "Bridged", "error_of", "packed", "unpacked"]
 
 DOORS = ("aio", "direct-lending", "lending")
 """The public door; the fast one with sync functions only, and with async ones."""
@@ -46,6 +48,17 @@ class Bridged(Riff):
         self.bridge = Bridge(_Around(self.driver), settings or BridgeSettings())  # type: ignore[arg-type]
         self._door["methods"] = (riff_method(), *methods_of(self.bridge))
 
+    def execute(self, tool: str, *args: Any, session_id: str = "s1", request_id: str = "", **kwargs: Any) -> Any:
+        """Call a tool with these arguments."""
+        return self.rpc(
+            "ExecuteTool",
+            session_id=session_id,
+            tool_id=tool,
+            request_id=request_id,
+            args=[packed(one) for one in args],
+            kwargs={name: packed(one) for name, one in kwargs.items()},
+        )
+
     def rpc(self, name: str, /, **fields: Any) -> Any:
         """Call an rpc with a request of these fields; its response, or all of them."""
         return self.send(name, _request(name, **fields))
@@ -63,6 +76,16 @@ class Bridged(Riff):
         made = self.rpc("InitializeSession", session_id=session_id, config=pb.SessionConfig(**config))
         assert made.success, made
         return session_id
+
+
+def packed(value: Any) -> any_pb2.Any:
+    """A value as it travels."""
+    return any_pb2.Any.FromString(pack(value))
+
+
+def unpacked(value: any_pb2.Any) -> Any:
+    """What came."""
+    return unpack(value.SerializeToString())
 
 
 def error_of(caught: grpc.RpcError) -> tuple[grpc.StatusCode, pb.ErrorInfo]:

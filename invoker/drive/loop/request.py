@@ -1,4 +1,4 @@
-"""`converse`: one conversation on the loop, in the task of the request that it answers.
+"""`converse`: one conversation on the loop, in the task of the request that it answers; `carry_on`: the rest of one.
 
 A request whose task reads it needs no line of its own: the task gives each frame to a `Reactor`, waits while the
 reactor wants none, and then waits until the conversation is over. What the session sends is kept by the caller, who
@@ -10,16 +10,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from invoker.core.session import Session
-from invoker.core.steps import Close
+from invoker.core.steps import Close, Event, Step
 from invoker.drive.driver import Driver
 from invoker.drive.loop.reactor import Reactor
 from invoker.errors import DeadlineExceeded, InternalError, InvocationError
 
-__all__ = ["converse"]
+__all__ = ["carry_on", "converse"]
 
 log = logging.getLogger(__name__)
 
@@ -74,6 +74,57 @@ async def converse(
             reactor.gone()
 
 
+async def carry_on(
+    session: Session,
+    steps: Iterable[Step],
+    driver: Driver,
+    keep: Callable[[Any], object],
+    *,
+    deadline: float | None = None,
+    is_counted: bool = True,
+    is_early: bool = False,
+) -> Close:
+    """Run the rest of a conversation that began in a thread, and whose frames are all there.
+
+    Args:
+        session: Translates; it has translated every frame, but not their end.
+        steps: What it has given for the last of them.
+        driver: As `converse`.
+        keep: As `converse`.
+        deadline: On the clock of ``time.monotonic``, or None; enforced by whoever waits here.
+        is_counted: As `converse`.
+        is_early: As `converse`.
+
+    Returns:
+        How it ended.
+    """
+    wire = _Request(keep)
+    begun = _Begun(session, steps)
+    reactor = Reactor(begun, wire, driver, wire.close, deadline=deadline, is_counted=is_counted, is_early=is_early)
+    try:
+        reactor.arrived(b"")
+        if not wire.is_closed:
+            reactor.arrived(None)
+        await wire.over()
+        assert wire.closed is not None
+        return wire.closed
+    finally:
+        if not wire.is_closed:
+            reactor.gone()
+
+
+class _Begun:
+    """A session whose first steps are known."""
+
+    def __init__(self, session: Session, steps: Iterable[Step]) -> None:
+        self._steps = steps
+        self.half_close = session.half_close
+        self.deliver: Callable[[Event], Iterable[Step]] = session.deliver
+
+    def receive(self, frame: Any) -> Iterable[Step]:  # noqa: ARG002 - it stands for what was translated already
+        return self._steps
+
+
 class _Request:
     """The wire of a conversation whose frames come from its own task."""
 
@@ -82,6 +133,7 @@ class _Request:
     def __init__(self, keep: Callable[[Any], object]) -> None:
         self.is_closed = False
         self.error: InvocationError | None = None
+        self.closed: Close | None = None
         self._keep = keep
         self._limit: asyncio.Timeout | None = None  # the limit of the reading that runs now
         self._waiter: asyncio.Future[None] | None = None
@@ -102,7 +154,7 @@ class _Request:
         raise AssertionError("there is always room")
 
     def close(self, close: Close) -> None:
-        self.is_closed, self.error = True, close.error
+        self.is_closed, self.error, self.closed = True, close.error, close
         if self._limit is not None:
             self._limit.reschedule(asyncio.get_running_loop().time())
         self._wake()
@@ -122,6 +174,10 @@ class _Request:
                 break
             if not wants_more:
                 await self._wait()
+        await self.over()
+
+    async def over(self) -> None:
+        """Wait until the conversation is over."""
         while not self.is_closed:
             await self._wait()
 

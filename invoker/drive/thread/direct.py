@@ -19,6 +19,7 @@ from invoker.core.invocation import Invocation
 from invoker.core.limits import TimeLimit
 from invoker.core.session import CallSession
 from invoker.core.steps import (
+    Ask,
     CallStep,
     Cancel,
     Close,
@@ -35,6 +36,8 @@ from invoker.core.steps import (
 )
 from invoker.drive.bodies.sync import SyncInput
 from invoker.drive.driver import Driver
+from invoker.drive.loop.request import carry_on
+from invoker.drive.thread.away import Away
 from invoker.drive.thread.foresight import Foresight
 from invoker.drive.thread.overdue import Overdue, why_gone
 from invoker.drive.thread.several import Several
@@ -128,7 +131,18 @@ class DirectConversation:
         frame = self.wire.read()
         steps = self.half_closed() if frame is None else self.session.receive(frame)
         for step in steps:
+            if type(step) is Ask:
+                self._hand_over(steps)
+                return
             self.perform(step)
+
+    def _hand_over(self, steps: Iterable[CallStep]) -> None:
+        """Let the loop run the conversation to its end, because the session asks the store."""
+        frames: list[Any] = []
+        rest = carry_on(self.session, steps, self.driver, frames.append, deadline=self.deadline)
+        self._closed = Away(self.driver, self.wire.look).run(rest)
+        for one in frames:
+            self._write(one)
 
     def half_closed(self) -> Iterable[CallStep]:
         """The steps of the end of the peer's frames."""

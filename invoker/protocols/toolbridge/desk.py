@@ -64,17 +64,21 @@ class Operation:
     It is put into `Open.configs` of an invocation, by which the keeper finds that when the session goes.
 
     Attributes:
-        session: In which it runs.
+        session: In which it runs; None before it is known.
         is_tool: It counts against the session's ``max_concurrent_tools``.
         cancel: Ends what is no invocation, with this error; called on the loop.
     """
 
     __slots__ = ("cancel", "is_tool", "session")
 
-    def __init__(self, session: HostSession, *, is_tool: bool) -> None:
+    session: HostSession | None
+    is_tool: bool
+    cancel: Callable[[BridgeError], None] | None
+
+    def __init__(self, session: HostSession | None, *, is_tool: bool) -> None:
         self.session = session
         self.is_tool = is_tool
-        self.cancel: Callable[[BridgeError], None] | None = None
+        self.cancel = None
 
 
 class HostSession:
@@ -94,12 +98,13 @@ class HostSession:
         is_stale: The store is yet to hear that it was used.
         agents: By id; for the agents.
         callback: The host's tools, for those who call in the other direction; None: it gave no address.
-        cache: For the results of calls; see `invoker.protocols.toolbridge.results`.
+        scope: What functions that run in it can reach by their contexts; None: the functions of this process.
+        results: Of calls by their request ids; see `invoker.protocols.toolbridge.results`.
     """
 
     __slots__ = (
-        *("agents", "cache", "callback", "created_ns", "gone", "id", "is_stale", "max_tools", "operations", "request"),
-        *("timeout_ms", "tools", "ttl_ns", "used_ns"),
+        *("agents", "callback", "created_ns", "gone", "id", "is_stale", "max_tools", "operations", "request"),
+        *("results", "scope", "timeout_ms", "tools", "ttl_ns", "used_ns"),
     )
 
     def __init__(self, session_id: str, space: Space, settings: BridgeSettings) -> None:
@@ -116,7 +121,8 @@ class HostSession:
         self.is_stale = False
         self.agents: dict[str, Any] = {}
         self.callback: Any = None
-        self.cache: Any = None
+        self.scope: Any = None
+        self.results: Any = None
 
     @property
     def metadata(self) -> Mapping[str, str]:
@@ -143,13 +149,17 @@ class Desk:
         clock: Nanoseconds of the epoch.
 
     Attributes:
+        capabilities: What InitializeSession tells that is served.
+        created: Sessions that were made here since the process started.
+        drains: Whether no new sessions are taken.
+        expired: Sessions of this process that have expired since it started.
         keeper: Set before the first session is known.
         lock: As given; ``threading.Lock`` where several threads serve calls.
         now_ns: The clock.
         observers: Told of each tool call when it has ended.
         sessions: By id.
         settings: As given.
-        tools: What tools there are.
+        tools: See `invoker.protocols.toolbridge.tools`.
     """
 
     keeper: Keeper
@@ -163,6 +173,10 @@ class Desk:
         self.lock = lock
         self.settings = settings or BridgeSettings()
         self.now_ns = clock
+        self.capabilities: tuple[str, ...] = ()
+        self.created = 0
+        self.drains: Callable[[], bool] = lambda: False
+        self.expired = 0
         self.observers: list[Observer] = []
         self.sessions: dict[str, HostSession] = {}
         self.tools: Any = None
@@ -195,17 +209,18 @@ class Desk:
         self.keeper.watch(made)
         return made
 
-    def begin(self, session: HostSession, *, is_tool: bool = True) -> Operation:
-        """Something begins to run in a session; whoever began it says `end`.
+    def begin(self, operation: Operation) -> None:
+        """Something begins to run in its session; whoever began it says `end`.
 
         Raises:
             BridgeError: The session is gone, or runs as many tool calls as it may (T-058).
         """
-        made = Operation(session, is_tool=is_tool)
+        session = operation.session
+        assert session is not None
         with self.lock:
             if session.gone is not None:
                 raise session_gone(session.id, session.gone)
-            if is_tool:
+            if operation.is_tool:
                 if session.max_tools and session.tools >= session.max_tools:
                     raise BridgeError(
                         Kind.EXHAUSTED,
@@ -213,15 +228,15 @@ class Desk:
                         code="concurrency", limit=session.max_tools, scope="session",
                     )  # fmt: skip
                 session.tools += 1
-            session.operations.add(made)
+            session.operations.add(operation)
             is_news = self._use(session)
         if is_news:
             self.keeper.touch(session)
-        return made
 
     def end(self, operation: Operation) -> None:
         """It has ended; a second call does nothing."""
         session = operation.session
+        assert session is not None
         with self.lock:
             if operation not in session.operations:
                 return
@@ -258,8 +273,9 @@ class Desk:
                 session.gone = reason
             if self.sessions.get(session.id) is session:
                 del self.sessions[session.id]
+                self.expired += reason is Reason.EXPIRED
         session.agents.clear()
-        session.cache = None
+        session.results = None
 
     def _use(self, session: HostSession) -> bool:
         """Note the use of a session; whether the store is to be told. The lock is held."""

@@ -7,7 +7,9 @@ OK. All other rpcs end with the status of the kind and a trailer that holds the 
 what ended the invocation                  kind                details
 ========================================== =================== =====================================================
 `BridgeError`                              its own             its own
+`TimedOut`                                 TimeoutError        ``timeout_ms``
 `DeadlineExceeded`                         TimeoutError
+`LimitReached`                             ResourceExhausted   ``code``, ``scope``, ``limit``, ``retry_after_ms``
 `LimitExceeded`                            ResourceExhausted   ``code=limit``
 `DecodeError`, `UnsupportedMediaType`      ValidationError     ``code=decode``
 `EncodeError`                              InternalError       ``code=unserializable``
@@ -27,6 +29,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from invoker._pb.dspex import bridge_pb2 as pb
+from invoker.core.limits import LimitReached, TimedOut
 from invoker.core.steps import Close
 from invoker.core.store import Reason
 from invoker.errors import (
@@ -45,7 +48,7 @@ from invoker.errors import (
     UnsupportedMediaType,
 )
 
-__all__ = ["ENDS_RPC", "TRAILER", "BridgeError", "Kind", "close_with", "session_gone", "translated"]
+__all__ = ["ENDS_RPC", "TRAILER", "BridgeError", "Kind", "close_with", "no_request", "session_gone", "translated"]
 
 TRAILER: Final = "dspex-error-bin"
 
@@ -85,6 +88,7 @@ _STATUSES: Final = {
     Status.DEADLINE_EXCEEDED: Kind.TIMEOUT,
     Status.RESOURCE_EXHAUSTED: Kind.EXHAUSTED,
 }
+_SCOPES: Final = {"function": "tool", "party": "session", "process": "global"}
 _GONE: Final = {
     Reason.UNKNOWN: ("unknown", "there is no session {id!r}; InitializeSession makes it"),
     Reason.EXPIRED: ("expired", "the session {id!r} has expired, because it was not used for too long"),
@@ -129,6 +133,11 @@ def close_with(error: InvocationError) -> Close:
     return Close(told, ((TRAILER, told.info().SerializeToString()),))
 
 
+def no_request() -> StatusError:
+    """The error of an rpc that ended without its request."""
+    return StatusError(Status.UNIMPLEMENTED, "the rpc ended without its request")
+
+
 def session_gone(session_id: str, reason: Reason) -> BridgeError:
     """The error about a session that is not there, by what the store said of its space (T-008, T-009)."""
     code, text = _GONE.get(reason, _GONE[Reason.UNKNOWN])
@@ -145,8 +154,12 @@ def translated(error: InvocationError) -> BridgeError:
 
 
 def _words(error: InvocationError) -> tuple[Kind, str, dict[str, object]]:
+    if isinstance(error, TimedOut):
+        return Kind.TIMEOUT, error.detail, {"timeout_ms": round(error.timeout_s * 1000)}
     if isinstance(error, DeadlineExceeded):
         return Kind.TIMEOUT, error.detail or "the deadline has passed", {}
+    if isinstance(error, LimitReached):
+        return Kind.EXHAUSTED, error.detail, _reached(error)
     if isinstance(error, LimitExceeded):
         return Kind.EXHAUSTED, error.detail, {"code": "limit"}
     if isinstance(error, (DecodeError, UnsupportedMediaType)):
@@ -159,6 +172,14 @@ def _words(error: InvocationError) -> tuple[Kind, str, dict[str, object]]:
     if isinstance(error, (CallError, FunctionError)):
         return _raised(error)
     return Kind.INTERNAL, str(error), {}
+
+
+def _reached(error: LimitReached) -> dict[str, object]:
+    """Which limit of a function, a session or the process was reached (T-058, T-059, T-060)."""
+    details: dict[str, object] = {"code": error.code, "scope": _SCOPES[error.scope], "limit": error.limit}
+    if error.retry_after_s is not None:
+        details["retry_after_ms"] = round(error.retry_after_s * 1000)
+    return details
 
 
 def _raised(error: InvocationError) -> tuple[Kind, str, dict[str, object]]:

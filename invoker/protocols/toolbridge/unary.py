@@ -24,7 +24,7 @@ from invoker.core.steps import Answered, Close, Elapsed, Event, Send, Step, Told
 from invoker.errors import InvocationError, Status, StatusError
 from invoker.message import EMPTY, Headers
 from invoker.protocols.toolbridge.desk import Desk
-from invoker.protocols.toolbridge.errors import ENDS_RPC, BridgeError, Kind, close_with, translated
+from invoker.protocols.toolbridge.errors import ENDS_RPC, BridgeError, Kind, close_with, no_request, translated
 
 __all__ = ["UnarySession", "Unbuilt", "parsed"]
 
@@ -75,22 +75,22 @@ class UnarySession(ABC, Generic[R]):
 
     @abstractmethod
     def asked(self, request: R) -> Sequence[Step]:
-        """Do what a request asks for; may raise BridgeError."""
+        """Do what a request asks for; may raise InvocationError."""
 
     def answered(self, key: str, value: Any) -> Sequence[Step]:
-        """Go on with an answer of the store; may raise BridgeError."""
+        """Go on with an answer of the store; may raise InvocationError."""
         raise AssertionError(f"{type(self).__name__} asks the store nothing: {key} {value!r}")
 
     def told(self, topic: str, value: Any) -> Sequence[Step]:
-        """Go on with news of the store; may raise BridgeError."""
+        """Go on with news of the store; may raise InvocationError."""
         raise AssertionError(f"{type(self).__name__} subscribes to nothing: {topic} {value!r}")
 
     def elapsed(self) -> Sequence[Step]:
-        """Go on when the time of a `Timer` is over; may raise BridgeError."""
+        """Go on when the time of a `Timer` is over; may raise InvocationError."""
         raise AssertionError(f"{type(self).__name__} waits for no time")
 
     def heard(self, event: Event) -> Sequence[Step]:
-        """Go on with an event of an invocation; may raise BridgeError."""
+        """Go on with an event of an invocation; may raise InvocationError."""
         raise AssertionError(f"{type(self).__name__} opens no invocation: {event!r}")
 
     # What a subclass says.
@@ -122,14 +122,14 @@ class UnarySession(ABC, Generic[R]):
             return self.refuse(error)
         try:
             return self.asked(request)
-        except BridgeError as error:
+        except InvocationError as error:
             return self.fail(error)
 
     def half_close(self) -> Sequence[Step]:
         """The caller sends no more; without a request there is nothing to answer."""
         if self._is_asked or self.is_closed:
             return ()
-        return (self._closing(Close(StatusError(Status.UNIMPLEMENTED, "the rpc ended without its request"))),)
+        return (self._closing(Close(no_request())),)
 
     def deliver(self, event: Event) -> Sequence[Step]:
         """Translate an event."""
@@ -143,7 +143,7 @@ class UnarySession(ABC, Generic[R]):
             if type(event) is Elapsed:
                 return self.elapsed()
             return self.heard(event)
-        except BridgeError as error:
+        except InvocationError as error:
             return self.fail(error)
 
     def _closing(self, close: Close) -> Close:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import threading
 
+from invoker.core.invocation import Invocation
 from invoker.protocols.toolbridge.desk import Desk
 from invoker.protocols.toolbridge.settings import BridgeSettings
+from invoker.protocols.toolbridge.toolcall import ToolCall
+from invoker.protocols.toolbridge.tools import Tools
 from invoker.services.service import Surroundings
 from invoker.services.toolbridge.keeper import HostKeeper
 
@@ -29,4 +32,14 @@ class Bridge:
         self.around = around
         self.driver = around.driver
         self.desk = Desk(threading.Lock(), settings)
+        self.desk.drains = lambda: self.driver.engine.is_draining
+        self.desk.tools = Tools(one.spec for one in self.driver.engine.catalog)
+        self.driver.engine.on_close.append(_finish)
         self.keeper = self.desk.keeper = HostKeeper(self.desk, self.driver)
+
+
+def _finish(invocation: Invocation) -> None:
+    """The end of its invocation is the end of a tool call, also where no session is left to hear of it."""
+    configs = invocation.context.configs
+    if configs and type(configs[0]) is ToolCall:
+        configs[0].finish(invocation.error)

@@ -114,9 +114,8 @@ class HostKeeper:
         with engine.lock:
             running = list(engine.running.values())
         for invocation in running:
-            end = invocation.budget.end
-            if end and any(type(one) is Operation and one in operations for one in invocation.context.configs):
-                end(session_gone(session.id, reason))
+            if any(isinstance(one, Operation) and one in operations for one in invocation.context.configs):
+                invocation.stop(session_gone(session.id, reason))
 
     def _leave(self, session: HostSession) -> None:
         post = self._posts.pop(session, None)

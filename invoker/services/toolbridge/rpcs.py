@@ -9,15 +9,28 @@ from typing import Any, NamedTuple, TypeAlias
 from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.doors.grpc.methods import CallMethod, LoopMethod, Method
 from invoker.message import Headers
+from invoker.protocols.toolbridge.execute import ExecuteTool
+from invoker.protocols.toolbridge.sessions import CleanupSession, GetSessionInfo, GetSessionTools, InitializeSession
 from invoker.protocols.toolbridge.unary import UnarySession, Unbuilt
 from invoker.services.toolbridge.bridge import Bridge
 
-__all__ = ["ROWS", "SERVICE", "Row", "methods_of"]
+__all__ = ["ROWS", "SERVICE", "Row", "at_desk", "methods_of", "unbuilt"]
 
 SERVICE = pb.DESCRIPTOR.services_by_name["SnakepitBridge"].full_name
 
 Make: TypeAlias = Callable[[Bridge, Headers], Any]
 """Makes the session of one call, from its metadata."""
+
+
+_CAPABILITIES = {
+    "StreamTool": "streaming",
+    "BatchExecuteTools": "batch",
+    "SetSessionVariable": "variables",
+    "WatchSessionVariables": "watch",
+    "CreateReActAgent": "agents",
+    "GetMetrics": "metrics",
+}
+"""What InitializeSession tells of the rpcs that are served (T-001)."""
 
 
 class Row(NamedTuple):
@@ -27,11 +40,13 @@ class Row(NamedTuple):
         name: Of the method.
         make: Makes the session of one call.
         is_call: A call is one invocation, so it may run in a thread of its own; others run on the loop.
+        is_built: It is served.
     """
 
     name: str
     make: Make
     is_call: bool = False
+    is_built: bool = True
 
 
 def at_desk(kind: type[UnarySession[Any]]) -> Make:
@@ -41,15 +56,15 @@ def at_desk(kind: type[UnarySession[Any]]) -> Make:
 
 def unbuilt(name: str) -> Row:
     """An rpc that is not served."""
-    return Row(name, lambda _bridge, _metadata: Unbuilt(name))
+    return Row(name, lambda _bridge, _metadata: Unbuilt(name), is_built=False)
 
 
 ROWS: tuple[Row, ...] = (
-    unbuilt("InitializeSession"),
-    unbuilt("CleanupSession"),
-    unbuilt("GetSessionInfo"),
-    unbuilt("GetSessionTools"),
-    unbuilt("ExecuteTool"),
+    Row("InitializeSession", at_desk(InitializeSession)),
+    Row("CleanupSession", at_desk(CleanupSession)),
+    Row("GetSessionInfo", at_desk(GetSessionInfo)),
+    Row("GetSessionTools", at_desk(GetSessionTools)),
+    Row("ExecuteTool", lambda bridge, metadata: ExecuteTool(bridge.desk, metadata), is_call=True),
     unbuilt("StreamTool"),
     unbuilt("BatchExecuteTools"),
     unbuilt("GetSessionVariable"),
@@ -64,7 +79,10 @@ ROWS: tuple[Row, ...] = (
 
 
 def methods_of(bridge: Bridge, rows: Sequence[Row] = ROWS) -> tuple[Method, ...]:
-    """The methods that the gRPC door serves."""
+    """The methods that the gRPC door serves; the desk learns what hosts can count on."""
+    bridge.desk.capabilities = tuple(
+        _CAPABILITIES[one.name] for one in rows if one.is_built and one.name in _CAPABILITIES
+    )
     return tuple(
         (CallMethod if one.is_call else LoopMethod)(SERVICE, one.name, partial(one.make, bridge)) for one in rows
     )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from typing import Any
 
 from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.core.store import Space
-from invoker.protocols.toolbridge.desk import Desk, HostSession, space_of
+from invoker.protocols.toolbridge.desk import Desk, HostSession, Operation, space_of
 from invoker.protocols.toolbridge.settings import BridgeSettings
 
-__all__ = ["SECOND", "NotingKeeper", "a_desk", "a_space", "known"]
+__all__ = ["SECOND", "NotingKeeper", "a_desk", "a_space", "began", "known"]
 
 SECOND = 1_000_000_000
 
@@ -42,6 +43,7 @@ class TestDesk(Desk):
         self.now = 1000 * SECOND
         super().__init__(nullcontext(), settings, lambda: self.now)
         self.noted = self.keeper = NotingKeeper()
+        self.ended: list[Any] = []
 
 
 def a_desk(settings: BridgeSettings | None = None) -> TestDesk:
@@ -58,3 +60,10 @@ def a_space(session_id: str = "s1", *, ttl_s: float = 60.0, created_ns: int = 10
 def known(desk: Desk, session_id: str = "s1", **config: int) -> HostSession:
     """A session that the desk knows."""
     return desk.adopt(a_space(session_id, **config))
+
+
+def began(desk: Desk, session: HostSession, *, is_tool: bool = True) -> Operation:
+    """Something that runs in a session."""
+    made = Operation(session, is_tool=is_tool)
+    desk.begin(made)
+    return made

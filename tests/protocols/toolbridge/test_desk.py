@@ -7,7 +7,7 @@ import pytest
 from invoker.core.store import Reason
 from invoker.protocols.toolbridge.errors import BridgeError, Kind
 from invoker.protocols.toolbridge.settings import BridgeSettings
-from tests.protocols.toolbridge.desks import SECOND, a_desk, a_space, known
+from tests.protocols.toolbridge.desks import SECOND, a_desk, a_space, began, known
 
 
 def test_T007_each_finished_operation_prolongs_a_session() -> None:
@@ -15,7 +15,7 @@ def test_T007_each_finished_operation_prolongs_a_session() -> None:
     desk = a_desk()
     session = known(desk)
     desk.now += 59 * SECOND
-    desk.end(desk.begin(session))
+    desk.end(began(desk, session))
     desk.now += 59 * SECOND
     assert desk.find("s1") is session
     desk.now += 1 * SECOND
@@ -34,7 +34,7 @@ def test_T010_a_session_in_which_something_runs_does_not_expire() -> None:
     """It expires its time to live after that has ended."""
     desk = a_desk()
     session = known(desk)
-    running = desk.begin(session)
+    running = began(desk, session)
     desk.now += 1000 * SECOND
     assert desk.find("s1") is session
     desk.end(running)
@@ -46,19 +46,19 @@ def test_T058_a_session_runs_no_more_tool_calls_than_it_may() -> None:
     """One more fails at once; what is no tool call does not count; a place that is free again is taken."""
     desk = a_desk()
     session = known(desk, max_concurrent_tools=2)
-    first = desk.begin(session)
-    desk.begin(session)
-    desk.begin(session, is_tool=False)
+    first = began(desk, session)
+    began(desk, session)
+    began(desk, session, is_tool=False)
     with pytest.raises(BridgeError) as caught:
-        desk.begin(session)
+        began(desk, session)
     assert caught.value.kind is Kind.EXHAUSTED
     assert caught.value.details == {"code": "concurrency", "limit": "2", "scope": "session"}
     desk.end(first)
     desk.end(first)
-    desk.begin(session)
+    began(desk, session)
     assert session.tools == 2
     with pytest.raises(BridgeError):
-        desk.begin(session)
+        began(desk, session)
 
 
 def test_the_operator_limits_sessions_that_say_nothing() -> None:
@@ -72,11 +72,11 @@ def test_the_store_hears_of_a_use_once_until_it_was_told() -> None:
     """Further uses are told with the next word."""
     desk = a_desk()
     session = known(desk)
-    desk.end(desk.begin(session))
-    desk.end(desk.begin(session))
+    desk.end(began(desk, session))
+    desk.end(began(desk, session))
     assert desk.noted.told == [("watch", "s1"), ("touch", "s1")]
     session.is_stale = False
-    desk.end(desk.begin(session))
+    desk.end(began(desk, session))
     assert desk.noted.told[2:] == [("touch", "s1")]
 
 
@@ -84,12 +84,12 @@ def test_T013_a_session_that_is_in_use_is_closed_by_force_only() -> None:
     """Otherwise nothing changes."""
     desk = a_desk()
     session = known(desk)
-    running = desk.begin(session)
+    running = began(desk, session)
     assert desk.close(session, is_forced=False) == 1
     assert desk.find("s1") is session
     assert desk.close(session, is_forced=True) == 1
     with pytest.raises(BridgeError) as caught:
-        desk.begin(session)
+        began(desk, session)
     assert caught.value.details["code"] == "cleaned"
     desk.end(running)
     assert desk.noted.told[-1] == ("idle", "s1")
@@ -102,7 +102,7 @@ def test_a_session_that_the_store_has_kept_is_open_again() -> None:
     assert desk.close(session, is_forced=False) == 0
     assert desk.find("s1") is None
     desk.reopen(session)
-    desk.end(desk.begin(session))
+    desk.end(began(desk, session))
 
 
 def test_a_session_that_is_being_dropped_is_not_known_anew() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from invoker._pb.dspex import bridge_pb2 as pb
+from invoker.core.limits import LimitReached, TimedOut
 from invoker.core.store import Reason
 from invoker.drive.bodies.runner import production_failed
 from invoker.errors import (
@@ -109,6 +110,22 @@ def test_T065_what_the_operator_hides_stays_hidden() -> None:
     error = production_failed(ValueError("secret"))
     error.withhold("none")
     assert "ValueError" not in str(translated(error).info())
+
+
+def test_T054_a_timeout_tells_how_long_the_call_might_take() -> None:
+    """In milliseconds."""
+    told = translated(TimedOut(1.5, is_functions=True))
+    assert (told.kind, told.details) == (Kind.TIMEOUT, {"timeout_ms": "1500"})
+
+
+@pytest.mark.parametrize(("scope", "told"), [("function", "tool"), ("party", "session"), ("process", "global")])
+def test_T058_T059_a_limit_tells_what_it_is_for(scope: str, told: str) -> None:
+    """And when the next call will be allowed, where that is known."""
+    error = translated(LimitReached("no", code="rate_limit", scope=scope, limit=5, retry_after_s=0.25))
+    assert error.kind is Kind.EXHAUSTED
+    assert error.details == {"code": "rate_limit", "scope": told, "limit": "5", "retry_after_ms": "250"}
+    error = translated(LimitReached("no", code="concurrency", scope=scope, limit=5))
+    assert "retry_after_ms" not in error.details
 
 
 def test_an_error_that_knows_details_keeps_them() -> None:

@@ -16,6 +16,7 @@ from invoker.protocols.toolbridge.desk import Desk, HostSession, space_of
 from invoker.services.toolbridge import keeper as module
 from invoker.services.toolbridge.keeper import HostKeeper
 from tests.drive.memory import driver_of
+from tests.protocols.toolbridge.desks import began
 
 SECOND = 1_000_000_000
 
@@ -74,7 +75,7 @@ async def test_T007_a_use_at_the_desk_prolongs_the_space(kept):
     """The store hears of it, though nobody asked it about the session."""
     session = kept.session()
     kept.now += 50 * SECOND
-    kept.desk.end(kept.desk.begin(session))
+    kept.desk.end(began(kept.desk, session))
     await turns()
     kept.now += 50 * SECOND
     assert isinstance(kept.ask(Look(space_of("s1"))), Space)
@@ -83,7 +84,7 @@ async def test_T007_a_use_at_the_desk_prolongs_the_space(kept):
 async def test_T010_the_space_is_held_while_something_runs(kept):
     """It does not expire, and is let go of when that has ended."""
     session = kept.session()
-    running = kept.desk.begin(session)
+    running = began(kept.desk, session)
     await turns()
     kept.now += 1000 * SECOND
     assert kept.ask(Look(space_of("s1"))).holds == 1
@@ -107,7 +108,7 @@ async def test_T011_a_session_whose_space_has_expired_is_forgotten(kept):
 async def test_T014_what_runs_is_ended_when_the_space_is_dropped(kept):
     """Invocations are found by their operation; what is none hears it itself; the drop is answered after the last."""
     session = kept.session()
-    running, other = kept.desk.begin(session), kept.desk.begin(session, is_tool=False)
+    running, other = began(kept.desk, session), began(kept.desk, session, is_tool=False)
     ended: list[InvocationError] = []
     other.cancel = ended.append
     invocation = kept.driver.engine.open(Open("a", configs=(running,)))
@@ -127,7 +128,7 @@ async def test_T014_what_runs_is_ended_when_the_space_is_dropped(kept):
 async def test_settle_lets_go_of_a_space_in_which_nothing_runs(kept):
     """So that an unforced drop is not refused because of what has ended."""
     session = kept.session()
-    running = kept.desk.begin(session)
+    running = began(kept.desk, session)
     await turns()
     kept.desk.end(running)
     assert kept.ask(Drop(space_of("s1"))) == Refused(Reason.HELD, 1)
@@ -138,7 +139,7 @@ async def test_settle_lets_go_of_a_space_in_which_nothing_runs(kept):
 async def test_a_thread_may_use_a_session(kept):
     """What it tells comes to the loop."""
     session = kept.session()
-    await asyncio.to_thread(lambda: kept.desk.begin(session))
+    await asyncio.to_thread(lambda: began(kept.desk, session))
     await turns()
     assert kept.ask(Look(space_of("s1"))).holds == 1
 
@@ -146,7 +147,7 @@ async def test_a_thread_may_use_a_session(kept):
 async def test_nothing_is_left_at_the_store_when_the_process_leaves(kept):
     """Others can drop the spaces then."""
     session = kept.session()
-    kept.desk.begin(session)
+    began(kept.desk, session)
     await turns()
     kept.keeper.close()
     assert kept.ask(Drop(space_of("s1"))) is None

@@ -6,11 +6,14 @@ import grpc
 import pytest
 
 from invoker._pb.dspex import bridge_pb2 as pb
-from invoker.doors.grpc.methods import CallMethod, LoopMethod
+from invoker.doors.grpc.methods import CallMethod
+from invoker.protocols.toolbridge.sessions import GetSessionInfo
 from invoker.protocols.toolbridge.settings import BridgeSettings
-from invoker.services.toolbridge.rpcs import ROWS, SERVICE, methods_of
+from invoker.services.toolbridge.bridge import Bridge
+from invoker.services.toolbridge.rpcs import ROWS, SERVICE, Row, at_desk, methods_of, unbuilt
 from tests.doors.bridge import DOORS, Bridged, error_of
 from tests.doors.riff import form
+from tests.services.around import around
 
 UNIMPLEMENTED = grpc.StatusCode.UNIMPLEMENTED
 
@@ -32,10 +35,32 @@ def test_there_is_a_row_for_each_rpc():
 
 def test_only_calls_of_one_invocation_may_get_a_thread():
     """All others run on the loop."""
-    kinds = {one.name: type(method) for one, method in zip(ROWS, methods_of(None), strict=True)}  # type: ignore[arg-type]
-    assert {kind for name, kind in kinds.items() if name != "ExecuteTool"} == {LoopMethod}
-    assert kinds["ExecuteTool"] in (CallMethod, LoopMethod)
-    assert {one.service for one in methods_of(None)} == {SERVICE} == {"dspex.bridge.SnakepitBridge"}  # type: ignore[arg-type]
+    bridge = Bridge(around(square), BridgeSettings())
+    methods = methods_of(bridge)
+    assert {one.name for one in methods if isinstance(one, CallMethod)} == {"ExecuteTool"}
+    assert {one.service for one in methods} == {SERVICE} == {"dspex.bridge.SnakepitBridge"}
+
+
+def test_T001_capabilities_are_what_is_served():
+    """An rpc that nobody serves is not promised."""
+    bridge = Bridge(around(square), BridgeSettings())
+    rows = (
+        unbuilt("StreamTool"),
+        Row("BatchExecuteTools", at_desk(GetSessionInfo)),
+        Row("ExecuteTool", at_desk(GetSessionInfo)),
+    )
+    methods_of(bridge, rows)
+    assert bridge.desk.capabilities == ("batch",)
+    methods_of(bridge)
+    assert set(bridge.desk.capabilities) <= {
+        "streaming",
+        "batch",
+        "variables",
+        "watch",
+        "agents",
+        "metrics",
+        "callback",
+    }
 
 
 @pytest.mark.parametrize("kind", DOORS)

@@ -1,0 +1,150 @@
+"""`ExecuteTool`: one tool call, whose result comes whole (T-064 to T-075).
+
+Theory. A call whose session this process knows opens its invocation at once, so it runs in the thread that has its
+frame. Two kinds of calls ask the store first, and go on on the loop where they came in a thread of their own:
+
+* the session is unknown here, so another process may have made it, or it is gone;
+* the session tells duplicates by request ids and this id is new: from then on the call is shared by all who send it,
+  and ends with the last of them (T-075).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from invoker.core.steps import Answered, Ask, CallStep, Close, Emitted, Event, Finished, Open, Send
+from invoker.core.store import Look
+from invoker.message import EMPTY, Headers
+from invoker.protocols.toolbridge.desk import Desk, HostSession, space_of
+from invoker.protocols.toolbridge.errors import ENDS_RPC, BridgeError, close_with, no_request
+from invoker.protocols.toolbridge.reply import call_response
+from invoker.protocols.toolbridge.results import results_of
+from invoker.protocols.toolbridge.sessions import found_session, question_about
+from invoker.protocols.toolbridge.toolcall import Asked, ToolCall
+from invoker.protocols.toolbridge.unary import parsed
+from invoker.protocols.toolbridge.wire import CallRequest
+
+__all__ = ["ExecuteTool"]
+
+
+class ExecuteTool:
+    """Translates one ``ExecuteTool`` rpc.
+
+    Args:
+        desk: The host sessions.
+        metadata: Of the rpc.
+    """
+
+    __slots__ = ("_asked", "_call", "_desk", "_is_asked", "_is_closed", "_metadata")
+
+    def __init__(self, desk: Desk, metadata: Headers = EMPTY) -> None:
+        self._desk = desk
+        self._metadata = metadata
+        self._asked: Asked | None = None
+        self._call: ToolCall | None = None
+        self._is_asked = self._is_closed = False
+
+    def receive(self, frame: bytes) -> Sequence[CallStep]:
+        """Translate the request; whatever comes behind it is dropped."""
+        if self._is_asked:
+            return ()
+        self._is_asked = True
+        desk = self._desk
+        try:
+            request = parsed(desk, CallRequest, frame)
+        except BridgeError as error:
+            self._is_closed = True
+            return (close_with(error),)
+        asked = self._asked = Asked(
+            request.session_id,
+            request.tool_id,
+            request.args,
+            request.kwargs,
+            request.request_id,
+            request.timeout_ms,
+            request.context,
+            self._metadata,
+        )
+        session = desk.find(asked.session_id)
+        try:
+            if session is None:
+                return (Ask("session", question_about(desk, asked.session_id)),)
+            if asked.request_id and session.caches:
+                with desk.lock:
+                    entry = results_of(session).find(asked, desk.now_ns())
+                if entry is None or entry.response is None:
+                    return (Ask("session", Look(space_of(session.id))),)
+                return self._reply(entry.response)
+        except BridgeError as error:
+            return self._refuse(error)
+        call = self._call = ToolCall(desk, asked, "execute")
+        return call.begin(session) or self._answer(call)
+
+    def half_close(self) -> Sequence[CallStep]:
+        """The request says everything."""
+        if self._is_asked:
+            return ()
+        self._is_asked = self._is_closed = True
+        return (Close(no_request()),)
+
+    def deliver(self, event: Event) -> Sequence[CallStep]:
+        """Translate an event of the invocation, or the store's answer."""
+        if self._is_closed:
+            return ()
+        if type(event) is Answered:
+            return self._answered(event.value)
+        call = self._call
+        assert call is not None
+        if type(event) is Emitted:
+            return call.emitted(event)
+        if type(event) is Finished:
+            call.finish(event.error)
+            return self._answer(call)
+        return ()
+
+    # Private helpers.
+
+    def _answered(self, value: Any) -> Sequence[CallStep]:
+        asked, desk = self._asked, self._desk
+        assert asked is not None
+        try:
+            session = found_session(desk, asked.session_id, value)
+            if asked.request_id and session.caches:
+                return self._share(session, asked)
+        except BridgeError as error:
+            return self._refuse(error)
+        call = self._call = ToolCall(desk, asked, "execute")
+        return call.begin(session) or self._answer(call)
+
+    def _share(self, session: HostSession, asked: Asked) -> Sequence[CallStep]:
+        """Run the call for all who send its request id, or wait for the one that runs already; on the loop."""
+        desk = self._desk
+        with desk.lock:
+            entry = results_of(session).find(asked, desk.now_ns())
+        if entry is None:
+            call = self._call = ToolCall(desk, asked, "execute", key=f"{space_of(session.id)}/{asked.request_id}")
+            with desk.lock:
+                results_of(session).begin(asked, call)
+            return call.begin(session, is_shared=True) or self._answer(call)
+        if entry.response is not None:
+            return self._reply(entry.response)
+        call = self._call = entry.call
+        assert call.tool is not None
+        return (Open(call.key, call.tool.function, is_shared=True),)
+
+    def _refuse(self, error: BridgeError) -> Sequence[CallStep]:
+        assert self._asked is not None
+        call = ToolCall(self._desk, self._asked, "execute")
+        call.finish(error)
+        return self._answer(call)
+
+    def _reply(self, response: bytes) -> Sequence[CallStep]:
+        self._is_closed = True
+        return (Send(response), Close())
+
+    def _answer(self, call: ToolCall) -> Sequence[CallStep]:
+        if isinstance(call.error, ENDS_RPC):
+            self._is_closed = True
+            return (close_with(call.error),)
+        return self._reply(call_response(call))

@@ -1,0 +1,67 @@
+"""Responses of tool calls, assembled byte for byte as protobuf writes them, at a fraction of the price.
+
+The result of a call is the bytes of an ``Any`` already, and the rest of most responses is a few bytes: they are put
+around it instead of being parsed into messages and serialised again. A response with an error is made by protobuf.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from invoker._pb.dspex import bridge_pb2 as pb
+from invoker.errors import InvocationError
+from invoker.protocols.toolbridge.errors import translated
+from invoker.protocols.toolbridge.toolcall import ToolCall
+
+__all__ = ["call_response", "field", "metrics_of", "varint"]
+
+_SUCCESS: Final = b"\x08\x01"
+_RESULT, _METRICS, _REQUEST_ID = b"\x12", b"\x22", b"\x2a"
+_EMPTY_METRICS: Final = b"\x22\x00"
+_SHORT: Final = 128
+
+
+def call_response(call: ToolCall) -> bytes:
+    """The `ToolCallResponse` of a call that has ended."""
+    if call.error is not None:
+        return _failure(call, call.error)
+    try:
+        result = call.result()
+    except InvocationError as error:
+        return _failure(call, error)
+    size = len(result)
+    head = b"\x08\x01\x12%c" % size if size < _SHORT else _SUCCESS + _RESULT + varint(size)
+    took_ms = int(call.took_s * 1000)
+    metrics = field(_METRICS, b"\x08" + varint(took_ms)) if took_ms else _EMPTY_METRICS
+    request_id = call.asked.request_id
+    if request_id:
+        return b"%b%b%b%b" % (head, result, metrics, field(_REQUEST_ID, request_id.encode()))
+    return b"%b%b%b" % (head, result, metrics)
+
+
+def metrics_of(call: ToolCall) -> pb.ExecutionMetrics:
+    """What a call took."""
+    return pb.ExecutionMetrics(duration_ms=int(call.took_s * 1000))
+
+
+def field(tag: bytes, value: bytes) -> bytes:
+    """A field of bytes."""
+    return tag + varint(len(value)) + value
+
+
+def varint(number: int) -> bytes:
+    """A number as the wire has it."""
+    if number < _SHORT:
+        return b"%c" % number
+    made = bytearray()
+    while number > 0x7F:
+        made.append(number & 0x7F | 0x80)
+        number >>= 7
+    made.append(number)
+    return bytes(made)
+
+
+def _failure(call: ToolCall, error: InvocationError) -> bytes:
+    return pb.ToolCallResponse(
+        error=translated(error).info(), metrics=metrics_of(call), request_id=call.asked.request_id
+    ).SerializeToString()

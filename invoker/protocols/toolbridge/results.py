@@ -1,0 +1,123 @@
+"""`Results`: responses of the calls of a host session by their request ids; no call runs twice (T-070 to T-073).
+
+An entry is there from when its call begins. Whoever sends the same id meanwhile waits for that call; whoever sends it
+later gets the same response, byte for byte. The entry of a call that failed is dropped, so that a retry runs again. The
+lock of the desk is held around each method here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from typing import Final
+
+from invoker.protocols.toolbridge.desk import HostSession
+from invoker.protocols.toolbridge.errors import BridgeError, Kind
+from invoker.protocols.toolbridge.reply import call_response
+from invoker.protocols.toolbridge.toolcall import Asked, ToolCall
+
+__all__ = ["Entry", "Results", "results_of"]
+
+_MOST: Final = 1000
+_MOST_BYTES: Final = 64 * 1024 * 1024
+_TTL_NS: Final = 300 * 1_000_000_000
+
+
+class Entry:
+    """One request id.
+
+    Attributes:
+        call: That runs, or ran.
+        response: Of the call; None while it runs.
+    """
+
+    __slots__ = ("_results", "call", "fingerprint", "response", "stored_ns")
+
+    def __init__(self, results: Results, call: ToolCall, fingerprint: bytes) -> None:
+        self._results = results
+        self.call = call
+        self.fingerprint = fingerprint
+        self.response: bytes | None = None
+        self.stored_ns = 0
+
+    def over(self) -> None:
+        """The call has ended."""
+        desk = self.call.desk
+        response = call_response(self.call) if self.call.error is None else None
+        with desk.lock:
+            self._results.keep(self, response, desk.now_ns())
+
+
+class Results:
+    """The entries of one session, the least recently used first."""
+
+    def __init__(self) -> None:
+        self._entries: OrderedDict[str, Entry] = OrderedDict()
+        self._size = 0
+
+    def find(self, asked: Asked, now_ns: int) -> Entry | None:
+        """The entry of a request id; one that is too old is forgotten.
+
+        Raises:
+            BridgeError: The id was used for another tool or other arguments (T-071).
+        """
+        entry = self._entries.get(asked.request_id)
+        if entry is None:
+            return None
+        if entry.response is not None and now_ns - entry.stored_ns > _TTL_NS:
+            self._forget(asked.request_id)
+            return None
+        if entry.fingerprint != _fingerprint(asked):
+            raise BridgeError(
+                Kind.VALIDATION,
+                f"the request id {asked.request_id!r} was used for another tool or other arguments",
+                code="request_id_conflict", field="request_id",
+            )  # fmt: skip
+        self._entries.move_to_end(asked.request_id)
+        return entry
+
+    def begin(self, asked: Asked, call: ToolCall) -> None:
+        """A call begins under its request id."""
+        call.entry = self._entries[asked.request_id] = Entry(self, call, _fingerprint(asked))
+
+    def keep(self, entry: Entry, response: bytes | None, now_ns: int) -> None:
+        """Keep the response of a call; None: it has failed."""
+        request_id = entry.call.asked.request_id
+        if self._entries.get(request_id) is not entry:
+            return
+        if response is None:
+            del self._entries[request_id]
+            return
+        entry.response, entry.stored_ns = response, now_ns
+        self._size += len(response)
+        if len(self._entries) > _MOST or self._size > _MOST_BYTES:
+            self._shrink(entry)
+
+    def _shrink(self, newest: Entry) -> None:
+        oldest = [name for name, one in self._entries.items() if one.response is not None and one is not newest]
+        for name in oldest:
+            self._forget(name)
+            if len(self._entries) <= _MOST and self._size <= _MOST_BYTES:
+                return
+
+    def _forget(self, request_id: str) -> None:
+        entry = self._entries.pop(request_id)
+        self._size -= len(entry.response or b"")
+
+
+def results_of(session: HostSession) -> Results:
+    """Those of a session; made with its first request id."""
+    if session.results is None:
+        session.results = Results()
+    found: Results = session.results
+    return found
+
+
+def _fingerprint(asked: Asked) -> bytes:
+    """What tells the tool and the arguments of a call from others."""
+    made = hashlib.sha256(asked.tool_id.encode())
+    for one in asked.args:
+        made.update(b"\0%d:" % len(one) + one)
+    for name in sorted(asked.kwargs):
+        made.update(b"\1%b=%d:" % (name.encode(), len(asked.kwargs[name])) + asked.kwargs[name])
+    return made.digest()

@@ -1,0 +1,238 @@
+"""The rpcs about host sessions: make one, clean it up, tell of it and of its tools."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Final
+
+from invoker._pb.dspex import bridge_pb2 as pb
+from invoker.core.steps import Ask, Step, Timer
+from invoker.core.store import Create, Drop, Look, Reason, Refused, Space
+from invoker.errors import ShuttingDown
+from invoker.protocols.toolbridge.desk import Desk, HostSession, space_of
+from invoker.protocols.toolbridge.errors import BridgeError, Kind, session_gone
+from invoker.protocols.toolbridge.unary import UnarySession
+
+__all__ = [
+    "CleanupSession",
+    "GetSessionInfo",
+    "GetSessionTools",
+    "InitializeSession",
+    "check_id",
+    "found_session",
+    "question_about",
+]
+
+_ID_BYTES: Final = 256
+_METADATA: Final = 32
+_METADATA_BYTES: Final = 4096
+_PATIENCE_S: Final = 5.0
+"""How long a forced clean-up waits for what runs."""
+
+_FULL: Final = (Reason.SPACES, Reason.BYTES)
+_SECOND: Final = 1_000_000_000
+
+
+class InitializeSession(UnarySession[pb.InitializeSessionRequest]):
+    """Makes a host session, or finds the one that an equal request has made (T-001 to T-006)."""
+
+    reads, answers = pb.InitializeSessionRequest, pb.InitializeSessionResponse
+    _id, _about = "", b""
+
+    def asked(self, request: pb.InitializeSessionRequest) -> Sequence[Step]:
+        """Check the request; the store makes the space unless it is there."""
+        if self.desk.drains():
+            raise ShuttingDown("this invoker is draining and takes no new sessions")  # T-153
+        check_id(request.session_id)
+        _check_metadata(request)
+        for name in ("max_concurrent_tools", "default_timeout_ms"):
+            value = getattr(request.config, name)
+            if value < 0:
+                raise BridgeError(
+                    Kind.VALIDATION,
+                    f"config.{name} is {value}; expected a number that is not negative, where 0 is the default",
+                    code="range", field=f"config.{name}",
+                )  # fmt: skip
+        made = _creation(self.desk, request)
+        self._id, self._about = request.session_id, made.about
+        return (Ask("create", made),)
+
+    def answered(self, key: str, value: Any) -> Sequence[Step]:  # noqa: ARG002 - there is one question
+        """Know the session, unless it is another one of that name."""
+        if isinstance(value, Space) and value.about != self._about:
+            # D2: a retry finds its session; a mistake is told.
+            raise BridgeError(
+                Kind.VALIDATION,
+                "there is a session of this id with another config, callback address or metadata",
+                code="session_exists", field="session_id",
+            )  # fmt: skip
+        session = found_session(self.desk, self._id, value)
+        return self.reply(
+            pb.InitializeSessionResponse(
+                success=True, tool_count=_tool_count(self.desk, session), capabilities=self.desk.capabilities
+            )
+        )
+
+
+class CleanupSession(UnarySession[pb.CleanupSessionRequest]):
+    """Deletes a host session (T-013 to T-015)."""
+
+    reads, answers = pb.CleanupSessionRequest, pb.StatusResponse
+    _id = ""
+    _session: HostSession | None = None
+
+    def asked(self, request: pb.CleanupSessionRequest) -> Sequence[Step]:
+        """Let nothing begin in the session any more, and drop its space."""
+        check_id(request.session_id)
+        self._id, desk = request.session_id, self.desk
+        session = self._session = desk.sessions.get(self._id)
+        if session is not None:
+            running = desk.close(session, is_forced=request.force)
+            if running and not request.force:
+                raise _busy(running)
+            desk.keeper.settle(session)
+        drop = Ask("drop", Drop(space_of(self._id), is_forced=request.force))
+        return (drop, Timer(_PATIENCE_S)) if request.force else (drop,)
+
+    def answered(self, key: str, value: Any) -> Sequence[Step]:  # noqa: ARG002 - there is one question
+        """It is gone, or another process runs something in it."""
+        session = self._session
+        if isinstance(value, Refused) and value.reason is Reason.HELD:
+            if session is not None:
+                self.desk.reopen(session)
+            raise _busy(value.count)
+        if session is not None:
+            self.desk.remove(session, Reason.DROPPED)
+        return self.reply(pb.StatusResponse(success=True, message=f"there is no session {self._id!r} any more"))
+
+    def elapsed(self) -> Sequence[Step]:
+        """What was told to end has not ended yet; nobody can call it any more."""
+        text = f"the session {self._id!r} is cleaned up, though something that ran in it has not ended yet"
+        return self.reply(pb.StatusResponse(success=True, message=text))
+
+
+class _Look(UnarySession[Any]):
+    """An rpc that wants the state of a session."""
+
+    def asked(self, request: Any) -> Sequence[Step]:
+        """Ask for the state, which uses the session."""
+        check_id(request.session_id)
+        self.session_id = request.session_id
+        return (Ask("look", Look(space_of(self.session_id))),)
+
+    def _known(self, value: Space | Refused) -> HostSession:
+        return found_session(self.desk, self.session_id, value)
+
+
+class GetSessionInfo(_Look):
+    """Tells what a session is and what runs in it (T-016)."""
+
+    reads: ClassVar[type[Any]] = pb.GetSessionInfoRequest
+    answers: ClassVar[type[Any]] = pb.SessionInfo
+
+    def answered(self, key: str, value: Any) -> Sequence[Step]:  # noqa: ARG002 - there is one question
+        """Tell it."""
+        session = self._known(value)
+        made = pb.SessionInfo(
+            session_id=session.id,
+            tool_count=_tool_count(self.desk, session),
+            variable_count=value.items,
+            active_operations=len(session.operations),
+            metadata=session.metadata,
+        )
+        made.created_at.seconds, made.created_at.nanos = divmod(value.created_ns, _SECOND)
+        made.last_activity.seconds, made.last_activity.nanos = divmod(max(value.used_ns, session.used_ns), _SECOND)
+        return self.reply(made)
+
+
+class GetSessionTools(_Look):
+    """Lists the tools of a session: the local ones by their names, then those of the host (T-033)."""
+
+    reads: ClassVar[type[Any]] = pb.GetSessionToolsRequest
+    answers: ClassVar[type[Any]] = pb.GetSessionToolsResponse
+
+    def answered(self, key: str, value: Any) -> Sequence[Step]:  # noqa: ARG002 - there is one question
+        """List them."""
+        session = self._known(value)
+        own = () if session.callback is None else session.callback.specs
+        return self.reply(pb.GetSessionToolsResponse(tools=(*self.desk.tools.specs, *own)))
+
+
+def check_id(session_id: str) -> None:
+    """Check the id of a session.
+
+    Raises:
+        BridgeError: It is empty (T-002), too long, or has control characters (T-003).
+    """
+    size = len(session_id.encode())
+    if not size:
+        text = "session_id is empty; expected an id of the caller's choice"
+    elif size > _ID_BYTES:
+        text = f"session_id has {size} bytes; expected {_ID_BYTES} at most"
+    elif not session_id.isprintable() and any(ord(one) < 32 or 127 <= ord(one) < 160 for one in session_id):
+        text = f"session_id {session_id!a} has control characters"
+    else:
+        return
+    raise BridgeError(Kind.VALIDATION, text, code="session_id", field="session_id")
+
+
+def question_about(desk: Desk, session_id: str) -> Create | Look:
+    """What to ask the store where the desk does not know a session; `found_session` reads the answer.
+
+    Raises:
+        BridgeError: The id is none (T-003).
+    """
+    check_id(session_id)
+    if desk.settings.auto_session and not desk.drains():
+        return _creation(desk, pb.InitializeSessionRequest(session_id=session_id))  # T-019
+    return Look(space_of(session_id))
+
+
+def found_session(desk: Desk, session_id: str, value: Space | Refused) -> HostSession:
+    """The session that the store knows.
+
+    Raises:
+        BridgeError: It knows none (T-008, T-009), or has no room to make it.
+    """
+    if isinstance(value, Refused):
+        raise _no_room(value) if value.reason in _FULL else session_gone(session_id, value.reason)
+    desk.created += value.is_new
+    return desk.adopt(value)
+
+
+def _creation(desk: Desk, request: pb.InitializeSessionRequest) -> Create:
+    """The question that makes the space of a session; equal requests have equal texts (T-004, D4)."""
+    request.config.SetInParent()
+    about = request.SerializeToString(deterministic=True)
+    return Create(space_of(request.session_id), desk.settings.ttl_s, about)
+
+
+def _check_metadata(request: pb.InitializeSessionRequest) -> None:
+    count = len(request.metadata)
+    size = sum(len(name.encode()) + len(value.encode()) for name, value in request.metadata.items())
+    if count > _METADATA or size > _METADATA_BYTES:
+        raise BridgeError(
+            Kind.VALIDATION,
+            f"metadata has {count} entries of {size} bytes; expected {_METADATA} of {_METADATA_BYTES} bytes at most",
+            code="metadata_size", field="metadata",
+        )  # fmt: skip
+
+
+def _no_room(refused: Refused) -> BridgeError:
+    is_count = refused.reason is Reason.SPACES
+    met = f"{refused.count} sessions are kept" if is_count else f"{refused.count} bytes are kept in all sessions"
+    code = "session_quota" if is_count else "session_bytes"
+    return BridgeError(Kind.EXHAUSTED, f"{met}, and no more are taken", code=code)
+
+
+def _busy(running: int) -> BridgeError:
+    many = "operation runs" if running == 1 else "operations run"
+    return BridgeError(
+        Kind.VALIDATION,
+        f"{running} {many} in the session; wait for the end, or set force",
+        code="active_operations", active_operations=running,
+    )  # fmt: skip
+
+
+def _tool_count(desk: Desk, session: HostSession) -> int:
+    return len(desk.tools) + (0 if session.callback is None else len(session.callback.specs))

@@ -1,0 +1,214 @@
+"""`ToolCall`: the one pipeline of every tool call, whatever brings it: an rpc, a batch, an agent, another tool.
+
+Theory. A call goes through these in order, and the first that refuses it ends it::
+
+    session, tool, decode, bind, types, rules     `begin`; nothing of this uses up a limit (T-051)
+    limits of the session                         `begin`
+    limits of the tool, run                       the engine, by the steps that `begin` gives
+    result                                        `emitted`
+
+``begin`` gives the steps ``Open Feed* EndInput``. Who performs them tells ``emitted`` each message, and ``finish`` the
+ending, by which the call is over: its place in the session is free, and the observers of the desk have been told. The
+call stands in `Open.configs`, so the end of its invocation finishes it also where nobody is left to be told.
+"""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final
+
+import msgspec
+
+from invoker.codecs.anyvalue import pack, unpack
+from invoker.core.steps import CallStep, Cancel, Emitted, EndInput, Feed, Open
+from invoker.errors import InvocationError
+from invoker.message import EMPTY, Headers
+from invoker.protocols.toolbridge.desk import Desk, HostSession, Operation
+from invoker.protocols.toolbridge.errors import ENDS_RPC, BridgeError, Kind, translated
+from invoker.protocols.toolbridge.tools import Tool
+
+__all__ = ["MOST_ITEMS", "Asked", "ToolCall"]
+
+MOST_ITEMS: Final = 1000
+"""Of a stream that is collected to a list (T-067)."""
+
+_NOTHING: Final = pack(None)
+_NO_STEPS: Final = ()
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """What a caller says.
+
+    Attributes:
+        session_id: In which the tool is to run.
+        tool_id: Id or name of the tool.
+        args: By position, each a serialised ``Any``.
+        kwargs: By name.
+        request_id: Tells duplicates; may be empty.
+        timeout_ms: 0: nothing.
+        context: For the function (T-069).
+        metadata: Of the rpc, for the function.
+    """
+
+    session_id: str
+    tool_id: str
+    args: Sequence[bytes] = ()
+    kwargs: Mapping[str, bytes] = MappingProxyType({})
+    request_id: str = ""
+    timeout_ms: int = 0
+    context: Mapping[str, str] = EMPTY
+    metadata: Headers = EMPTY
+
+
+class ToolCall(Operation):
+    """One call of a tool.
+
+    Args:
+        desk: The host sessions.
+        asked: What the caller says.
+        via: What brings it: ``execute``, ``stream``, ``batch``, ``agent``, ``nested`` or ``callback``.
+        key: Of its invocation; unique within the conversation.
+
+    Attributes:
+        default_ms: How long it may take if the caller, the session and the tool say nothing (T-054).
+        began_ns: When it was made, on the clock of ``time.perf_counter_ns``.
+        entry: Hears of the end, if duplicates are told by the request id (`invoker.protocols.toolbridge.results`).
+        error: What it ended with; None while it runs and after a success.
+        is_over: It has ended.
+        items: What it gave, for each output.
+        session: In which it runs; None if there is none.
+        tool: That is called; None if there is none.
+        took_s: Seconds until it ended.
+    """
+
+    __slots__ = (
+        *("_last", "_size", "asked", "began_ns", "default_ms", "desk", "entry", "error", "is_over", "items", "key"),
+        *("took_s", "tool", "via"),
+    )
+
+    def __init__(self, desk: Desk, asked: Asked, via: str, key: str = "tool") -> None:
+        self.began_ns = time.perf_counter_ns()
+        self.desk = desk
+        self.asked = asked
+        self.via = via
+        self.default_ms = desk.settings.timeout_ms
+        self.key = key
+        self.session = None
+        self.is_tool = True
+        self.cancel = None
+        self.tool: Tool | None = None
+        self.entry: Any = None
+        self.error: InvocationError | None = None
+        self.is_over = False
+        self.items: list[list[bytes]] = [[]]
+        self.took_s = 0.0
+        self._size = 0
+        self._last: Emitted | None = None
+
+    def begin(self, session: HostSession, *, is_shared: bool = False) -> Sequence[CallStep]:
+        """Begin to run in a session.
+
+        Args:
+            session: Which.
+            is_shared: Other conversations may join the invocation by its key.
+
+        Returns:
+            The steps; none if it was refused and is over.
+        """
+        try:
+            return self._begin(session, is_shared=is_shared)
+        except BridgeError as error:
+            self.finish(error)
+            return _NO_STEPS
+
+    def _begin(self, session: HostSession, *, is_shared: bool) -> Sequence[CallStep]:
+        self.session = session
+        asked, key = self.asked, self.key
+        if asked.timeout_ms < 0:
+            raise BridgeError(
+                Kind.VALIDATION,
+                f"timeout_ms is {asked.timeout_ms}; expected a number that is not negative, where 0 is the default",
+                code="range", field="timeout_ms",
+            )  # fmt: skip
+        tool = self.tool = self.desk.tools.find(asked.tool_id)
+        if tool is None:
+            raise BridgeError(Kind.TOOL_NOT_FOUND, f"there is no tool {asked.tool_id!r}", tool_id=asked.tool_id)
+        names, feeds = tool.bind(asked.args, asked.kwargs)
+        timeout_ms = asked.timeout_ms or session.timeout_ms or (0 if tool.source.bounds.timeout_s else self.default_ms)
+        self.desk.begin(self)
+        opened = Open(
+            key,
+            tool.function,
+            tool.accepts,
+            metadata=asked.metadata,
+            bound=names,
+            configs=(self, dict(asked.context)) if asked.context else (self,),
+            is_shared=is_shared,
+            timeout_s=timeout_ms / 1000 if timeout_ms else None,
+            party=session.id,
+            scope=session.scope,
+        )
+        return (opened, *[Feed(key, index, message) for index, message in feeds], EndInput(key))
+
+    def emitted(self, event: Emitted) -> Sequence[CallStep]:
+        """Take what the function gave.
+
+        Several conversations may share the call, and each tells the same event; it counts once.
+        """
+        if self.is_over or event is self._last:
+            return _NO_STEPS
+        self._last = event
+        payload, index = event.message.payload, event.index
+        self._size += len(payload)
+        items = self.items
+        while len(items) <= index:
+            items.append([])
+        items[index].append(payload)
+        most = self.desk.settings.message_bytes
+        if self._size > most:
+            text = f"the result has {self._size} bytes, and {most} are the most that is sent"
+            error = BridgeError(Kind.EXHAUSTED, text, code="result_too_large", size=self._size, limit=most)
+            return (Cancel(self.key, error),)
+        if self.tool is not None and self.tool.check is not None:
+            try:
+                self.tool.check(payload)
+            except BridgeError as error:
+                return (Cancel(self.key, error),)
+        if len(items[index]) > MOST_ITEMS:
+            text = f"the tool gave more than {MOST_ITEMS} items; call it by StreamTool"
+            return (Cancel(self.key, BridgeError(Kind.EXHAUSTED, text, code="too_many_chunks", limit=MOST_ITEMS)),)
+        return _NO_STEPS
+
+    def finish(self, error: InvocationError | None) -> None:
+        """It is over; the first ending counts."""
+        if self.is_over:
+            return
+        self.is_over = True
+        self.took_s = (time.perf_counter_ns() - self.began_ns) * 1e-9
+        if error is not None:
+            self.error = error if isinstance(error, ENDS_RPC) else self._told(error)
+        if self.session is not None:
+            self.desk.end(self)
+        if self.entry is not None:
+            self.entry.over()
+        for observer in self.desk.observers:
+            observer(self)
+
+    def _told(self, error: InvocationError) -> BridgeError:
+        told = translated(error)
+        if self.desk.settings.debug and error.__cause__ is not None:
+            told.stacktrace = "".join(traceback.format_exception(error.__cause__))
+        return told
+
+    def result(self) -> bytes:
+        """The result of a call that has succeeded, as a serialised ``Any``."""
+        items = self.items
+        if len(items) == 1:
+            (given,) = items
+            if self.tool is None or not self.tool.is_stream:
+                return given[0] if given else _NOTHING
+            return pack([unpack(one) for one in given])
+        return pack([[unpack(one) for one in given] for given in items])  # T-086

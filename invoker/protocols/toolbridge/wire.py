@@ -1,0 +1,50 @@
+"""Requests for tool calls as this server reads them: as published, but each ``Any`` is the bytes of it.
+
+An argument goes to its function as a serialised ``Any``. Bytes and messages look the same on the wire, so a class whose
+fields are bytes gives those without parsing and serialising each again.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+from invoker._pb.dspex import bridge_pb2 as pb
+
+__all__ = ["BatchRequest", "CallRequest", "StreamRequest"]
+
+_ANY: Final = ".google.protobuf.Any"
+_PACKAGE: Final = "dspex.read"
+
+
+def _classes() -> dict[str, Any]:
+    """The published messages in a package of their own, with bytes for each ``Any``."""
+    published = descriptor_pb2.FileDescriptorProto()
+    pb.DESCRIPTOR.CopyToProto(published)
+    wanted = {"ToolCallRequest", "ToolStreamRequest", "StreamConfig", "BatchToolCallRequest", "ToolCallItem"}
+    wanted.add("BatchConfig")
+    made = descriptor_pb2.FileDescriptorProto(name="dspex/read.proto", package=_PACKAGE, syntax="proto3")
+    for message in published.message_type:
+        if message.name in wanted:
+            _plain(made.message_type.add(), message)
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(made)
+    return {name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{_PACKAGE}.{name}")) for name in wanted}
+
+
+def _plain(made: Any, message: Any) -> None:
+    made.CopyFrom(message)
+    for one in (made, *made.nested_type):
+        for field in one.field:
+            if field.type_name == _ANY:
+                field.type = descriptor_pb2.FieldDescriptorProto.TYPE_BYTES
+                field.ClearField("type_name")
+            elif field.type_name:
+                field.type_name = field.type_name.replace(".dspex.bridge.", f".{_PACKAGE}.")
+
+
+_CLASSES = _classes()
+CallRequest: Any = _CLASSES["ToolCallRequest"]
+StreamRequest: Any = _CLASSES["ToolStreamRequest"]
+BatchRequest: Any = _CLASSES["BatchToolCallRequest"]

@@ -1,0 +1,58 @@
+"""Responses of tool calls, as protobuf reads them."""
+
+from __future__ import annotations
+
+import pytest
+from google.protobuf import any_pb2
+
+from invoker._pb.dspex import bridge_pb2 as pb
+from invoker.codecs.anyvalue import pack
+from invoker.errors import Overloaded
+from invoker.protocols.toolbridge.reply import call_response, field, metrics_of, varint
+from invoker.protocols.toolbridge.toolcall import Asked, ToolCall
+from tests.protocols.toolbridge.calls import desk_with, emitted
+from tests.protocols.toolbridge.desks import known
+
+
+def ended(value: object, request_id: str, took_s: float) -> ToolCall:
+    desk = desk_with()
+    call = ToolCall(desk, Asked("s1", "square", [pack(1)], request_id=request_id), "execute")
+    call.begin(known(desk))
+    call.emitted(emitted(value))
+    call.finish(None)
+    call.took_s = took_s
+    return call
+
+
+@pytest.mark.parametrize("value", [None, 5, "x" * 50, "x" * 127, "x" * 128, b"y" * 70_000])
+@pytest.mark.parametrize("request_id", ["", "r", "é" * 100])
+@pytest.mark.parametrize("took_s", [0.0, 0.0009, 0.127, 300.0])
+def test_T064_a_success_is_what_protobuf_would_write(value, request_id, took_s):
+    """Byte for byte."""
+    expected = pb.ToolCallResponse(
+        success=True,
+        result=any_pb2.Any.FromString(pack(value)),
+        metrics=pb.ExecutionMetrics(duration_ms=int(took_s * 1000)),
+        request_id=request_id,
+    )
+    assert call_response(ended(value, request_id, took_s)) == expected.SerializeToString()
+
+
+def test_T065_a_failure_has_no_result():
+    """It has an error, the metrics, and the request id."""
+    desk = desk_with()
+    call = ToolCall(desk, Asked("s1", "square", [pack(1)], request_id="r"), "execute")
+    call.begin(known(desk))
+    call.finish(Overloaded("full"))
+    response = pb.ToolCallResponse.FromString(call_response(call))
+    assert not response.success
+    assert not response.HasField("result")
+    assert (response.error.type, response.request_id) == ("ResourceExhausted", "r")
+    assert response.HasField("metrics")
+
+
+def test_the_parts_are_those_of_the_wire():
+    """Numbers and fields of bytes."""
+    assert [varint(one) for one in (0, 127, 128, 300)] == [b"\x00", b"\x7f", b"\x80\x01", b"\xac\x02"]
+    assert field(b"\x2a", b"ab") == b"\x2a\x02ab"
+    assert metrics_of(ended(1, "", 1.5)).duration_ms == 1500

@@ -1,0 +1,118 @@
+"""Responses by request ids: no call runs twice, and a failed one may run again."""
+
+from __future__ import annotations
+
+import pytest
+
+from invoker.codecs.anyvalue import pack
+from invoker.errors import Overloaded
+from invoker.protocols.toolbridge import results as module
+from invoker.protocols.toolbridge.errors import BridgeError
+from invoker.protocols.toolbridge.results import Entry, Results, results_of
+from invoker.protocols.toolbridge.toolcall import Asked, ToolCall
+from tests.protocols.toolbridge.calls import desk_with, emitted, square
+from tests.protocols.toolbridge.desks import SECOND, TestDesk, known
+
+
+def same(x: str) -> str:
+    return x
+
+
+class Kept:
+    """The results of one session."""
+
+    def __init__(self) -> None:
+        self.desk: TestDesk = desk_with(square, same)
+        self.session = known(self.desk, enable_caching=1)
+        self.results: Results = results_of(self.session)
+
+    def run(self, request_id: str, value: object = 1) -> ToolCall:
+        asked = Asked("s1", "square" if value == 1 else "same", [pack(value)], request_id=request_id)
+        call = ToolCall(self.desk, asked, "execute")
+        self.results.begin(asked, call)
+        call.begin(self.session)
+        return call
+
+    def done(self, request_id: str, value: object = 1) -> None:
+        call = self.run(request_id, value)
+        call.emitted(emitted(value))
+        call.finish(None)
+
+    def find(self, request_id: str, value: object = 1, tool: str = "square") -> Entry | None:
+        return self.results.find(Asked("s1", tool, [pack(value)], request_id=request_id), self.desk.now)
+
+
+def test_T070_a_call_that_runs_is_found_and_later_its_response():
+    """The response is the same bytes each time."""
+    kept = Kept()
+    assert kept.find("r") is None
+    call = kept.run("r")
+    found = kept.find("r")
+    assert found is not None
+    assert (found.call, found.response) == (call, None)
+    call.emitted(emitted(1))
+    call.finish(None)
+    assert found.response is not None
+    again = kept.find("r")
+    assert again is not None
+    assert again.response == found.response
+
+
+def test_T070_a_response_is_kept_for_five_minutes():
+    """Then the id is new."""
+    kept = Kept()
+    kept.done("r")
+    kept.desk.now += 300 * SECOND
+    assert kept.find("r") is not None
+    kept.desk.now += 1
+    assert kept.find("r") is None
+
+
+def test_T070_a_thousand_responses_are_kept():
+    """The one that was least recently used goes first."""
+    kept = Kept()
+    for number in range(1000):
+        kept.done(f"r{number}")
+    assert kept.find("r0") is not None
+    kept.done("one more")
+    assert kept.find("r0") is not None
+    assert kept.find("r1") is None
+    assert kept.find("r2") is not None
+
+
+def test_responses_take_a_bounded_number_of_bytes(monkeypatch):
+    """The older ones make room."""
+    monkeypatch.setattr(module, "_MOST_BYTES", 250)
+    kept = Kept()
+    for name in ("a", "b", "c"):
+        kept.done(name, "x" * 50)
+    assert kept.find("a", "x" * 50, "same") is None
+    assert kept.find("c", "x" * 50, "same") is not None
+
+
+@pytest.mark.parametrize(("value", "tool"), [(2, "square"), (1, "same")])
+def test_T071_an_id_that_was_used_for_something_else_is_refused(value, tool):
+    """While that runs and afterwards."""
+    kept = Kept()
+    call = kept.run("r")
+    for _ in range(2):
+        with pytest.raises(BridgeError) as caught:
+            kept.find("r", value, tool)
+        assert caught.value.details["code"] == "request_id_conflict"
+        call.emitted(emitted(1))
+        call.finish(None)
+
+
+def test_T072_a_failed_call_is_not_kept():
+    """A retry runs again."""
+    kept = Kept()
+    kept.run("r").finish(Overloaded("full"))
+    assert kept.find("r") is None
+
+
+def test_T017_the_ids_of_two_sessions_are_unrelated():
+    """Each has its own."""
+    kept = Kept()
+    kept.done("r")
+    other = known(kept.desk, "s2", enable_caching=1)
+    assert results_of(other).find(Asked("s2", "square", [pack(1)], request_id="r"), kept.desk.now) is None

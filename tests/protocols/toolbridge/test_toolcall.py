@@ -1,0 +1,250 @@
+"""The pipeline of every tool call, without an engine."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import pytest
+
+from invoker import Field, function
+from invoker.codecs.anyvalue import ANY, pack, unpack
+from invoker.core.steps import Cancel, EndInput, Feed, Open
+from invoker.core.store import Reason
+from invoker.drive.bodies.runner import production_failed
+from invoker.errors import Cancelled, Overloaded
+from invoker.message import Message
+from invoker.protocols.toolbridge.errors import BridgeError, Kind
+from invoker.protocols.toolbridge.settings import BridgeSettings
+from invoker.protocols.toolbridge.toolcall import Asked, ToolCall
+from tests.protocols.toolbridge.calls import count, desk_with, emitted, square
+from tests.protocols.toolbridge.desks import TestDesk, known
+
+
+def call_of(desk: TestDesk, tool: str = "square", *args: object, **more: object) -> ToolCall:
+    asked = Asked("s1", tool, [pack(one) for one in args], **more)  # type: ignore[arg-type]
+    return ToolCall(desk, asked, "execute")
+
+
+def test_a_call_opens_feeds_and_ends():
+    """An argument is one message of its input, and the call stands in the configs."""
+    desk = desk_with()
+    session = known(desk)
+    call = call_of(desk, "square", 5)
+    opened, fed, ended = call.begin(session)
+    assert isinstance(opened, Open)
+    assert (opened.id, opened.function, opened.accepts, opened.bound) == ("tool", "square", (ANY,), ("x",))
+    assert (opened.configs, opened.party) == ((call,), "s1")
+    assert fed == Feed("tool", 0, Message(pack(5), media_type=ANY))
+    assert ended == EndInput("tool")
+    assert session.tools == 1
+    call.emitted(emitted(25))
+    call.finish(None)
+    assert unpack(call.result()) == 25
+    assert (session.tools, desk.ended) == (0, [call])
+    assert call.error is None
+
+
+def test_T036_an_unknown_tool_is_refused():
+    """The observers hear of it, too; nothing runs."""
+    desk = desk_with()
+    call = call_of(desk, "cube")
+    assert call.begin(known(desk)) == ()
+    assert isinstance(call.error, BridgeError)
+    assert call.error.kind is Kind.TOOL_NOT_FOUND
+    assert call.error.details == {"tool_id": "cube"}
+    assert desk.ended == [call]
+
+
+def test_T055_a_negative_timeout_is_refused():
+    """By the name of the field."""
+    desk = desk_with()
+    call = call_of(desk, "square", 1, timeout_ms=-1)
+    assert call.begin(known(desk)) == ()
+    assert isinstance(call.error, BridgeError)
+    assert (call.error.kind, call.error.details["field"]) == (Kind.VALIDATION, "timeout_ms")
+
+
+@pytest.mark.parametrize(
+    ("asked_ms", "session_ms", "timeout_s"), [(0, 0, 30.0), (0, 500, 0.5), (700, 500, 0.7), (100, 0, 0.1)]
+)
+def test_T054_the_caller_goes_before_the_session(asked_ms, session_ms, timeout_s):
+    """Where neither says anything, and the tool neither, it is half a minute."""
+    desk = desk_with()
+    session = known(desk, default_timeout_ms=session_ms)
+    opened = call_of(desk, "square", 1, timeout_ms=asked_ms).begin(session)[0]
+    assert isinstance(opened, Open)
+    assert opened.timeout_s == timeout_s
+
+
+def test_T058_a_call_beyond_those_of_the_session_fails_at_once():
+    """A refused call frees nothing that it has not taken."""
+    desk = desk_with()
+    session = known(desk, max_concurrent_tools=1)
+    first, second = call_of(desk, "square", 1), call_of(desk, "square", 1)
+    first.begin(session)
+    assert second.begin(session) == ()
+    assert isinstance(second.error, BridgeError)
+    assert second.error.details["scope"] == "session"
+    assert session.tools == 1
+    first.finish(None)
+    assert session.tools == 0
+
+
+def test_T051_a_call_that_does_not_fit_uses_up_nothing():
+    """The session's concurrency is not even looked at."""
+    desk = desk_with()
+    session = known(desk, max_concurrent_tools=1)
+    call_of(desk, "square", 1).begin(session)
+    call = call_of(desk, "square")
+    assert call.begin(session) == ()
+    assert isinstance(call.error, BridgeError)
+    assert call.error.details["code"] == "missing_arg"
+
+
+def test_T062_a_result_that_is_too_large_ends_the_call():
+    """Its size and the limit are told."""
+    desk = desk_with(settings=BridgeSettings(message_bytes=100))
+    call = call_of(desk, "square", 1)
+    call.begin(known(desk))
+    (cancel,) = call.emitted(emitted("x" * 200))
+    assert isinstance(cancel, Cancel)
+    assert isinstance(cancel.error, BridgeError)
+    assert cancel.error.kind is Kind.EXHAUSTED
+    assert cancel.error.details["code"] == "result_too_large"
+    assert int(cancel.error.details["size"]) > 200
+    assert cancel.error.details["limit"] == "100"
+
+
+def test_T067_the_items_of_a_stream_are_a_list():
+    """A thousand of them at most; one more closes the generator."""
+    desk = desk_with(count)
+    session = known(desk)
+    call = call_of(desk, "count", 3)
+    call.begin(session)
+    for one in range(3):
+        assert call.emitted(emitted(one)) == ()
+    assert unpack(call.result()) == [0, 1, 2]
+    call = call_of(desk, "count", 5000)
+    call.begin(session)
+    for one in range(1000):
+        assert call.emitted(emitted(one)) == ()
+    (cancel,) = call.emitted(emitted(1))
+    assert isinstance(cancel, Cancel)
+    assert isinstance(cancel.error, BridgeError)
+    assert cancel.error.details["code"] == "too_many_chunks"
+
+
+def test_T086_several_outputs_are_a_list_of_lists():
+    """One for each, in the order of their index."""
+    desk = desk_with(count)
+    call = call_of(desk, "count", 3)
+    call.begin(known(desk))
+    for value, index in ((1, 0), ("a", 1), (2, 0)):
+        call.emitted(emitted(value, index))
+    assert unpack(call.result()) == [[1, 2], ["a"]]
+
+
+def test_T064_a_function_that_gives_nothing_has_a_result():
+    """It is null, and is there."""
+    desk = desk_with(square)
+    call = call_of(desk, "square", 3)
+    call.begin(known(desk))
+    call.finish(None)
+    assert call.result() == pack(None)
+
+
+def test_T069_the_context_is_for_the_function():
+    """It is one of the configs, and no argument."""
+    desk = desk_with()
+    opened = call_of(desk, "square", 3, context={"a": "b"}).begin(known(desk))[0]
+    assert isinstance(opened, Open)
+    assert opened.configs[1:] == ({"a": "b"},)
+    assert opened.bound == ("x",)
+
+
+def test_T054_a_tool_with_a_limit_of_its_own_has_no_other_default():
+    """The engine knows that limit, and it is a limit also for those who ask for more."""
+
+    @function(timeout_s=60.0)
+    def same(x: int) -> int:
+        return x
+
+    desk = desk_with(same)
+    session = known(desk)
+    opened = call_of(desk, "same", 3).begin(session)[0]
+    assert isinstance(opened, Open)
+    assert opened.timeout_s is None
+
+
+def test_T049_a_result_that_breaks_a_rule_ends_the_call():
+    """It is the tool's fault, not the caller's."""
+
+    def root(x: int) -> Annotated[int, Field(ge=0)]:
+        return x
+
+    desk = desk_with(root)
+    call = call_of(desk, "root", 3)
+    call.begin(known(desk))
+    (cancel,) = call.emitted(emitted(-1))
+    assert isinstance(cancel, Cancel)
+    assert isinstance(cancel.error, BridgeError)
+    assert (cancel.error.kind, cancel.error.details["code"]) == (Kind.INTERNAL, "result_invalid")
+
+
+@pytest.mark.parametrize("debug", [True, False])
+def test_T065_a_traceback_is_for_those_who_debug(debug):
+    """Nobody else gets it."""
+    desk = desk_with(settings=BridgeSettings(debug=debug))
+    call = call_of(desk, "square", 3)
+    call.begin(known(desk))
+    try:
+        raise ValueError("boom")
+    except ValueError as error:
+        call.finish(production_failed(error))
+    assert isinstance(call.error, BridgeError)
+    assert ("Traceback" in call.error.stacktrace) is debug
+
+
+def test_a_call_ends_once():
+    """The first ending counts, and observers hear of one."""
+    desk = desk_with()
+    call = call_of(desk, "square", 3)
+    call.begin(known(desk))
+    call.finish(Overloaded("full"))
+    call.finish(None)
+    assert isinstance(call.error, BridgeError)
+    assert call.error.kind is Kind.EXHAUSTED
+    assert desk.ended == [call]
+
+
+def test_what_several_conversations_tell_of_a_shared_call_counts_once():
+    """The same event comes from each of them."""
+    desk = desk_with(count)
+    call = call_of(desk, "count", 3)
+    call.begin(known(desk), is_shared=True)
+    event = emitted(1)
+    call.emitted(event)
+    call.emitted(event)
+    call.emitted(emitted(1))
+    assert unpack(call.result()) == [1, 1]
+
+
+def test_a_caller_that_is_gone_is_no_error_of_the_tool():
+    """It stays what it was."""
+    desk = desk_with()
+    call = call_of(desk, "square", 3)
+    call.begin(known(desk))
+    error = Cancelled("gone")
+    call.finish(error)
+    assert call.error is error
+
+
+def test_a_session_that_is_closing_takes_no_call():
+    """Whoever comes in that moment hears what became of it."""
+    desk = desk_with()
+    session = known(desk)
+    desk.remove(session, Reason.EXPIRED)
+    call = call_of(desk, "square", 3)
+    assert call.begin(session) == ()
+    assert isinstance(call.error, BridgeError)
+    assert (call.error.kind, call.error.details["code"]) == (Kind.EXPIRED, "expired")

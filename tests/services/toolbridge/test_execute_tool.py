@@ -1,0 +1,296 @@
+"""ExecuteTool at each door."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import grpc
+import pytest
+
+from invoker import Context
+from invoker._pb.dspex import bridge_pb2 as pb
+from invoker.core.store import Create
+from invoker.protocols.toolbridge.desk import space_of
+from invoker.services.toolbridge.rpcs import SERVICE
+from tests.doors.bridge import DOORS, Bridged, packed, unpacked
+from tests.doors.riff import eventually, form
+
+pytestmark = pytest.mark.parametrize("kind", DOORS)
+
+
+class Gate:
+    """A tool in both forms, which waits until it is let go and counts its runs."""
+
+    def __init__(self) -> None:
+        self.runs = 0
+        self.ended = 0
+        self.open = threading.Event()
+        self.entered = threading.Semaphore(0)
+
+    def of(self, kind: str) -> Any:
+        """The form for a kind of door."""
+
+        def gate(x: int) -> int:
+            self.runs += 1
+            self.entered.release()
+            try:
+                self.open.wait(20)
+            finally:
+                self.ended += 1
+            return x
+
+        async def agate(x: int) -> int:
+            self.runs += 1
+            self.entered.release()
+            try:
+                await asyncio.to_thread(self.open.wait, 20)
+            finally:
+                self.ended += 1
+            return x
+
+        agate.__name__ = "gate"
+        return form(kind, gate, agate)
+
+
+def square(x: int) -> int:
+    return x * x
+
+
+async def asquare(x: int) -> int:
+    return x * x
+
+
+asquare.__name__ = "square"
+
+
+def test_T064_a_tool_is_executed(kind):
+    """By position and by name; its result, the request id and metrics come."""
+    with Bridged(kind, form(kind, square, asquare)) as served:
+        served.session()
+        answer = served.execute("square", 5, request_id="r")
+        assert answer.success
+        assert unpacked(answer.result) == 25
+        assert answer.request_id == "r"
+        assert answer.HasField("metrics")
+        assert unpacked(served.execute("square", x=6).result) == 36
+        assert served.driver.engine.counters.opened == 2
+
+
+def test_T177_a_tool_call_is_an_invocation(kind):
+    """Limits, counters and the log of the engine are those of every other call."""
+    with Bridged(kind, form(kind, square, asquare)) as served:
+        served.session()
+        served.execute("square", 5)
+        assert eventually(lambda: sum(served.driver.engine.counters.finished.values()) == 1)
+        assert served.driver.engine.counters.frames_in == 1
+        assert not served.driver.engine.running
+
+
+def test_T065_an_exception_is_told_in_band(kind):
+    """With its class; the server goes on."""
+
+    def boom(x: int) -> int:
+        raise KeyError("no")
+
+    async def aboom(x: int) -> int:
+        raise KeyError("no")
+
+    aboom.__name__ = "boom"
+    with Bridged(kind, form(kind, boom, aboom)) as served:
+        served.session()
+        for _ in range(2):
+            answer = served.execute("boom", 5)
+            assert not answer.success
+            assert answer.error.type == "InternalError"
+            assert answer.error.details["exception"] == "KeyError"
+            assert answer.error.stacktrace == ""
+
+
+def test_T067_the_items_of_a_generator_are_a_list(kind):
+    """A thousand at most, and the generator is closed then."""
+    closed = threading.Event()
+
+    def count(n: int) -> Any:
+        try:
+            yield from range(n)
+        finally:
+            closed.set()
+
+    async def acount(n: int) -> Any:
+        try:
+            for one in range(n):
+                yield one
+        finally:
+            closed.set()
+
+    acount.__name__ = "count"
+    with Bridged(kind, form(kind, count, acount)) as served:
+        served.session()
+        assert unpacked(served.execute("count", 3).result) == [0, 1, 2]
+        closed.clear()
+        answer = served.execute("count", 10_000_000)
+        assert answer.error.type == "ResourceExhausted"
+        assert answer.error.details["code"] == "too_many_chunks"
+        assert closed.wait(5)
+
+
+def test_T069_the_context_reaches_the_function(kind):
+    """As a dict among the configs."""
+
+    def told(x: int, ctx: Context) -> str:
+        return str(ctx.config(dict))
+
+    async def atold(x: int, ctx: Context) -> str:
+        return str(ctx.config(dict))
+
+    atold.__name__ = "told"
+    with Bridged(kind, form(kind, told, atold)) as served:
+        served.session()
+        answer = served.rpc("ExecuteTool", session_id="s1", tool_id="told", args=[packed(1)], context={"a": "b"})
+        assert unpacked(answer.result) == "{'a': 'b'}"
+
+
+def test_T008_a_session_of_another_process_is_found(kind):
+    """It stands in the store; one that stands nowhere is told in-band."""
+    with Bridged(kind, form(kind, square, asquare)) as served:
+
+        async def make() -> None:
+            about = pb.InitializeSessionRequest(session_id="other").SerializeToString()
+            served.driver.store.ask(_Nobody(), "k", Create(space_of("other"), 60.0, about))
+
+        served.run(make())
+        assert unpacked(served.execute("square", 5, session_id="other").result) == 25
+        assert served.execute("square", 5, session_id="none").error.details["code"] == "unknown"
+
+
+class _Nobody:
+    def answered(self, key: str, value: Any) -> None:
+        pass
+
+    def has_news(self, news: Any) -> None:
+        raise AssertionError(news)
+
+
+def test_T070_fifty_duplicates_run_once(kind):
+    """At the same time, and one later; all get the same bytes."""
+    gate = Gate()
+    with Bridged(kind, gate.of(kind)) as served, ThreadPoolExecutor(50) as pool:
+        served.session(enable_caching=True)
+        calls = [pool.submit(served.execute, "gate", 7, request_id="r") for _ in range(50)]
+        assert gate.entered.acquire(timeout=20)
+        gate.open.set()
+        answers = {one.result(20).SerializeToString() for one in calls}
+        answers.add(served.execute("gate", 7, request_id="r").SerializeToString())
+        assert len(answers) == 1
+        assert gate.runs == 1
+        assert served.execute("gate", 8, request_id="r").error.details["code"] == "request_id_conflict"
+
+
+def test_T073_duplicates_run_again_without_caching(kind):
+    """The id is echoed only."""
+    gate = Gate()
+    gate.open.set()
+    with Bridged(kind, gate.of(kind)) as served:
+        served.session()
+        for _ in range(2):
+            served.execute("gate", 7, request_id="r")
+        assert gate.runs == 2
+
+
+def test_T075_the_first_of_two_duplicates_is_cancelled(kind):
+    """The second one gets the result of the one run."""
+    gate = Gate()
+    with Bridged(kind, gate.of(kind)) as served, ThreadPoolExecutor(1) as pool:
+        served.session(enable_caching=True)
+        request = pb.ToolCallRequest(session_id="s1", tool_id="gate", args=[packed(7)], request_id="r")
+        make = served.channel.unary_unary(f"/{SERVICE}/ExecuteTool", pb.ToolCallRequest.SerializeToString)
+        first = make.future(request, timeout=20)
+        assert gate.entered.acquire(timeout=20)
+        second = pool.submit(served.execute, "gate", 7, request_id="r")
+        assert eventually(lambda: any(len(one.owners) == 2 for one in served.driver.shared.values()))
+        first.cancel()
+        assert eventually(lambda: any(len(one.owners) == 1 for one in served.driver.shared.values()))
+        gate.open.set()
+        assert unpacked(second.result(20).result) == 7
+        assert gate.runs == 1
+        with pytest.raises(grpc.FutureCancelledError):
+            first.result()
+
+
+def test_T058_a_session_runs_as_many_tools_as_it_may(kind):
+    """One more fails at once; afterwards there is room again."""
+    gate = Gate()
+    with Bridged(kind, gate.of(kind)) as served, ThreadPoolExecutor(2) as pool:
+        served.session(max_concurrent_tools=2)
+        calls = [pool.submit(served.execute, "gate", 7) for _ in range(2)]
+        for _ in range(2):
+            assert gate.entered.acquire(timeout=20)
+        answer = served.execute("gate", 7)
+        assert (answer.error.type, answer.error.details["code"]) == ("ResourceExhausted", "concurrency")
+        assert served.rpc("GetSessionInfo", session_id="s1").active_operations == 2
+        gate.open.set()
+        assert all(one.result(20).success for one in calls)
+        assert served.execute("gate", 7).success
+
+
+def test_a_caller_that_leaves_frees_its_place(kind):
+    """The function hears of it, and the session counts one operation less."""
+    gate = Gate()
+    with Bridged(kind, gate.of(kind)) as served:
+        served.session()
+        request = pb.ToolCallRequest(session_id="s1", tool_id="gate", args=[packed(7)])
+        make = served.channel.unary_unary(f"/{SERVICE}/ExecuteTool", pb.ToolCallRequest.SerializeToString)
+        call = make.future(request, timeout=20)
+        assert gate.entered.acquire(timeout=20)
+        call.cancel()
+        gate.open.set()
+        assert eventually(lambda: gate.ended == 1)
+        assert eventually(lambda: not served.bridge.desk.sessions["s1"].operations)
+
+
+def test_T014_a_forced_clean_up_ends_what_runs(kind):
+    """The call hears it in-band; without force nothing changes."""
+    gate = Gate()
+    with Bridged(kind, gate.of(kind)) as served, ThreadPoolExecutor(2) as pool:
+        served.session()
+        call = pool.submit(served.execute, "gate", 7)
+        assert gate.entered.acquire(timeout=20)
+        answer = served.rpc("CleanupSession", session_id="s1")
+        assert answer.error.details["active_operations"] == "1"
+        clean = pool.submit(served.rpc, "CleanupSession", session_id="s1", force=True)
+        error = call.result(20).error
+        assert (error.type, error.details["code"]) == ("SessionExpired", "cleaned")
+        gate.open.set()
+        assert clean.result(20).success
+        assert served.execute("gate", 7).error.details["code"] == "cleaned"
+
+
+def test_T014_calls_race_with_forced_clean_ups(kind):
+    """Each call ends, with its result or because its session is gone; nothing is left behind."""
+
+    def nap(x: int) -> int:
+        time.sleep(0.0005)
+        return x
+
+    async def anap(x: int) -> int:
+        await asyncio.sleep(0.0005)
+        return x
+
+    anap.__name__ = "nap"
+    with Bridged(kind, form(kind, nap, anap)) as served, ThreadPoolExecutor(8) as pool:
+        for number in range(12):
+            served.session(f"s{number}")
+            calls = [pool.submit(_tried, served, "nap", f"s{number}") for _ in range(8)]
+            assert served.rpc("CleanupSession", session_id=f"s{number}", force=True).success
+            assert {one.result(20) for one in calls} <= {"", "SessionExpired"}
+        assert served.bridge.desk.sessions == {}
+        assert eventually(lambda: not served.driver.engine.running)
+
+
+def _tried(served: Bridged, tool: str, session_id: str) -> str:
+    """The type of the error with which a call ended."""
+    return str(served.execute(tool, 1, session_id=session_id).error.type)
