@@ -10,11 +10,11 @@ import asyncio
 import itertools
 import time
 from collections.abc import AsyncIterator, Iterator
-from typing import Any, Literal, Optional
+from typing import Annotated, Any, Literal, Optional
 
 from functions import conformance
 from functions.conformance import _mark, _marked
-from invoker import Context, function
+from invoker import Context, Field, function
 
 marks = conformance.marks
 
@@ -77,6 +77,19 @@ def typed(
 def placed(a: int, /, b: int, *, c: int = 0) -> list[int]:
     """The arguments; the first only by position, the last only by name."""
     return [a, b, c]
+
+
+@function
+def ruled(
+    number: Annotated[int, Field(ge=0, le=10)] = 0,
+    ratio: Annotated[float, Field(ge=-1.5)] = 0.0,
+    text: Annotated[str, Field(pattern="^a+$")] = "a",
+    part: Annotated[str, Field(pattern="ab")] = "ab",
+    word: Annotated[str, Field(min_length=2, max_length=3)] = "ab",
+    items: Annotated[list[int] | None, Field(rules=["unique_items"])] = None,
+) -> bool:
+    """True, if all arguments obey their rules."""
+    return True
 
 
 @function
