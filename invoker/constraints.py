@@ -58,7 +58,7 @@ def Field(  # noqa: N802, PLR0913 - it stands where others have a class; each is
         min_length: Characters of a text, bytes, or items of a list or a dict, at least.
         max_length: The same, at most.
         rules: Names of rules: non_empty, finite, positive, non_negative, email, url, uuid, json, unique_items, or of
-            your own (see `rule`). The tool bridge checks them.
+            your own (see `rule`).
         description: Words for readers, instead of those of the docstring.
 
     Raises:

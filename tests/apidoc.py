@@ -57,7 +57,7 @@ def _page(made: str, table: Callable[..., list[str]]) -> Iterator[str]:
     parts = {
         "To write functions": (
             invoker.function, invoker.Context, context.Inputs, context.Outputs, context.OneOutput, invoker.Message,
-            invoker.Headers, invoker.Output, invoker.Ref, invoker.tee, invoker.Tensor,
+            invoker.Headers, invoker.Output, invoker.Ref, invoker.tee, invoker.Tensor, invoker.Field, invoker.rule,
         ),
         "To end a call": (invoker.StatusError, invoker.Status, invoker.InputCancelled, invoker.StopInvocation),
         "To read and write other media types": (invoker.codec, invoker.Codec),

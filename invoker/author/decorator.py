@@ -55,6 +55,10 @@ class Options:
     calls_per_minute: int = 0
     memory_bytes: int = 0
     isolation: str = ""
+    batch: bool = False
+    tools: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
+    cacheable: bool = False
     input_tensors: Mapping[str, Tensor] = field(default_factory=dict)
     output_tensors: Mapping[str, Tensor] = field(default_factory=dict)
 
@@ -89,6 +93,10 @@ def function(
     calls_per_minute: int = 0,
     memory_bytes: int = 0,
     isolation: str = "",
+    batch: bool = False,
+    tools: Iterable[str] = (),
+    examples: Iterable[str] = (),
+    cacheable: bool = False,
 ) -> Callable[[F], F]: ...
 def function(target: Any = None, /, **said: Any) -> Any:  # noqa: D417 - the options are said by the overload
     """Decorator that says what a signature cannot; ``@function`` and ``@function(...)`` both work.
@@ -131,6 +139,10 @@ def function(target: Any = None, /, **said: Any) -> Any:  # noqa: D417 - the opt
         calls_per_minute: Invocations that one party may begin within any 60 seconds; one more fails at once. 0: any.
         memory_bytes: Memory that an invocation may take; with ``isolation="process"`` it is enforced. 0: any.
         isolation: ``"process"`` runs each invocation in a child process, which can be killed.
+        batch: True tells callers of tools that the function works through many values in one call.
+        tools: Names of the functions and tools that it calls by its context, for readers of its description.
+        examples: Calls as callers may read them, besides those behind ``>>>`` in the docstring.
+        cacheable: True if a caller of tools may be given an earlier result for the same arguments.
 
     Raises:
         SpecError: An option is unknown, or has a value that it cannot have.
@@ -174,6 +186,8 @@ def _options(said: dict[str, Any]) -> Options:
     for option in ("inputs", "outputs"):
         changed[option] = _names(option, said.get(option))
         changed[f"{option[:-1]}_tensors"] = _tensors(option, said.get(option))
+    for option in ("tools", "examples"):
+        changed[option] = _names(option, said.get(option)) or ()
     for option in ("sequence", "retain"):
         value = said.get(option, option == "retain")
         changed[option] = value if isinstance(value, bool) else _some(option, value)
@@ -184,8 +198,9 @@ def _check(said: dict[str, Any]) -> None:
     concurrency = said.get("concurrency", 1)
     if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 1:
         raise SpecError(f"@function(concurrency={concurrency!r}) must be a whole number of at least 1")
-    if not isinstance(said.get("rows", False), bool):
-        raise SpecError(f"@function(rows={said['rows']!r}) must be True or False")
+    for option in ("rows", "batch", "cacheable"):
+        if not isinstance(said.get(option, False), bool):
+            raise SpecError(f"@function({option}={said[option]!r}) must be True or False")
     batch_max, wait_ms = said.get("batch_max", 1), said.get("batch_wait_ms", 5.0)
     if isinstance(batch_max, bool) or not isinstance(batch_max, int) or batch_max < 1:
         raise SpecError(f"@function(batch_max={batch_max!r}) must be a whole number of at least 1")

@@ -30,7 +30,7 @@ from invoker.author.spec import (
     StreamSpec,
     Style,
 )
-from invoker.author.traits import ModelTraits, NodeTraits, Traits
+from invoker.author.traits import ModelTraits, NodeTraits, ToolTraits, Traits
 from invoker.errors import HookError, SpecError
 
 __all__ = ["read"]
@@ -199,7 +199,9 @@ def _modules(facts: Facts, entrypoint: str) -> tuple[str, ...]:
 def _traits(facts: Facts, entrypoint: str) -> Traits:
     said = facts.options
     version = said.version or _module_version(facts, entrypoint)
-    return Traits({ModelTraits: ModelTraits(said.rows, said.batch_max, said.batch_wait_ms, said.casting, version)})
+    model = ModelTraits(said.rows, said.batch_max, said.batch_wait_ms, said.casting, version)
+    tool = ToolTraits(said.batch, said.tools, said.examples, said.cacheable)
+    return Traits({ModelTraits: model, ToolTraits: tool})
 
 
 def _module_version(facts: Facts, entrypoint: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["ModelTraits", "NodeTraits", "Traits"]
+__all__ = ["ModelTraits", "NodeTraits", "ToolTraits", "Traits"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,23 @@ class NodeTraits:
 
     sequence: bool = False
     retain: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ToolTraits:
+    """Settings of a function that a protocol shows as a tool.
+
+    Attributes:
+        batch: It works through many values in one call.
+        tools: Names of the functions and tools that it calls.
+        examples: Of calls.
+        cacheable: What it gave may be given again for the same arguments.
+    """
+
+    batch: bool = False
+    tools: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
+    cacheable: bool = False
 
 
 class Traits(dict[type, Any]):

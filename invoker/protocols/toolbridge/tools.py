@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from invoker._pb.dspex import bridge_pb2 as pb
+from invoker.author.docstrings import read_docstring
 from invoker.author.spec import FunctionSpec, ResultShape, StreamSpec, Style
+from invoker.author.traits import ToolTraits
 from invoker.codecs.anyvalue import ANY, Unserializable, pack, unpack
 from invoker.constraints import Constraints
 from invoker.errors import SpecError
@@ -80,10 +82,18 @@ class Tool:
 
     def _tell(self) -> pb.ToolSpec:
         spec = self.source
+        docs = read_docstring(spec.doc)
         output = _output(spec)
-        made = pb.ToolSpec(tool_id=self.id, name=self.name, description=_summary(spec.doc), type=self._type())
-        made.arguments.extend(_told(one) for one in self._arguments.each)
+        traits: ToolTraits = spec.traits[ToolTraits]
+        made = pb.ToolSpec(tool_id=self.id, name=self.name, description=docs.summary, type=self._type(traits))
+        made.arguments.extend(_told(one, docs.arguments.get(one.name, "")) for one in self._arguments.each)
         made.return_type.CopyFrom(_told_type("return", output.type))
+        made.return_type.description = output.constraints.description or docs.result
+        made.examples[:] = dict.fromkeys((*docs.examples, *traits.examples))
+        if traits.tools:
+            made.metadata["tools"] = ",".join(traits.tools)
+        if traits.cacheable:
+            made.metadata["cacheable"] = "true"
         if output.constraints:
             made.validation.CopyFrom(_validation(output.constraints))
         bounds = spec.bounds
@@ -93,8 +103,11 @@ class Tool:
         made.limits.rate_limit_per_minute = bounds.calls_per_minute
         return made
 
-    def _type(self) -> pb.ToolType:
-        return pb.STREAMING if self.is_stream else pb.STANDARD
+    def _type(self, traits: ToolTraits) -> pb.ToolType:
+        """T-029: how it gives comes first, since a caller has to know that."""
+        if self.is_stream:
+            return pb.STREAMING
+        return pb.BATCH if traits.batch else pb.COMPOSITE if traits.tools else pb.STANDARD
 
 
 class Tools:
@@ -115,9 +128,9 @@ class Tools:
         self._by_id: dict[str, Tool] = {}
         for spec in functions:
             tool = Tool(spec)
-            for known, key in ((self._by_name, tool.name), (self._by_id, tool.id)):
+            for known, key, how in ((self._by_name, tool.name, "are named"), (self._by_id, tool.id, "have the id")):
                 if key in known:
-                    raise SpecError(f"two tools are named {key!r}; name one with @function(name=...)")
+                    raise SpecError(f"two tools {how} {key!r}; name one with @function(name=...)")
                 known[key] = tool
         self._found = self._by_name | self._by_id
 
@@ -143,11 +156,11 @@ def _output(spec: FunctionSpec) -> StreamSpec:
     return StreamSpec("return", Any if spec.outputs or spec.open_outputs else type(None))
 
 
-def _told(argument: Argument) -> pb.ArgumentSpec:
+def _told(argument: Argument, words: str) -> pb.ArgumentSpec:
     type_ = list[argument.type] if argument.is_stream else argument.type  # type: ignore[name-defined]  # made at run time
     made = _told_type(argument.name, type_)
     made.required = argument.is_required
-    made.description = argument.constraints.description
+    made.description = argument.constraints.description or words
     made.allowed_values[:] = argument.allowed
     if argument.constraints:
         made.validation.CopyFrom(_validation(argument.constraints))
@@ -193,7 +206,3 @@ def _result_check(spec: FunctionSpec) -> Callable[[bytes], None] | None:
             )
 
     return refuse
-
-
-def _summary(doc: str) -> str:
-    return " ".join(doc.partition("\n\n")[0].split())

@@ -59,7 +59,7 @@ def elixir_type(annotation: Any) -> str:
         members = dict.fromkeys(elixir_type(one) for one in (*(one for one in args if one not in nil), *nil))
         return "any" if "any" in members else " | ".join(members)
     if origin is typing.Literal:
-        return " | ".join(dict.fromkeys(elixir_type(type(one)) for one in args))
+        return " | ".join(dict.fromkeys(elixir_type(type(_value(one))) for one in args))
     kind = origin or annotation
     if not isinstance(kind, type):
         return "any"
@@ -92,9 +92,12 @@ def allowed_values(annotation: Any) -> tuple[str, ...]:
 
 def spelled(value: Any) -> str:
     """A value as T-047 compares it."""
-    if isinstance(value, enum.Enum):
-        value = value.value
+    value = _value(value)
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _value(one: Any) -> Any:
+    return one.value if isinstance(one, enum.Enum) else one
 
 
 def _plain(annotation: Any) -> Any:
