@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from _thread import RLock
-from collections.abc import Awaitable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Generator, Iterable, Iterator, Mapping
 from contextvars import Context as Variables
 from contextvars import copy_context
 from typing import Any, Final
@@ -55,7 +55,7 @@ class Inline(SyncBody):
         self._raised: BaseException | None = None
         invocation.may_be_ended(self._fail)
 
-    def run(self) -> Iterator[Emitted]:
+    def run(self) -> Generator[Emitted, None, None]:
         """Give the results as the function makes them; raises the error that the invocation ends with."""
         invocation, variables = self.invocation, copy_context()
         ending: InvocationError | None = Cancelled("its caller takes no more values")

@@ -18,7 +18,7 @@ from invoker.drive.bodies.values import ACCEPTS, OUTPUT, decode_value, encode_va
 from invoker.errors import InvocationError, LimitExceeded, NestedError, ProtocolViolation, Status
 from invoker.message import Message
 
-__all__ = ["KEY", "Order", "check_depth", "is_iterator", "nested_error"]
+__all__ = ["KEY", "Order", "check_depth", "is_iterator", "labelled", "nested_error"]
 
 KEY = "n"
 """What the conversation of a nested call names its only invocation."""
@@ -90,14 +90,6 @@ class Order:
         """The arguments that are iterators, by the index of their input."""
         return {index: one for index, one in enumerate(self.arguments) if is_iterator(one)}
 
-    def labelled(self, event: Emitted) -> Message[bytes]:
-        """A value as `Scope.call` gives it: with the name of its output, where there are several."""
-        message = event.message
-        if len(self.spec.outputs) < 2:
-            return message
-        name = self.spec.outputs[event.index].name
-        return Message(message.payload, {**message.headers, OUTPUT: name}, message.media_type)
-
     def result(self, events: Sequence[Emitted]) -> Message[bytes]:
         """All values as one: that of the only output, if it gives one value a call; else lists."""
         count = len(self.spec.outputs)
@@ -139,6 +131,14 @@ def nested_error(error: InvocationError) -> NestedError:
     if isinstance(error, NestedError):
         return NestedError(error.status, error.detail, kind=error.kind, details=error.details)
     return NestedError(error.status, str(error))
+
+
+def labelled(spec: FunctionSpec, event: Emitted) -> Message[bytes]:
+    """A value as `Scope.call` gives it: with the name of its output, where there are several."""
+    message = event.message
+    if len(spec.outputs) < 2:
+        return message
+    return Message(message.payload, {**message.headers, OUTPUT: spec.outputs[event.index].name}, message.media_type)
 
 
 def is_iterator(argument: Any) -> bool:

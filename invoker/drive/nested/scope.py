@@ -18,7 +18,7 @@ from invoker.core.store import News, Question
 from invoker.drive.driver import Driver, Placement, placement_of
 from invoker.drive.nested.inline import Inline, check_caller
 from invoker.drive.nested.inside import Inside
-from invoker.drive.nested.order import KEY, Order, nested_error
+from invoker.drive.nested.order import KEY, Order, labelled, nested_error
 from invoker.errors import InvocationError
 from invoker.message import Message
 
@@ -49,7 +49,7 @@ class CatalogScope:
             collected, count = list[Emitted](), 0
             async for event in inside:
                 if streams:
-                    yield order.labelled(event)
+                    yield labelled(order.spec, event)
                     continue
                 collected.append(event)
                 count += len(event.message.payload)
@@ -96,9 +96,9 @@ class CatalogScope:
             if streams:
                 try:
                     for event in events:
-                        yield order.labelled(event)
+                        yield labelled(order.spec, event)
                 finally:
-                    events.close()  # type: ignore[attr-defined]  # it is a generator
+                    events.close()
                 return
             collected, count = list[Emitted](), 0
             for event in events:

@@ -19,7 +19,7 @@ The `Keeper` is the other half: it keeps the desk and the store true to each oth
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -28,7 +28,7 @@ from invoker.core.store import Reason, Space
 from invoker.protocols.toolbridge.errors import BridgeError, Kind, session_gone
 from invoker.protocols.toolbridge.settings import BridgeSettings
 
-__all__ = ["Desk", "HostSession", "Keeper", "Observer", "Operation", "space_of"]
+__all__ = ["Callbacks", "Desk", "HostSession", "HostTools", "Keeper", "Observer", "Operation", "space_of"]
 
 _PREFIX: Final = "toolbridge/"
 _SECOND: Final = 1_000_000_000
@@ -56,6 +56,26 @@ class Keeper(Protocol):
 
     def settle(self, session: HostSession) -> None:
         """Hold the session's space if something runs in it, else let go of it, before it is dropped; on the loop."""
+
+
+class HostTools(Protocol):
+    """The tools of a host, which is called back."""
+
+    specs: Sequence[pb.ToolSpec]
+
+    def close(self) -> None:
+        """The session is gone; from any thread."""
+
+
+class Callbacks(Protocol):
+    """Connects to hosts."""
+
+    async def connect(self, session_id: str, address: str) -> Any:
+        """Connect to a host, and list its tools; gives `HostTools`.
+
+        Raises:
+            BridgeError: The address is forbidden, or nobody there lists tools.
+        """
 
 
 class Operation:
@@ -149,12 +169,14 @@ class Desk:
         clock: Nanoseconds of the epoch.
 
     Attributes:
+        callbacks: Connects to hosts (`invoker.services.toolbridge.callback`); None: no host can be called back.
         capabilities: What InitializeSession tells that is served.
         created: Sessions that were made here since the process started.
         drains: Whether no new sessions are taken.
         expired: Sessions of this process that have expired since it started.
         keeper: Set before the first session is known.
         lock: As given; ``threading.Lock`` where several threads serve calls.
+        new_scope: Makes the scope of a session.
         now_ns: The clock.
         observers: Told of each tool call when it has ended.
         sessions: By id.
@@ -173,10 +195,12 @@ class Desk:
         self.lock = lock
         self.settings = settings or BridgeSettings()
         self.now_ns = clock
+        self.callbacks: Callbacks | None = None
         self.capabilities: tuple[str, ...] = ()
         self.created = 0
         self.drains: Callable[[], bool] = lambda: False
         self.expired = 0
+        self.new_scope: Callable[[HostSession], Any] = lambda _: None
         self.observers: list[Observer] = []
         self.sessions: dict[str, HostSession] = {}
         self.tools: Any = None
@@ -198,6 +222,7 @@ class Desk:
         """
         session_id = space.name.removeprefix(_PREFIX)
         made = HostSession(session_id, space, self.settings)
+        made.scope = self.new_scope(made)
         with self.lock:
             session = self.sessions.get(session_id)
             if session is not None and session.created_ns == space.created_ns:
@@ -208,6 +233,15 @@ class Desk:
             self.sessions[session_id] = made
         self.keeper.watch(made)
         return made
+
+    def meet(self, session: HostSession, tools: HostTools) -> None:
+        """The host of a session can be called back; what is superfluous is closed."""
+        with self.lock:
+            is_wanted = session.callback is None and session.gone is None
+            if is_wanted:
+                session.callback = tools
+        if not is_wanted and session.callback is not tools:
+            tools.close()
 
     def begin(self, operation: Operation) -> None:
         """Something begins to run in its session; whoever began it says `end`.
@@ -275,6 +309,8 @@ class Desk:
                 del self.sessions[session.id]
                 self.expired += reason is Reason.EXPIRED
         session.agents.clear()
+        if session.callback is not None:
+            session.callback.close()
         session.results = None
 
     def _use(self, session: HostSession) -> bool:

@@ -14,6 +14,7 @@ what ended the invocation                  kind                details
 `DecodeError`, `UnsupportedMediaType`      ValidationError     ``code=decode``
 `EncodeError`                              InternalError       ``code=unserializable``
 `CallError`, `FunctionError`               InternalError       ``exception`` is the class of what the function raised
+`NestedError` of another tool              its own             its own
 `StatusError`                              see `_STATUSES`     ``status``
 anything else                              InternalError
 ========================================== =================== =====================================================
@@ -41,6 +42,7 @@ from invoker.errors import (
     FunctionError,
     InvocationError,
     LimitExceeded,
+    NestedError,
     NotReady,
     ShuttingDown,
     Status,
@@ -166,6 +168,9 @@ def _words(error: InvocationError) -> tuple[Kind, str, dict[str, object]]:
         return Kind.VALIDATION, error.detail, {"code": "decode"}
     if isinstance(error, EncodeError):
         return Kind.INTERNAL, error.detail, {"code": "unserializable"}
+    if isinstance(error, NestedError) and error.kind:
+        known = error.kind in Kind._value2member_map_
+        return Kind(error.kind) if known else Kind.INTERNAL, error.detail, {} if known else {"type": error.kind}
     if isinstance(error, StatusError):
         kind = _STATUSES.get(error.status, Kind.INTERNAL)
         return kind, error.detail or error.status.name, {"status": error.status.name}

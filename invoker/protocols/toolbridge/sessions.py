@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, ClassVar, Final
 
 from invoker._pb.dspex import bridge_pb2 as pb
-from invoker.core.steps import Ask, Step, Timer
+from invoker.core.steps import Ask, Await, Step, Timer
 from invoker.core.store import Create, Drop, Look, Reason, Refused, Space
-from invoker.errors import ShuttingDown
-from invoker.protocols.toolbridge.desk import Desk, HostSession, space_of
+from invoker.errors import InvocationError, ShuttingDown
+from invoker.protocols.toolbridge.desk import Desk, HostSession, HostTools, space_of
 from invoker.protocols.toolbridge.errors import BridgeError, Kind, session_gone
 from invoker.protocols.toolbridge.unary import UnarySession
 
@@ -38,6 +39,8 @@ class InitializeSession(UnarySession[pb.InitializeSessionRequest]):
 
     reads, answers = pb.InitializeSessionRequest, pb.InitializeSessionResponse
     _id, _about = "", b""
+    _create: Step
+    _host: HostTools | None = None
 
     def asked(self, request: pb.InitializeSessionRequest) -> Sequence[Step]:
         """Check the request; the store makes the space unless it is there."""
@@ -54,11 +57,27 @@ class InitializeSession(UnarySession[pb.InitializeSessionRequest]):
                     code="range", field=f"config.{name}",
                 )  # fmt: skip
         made = _creation(self.desk, request)
-        self._id, self._about = request.session_id, made.about
-        return (Ask("create", made),)
+        self._id, self._about, self._create = request.session_id, made.about, Ask("create", made)
+        known, callbacks = self.desk.find(request.session_id), self.desk.callbacks
+        if not request.callback_address or callbacks is None or (known is not None and known.callback is not None):
+            return (self._create,)
+        return (Await("host", partial(callbacks.connect, request.session_id, request.callback_address)),)
 
-    def answered(self, key: str, value: Any) -> Sequence[Step]:  # noqa: ARG002 - there is one question
-        """Know the session, unless it is another one of that name."""
+    def answered(self, key: str, value: Any) -> Sequence[Step]:
+        """The host can be called back; or the store knows the session, unless it is another one of that name."""
+        if key == "host":
+            if isinstance(value, InvocationError):
+                raise value  # T-169: an unreachable host makes no session
+            self._host = value
+            return (self._create,)
+        try:
+            return self._made(value)
+        except BridgeError:
+            if self._host is not None:
+                self._host.close()
+            raise
+
+    def _made(self, value: Any) -> Sequence[Step]:
         if isinstance(value, Space) and value.about != self._about:
             # D2: a retry finds its session; a mistake is told.
             raise BridgeError(
@@ -67,9 +86,12 @@ class InitializeSession(UnarySession[pb.InitializeSessionRequest]):
                 code="session_exists", field="session_id",
             )  # fmt: skip
         session = found_session(self.desk, self._id, value)
+        if self._host is not None:
+            self.desk.meet(session, self._host)
+        own = ("callback",) if session.callback is not None else ()
         return self.reply(
             pb.InitializeSessionResponse(
-                success=True, tool_count=_tool_count(self.desk, session), capabilities=self.desk.capabilities
+                success=True, tool_count=_tool_count(self.desk, session), capabilities=(*self.desk.capabilities, *own)
             )
         )
 
@@ -151,9 +173,22 @@ class GetSessionTools(_Look):
     reads: ClassVar[type[Any]] = pb.GetSessionToolsRequest
     answers: ClassVar[type[Any]] = pb.GetSessionToolsResponse
 
-    def answered(self, key: str, value: Any) -> Sequence[Step]:  # noqa: ARG002 - there is one question
-        """List them."""
-        session = self._known(value)
+    _session: HostSession
+
+    def answered(self, key: str, value: Any) -> Sequence[Step]:
+        """List them; if another process made the session, its host is not known here yet."""
+        if key == "host":
+            if isinstance(value, InvocationError):
+                raise value
+            self.desk.meet(self._session, value)
+            return self._list(self._session)
+        session = self._session = self._known(value)
+        address, callbacks = session.request.callback_address, self.desk.callbacks
+        if address and session.callback is None and callbacks is not None:
+            return (Await("host", partial(callbacks.connect, session.id, address)),)
+        return self._list(session)
+
+    def _list(self, session: HostSession) -> Sequence[Step]:
         own = () if session.callback is None else session.callback.specs
         return self.reply(pb.GetSessionToolsResponse(tools=(*self.desk.tools.specs, *own)))
 

@@ -17,6 +17,7 @@ class BridgeSettings:
         auto_session: A call of a session that does not exist makes it with defaults (T-019).
         concurrent_tools: Tool calls that one session may run at once unless it says so itself; 0: any number.
         timeout_ms: Of a call whose session and tool say nothing (T-054).
+        callback_hosts: Where hosts may be called back (T-170).
         debug: Whether callers may see tracebacks.
     """
 
@@ -25,4 +26,5 @@ class BridgeSettings:
     auto_session: bool = False
     concurrent_tools: int = 0
     timeout_ms: int = 30_000
+    callback_hosts: str = "loopback,unix"
     debug: bool = False

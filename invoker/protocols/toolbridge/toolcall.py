@@ -19,6 +19,7 @@ import traceback
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
+from uuid import uuid4
 
 import msgspec
 
@@ -30,7 +31,10 @@ from invoker.protocols.toolbridge.desk import Desk, HostSession, Operation
 from invoker.protocols.toolbridge.errors import ENDS_RPC, BridgeError, Kind, translated
 from invoker.protocols.toolbridge.tools import Tool
 
-__all__ = ["MOST_ITEMS", "Asked", "ToolCall"]
+__all__ = ["CORRELATION", "MOST_ITEMS", "Asked", "ToolCall", "correlation_of"]
+
+CORRELATION: Final = "x-snakepit-correlation-id"
+"""The metadata by which hosts tell what belongs together (T-175)."""
 
 MOST_ITEMS: Final = 1000
 """Of a stream that is collected to a list (T-067)."""
@@ -85,7 +89,20 @@ class ToolCall(Operation):
     """
 
     __slots__ = (
-        *("_last", "_size", "asked", "began_ns", "default_ms", "desk", "entry", "error", "is_over", "items", "key"),
+        *(
+            "_correlation",
+            "_last",
+            "_size",
+            "asked",
+            "began_ns",
+            "default_ms",
+            "desk",
+            "entry",
+            "error",
+            "is_over",
+            "items",
+            "key",
+        ),
         *("took_s", "tool", "via"),
     )
 
@@ -107,6 +124,7 @@ class ToolCall(Operation):
         self.took_s = 0.0
         self._size = 0
         self._last: Emitted | None = None
+        self._correlation = ""
 
     def begin(self, session: HostSession, *, is_shared: bool = False) -> Sequence[CallStep]:
         """Begin to run in a session.
@@ -182,6 +200,12 @@ class ToolCall(Operation):
             return (Cancel(self.key, BridgeError(Kind.EXHAUSTED, text, code="too_many_chunks", limit=MOST_ITEMS)),)
         return _NO_STEPS
 
+    @property
+    def correlation_id(self) -> str:
+        """What the caller says that this call belongs to; made up if it says nothing (T-175)."""
+        self._correlation = self._correlation or correlation_of(self.asked.metadata, self.asked.context)
+        return self._correlation
+
     def finish(self, error: InvocationError | None) -> None:
         """It is over; the first ending counts."""
         if self.is_over:
@@ -212,3 +236,8 @@ class ToolCall(Operation):
                 return given[0] if given else _NOTHING
             return pack([unpack(one) for one in given])
         return pack([[unpack(one) for one in given] for given in items])  # T-086
+
+
+def correlation_of(metadata: Mapping[str, str], context: Mapping[str, str]) -> str:
+    """What a call belongs to, by its metadata, or else by its context; made up where neither says it."""
+    return metadata.get(CORRELATION) or context.get("correlation_id") or uuid4().hex

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 
 from invoker.core.invocation import Invocation
 from invoker.protocols.toolbridge.desk import Desk
@@ -10,6 +11,9 @@ from invoker.protocols.toolbridge.settings import BridgeSettings
 from invoker.protocols.toolbridge.toolcall import ToolCall
 from invoker.protocols.toolbridge.tools import Tools
 from invoker.services.service import Surroundings
+from invoker.services.toolbridge.addresses import Addresses
+from invoker.services.toolbridge.callback import Callbacks
+from invoker.services.toolbridge.hostscope import HostScope
 from invoker.services.toolbridge.keeper import HostKeeper
 
 __all__ = ["Bridge"]
@@ -23,6 +27,7 @@ class Bridge:
         settings: Limits and defaults.
 
     Attributes:
+        callbacks: Connects to hosts that are called back.
         desk: The host sessions of this process.
         driver: Runs invocations; has the store.
         keeper: Keeps the desk and the store true to each other.
@@ -35,6 +40,8 @@ class Bridge:
         self.desk.drains = lambda: self.driver.engine.is_draining
         self.desk.tools = Tools(one.spec for one in self.driver.engine.catalog)
         self.driver.engine.on_close.append(_finish)
+        self.callbacks = self.desk.callbacks = Callbacks(Addresses(settings.callback_hosts), settings.message_bytes)
+        self.desk.new_scope = partial(HostScope, self.desk, self.driver)
         self.keeper = self.desk.keeper = HostKeeper(self.desk, self.driver)
 
 

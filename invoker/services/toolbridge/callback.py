@@ -7,8 +7,9 @@ session lists the host's tools once, when it begins. What a call of one gives co
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import Any, Final
 
 import grpc
@@ -143,7 +144,8 @@ class HostTools:
         *,
         deadline: float | None,
         metadata: Mapping[str, str],
-    ) -> AsyncIterator[bytes]:
+        begun: Callable[[Callable[[], object]], None] = lambda _: None,
+    ) -> AsyncGenerator[bytes, None]:
         """Call a tool of the host; gives each of its values as a serialised ``Any``.
 
         Args:
@@ -152,6 +154,7 @@ class HostTools:
             kwargs: By keyword, likewise.
             deadline: On the clock of ``time.monotonic``, or None.
             metadata: Of the rpc.
+            begun: Told how to cancel the rpc, once that has begun.
 
         Raises:
             NestedError: The call failed, with what the host says of that (T-173).
@@ -167,9 +170,11 @@ class HostTools:
         }
         sent = tuple(metadata.items())
         try:
-            if tool.type == pb.STREAMING:
-                async for payload in self._stream(pb.ToolStreamRequest(**request), timeout_s, sent):
-                    yield payload
+            if self.gives_stream(tool):
+                asked = pb.ToolStreamRequest(**request)
+                async with contextlib.aclosing(self._stream(asked, timeout_s, sent, begun)) as payloads:
+                    async for payload in payloads:
+                        yield payload
                 return
             whole = pb.ToolCallRequest(**request, timeout_ms=int((timeout_s or 0) * 1000))
             ask = self._channel.unary_unary(
@@ -177,20 +182,33 @@ class HostTools:
                 request_serializer=pb.ToolCallRequest.SerializeToString,
                 response_deserializer=pb.ToolCallResponse.FromString,
             )
-            response = await ask(whole, timeout=timeout_s, metadata=sent)
+            rpc = ask(whole, timeout=timeout_s, metadata=sent)
+            begun(rpc.cancel)
+            response = await rpc
             if not response.success:
                 raise _remote(response.error)
             yield response.result.SerializeToString()
         except grpc.aio.AioRpcError as error:
             raise _failed(error) from None
 
-    async def _stream(self, request: pb.ToolStreamRequest, timeout_s: float | None, metadata: Any) -> Any:
+    def gives_stream(self, tool: pb.ToolSpec) -> bool:
+        """Whether a tool is called by StreamTool."""
+        return tool.type == pb.STREAMING
+
+    async def _stream(
+        self,
+        request: pb.ToolStreamRequest,
+        timeout_s: float | None,
+        metadata: Any,
+        begun: Callable[[Callable[[], object]], None],
+    ) -> AsyncGenerator[bytes, None]:
         ask = self._channel.unary_stream(
             f"{_PATH}StreamTool",
             request_serializer=pb.ToolStreamRequest.SerializeToString,
             response_deserializer=pb.ToolStreamChunk.FromString,
         )
         rpc = ask(request, timeout=timeout_s, metadata=metadata)
+        begun(rpc.cancel)
         try:
             async for chunk in rpc:
                 what = chunk.WhichOneof("content")
@@ -210,6 +228,10 @@ class HostTools:
         release, self._release = self._release, None
         if release is not None:
             later(self._loop, release)
+
+    def __del__(self) -> None:
+        """Let go of the channel where the session was never made."""
+        self.close()
 
 
 def _renamed(spec: pb.ToolSpec) -> pb.ToolSpec:

@@ -40,6 +40,11 @@ class ToolBridgeKnobs:
         False, "INVOKER_AUTO_SESSION", parse.switch,
         "Whether a tool call in a session that does not exist makes it, with default settings.",
     )  # fmt: skip
+    callback_hosts: str = knob(
+        "loopback,unix", "INVOKER_CALLBACK_HOSTS", str.strip,
+        "Where the tool bridge may call the tools of its hosts: off, or a list of loopback, unix, public, and names "
+        "such as host.example.org or *.example.org.",
+    )  # fmt: skip
 
 
 class ToolBridgeService(Service):
@@ -65,12 +70,14 @@ class ToolBridgeService(Service):
             ttl_s=known.tool_session_ttl_s,
             auto_session=known.auto_session,
             concurrent_tools=known.tool_concurrency,
+            callback_hosts=known.callback_hosts,
             debug=self.around.config.debug,
         )
         self._bridge = Bridge(self.around, settings)
         return methods_of(self._bridge)
 
-    async def stop(self, grace_s: float) -> None:  # noqa: ARG002 - it only leaves the store
-        """Leave the store."""
+    async def stop(self, grace_s: float) -> None:  # noqa: ARG002 - nothing here takes long
+        """Leave the store and the hosts."""
         if self._bridge is not None:
             self._bridge.keeper.close()
+            await self._bridge.callbacks.close()

@@ -104,7 +104,7 @@ class Host:
                 number += 1
                 await asyncio.sleep(0)
             yield pb.ToolStreamChunk(sequence=number, complete=pb.CompleteSignal(total_chunks=number))
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, GeneratorExit):
             self.gone.set()
             raise
 
