@@ -10,7 +10,7 @@ from invoker.constraints import Field
 from invoker.context import Context
 from invoker.declared import Tensor
 from invoker.errors import InputCancelled, NestedError, Status, StatusError, StopInvocation
-from invoker.message import Headers, Message, Output, Ref
+from invoker.message import Headers, Message, Metadata, Output, Ref
 from invoker.rules import rule
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "Headers",
     "InputCancelled",
     "Message",
+    "Metadata",
     "NestedError",
     "Output",
     "Ref",

@@ -11,10 +11,13 @@ from typing import Any, Generic, TypeVar, overload
 
 import msgspec
 
-__all__ = ["EMPTY", "REFERENCE", "Headers", "Message", "Output", "Ref", "as_headers"]
+__all__ = ["EMPTY", "METADATA", "REFERENCE", "Headers", "Message", "Metadata", "Output", "Ref", "as_headers"]
 
 REFERENCE = "reference"
 """The header of a message whose content lies elsewhere; its value is the URI."""
+
+METADATA = "invoker-metadata"
+"""The header of a message that a function gave as `Metadata`; its value is the key."""
 
 T = TypeVar("T")
 
@@ -110,6 +113,21 @@ class Ref(msgspec.Struct, frozen=True):
 
     uri: str
     media_type: str = "application/octet-stream"
+
+
+class Metadata(msgspec.Struct, frozen=True):
+    """Tells something about what a generator gives, between the items: its progress, the unit of what follows.
+
+    It need not be of the type that the generator declares. StreamTool of the tool bridge sends it as metadata. In other
+    protocols it is a message with the header ``invoker-metadata``, whose value is the key.
+
+    Attributes:
+        key: What is told.
+        value: Anything that the caller's codec takes.
+    """
+
+    key: str
+    value: object
 
 
 class Output(msgspec.Struct, frozen=True):

@@ -16,6 +16,7 @@ TOP = {
     "Headers",
     "InputCancelled",
     "Message",
+    "Metadata",
     "NestedError",
     "Output",
     "Status",

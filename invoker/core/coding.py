@@ -20,7 +20,7 @@ from invoker.codecs.shaped import fitted_output
 from invoker.codecs.text import TextCodec
 from invoker.errors import EncodeError, UnsupportedMediaType
 from invoker.mediatypes import MediaType, parse, rank
-from invoker.message import EMPTY, REFERENCE, Message, Ref
+from invoker.message import EMPTY, METADATA, REFERENCE, Message, Metadata, Ref
 from invoker.wording import Place
 
 __all__ = ["Decode", "Decoders", "Encode", "Encoders", "wire_headers"]
@@ -146,6 +146,8 @@ class Encoders:
         if encode is None:
             if type(value) is Ref:
                 return _reference(value, self.index)
+            if type(value) is Metadata:
+                return self._encode_metadata(value)
             offers = self._offers_by_value(value) if self._by_value else self._offers
             encode = self._encoder(offers, value)
             _remember(self._known, type(value), encode)
@@ -166,6 +168,12 @@ class Encoders:
         if not isinstance(value, (str, bytes, bytearray, memoryview)):
             return self._offers
         return tuple(sorted(self._offers, key=lambda one: one.media_type.essence != kind))
+
+    def _encode_metadata(self, value: Metadata) -> Message[bytes]:
+        """Encode what is told besides the items; it need not be of their type."""
+        encode = self._registry.encoder(self._offers, value.value, index=self.index)
+        encoded = encode(value.value)
+        return Message(encoded.payload, wire_headers({METADATA: value.key}, self.index), encoded.media_type)
 
     def _encode_message(self, message: Message[Any]) -> Message[bytes]:
         headers = wire_headers(message.headers, self.index) if message.headers else EMPTY

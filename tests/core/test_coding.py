@@ -9,7 +9,7 @@ from invoker.codecs import builtin
 from invoker.core import coding
 from invoker.core.coding import LONGEST_KEY, MOST_KNOWN, Decoders, Encoders, wire_headers
 from invoker.errors import EncodeError, NotAcceptable, UnsupportedMediaType
-from invoker.message import Message, Ref
+from invoker.message import METADATA, Message, Metadata, Ref
 
 REGISTRY = builtin(entry_points=False)
 
@@ -71,6 +71,16 @@ def test_R107_headers_of_a_message_travel_and_content_type_is_negotiated():
     made = make_output("text/plain").encode(Message("x", headers={"Content-Type": "text/csv", "n": ["1", "2"]}))
     assert made.media_type == "text/plain"
     assert dict(made.headers) == {"Content-Type": "text/csv", "n": "1"}
+
+
+def test_T084_metadata_need_not_be_of_the_type_that_is_declared():
+    """It has a header with its key; an item of that type is refused."""
+    encoders = Encoders(0, "out", "application/json", REGISTRY, type_=int)
+    made = encoders.encode(Metadata("progress", "half"))
+    assert (made.payload, dict(made.headers)) == (b'"half"', {METADATA: "progress"})
+    assert encoders.encode(5).payload == b"5"
+    with pytest.raises(EncodeError):
+        encoders.encode("half")
 
 
 def test_a_media_type_that_the_function_chose_is_obeyed_when_it_is_accepted():

@@ -23,7 +23,6 @@ from invoker.doors.grpc.methods import CallMethod, LoopMethod, Method, SessionMe
 from invoker.doors.grpc.settings import GrpcSettings
 from invoker.doors.sockets import no_grpc
 from invoker.drive.driver import Driver
-from invoker.drive.loop.reactor import Reactor
 from invoker.errors import InternalError, InvocationError
 
 __all__ = ["AioDoor"]
@@ -109,7 +108,7 @@ class AioDoor:
     ) -> InvocationError | None:
         line = AioLine(context, self.settings.settle_s, joins=False)
         session = method.session(metadata_of(context.invocation_metadata()))
-        return await line.run(Reactor(session, line, self.driver, line.close, deadline=deadline))
+        return await line.run(method.reactor(session, line, self.driver, line.close, deadline=deadline))
 
     async def _session(
         self, method: SessionMethod, context: _Context, deadline: float | None

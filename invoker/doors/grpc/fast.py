@@ -38,7 +38,6 @@ from invoker.doors.grpc.settling import settle_time
 from invoker.doors.grpc.wholeline import Habit, Rest, WholeLine
 from invoker.doors.sockets import no_grpc
 from invoker.drive.driver import Driver
-from invoker.drive.loop.reactor import Reactor
 from invoker.drive.thread.direct import DirectConversation
 from invoker.drive.thread.leaders import Leaders, Turn
 from invoker.drive.whole import Whole
@@ -326,7 +325,7 @@ class FastDoor:
         else:
             line = LoopLine(event.call, lender, settle_s)
             session = method.session(metadata)
-            line.open(Reactor(session, line, self.driver, _closing(line), deadline=_deadline(event)))
+            line.open(method.reactor(session, line, self.driver, _closing(line), deadline=_deadline(event)))
 
     def _metadata(self, pairs: Any) -> tuple[Headers, float]:
         """The text metadata of a call, and how long its half-close has to settle; most calls of a peer are alike."""

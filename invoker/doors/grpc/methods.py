@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, ClassVar, Protocol, TypeAlias
 
-from invoker.core.session import CallSession, Session
+from invoker.core.session import CallSession
 from invoker.core.steps import Close
 from invoker.doors.grpc.loopline import Listener
+from invoker.drive.loop.reactor import Reactor
 from invoker.drive.loop.sessions import SessionWire
 from invoker.message import EMPTY, Headers
 
@@ -49,6 +50,7 @@ class CallMethod:
     name: str
     session: Callable[[Headers], CallSession]
     kind: Callable[[Headers], str] = lambda _: ""
+    reactor: ClassVar[type[Reactor]] = Reactor
 
     @property
     def path(self) -> str:
@@ -64,11 +66,13 @@ class LoopMethod:
         service: Full name.
         name: Of the method.
         session: Makes what translates one call, from its metadata.
+        reactor: Runs the session.
     """
 
     service: str
     name: str
-    session: Callable[[Headers], Session]
+    session: Callable[[Headers], Any]
+    reactor: Callable[..., Reactor] = Reactor
 
     @property
     def path(self) -> str:

@@ -10,7 +10,9 @@ __all__ = ["Wire"]
 class Wire(Protocol):
     """A transport's side of one conversation. Only `room` waits."""
 
-    is_gone: bool
+    @property
+    def is_gone(self) -> bool:
+        """Whether the peer will get nothing any more."""
 
     def accepted(self) -> None:
         """Tell the peer what it can know now that the first invocation was admitted (R-133)."""

@@ -12,7 +12,7 @@ what ended the invocation                  kind                details
 `LimitReached`                             ResourceExhausted   ``code``, ``scope``, ``limit``, ``retry_after_ms``
 `LimitExceeded`                            ResourceExhausted   ``code=limit``
 `DecodeError`, `UnsupportedMediaType`      ValidationError     ``code=decode``
-`EncodeError`                              InternalError       ``code=unserializable``
+`EncodeError`                              InternalError       ``code=unserializable``, ``path``
 `CallError`, `FunctionError`               InternalError       ``exception`` is the class of what the function raised
 `NestedError` of another tool              its own             its own
 `StatusError`                              see `_STATUSES`     ``status``
@@ -30,6 +30,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from invoker._pb.dspex import bridge_pb2 as pb
+from invoker.codecs.anyvalue import Unserializable
 from invoker.core.limits import LimitReached, TimedOut
 from invoker.core.steps import Close
 from invoker.core.store import Reason
@@ -167,7 +168,9 @@ def _words(error: InvocationError) -> tuple[Kind, str, dict[str, object]]:
     if isinstance(error, (DecodeError, UnsupportedMediaType)):
         return Kind.VALIDATION, error.detail, {"code": "decode"}
     if isinstance(error, EncodeError):
-        return Kind.INTERNAL, error.detail, {"code": "unserializable"}
+        cause = error.__cause__
+        where = {"path": cause.path} if isinstance(cause, Unserializable) else {}  # T-104
+        return Kind.INTERNAL, error.detail, {"code": "unserializable", **where}
     if isinstance(error, NestedError) and error.kind:
         known = error.kind in Kind._value2member_map_
         return Kind(error.kind) if known else Kind.INTERNAL, error.detail, {} if known else {"type": error.kind}

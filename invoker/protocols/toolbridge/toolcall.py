@@ -26,7 +26,7 @@ import msgspec
 from invoker.codecs.anyvalue import pack, unpack
 from invoker.core.steps import CallStep, Cancel, Emitted, EndInput, Feed, Open
 from invoker.errors import InvocationError
-from invoker.message import EMPTY, Headers
+from invoker.message import EMPTY, METADATA, Headers
 from invoker.protocols.toolbridge.desk import Desk, HostSession, Operation
 from invoker.protocols.toolbridge.errors import ENDS_RPC, BridgeError, Kind, translated
 from invoker.protocols.toolbridge.tools import Tool
@@ -155,7 +155,8 @@ class ToolCall(Operation):
         if tool is None:
             raise BridgeError(Kind.TOOL_NOT_FOUND, f"there is no tool {asked.tool_id!r}", tool_id=asked.tool_id)
         names, feeds = tool.bind(asked.args, asked.kwargs)
-        timeout_ms = asked.timeout_ms or session.timeout_ms or (0 if tool.source.bounds.timeout_s else self.default_ms)
+        timeout_ms = asked.timeout_ms or (session.timeout_ms if self.via != "stream" else 0)
+        timeout_ms = timeout_ms or (0 if tool.source.bounds.timeout_s else self.default_ms)
         self.desk.begin(self)
         opened = Open(
             key,
@@ -176,7 +177,7 @@ class ToolCall(Operation):
 
         Several conversations may share the call, and each tells the same event; it counts once.
         """
-        if self.is_over or event is self._last:
+        if self.is_over or event is self._last or (event.message.headers and METADATA in event.message.headers):
             return _NO_STEPS
         self._last = event
         payload, index = event.message.payload, event.index
@@ -185,16 +186,10 @@ class ToolCall(Operation):
         while len(items) <= index:
             items.append([])
         items[index].append(payload)
-        most = self.desk.settings.message_bytes
-        if self._size > most:
-            text = f"the result has {self._size} bytes, and {most} are the most that is sent"
-            error = BridgeError(Kind.EXHAUSTED, text, code="result_too_large", size=self._size, limit=most)
+        try:
+            self.check(payload, self._size)
+        except BridgeError as error:
             return (Cancel(self.key, error),)
-        if self.tool is not None and self.tool.check is not None:
-            try:
-                self.tool.check(payload)
-            except BridgeError as error:
-                return (Cancel(self.key, error),)
         if len(items[index]) > MOST_ITEMS:
             text = f"the tool gave more than {MOST_ITEMS} items; call it by StreamTool"
             return (Cancel(self.key, BridgeError(Kind.EXHAUSTED, text, code="too_many_chunks", limit=MOST_ITEMS)),)
@@ -205,6 +200,23 @@ class ToolCall(Operation):
         """What the caller says that this call belongs to; made up if it says nothing (T-175)."""
         self._correlation = self._correlation or correlation_of(self.asked.metadata, self.asked.context)
         return self._correlation
+
+    def check(self, payload: bytes, size: int = 0) -> None:
+        """Check one item that the function gave.
+
+        Args:
+            payload: A serialised ``Any``.
+            size: Of all that is to be sent with it; 0: nothing is.
+
+        Raises:
+            BridgeError: It is too large to be sent (T-062), or breaks a rule of the tool (T-049).
+        """
+        size, most = size or len(payload), self.desk.settings.message_bytes
+        if size > most:
+            text = f"the result has {size} bytes, and {most} are the most that is sent"
+            raise BridgeError(Kind.EXHAUSTED, text, code="result_too_large", size=size, limit=most)
+        if self.tool is not None and self.tool.check is not None:
+            self.tool.check(payload)
 
     def finish(self, error: InvocationError | None) -> None:
         """It is over; the first ending counts."""

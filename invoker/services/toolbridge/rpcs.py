@@ -8,9 +8,12 @@ from typing import Any, NamedTuple, TypeAlias
 
 from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.doors.grpc.methods import CallMethod, LoopMethod, Method
+from invoker.drive.loop.ahead import AheadReactor
+from invoker.drive.loop.reactor import Reactor
 from invoker.message import Headers
 from invoker.protocols.toolbridge.execute import ExecuteTool
 from invoker.protocols.toolbridge.sessions import CleanupSession, GetSessionInfo, GetSessionTools, InitializeSession
+from invoker.protocols.toolbridge.stream import StreamTool
 from invoker.protocols.toolbridge.unary import UnarySession, Unbuilt
 from invoker.services.toolbridge.bridge import Bridge
 
@@ -41,12 +44,14 @@ class Row(NamedTuple):
         make: Makes the session of one call.
         is_call: A call is one invocation, so it may run in a thread of its own; others run on the loop.
         is_built: It is served.
+        reactor: What runs it on the loop.
     """
 
     name: str
     make: Make
     is_call: bool = False
     is_built: bool = True
+    reactor: Callable[..., Reactor] = Reactor
 
 
 def at_desk(kind: type[UnarySession[Any]]) -> Make:
@@ -65,7 +70,7 @@ ROWS: tuple[Row, ...] = (
     Row("GetSessionInfo", at_desk(GetSessionInfo)),
     Row("GetSessionTools", at_desk(GetSessionTools)),
     Row("ExecuteTool", lambda bridge, metadata: ExecuteTool(bridge.desk, metadata), is_call=True),
-    unbuilt("StreamTool"),
+    Row("StreamTool", lambda bridge, metadata: StreamTool(bridge.desk, metadata), reactor=AheadReactor),
     unbuilt("BatchExecuteTools"),
     unbuilt("GetSessionVariable"),
     unbuilt("SetSessionVariable"),
@@ -83,6 +88,9 @@ def methods_of(bridge: Bridge, rows: Sequence[Row] = ROWS) -> tuple[Method, ...]
     bridge.desk.capabilities = tuple(
         _CAPABILITIES[one.name] for one in rows if one.is_built and one.name in _CAPABILITIES
     )
-    return tuple(
-        (CallMethod if one.is_call else LoopMethod)(SERVICE, one.name, partial(one.make, bridge)) for one in rows
-    )
+    return tuple(_method(bridge, one) for one in rows)
+
+
+def _method(bridge: Bridge, row: Row) -> Method:
+    make = partial(row.make, bridge)
+    return CallMethod(SERVICE, row.name, make) if row.is_call else LoopMethod(SERVICE, row.name, make, row.reactor)

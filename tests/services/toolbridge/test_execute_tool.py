@@ -110,6 +110,23 @@ def test_T065_an_exception_is_told_in_band(kind):
             assert answer.error.stacktrace == ""
 
 
+def test_T104_a_result_that_cannot_be_sent_is_told_with_its_place(kind):
+    """In-band, like what a function raises."""
+
+    def odd(x: int) -> dict[Any, Any]:
+        return {"a": [{5: 6}]}
+
+    async def aodd(x: int) -> dict[Any, Any]:
+        return {"a": [{5: 6}]}
+
+    aodd.__name__ = "odd"
+    with Bridged(kind, form(kind, odd, aodd)) as served:
+        served.session()
+        error = served.execute("odd", 5).error
+        assert (error.type, error.details["code"]) == ("InternalError", "unserializable")
+        assert error.details["path"]
+
+
 def test_T067_the_items_of_a_generator_are_a_list(kind):
     """A thousand at most, and the generator is closed then."""
     closed = threading.Event()
