@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from invoker import Message
+from invoker import Context, Message, NestedError
 from invoker._pb.riff import riff_rpc_pb2 as pb
 from invoker.errors import DecodeError, FunctionError, SpecError, Status
 from invoker.testing import Harness, TestServer
@@ -122,3 +122,24 @@ def test_a_real_server_is_started_and_stopped():
     assert server.close() == 0
     with pytest.raises(RuntimeError, match="did you mean 'square'"):
         TestServer("functions.square:squar")
+
+
+def test_other_functions_are_given_or_faked():
+    """By the name under which the function calls them; a fake may take whatever it is given."""
+
+    def caller(x: int, ctx: Context) -> list[object]:
+        return [ctx.call("square", x), ctx.call("elixir_tool", key="a", n=x), list(ctx.stream("many", 2))]
+
+    def many(n: int) -> Iterator[int]:
+        yield from range(n)
+
+    calls = {"square": square, "elixir_tool": lambda **given: sorted(given), "many": many}
+    assert Harness(caller, calls=calls).run([3]) == [[9, ["key", "n"], [0, 1]]]
+
+
+def test_a_function_that_is_not_given_is_not_there():
+    def caller(x: int, ctx: Context) -> int:
+        return int(ctx.call("square", x))
+
+    with pytest.raises(NestedError, match="no function is named 'square'"):
+        Harness(caller).run([3])

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-from invoker import Context, NestedError, Status
-from invoker.errors import InvocationError
+from invoker import Context, NestedError, Status, function
+from invoker.core.steps import Open
+from invoker.drive.nested.inline import Inline
+from invoker.errors import DeadlineExceeded, InvocationError
 from tests.drive.nested.world import World
 
 Make = Callable[..., World]
@@ -146,3 +148,67 @@ async def test_E129_collecting_is_bounded(world: Make) -> None:
         with pytest.raises(InvocationError, match=r"take the values one by one with Context\.stream"):
             await made.run(name, 1)
     assert await made.run("streams", 1) == [70 * 1024 * 1024]
+
+
+@function(max_calls=2)
+def thrice(n: int, ctx: Context) -> str:
+    if n == 0:
+        return "done"
+    try:
+        return str(ctx.call("thrice", n - 1))
+    except NestedError as error:
+        return error.status.name
+
+
+@function(max_calls=2)
+async def athrice(n: int, ctx: Context) -> str:
+    if n == 0:
+        return "done"
+    try:
+        return str(await ctx.call("athrice", n - 1))
+    except NestedError as error:
+        return error.status.name
+
+
+@pytest.mark.parametrize("name", ["thrice", "athrice"])
+async def test_E129_a_call_that_finds_no_place_in_its_function_fails_at_once(world: Make, name: str) -> None:
+    """`max_calls` counts the callers, too; every place is free again afterwards."""
+    made = world(thrice, athrice)
+    for _ in range(3):
+        assert await made.run(name, 1) == ["done"]
+        assert await made.run(name, 2) == ["RESOURCE_EXHAUSTED"]
+
+
+async def test_E129_a_deaf_callee_with_a_time_limit_does_not_hold_up_its_caller(world: Make) -> None:
+    """It has a thread of its own, so the caller hears of the limit though the function does not return."""
+    release = threading.Event()
+
+    @function(timeout_s=0.1)
+    def deaf() -> int:
+        release.wait()
+        return 1
+
+    def caller(x: int, ctx: Context) -> str:
+        try:
+            return str(ctx.call("deaf"))
+        except NestedError as error:
+            return error.status.name
+
+    made = world(caller, deaf)
+    assert await made.run("caller", 1) == ["DEADLINE_EXCEEDED"]
+    release.set()
+
+
+async def test_E129_an_inline_callee_ends_when_its_own_time_is_over(world: Make) -> None:
+    """Its session gave it a limit that is shorter than that of its caller; it is noticed at the next value."""
+
+    def endless() -> Iterator[int]:
+        while True:
+            yield 1
+
+    made = world(endless)
+    opened = made.engine.open(Open("n", "endless", timeout_s=0.05))
+    body = Inline(made.driver, opened, (), {})
+    with pytest.raises(DeadlineExceeded, match=r"0\.05 s"):
+        for _ in body.run():
+            pass

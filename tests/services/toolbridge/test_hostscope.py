@@ -271,3 +271,65 @@ def test_a_cancel_reaches_the_host(kind: str) -> None:
         elixir.run(host.begun.wait())
         running.cancel()
         elixir.run(host.gone.wait())
+
+
+def test_a_session_of_another_process_meets_its_host_when_that_is_needed(kind: str) -> None:
+    """As if this process had only read of the session in the store: by GetSessionTools, or by the first call."""
+    with Elixir(**HOST) as host, Bridged(kind, *functions(kind)) as bridged:
+        with_host(bridged, host)
+
+        def forget() -> None:
+            session = bridged.bridge.desk.sessions["s1"]
+            session.callback.close()
+            session.callback = None
+
+        forget()
+        assert unpacked(bridged.execute("asks", "x").result) == "XX"
+        forget()
+        assert "callback:lookup" in [one.name for one in bridged.rpc("GetSessionTools", session_id="s1").tools]
+        assert bridged.bridge.desk.sessions["s1"].callback is not None
+
+
+def test_the_channel_is_closed_with_the_last_session(kind: str) -> None:
+    """Also where a session is refused after its host was met, or asked for again."""
+    with Elixir(**HOST) as host, Bridged(kind, *functions(kind)) as bridged:
+        with_host(bridged, host)
+        with_host(bridged, host)
+        with_host(bridged, host, "s2")
+        other = bridged.rpc("InitializeSession", session_id="s1", callback_address=host.address, metadata={"a": "b"})
+        assert other.error.details["code"] == "session_exists"
+        (link,) = bridged.bridge.callbacks._links.values()
+        assert link.users == 2
+        bridged.rpc("CleanupSession", session_id="s1")
+        assert unpacked(bridged.execute("asks", "x", session_id="s2").result) == "XX"
+        bridged.rpc("CleanupSession", session_id="s2")
+        bridged.rpc("GetSessionInfo", session_id=bridged.session("s3"))
+        assert not bridged.bridge.callbacks._links
+
+
+def test_an_iterator_that_is_given_to_a_tool_is_a_list(kind: str) -> None:
+    def total(xs: Iterator[int]) -> int:
+        return sum(xs)
+
+    def gives(n: int, ctx: Context) -> int:
+        return int(ctx.call("total", iter(range(n))))
+
+    async def agives(n: int, ctx: Context) -> int:
+        return int(await ctx.call("total", (one for one in range(n))))
+
+    served = (total, gives) if kind == "direct-lending" else (total, gives, agives)
+    with Bridged(kind, *served) as bridged:
+        bridged.session()
+        for one in served[1:]:
+            assert unpacked(bridged.execute(one.__name__, 4).result) == 6
+
+
+def test_what_cannot_be_sent_to_a_host_is_refused(kind: str) -> None:
+    def sends(x: int, ctx: Context) -> int:
+        return int(ctx.call("lookup", {1: object()}))
+
+    with Elixir(**HOST) as host, Bridged(kind, *functions(kind), sends) as bridged:
+        with_host(bridged, host)
+        calls = len(host.called)
+        assert not bridged.execute("sends", 1).success
+        assert len(host.called) == calls
