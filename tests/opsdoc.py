@@ -59,12 +59,21 @@ error is not touched."""
 
 def metrics_page(made: str, table: Table) -> Iterator[str]:
     """Every metric of `invoker.ops.metrics`."""
+    from invoker.ops import toolmetrics
     from invoker.ops.metrics import BY_STATUS, COUNTERS, GAUGES
 
     yield from ("# Metrics", "", made, "", *_wrapped(ABOUT_METRICS), "")
     rows = [(f'`{name}_total{{status="OK"}}`', "counter", text) for name, text in BY_STATUS.items()]
     rows += [(f"`{name}_total`", "counter", text) for name, text in COUNTERS.items()]
     rows += [(f"`{name}`", "gauge", text) for name, text in GAUGES.items()]
+    yield from table(("metric", "type", "what it tells"), rows)
+    yield from ("", "Where the tool bridge is served there are besides:", "")
+    rows = [
+        (f"`{name}`", "histogram" if "_bucket" in name else "counter", text)
+        for name, text in toolmetrics.LABELLED.items()
+    ]
+    rows += [(f"`{name}_total`", "counter", text) for name, text in toolmetrics.COUNTERS.items()]
+    rows += [(f"`{name}`", "gauge", text) for name, text in toolmetrics.GAUGES.items()]
     yield from table(("metric", "type", "what it tells"), rows)
 
 

@@ -21,6 +21,7 @@ __all__ = [
     "path",
     "port",
     "seconds",
+    "sink",
     "some_of",
     "store",
     "switch",
@@ -139,6 +140,13 @@ def path(text: str) -> str:
     """The path of a URL."""
     if not text.startswith("/") or any(sign in text for sign in "?# "):
         raise ValueError("a path that starts with /, such as /sessions")
+    return text
+
+
+def sink(text: str) -> str:
+    """Where lines go: nowhere, standard error, or a file."""
+    if text not in ("off", "stderr") and "/" not in text:
+        raise ValueError("off, stderr, or the path of a file, with a / in it")
     return text
 
 

@@ -7,7 +7,7 @@ import contextlib
 import enum
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -276,6 +276,13 @@ class Driver:
         direct = [one.invocation for one in self.direct]
         named = [one if isinstance(one, str) else _named(one) for one in self.leaving.values()]
         return [*named, *(_named(one) for one in direct if one is not None)]
+
+    def zombies(self) -> Iterator[str]:
+        """The functions that go on although their invocations have ended, each as often as it does; on the loop."""
+        running = [*self.leaving.values(), *(one.invocation for one in tuple(self.direct))]
+        for one in running:
+            if isinstance(one, Invocation) and one.is_finished:
+                yield one.function.spec.name
 
     async def drain(self, timeout_s: float) -> bool:
         """Take no new invocations, let the running ones end, cut what is left; True when nothing had to be cut.

@@ -17,9 +17,9 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-__all__ = ["Board", "Numbers", "Row"]
+__all__ = ["ROW_BYTES", "Board", "Numbers", "Row"]
 
-_ROW_BYTES = 4096
+ROW_BYTES = 128 * 1024
 _READS = 100
 
 
@@ -83,16 +83,16 @@ class Board:
         """Replace a row."""
         text = json.dumps(asdict(row) | {"beat": time.monotonic()}).encode()
         data = b"%08x" % zlib.crc32(text) + text
-        if len(data) > _ROW_BYTES:
+        if len(data) > ROW_BYTES:
             raise AssertionError(f"a row of {len(data)} bytes: there are only so many names")
-        os.pwrite(self.handle, data.ljust(_ROW_BYTES), index * _ROW_BYTES)
+        os.pwrite(self.handle, data.ljust(ROW_BYTES), index * ROW_BYTES)
 
     def read(self) -> dict[int, Row]:
         """All rows that were ever written, by index."""
         rows: dict[int, Row | None] = {}
         for _ in range(_READS):
             data = os.pread(self.handle, os.fstat(self.handle).st_size, 0)
-            rows = {at // _ROW_BYTES: _parsed(data[at : at + _ROW_BYTES]) for at in range(0, len(data), _ROW_BYTES)}
+            rows = {at // ROW_BYTES: _parsed(data[at : at + ROW_BYTES]) for at in range(0, len(data), ROW_BYTES)}
             if all(row is not None for row in rows.values()):
                 break
         # A row that stays unreadable belongs to a process that was killed while it wrote.

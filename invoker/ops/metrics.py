@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from invoker.ops.board import Numbers
+from invoker.ops.toolmetrics import families
 
 if TYPE_CHECKING:
     from invoker.core.engine import Engine
@@ -108,3 +109,4 @@ class Metrics:
         for name, text in GAUGES.items():
             if name in numbers.gauges:
                 yield GaugeMetricFamily(name, text, value=numbers.gauges[name])
+        yield from families(numbers)

@@ -112,7 +112,7 @@ class Server:
         self.engine.scope = CatalogScope(self.driver)
         self._trimmer = Trimmer(self.engine.memory, self.driver.threads)
         self.share_ports = False
-        self.numbers: Callable[[], Numbers] = lambda: numbers_of(self.engine, self.driver)
+        self.numbers: Callable[[], Numbers] = self._count
         self._functions: Sequence[Function] = tuple(catalog)
         self._hooks_limit_s = sum(function.hooks.stop_limit_s for function in self._functions)
         self.guard = Guard(lambda: asyncio.run(self._stop_functions()), self._hooks_limit_s)
@@ -244,6 +244,14 @@ class Server:
             self._http.leave()
         for one in self._services:
             one.leave()
+
+    def _count(self) -> Numbers:
+        """What this process has counted."""
+        made = numbers_of(self.engine, self.driver)
+        for one in self._services:
+            if (counted := one.numbers()) is not None:
+                made = made.plus(counted)
+        return made
 
     async def is_ready(self) -> bool:
         """Whether this process should get traffic: started, not draining, room for calls, functions ready."""

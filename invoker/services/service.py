@@ -160,6 +160,10 @@ class Service:
         """Who serves the WebSocket connections of the HTTP door; None: the service takes none."""
         return None
 
+    def numbers(self) -> Numbers | None:
+        """What it has counted besides what the engine counts, for ``/metrics``; None: nothing."""
+        return None
+
     @property
     def addresses(self) -> Sequence[Address]:
         """Where its own sockets listen, once started."""

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from invoker.ops.board import Board, Numbers, Row
+from invoker.ops.board import ROW_BYTES, Board, Numbers, Row
 
 
 @pytest.fixture
@@ -57,8 +57,8 @@ def test_a_row_that_was_torn_is_left_out(board):
     """A worker that is killed while it writes spoils nothing but its own row."""
     board.write(1, Row(1, numbers=numbers(3)))
     board.write(2, Row(2, numbers=numbers(5)))
-    data = os.pread(board.handle, 4096, 4096)
-    os.pwrite(board.handle, data.replace(b'"calls": 3', b'"calls": 9'), 4096)
+    data = os.pread(board.handle, ROW_BYTES, ROW_BYTES)
+    os.pwrite(board.handle, data.replace(b'"calls": 3', b'"calls": 9'), ROW_BYTES)
     assert board.total().counters == {"calls": 5}
 
 
@@ -82,13 +82,13 @@ def test_a_system_without_memory_files_takes_a_nameless_one(monkeypatch):
 def test_too_many_names_are_our_own_mistake(board):
     """A row has its bytes, and no name comes from outside."""
     with pytest.raises(AssertionError, match="only so many names"):
-        board.write(1, Row(1, numbers=Numbers({f"a name that is rather long {n}": 1 for n in range(200)})))
+        board.write(1, Row(1, numbers=Numbers({f"a name that is rather long {n}": 1 for n in range(4000)})))
 
 
 def test_a_row_that_is_being_written_is_read_again(board, monkeypatch):
     """It is whole a moment later; a row that stays torn does not keep the reader."""
     board.write(1, Row(1, numbers=numbers(3)))
-    whole = os.pread(board.handle, 4096 * 2, 0)
+    whole = os.pread(board.handle, ROW_BYTES * 2, 0)
     torn = whole.replace(b'"calls": 3', b'"calls": 9')
     reads = iter([torn, whole, torn])
     monkeypatch.setattr(os, "pread", lambda *_: next(reads))

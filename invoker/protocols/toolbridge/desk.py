@@ -171,9 +171,11 @@ class Desk:
     Attributes:
         callbacks: Connects to hosts (`invoker.services.toolbridge.callback`); None: no host can be called back.
         capabilities: What InitializeSession tells that is served.
+        chunks: Data chunks that were streamed since the process started.
         created: Sessions that were made here since the process started.
         drains: Whether no new sessions are taken.
         expired: Sessions of this process that have expired since it started.
+        hits: Calls that were answered from an earlier result since it started.
         keeper: Set before the first session is known.
         lock: As given; ``threading.Lock`` where several threads serve calls.
         new_scope: Makes the scope of a session.
@@ -181,6 +183,7 @@ class Desk:
         observers: Told of each tool call when it has ended.
         sessions: By id.
         settings: As given.
+        too_large: Requests that were refused for their size since it started.
         tools: See `invoker.protocols.toolbridge.tools`.
     """
 
@@ -197,12 +200,15 @@ class Desk:
         self.now_ns = clock
         self.callbacks: Callbacks | None = None
         self.capabilities: tuple[str, ...] = ()
+        self.chunks = 0
         self.created = 0
         self.drains: Callable[[], bool] = lambda: False
         self.expired = 0
         self.new_scope: Callable[[HostSession], Any] = lambda _: None
+        self.hits = 0
         self.observers: list[Observer] = []
         self.sessions: dict[str, HostSession] = {}
+        self.too_large = 0
         self.tools: Any = None
 
     def find(self, session_id: str) -> HostSession | None:

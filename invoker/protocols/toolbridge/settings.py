@@ -18,6 +18,9 @@ class BridgeSettings:
         concurrent_tools: Tool calls that one session may run at once unless it says so itself; 0: any number.
         timeout_ms: Of a call whose session and tool say nothing (T-054).
         callback_hosts: Where hosts may be called back (T-170).
+        audit: Where tool calls are logged: ``off``, ``stderr`` or the path of a file (T-167).
+        audit_args: ``off``: arguments are not shown there; ``on``, or patterns of the names whose values are not shown.
+        critical: Dependencies without which the bridge is not healthy (T-152).
         debug: Whether callers may see tracebacks.
     """
 
@@ -27,4 +30,7 @@ class BridgeSettings:
     concurrent_tools: int = 0
     timeout_ms: int = 30_000
     callback_hosts: str = "loopback,unix"
+    audit: str = "off"
+    audit_args: tuple[str, ...] = ("off",)
+    critical: tuple[str, ...] = ()
     debug: bool = False

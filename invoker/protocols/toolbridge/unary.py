@@ -39,6 +39,7 @@ def parsed(desk: Desk, reads: type[R], frame: bytes) -> R:
     """
     most = desk.settings.message_bytes
     if len(frame) > most:
+        desk.too_large += 1
         raise BridgeError(
             Kind.EXHAUSTED,
             f"the request has {len(frame)} bytes, and {most} are the most that is taken",

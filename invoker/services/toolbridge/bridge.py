@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from functools import partial
 
 from invoker.core.invocation import Invocation
@@ -15,6 +16,7 @@ from invoker.services.toolbridge.addresses import Addresses
 from invoker.services.toolbridge.callback import Callbacks
 from invoker.services.toolbridge.hostscope import HostScope
 from invoker.services.toolbridge.keeper import HostKeeper
+from invoker.services.toolbridge.watch import Watch
 
 __all__ = ["Bridge"]
 
@@ -31,10 +33,13 @@ class Bridge:
         desk: The host sessions of this process.
         driver: Runs invocations; has the store.
         keeper: Keeps the desk and the store true to each other.
+        settings: As given.
+        watch: Metrics, health and audit.
     """
 
     def __init__(self, around: Surroundings, settings: BridgeSettings) -> None:
         self.around = around
+        self.settings = settings
         self.driver = around.driver
         self.desk = Desk(threading.Lock(), settings)
         self.desk.drains = lambda: self.driver.engine.is_draining
@@ -43,6 +48,12 @@ class Bridge:
         self.callbacks = self.desk.callbacks = Callbacks(Addresses(settings.callback_hosts), settings.message_bytes)
         self.desk.new_scope = partial(HostScope, self.desk, self.driver)
         self.keeper = self.desk.keeper = HostKeeper(self.desk, self.driver)
+        self.watch = Watch(self.desk, self.driver, settings)
+
+    @property
+    def dependencies(self) -> dict[str, Callable[[], bool | None]]:
+        """By name whether something works that the bridge depends on; HealthCheck tells it (T-152)."""
+        return self.watch.dependencies
 
 
 def _finish(invocation: Invocation) -> None:

@@ -12,6 +12,8 @@ from invoker.drive.loop.ahead import AheadReactor
 from invoker.drive.loop.reactor import Reactor
 from invoker.message import Headers
 from invoker.protocols.toolbridge.execute import ExecuteTool
+from invoker.protocols.toolbridge.health import HealthCheck
+from invoker.protocols.toolbridge.metrics import GetMetrics
 from invoker.protocols.toolbridge.sessions import CleanupSession, GetSessionInfo, GetSessionTools, InitializeSession
 from invoker.protocols.toolbridge.stream import StreamTool
 from invoker.protocols.toolbridge.unary import UnarySession, Unbuilt
@@ -64,6 +66,15 @@ def unbuilt(name: str) -> Row:
     return Row(name, lambda _bridge, _metadata: Unbuilt(name), is_built=False)
 
 
+def _health(bridge: Bridge, metadata: Headers) -> HealthCheck:
+    watch, critical = bridge.watch, bridge.settings.critical
+    return HealthCheck(bridge.desk, metadata, serves=watch.serves, dependencies=watch.health, critical=critical)
+
+
+def _metrics(bridge: Bridge, metadata: Headers) -> GetMetrics:
+    return GetMetrics(bridge.desk, metadata, tally=bridge.watch.tally, gauges=bridge.watch.gauges)
+
+
 ROWS: tuple[Row, ...] = (
     Row("InitializeSession", at_desk(InitializeSession)),
     Row("CleanupSession", at_desk(CleanupSession)),
@@ -78,8 +89,8 @@ ROWS: tuple[Row, ...] = (
     unbuilt("WatchSessionVariables"),
     unbuilt("CreateReActAgent"),
     unbuilt("ExecuteAgent"),
-    unbuilt("HealthCheck"),
-    unbuilt("GetMetrics"),
+    Row("HealthCheck", _health),
+    Row("GetMetrics", _metrics),
 )
 
 

@@ -12,6 +12,7 @@ from invoker.services.service import Service
 
 if TYPE_CHECKING:
     from invoker.doors.grpc.methods import Method
+    from invoker.ops.board import Numbers
     from invoker.services.toolbridge.bridge import Bridge
 
 __all__ = ["ToolBridgeKnobs", "ToolBridgeService"]
@@ -45,6 +46,22 @@ class ToolBridgeKnobs:
         "Where the tool bridge may call the tools of its hosts: off, or a list of loopback, unix, public, and names "
         "such as host.example.org or *.example.org.",
     )  # fmt: skip
+    audit: str = knob(
+        "off", "INVOKER_AUDIT", parse.sink,
+        "Where each tool call is logged by a line of JSON: `off`, `stderr`, or the path of a file, which is opened "
+        "anew when it was moved.", unit="off|stderr|PATH",
+    )  # fmt: skip
+    audit_args: tuple[str, ...] = knob(
+        ("off",), "INVOKER_AUDIT_ARGS", parse.names,
+        "Whether the audit log shows arguments besides their hash: `off`, `on`, or patterns of the names whose values "
+        "are hidden, such as `*phone*,email`; those of passwords, secrets, tokens and keys always are.",
+        unit="off|on|patterns",
+    )  # fmt: skip
+    tool_critical: tuple[str, ...] = knob(
+        (), "INVOKER_TOOL_CRITICAL", parse.names,
+        "What the tool bridge cannot do without, of the dependencies that its HealthCheck tells: `audit`, `isolation`, "
+        "`llm`, `callback`; while one of them fails, the bridge says that it does not serve.", unit="names",
+    )  # fmt: skip
 
 
 class ToolBridgeService(Service):
@@ -71,13 +88,21 @@ class ToolBridgeService(Service):
             auto_session=known.auto_session,
             concurrent_tools=known.tool_concurrency,
             callback_hosts=known.callback_hosts,
+            audit=known.audit,
+            audit_args=known.audit_args,
+            critical=known.tool_critical,
             debug=self.around.config.debug,
         )
         self._bridge = Bridge(self.around, settings)
         return methods_of(self._bridge)
 
+    def numbers(self) -> Numbers | None:
+        """What the bridge has counted."""
+        return self._bridge.watch.numbers() if self._bridge is not None else None
+
     async def stop(self, grace_s: float) -> None:  # noqa: ARG002 - nothing here takes long
-        """Leave the store and the hosts."""
+        """Leave the store and the hosts, and write what waits for the audit log."""
         if self._bridge is not None:
             self._bridge.keeper.close()
             await self._bridge.callbacks.close()
+            self._bridge.watch.close()

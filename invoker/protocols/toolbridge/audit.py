@@ -1,0 +1,137 @@
+"""The line of the audit log about one tool call (T-167).
+
+It tells who called what and how that ended, never a value: arguments are there as a hash, unless the operator asks for
+them. Then each value whose name matches a pattern is replaced, at any depth; so are positional arguments of a call that
+was refused before their names were known. A result is never told.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from fnmatch import translate
+from math import isfinite
+from typing import Any, Final, NamedTuple
+
+from invoker.codecs.anyvalue import BadAny, unpack
+from invoker.protocols.toolbridge.tally import outcome_of
+
+__all__ = ["ALWAYS", "Entry", "Redaction", "args_sha256", "entry_of", "line_of"]
+
+ALWAYS: Final = (
+    "*password*",
+    "*passwd*",
+    "*secret*",
+    "*token*",
+    "*key*",
+    "*credential*",
+    "*authorization*",
+    "*cookie*",
+)
+"""Names whose values are never shown."""
+
+_REDACTED: Final = "[redacted]"
+_MOST_CHARS: Final = 1000
+_PEER: Final = "x-invoker-peer"
+
+
+class Entry(NamedTuple):
+    """What is kept of a call until its line is written; it is made for each call, so it computes nothing."""
+
+    ended_s: float
+    asked: Any
+    tool: Any
+    via: str
+    outcome: str
+    took_s: float
+    correlation_id: str
+
+
+class Redaction:
+    """Which arguments are shown.
+
+    Args:
+        patterns: Of names, as a shell has them and whatever their case, besides those of `ALWAYS`.
+    """
+
+    def __init__(self, patterns: Sequence[str] = ()) -> None:
+        self._is_hidden = re.compile("|".join(translate(one.lower()) for one in (*ALWAYS, *patterns))).match
+
+    def shown(self, name: str, value: Any) -> Any:
+        """A value as it may be shown."""
+        if self._is_hidden(name.lower()):
+            return _REDACTED
+        if isinstance(value, Mapping):
+            return {str(key): self.shown(str(key), one) for key, one in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [self.shown("", one) for one in value]
+        if isinstance(value, (bytes, bytearray, memoryview)):
+            return f"{len(value)} bytes"
+        if value is None or isinstance(value, (bool, int)) or (isinstance(value, float) and isfinite(value)):
+            return value
+        return str(value)[:_MOST_CHARS]
+
+
+def entry_of(call: Any) -> Entry:
+    """What its line needs of a call that has ended."""
+    return Entry(time.time(), call.asked, call.tool, call.via, outcome_of(call), call.took_s, call.correlation_id)
+
+
+def line_of(entry: Entry, redaction: Redaction | None = None) -> bytes:
+    """The line, with its end."""
+    asked, tool = entry.asked, entry.tool
+    is_ok = entry.outcome == "ok"
+    told: dict[str, Any] = {
+        "time": datetime.fromtimestamp(entry.ended_s, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "session_id": asked.session_id,
+        "tool_id": tool.id if tool is not None else asked.tool_id,
+        "request_id": asked.request_id,
+        "correlation_id": entry.correlation_id,
+        "peer": asked.metadata.get(_PEER, ""),
+        "via": entry.via,
+        "outcome": "ok" if is_ok else "cancelled" if entry.outcome == "Cancelled" else "error",
+        "error_type": "" if is_ok else entry.outcome,
+        "duration_ms": round(entry.took_s * 1000, 3),
+        "args_sha256": args_sha256(asked.args, asked.kwargs),
+    }
+    if redaction is not None:
+        told["args"] = _arguments(entry, redaction)
+    return json.dumps(told, default=str).encode() + b"\n"
+
+
+def args_sha256(args: Sequence[bytes], kwargs: Mapping[str, bytes]) -> str:
+    """The same for the same arguments: each with its name or position, and its size, before its bytes."""
+    made = hashlib.sha256()
+    named = [(str(index), one) for index, one in enumerate(args)] + [
+        (f"={name}", kwargs[name]) for name in sorted(kwargs)
+    ]
+    for name, payload in named:
+        made.update(b"%d:%d:" % (len(name.encode("utf-8", "surrogatepass")), len(payload)))
+        made.update(name.encode("utf-8", "surrogatepass"))
+        made.update(payload)
+    return made.hexdigest()
+
+
+def _arguments(entry: Entry, redaction: Redaction) -> dict[str, Any]:
+    asked, tool = entry.asked, entry.tool
+    names = [one.name for one in tool.spec().arguments] if tool is not None else []
+    told: dict[str, Any] = {}
+    for index, payload in enumerate(asked.args):
+        if index < len(names):
+            told[names[index]] = _shown(redaction, names[index], payload)
+        else:  # nobody knows what it is called, so it may be a secret
+            told[str(index)] = _REDACTED
+    for name, payload in asked.kwargs.items():
+        told[name] = _shown(redaction, name, payload)
+    return told
+
+
+def _shown(redaction: Redaction, name: str, payload: bytes) -> Any:
+    try:
+        return redaction.shown(name, unpack(payload))
+    except BadAny as error:
+        return f"[{error.reason}]"

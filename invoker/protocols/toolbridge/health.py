@@ -1,0 +1,76 @@
+"""`HealthCheck`: whether the bridge serves, and what it depends on (T-150 to T-153)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Final, TypeAlias
+
+from invoker._pb.dspex import bridge_pb2 as pb
+from invoker.core.steps import Step
+from invoker.errors import Status
+from invoker.message import EMPTY, Headers
+from invoker.protocols.toolbridge.desk import Desk
+from invoker.protocols.toolbridge.errors import BridgeError, Kind
+from invoker.protocols.toolbridge.unary import UnarySession
+
+__all__ = ["Dependencies", "HealthCheck"]
+
+Dependencies: TypeAlias = Callable[[], Mapping[str, bool | None]]
+"""What the bridge depends on by name, and whether that works; None: nobody has tried."""
+
+_SERVICES: Final = frozenset({"", "dspex.bridge.SnakepitBridge", "tools", "sessions", "variables", "agents"})
+_STATUS: Final = {
+    True: pb.HealthCheckResponse.SERVING,
+    False: pb.HealthCheckResponse.NOT_SERVING,
+    None: pb.HealthCheckResponse.UNKNOWN,
+}
+
+
+class HealthCheck(UnarySession[pb.HealthCheckRequest]):
+    """Tells the health of the bridge, or of one of its services.
+
+    Args:
+        desk: The host sessions.
+        metadata: Of the rpc.
+        serves: Whether this process takes calls.
+        dependencies: Gives what it depends on.
+        critical: Names of those without which it does not serve; ``callback`` stands for the addresses of all hosts.
+    """
+
+    reads: ClassVar[type[Any]] = pb.HealthCheckRequest
+    answers: ClassVar[type[Any]] = pb.HealthCheckResponse
+
+    def __init__(
+        self,
+        desk: Desk,
+        metadata: Headers = EMPTY,
+        *,
+        serves: Callable[[], bool],
+        dependencies: Dependencies,
+        critical: Sequence[str] = (),
+    ) -> None:
+        super().__init__(desk, metadata)
+        self._serves = serves
+        self._dependencies = dependencies
+        self._critical = frozenset(critical)
+
+    def asked(self, request: pb.HealthCheckRequest) -> Sequence[Step]:
+        """Tell it."""
+        if request.service not in _SERVICES:
+            known = ", ".join(sorted(_SERVICES - {""}))
+            error = BridgeError(
+                Kind.VALIDATION,
+                f"there is no service {request.service!r}; known are {known}, and the empty name for all of them",
+                code="unknown_service", field="service",
+            )  # fmt: skip
+            error.status = Status.NOT_FOUND
+            raise error
+        found = self._dependencies()
+        is_broken = any(
+            is_well is False and (name in self._critical or name.partition(":")[0] in self._critical)
+            for name, is_well in found.items()
+        )
+        made = pb.HealthCheckResponse(status=_STATUS[self._serves() and not is_broken])
+        for name, is_well in found.items():
+            made.dependencies[name] = _STATUS[is_well]
+        return self.reply(made)

@@ -1,0 +1,105 @@
+"""`GetMetrics`: what this process has counted about tools and host sessions (T-154 to T-158)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Final, TypeAlias
+
+from invoker._pb.dspex import bridge_pb2 as pb
+from invoker.core.steps import Step
+from invoker.message import EMPTY, Headers
+from invoker.protocols.toolbridge.desk import Desk
+from invoker.protocols.toolbridge.errors import BridgeError, Kind
+from invoker.protocols.toolbridge.tally import BOUNDS_MS, TOTALS, Histogram, Minute, Tally
+from invoker.protocols.toolbridge.unary import UnarySession
+
+__all__ = ["Gauges", "GetMetrics", "values_of"]
+
+Gauges: TypeAlias = Callable[[], Mapping[str, int]]
+"""What is so right now, by name: ``sessions.active``, ``tool.<id>.active``, ``tool.<id>.zombies``, ``audit.errors``."""
+
+_MINUTE_S: Final = 60
+
+
+class GetMetrics(UnarySession[pb.GetMetricsRequest]):
+    """Tells metrics by name.
+
+    Args:
+        desk: The host sessions.
+        metadata: Of the rpc.
+        tally: Has counted.
+        gauges: Gives what is so right now.
+    """
+
+    reads: ClassVar[type[Any]] = pb.GetMetricsRequest
+    answers: ClassVar[type[Any]] = pb.MetricsResponse
+
+    def __init__(self, desk: Desk, metadata: Headers = EMPTY, *, tally: Tally, gauges: Gauges) -> None:
+        super().__init__(desk, metadata)
+        self._tally = tally
+        self._gauges = gauges
+
+    def asked(self, request: pb.GetMetricsRequest) -> Sequence[Step]:
+        """Tell what is asked for; no names mean all, and a name that there is not is left out."""
+        first = request.start_time.seconds if request.HasField("start_time") else None
+        last = request.end_time.seconds if request.HasField("end_time") else None
+        if first is not None and last is not None and first > last:
+            raise BridgeError(
+                Kind.VALIDATION,
+                f"start_time ({first} s) is later than end_time ({last} s)",
+                code="range", field="start_time",
+            )  # fmt: skip
+        known = values_of(self._counted(first, last), self._gauges_of(first, last))
+        if first is not None or last is not None:  # what has a name has it, whenever it was counted
+            known = {name: _zero(value) for name, value in values_of(self._tally.total(), {}).items()} | known
+        wanted = set(request.metric_names)
+        made = pb.MetricsResponse()
+        for name, value in known.items():
+            if not wanted or name in wanted:
+                _put(made.metrics[name], value)
+        return self.reply(made)
+
+    def _counted(self, first: int | None, last: int | None) -> Minute:
+        if first is None and last is None:
+            return self._tally.total()
+        return self._tally.between(*(None if one is None else one // _MINUTE_S for one in (first, last)))
+
+    def _gauges_of(self, first: int | None, last: int | None) -> Mapping[str, int]:
+        """What is so right now; 0 where a time is asked for that is not now."""
+        gauges, now = self._gauges(), self._tally.now
+        is_now = (first is None or first // _MINUTE_S <= now) and (last is None or last // _MINUTE_S >= now)
+        return gauges if is_now else dict.fromkeys(gauges, 0)
+
+
+def values_of(minute: Minute, gauges: Mapping[str, int]) -> dict[str, int | Histogram]:
+    """Everything by its name (T-155)."""
+    made: dict[str, int | Histogram] = {name: minute.counts[name] for name in TOTALS}
+    for (tool, outcome), count in minute.outcomes.items():
+        name = f"tool.{tool}.calls"
+        made[name] = made.get(name, 0) + count  # type: ignore[operator]  # names of calls have numbers
+        if outcome != "ok":
+            made[f"tool.{tool}.errors.{outcome}"] = count
+    for tool, histogram in minute.durations.items():
+        made[f"tool.{tool}.duration_ms"] = histogram
+    for (session, is_error), count in minute.sessions.items():
+        name = f"session.{session}.calls"
+        made[name] = made.get(name, 0) + count  # type: ignore[operator]  # as above
+        if is_error:
+            made[f"session.{session}.errors"] = count
+    made.update(gauges)
+    return made
+
+
+def _zero(value: int | Histogram) -> int | Histogram:
+    return 0 if isinstance(value, int) else Histogram()
+
+
+def _put(made: pb.MetricValue, value: int | Histogram) -> None:
+    if isinstance(value, int):
+        made.integer_value = value
+        return
+    told, counts = made.histogram, value.cumulative
+    for bound, count in zip((*BOUNDS_MS, float("inf")), counts, strict=True):
+        told.buckets.add(upper_bound=bound, count=count)
+    told.count = counts[-1]
+    told.sum = value.sum_ms

@@ -1,0 +1,193 @@
+"""`Tally`: what the tool calls of one process come to, minute by minute.
+
+Theory. Everything is counted in the current minute, once. A minute leaves the ring after an hour, and is then added to
+what is older than that; so a total is the sum of all, and memory is bounded. What is told of a session by itself is
+dropped with the session, while it stays in the totals.
+
+The names are those of T-155: ``tool.<id>.calls``, ``tool.<id>.errors.<Type>``, ``tool.<id>.duration_ms``, and besides
+``session.<id>.calls`` and ``session.<id>.errors`` of sessions that enable telemetry (T-158). A tool that does not exist
+is ``unknown``, since anybody can make up names.
+"""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_left
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+from typing import Any, Final
+
+from invoker.protocols.toolbridge.errors import BridgeError
+
+__all__ = ["BOUNDS_MS", "MINUTES", "TOTALS", "Histogram", "Tally", "outcome_of"]
+
+MINUTES: Final = 60
+
+BOUNDS_MS: Final = (1, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000)
+"""Upper bounds of a histogram; one more bucket has no bound (T-156)."""
+
+TOTALS: Final = (
+    "sessions.created", "sessions.expired", "stream.chunks", "batch.items", "cache.hits", "rate_limited",
+    "grpc.messages_too_large",
+)  # fmt: skip
+"""Counters that belong to no tool; they are told before anything was counted."""
+
+_MINUTE_S: Final = 60
+_RATES: Final = frozenset({"rate_limit", "global_rate_limit"})
+
+
+def outcome_of(call: Any) -> str:
+    """``ok``, or the type of the error that a tool call ended with."""
+    error = call.error
+    if error is None:
+        return "ok"
+    return error.kind.value if isinstance(error, BridgeError) else type(error).__name__
+
+
+class Histogram:
+    """How long calls took: for each of `BOUNDS_MS`, and for what is above, how many; and their sum in milliseconds."""
+
+    __slots__ = ("counts", "sum_ms")
+
+    def __init__(self) -> None:
+        self.counts = [0] * (len(BOUNDS_MS) + 1)
+        self.sum_ms = 0.0
+
+    def add(self, took_ms: float) -> None:
+        """Count one."""
+        self.counts[bisect_left(BOUNDS_MS, took_ms)] += 1
+        self.sum_ms += took_ms
+
+    def merge(self, other: Histogram) -> None:
+        """Add what another has counted."""
+        self.counts = [mine + theirs for mine, theirs in zip(self.counts, other.counts, strict=True)]
+        self.sum_ms += other.sum_ms
+
+    @property
+    def cumulative(self) -> list[int]:
+        """For each bound how many took no longer, and at last how many there are."""
+        total = 0
+        return [total := total + one for one in self.counts]
+
+
+class Minute:
+    """What was counted in some time.
+
+    Attributes:
+        counts: Counters by name, of no tool.
+        outcomes: Calls by tool and outcome.
+        durations: Of calls, by tool.
+        sessions: Calls by session, and whether they failed.
+    """
+
+    __slots__ = ("counts", "durations", "outcomes", "sessions")
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.outcomes: Counter[tuple[str, str]] = Counter()
+        self.durations: dict[str, Histogram] = {}
+        self.sessions: Counter[tuple[str, bool]] = Counter()
+
+    def add(self, other: Minute) -> None:
+        """Add what was counted at another time."""
+        self.counts.update(other.counts)
+        self.outcomes.update(other.outcomes)
+        self.sessions.update(other.sessions)
+        for tool, one in other.durations.items():
+            self.durations.setdefault(tool, Histogram()).merge(one)
+
+    def keep_sessions(self, known: Iterable[str]) -> None:
+        """Forget what is told of all other sessions by themselves."""
+        kept = set(known)
+        self.sessions = Counter({key: count for key, count in self.sessions.items() if key[0] in kept})
+
+
+class Tally:
+    """Observes the desk; call it with each tool call that has ended.
+
+    Args:
+        lock: Held while something is counted or read.
+        known: The ids of the sessions that are known.
+        sampled: Sums that somebody else counts, by name; they count in the minute in which somebody reads.
+        clock: Seconds of the epoch.
+    """
+
+    def __init__(
+        self,
+        lock: AbstractContextManager[Any],
+        known: Callable[[], Iterable[str]] = tuple,
+        sampled: Callable[[], Mapping[str, int]] = dict,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._lock = lock
+        self._known = known
+        self._sampled = sampled
+        self._seen: Mapping[str, int] = {}
+        self._clock = clock
+        self._older = Minute()
+        self._ring: deque[tuple[int, Minute]] = deque()
+
+    def __call__(self, call: Any) -> None:
+        """Count one call."""
+        outcome = outcome_of(call)
+        tool = call.tool.id if call.tool is not None else "unknown"
+        session = call.session
+        with self._lock:
+            minute = self._minute()
+            minute.outcomes[tool, outcome] += 1
+            durations = minute.durations.get(tool)
+            if durations is None:
+                durations = minute.durations[tool] = Histogram()
+            durations.add(call.took_s * 1000)
+            if session is not None and session.is_tagged:
+                minute.sessions[session.id, outcome != "ok"] += 1
+            if call.via == "batch":
+                minute.counts["batch.items"] += 1
+            if outcome != "ok" and isinstance(call.error, BridgeError) and call.error.details.get("code") in _RATES:
+                minute.counts["rate_limited"] += 1
+
+    def total(self) -> Minute:
+        """All that was counted."""
+        made = Minute()
+        with self._lock:
+            self._sample(self._minute())
+            made.add(self._older)
+            for _, minute in self._ring:
+                made.add(minute)
+        return made
+
+    def between(self, first: int | None, last: int | None) -> Minute:
+        """What was counted in these minutes of the epoch and between them, as far as that is not an hour ago."""
+        made = Minute()
+        with self._lock:
+            self._sample(self._minute())
+            for number, minute in self._ring:
+                if (first is None or number >= first) and (last is None or number <= last):
+                    made.add(minute)
+        return made
+
+    @property
+    def now(self) -> int:
+        """The number of the current minute."""
+        return int(self._clock()) // _MINUTE_S
+
+    def _minute(self) -> Minute:
+        """The current minute; what has left the ring goes to what is older. The lock is held."""
+        now, ring = self.now, self._ring
+        if ring and ring[-1][0] >= now:  # a clock that was set back counts on in the latest minute
+            return ring[-1][1]
+        ring.append((now, Minute()))
+        while ring[0][0] <= now - MINUTES:
+            self._older.add(ring.popleft()[1])
+        known = self._known()
+        for part in (self._older, *(minute for _, minute in ring)):
+            part.keep_sessions(known)
+        return ring[-1][1]
+
+    def _sample(self, minute: Minute) -> None:
+        """Count what others have counted since the last look."""
+        before, self._seen = self._seen, dict(self._sampled())
+        for name, number in self._seen.items():
+            if number != before.get(name, 0):
+                minute.counts[name] += number - before.get(name, 0)

@@ -1,0 +1,125 @@
+"""`Watch`: sees what the bridge does in one process: its metrics, its health, its audit log."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from invoker.drive.driver import Driver
+from invoker.ops.auditlog import AuditLog
+from invoker.ops.board import Numbers
+from invoker.ops.toolmetrics import tool_numbers
+from invoker.protocols.toolbridge.audit import Redaction, entry_of, line_of
+from invoker.protocols.toolbridge.desk import Desk
+from invoker.protocols.toolbridge.settings import BridgeSettings
+from invoker.protocols.toolbridge.tally import BOUNDS_MS, Tally
+
+__all__ = ["Watch"]
+
+_BOUNDS = (*(f"{one / 1000:g}" for one in BOUNDS_MS), "+Inf")
+_TOTALS = {
+    "sessions.created": "invoker_tool_sessions_created",
+    "sessions.expired": "invoker_tool_sessions_expired",
+    "stream.chunks": "invoker_tool_stream_chunks",
+    "batch.items": "invoker_tool_batch_items",
+    "cache.hits": "invoker_tool_cache_hits",
+    "rate_limited": "invoker_tool_rate_limited",
+    "grpc.messages_too_large": "invoker_tool_messages_too_large",
+}
+
+
+class Watch:
+    """Observes the desk.
+
+    Args:
+        desk: The host sessions.
+        driver: Knows what runs.
+        settings: Whether and where there is an audit log.
+
+    Attributes:
+        audit: The audit log; None: there is none.
+        dependencies: By name whether something works that the bridge depends on; None: nobody has tried.
+        tally: Has counted.
+    """
+
+    def __init__(self, desk: Desk, driver: Driver, settings: BridgeSettings) -> None:
+        self._desk = desk
+        self._driver = driver
+        self.dependencies: dict[str, Callable[[], bool | None]] = {}
+        self.tally = Tally(threading.Lock(), lambda: tuple(desk.sessions), self._sampled)
+        self.audit: AuditLog | None = None
+        desk.observers.append(self.tally)
+        if settings.audit != "off":
+            shown = settings.audit_args
+            redaction = None if shown == ("off",) else Redaction(() if shown == ("on",) else shown)
+            audit = self.audit = AuditLog(settings.audit, lambda entry: line_of(entry, redaction))
+            self.dependencies["audit"] = lambda: audit.is_well
+            desk.observers.append(lambda call: audit.put(entry_of(call)))
+
+    def serves(self) -> bool:
+        """Whether this process takes calls."""
+        engine = self._driver.engine
+        return not (engine.is_draining or engine.is_loading)
+
+    def health(self) -> dict[str, bool | None]:
+        """What the bridge depends on, and whether it works."""
+        return {name: look() for name, look in sorted(self.dependencies.items())}
+
+    def gauges(self) -> Mapping[str, int]:
+        """What is so right now, by the names of T-155; called on the loop."""
+        desk = self._desk
+        made = {"sessions.active": len(desk.sessions), "audit.errors": self._audit_errors}
+        ids = {tool.function: tool.id for tool in desk.tools}
+        for tool_id in ids.values():
+            made[f"tool.{tool_id}.active"] = made[f"tool.{tool_id}.zombies"] = 0
+        for tool_id in self._running():
+            made[f"tool.{tool_id}.active"] += 1
+        for function in self._driver.zombies():
+            if function in ids:
+                made[f"tool.{ids[function]}.zombies"] += 1
+        return made
+
+    def numbers(self) -> Numbers:
+        """The same for Prometheus."""
+        total = self.tally.total()
+        durations = {
+            tool: (list(zip(_BOUNDS, one.counts, strict=True)), one.sum_ms / 1000)
+            for tool, one in total.durations.items()
+        }
+        counters = {told: float(total.counts[name]) for name, told in _TOTALS.items()}
+        counters["invoker_audit_errors"] = float(self._audit_errors)
+        gauges = {
+            "invoker_tool_sessions": len(self._desk.sessions),
+            "invoker_tool_running_calls": len(self._running()),
+            "invoker_tool_zombies": sum(1 for _ in self._driver.zombies()),
+        }
+        return Numbers(counters | tool_numbers(total.outcomes, durations), dict(gauges))
+
+    def close(self) -> None:
+        """Write what waits for the audit log."""
+        if self.audit is not None:
+            self.audit.close()
+
+    @property
+    def _audit_errors(self) -> int:
+        return self.audit.errors if self.audit is not None else 0
+
+    def _running(self) -> list[str]:
+        """The tools of the calls that run, each as often as it does."""
+        desk = self._desk
+        with desk.lock:
+            running: list[Any] = [one for session in desk.sessions.values() for one in session.operations]
+        tools = (getattr(one, "tool", None) for one in running)
+        return [tool.id for tool in tools if tool is not None]
+
+    def _sampled(self) -> Mapping[str, int]:
+        """What the desk counts itself."""
+        desk = self._desk
+        return {
+            "sessions.created": desk.created,
+            "sessions.expired": desk.expired,
+            "stream.chunks": desk.chunks,
+            "cache.hits": desk.hits,
+            "grpc.messages_too_large": desk.too_large,
+        }
