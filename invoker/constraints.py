@@ -16,7 +16,7 @@ import math
 import re
 import types
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any, Final
 
@@ -44,7 +44,7 @@ def Field(  # noqa: N802, PLR0913 - it stands where others have a class; each is
     pattern: str | None = None,
     min_length: int | None = None,
     max_length: int | None = None,
-    rules: str | tuple[str, ...] = (),
+    rules: str | Sequence[str] = (),
     description: str = "",
 ) -> Any:
     """What values a parameter takes, within ``Annotated[...]``; other values are refused before the function runs.

@@ -31,7 +31,10 @@ def read_arguments(facts: Facts) -> list[Argument]:
     found: list[Argument] = []
     skipped = False  # A parameter keeps its default, so those after it are passed by keyword.
     for one in facts.parameters:
-        reading = read_parameter(one, wanted)
+        try:
+            reading = read_parameter(one, wanted)
+        except SpecError as error:
+            raise SpecError(f"parameter '{one.name}' of '{facts.name}': {error.detail}") from None
         if one.kind is one.VAR_KEYWORD:
             continue
         if one.kind is one.VAR_POSITIONAL:

@@ -193,6 +193,8 @@ def _partial(function: functools.partial[Any], name: str) -> tuple[list[inspect.
 def _returned(annotation: Any, name: str) -> Returned:
     try:
         return read_return(annotation)
+    except SpecError as error:
+        raise SpecError(f"the result of '{name}': {error.detail}") from None
     except (TypeError, NameError) as error:
         text = f"the result of '{name}', annotated {render(annotation)}, was not understood: {error}"
         raise SpecError(text) from None
@@ -230,6 +232,8 @@ class _Resolver:
         local = {key: value for key, value in known.items() if key not in self._globals} | self._locals
         try:
             return typing.get_type_hints(holder, self._globals, local, include_extras=True)["it"]
+        except SpecError as error:  # of a Field, for example
+            raise SpecError(f"{where} of '{self._name}': {error.detail}") from None
         except NameError as error:
             raise SpecError(
                 f"the annotation {annotation!r} of {where} of '{self._name}' cannot be resolved: {error}; "

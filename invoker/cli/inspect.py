@@ -34,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.add_argument("entrypoint", help="module:function, file.py:function, file.pkl, or a module with a catalogue")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--tools", action="store_true", help="show them as callers of the tool bridge are told of them")
     parser.add_argument(
         "--allow-pickle", action="store_true", help="load a .pkl, which runs any code it holds with all your rights"
     )
@@ -46,27 +47,39 @@ def run(args: argparse.Namespace) -> int:
     Returns:
         The exit code: 0, that of the error, or 141 when whoever read the output has gone.
     """
+    kind = "tools" if args.tools else "functions"
     try:
         functions = prepare(args.entrypoint, allow_pickle=args.allow_pickle)
-        described = [describe_function(one) for one in functions]
+        described, text = _as_tools(functions) if args.tools else _as_functions(functions)
     except StartupError as error:
         if args.debug:
             traceback.print_exception(error)
         if args.json:
-            print(json.dumps({"entrypoint": args.entrypoint, "functions": [], "error": error.detail}, indent=2))
+            print(json.dumps({"entrypoint": args.entrypoint, kind: [], "error": error.detail}, indent=2))
         print(f"invoker: {error.detail}", file=sys.stderr)
         return error.exit_code
     if args.json:
-        text = json.dumps({"entrypoint": args.entrypoint, "functions": described, "error": None}, indent=2)
-    else:
-        specs = [one.spec for one in functions]
-        text = "\n\n".join(_text(one, specs) for one in functions)
+        text = json.dumps({"entrypoint": args.entrypoint, kind: described, "error": None}, indent=2)
     try:
         print(text, flush=True)
     except BrokenPipeError:  # by `| head`, for example; drop what is buffered, or Python complains at its end
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     return 0
+
+
+def _as_functions(functions: Sequence[Prepared]) -> tuple[list[dict[str, Any]], str]:
+    """The descriptions of functions, for JSON and for readers."""
+    specs = [one.spec for one in functions]
+    return [describe_function(one) for one in functions], "\n\n".join(_text(one, specs) for one in functions)
+
+
+def _as_tools(functions: Sequence[Prepared]) -> tuple[list[dict[str, Any]], str]:
+    """The descriptions of tools, for JSON and for readers."""
+    from invoker.cli.tools import described_tools, tools_text  # they need the messages of the tool bridge
+
+    specs = [one.spec for one in functions]
+    return described_tools(specs), tools_text(specs)
 
 
 def describe_function(prepared: Prepared) -> dict[str, Any]:

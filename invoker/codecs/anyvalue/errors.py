@@ -28,6 +28,11 @@ class Unserializable(EncodeError):
         met = f"the value at {path}" if path else "the value"
         super().__init__(f" {reason}", met=met, place=place)
 
+    @property
+    def details(self) -> dict[str, str]:
+        """What a caller of the tool bridge is told by name."""
+        return {"code": self.code, **({"path": self.path} if self.path else {})}
+
     def within(self, step: object) -> Unserializable:
         """The same error, seen from the container that has the value at this key or index."""
         return Unserializable(self.reason, f"[{step!r}]{self.path}", code=self.code)
@@ -60,6 +65,11 @@ class BadAny(DecodeError):
         self.code = code
         met = f"a value of the type URL {type_url!r}" if type_url else "a google.protobuf.Any"
         super().__init__(f" {reason}", met=met, place=place)
+
+    @property
+    def details(self) -> dict[str, str]:
+        """What a caller of the tool bridge is told by name."""
+        return {"code": self.code, **({"type_url": self.type_url} if self.type_url else {})}
 
     def inside(self, place: Place) -> Self:
         """The same error, with a place that its text begins with."""

@@ -111,6 +111,7 @@ def test_T104_a_result_without_a_form_is_an_error_with_its_path() -> None:
     ) as caught:
         encode({"a": [0, {1: 2}]})
     assert caught.value.path == "['a'][1][1]"
+    assert caught.value.details == {"code": "unserializable", "path": "['a'][1][1]"}
 
 
 def test_T052_an_argument_that_cannot_be_read_has_its_type_url() -> None:
