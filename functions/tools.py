@@ -137,10 +137,11 @@ async def pause(seconds: Annotated[float, Field(ge=0, le=5)]) -> str:
 
 @function
 def fill(template: Annotated[str, Field(min_length=1)], **values: str) -> str:
-    """Fill a template; each further argument is the value of one of its names.
+    """Fill a template.
 
     Args:
         template: As "Dear $name".
+        **values: What stands for each name.
 
     >>> fill("Dear $name", name="Bob")
     'Dear Bob'

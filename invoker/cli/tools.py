@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from invoker._pb.dspex import bridge_pb2 as pb
+from invoker.author.docstrings import read_docstring
 from invoker.author.spec import FunctionSpec
 from invoker.codecs.anyvalue import unpack
 from invoker.protocols.toolbridge.tools import Tools
@@ -81,10 +82,7 @@ def _lines(tool: dict[str, Any], spec: FunctionSpec) -> Iterable[str]:
     if tool["description"]:
         yield f"  {tool['description']}"
     rows = [(one["name"], _said(one)) for one in tool["arguments"]]
-    if spec.open_inputs:
-        rows.append(("*", "any number of further arguments by position"))
-    if spec.open_names:
-        rows.append(("**", "any further arguments by name"))
+    rows += _open(spec)
     rows.append(("gives", _said(tool["return_type"] | {"validation": tool["validation"]})))
     if tool["limits"]:
         rows.append(("limits", "; ".join(_limit(name, value) for name, value in tool["limits"].items())))
@@ -92,6 +90,15 @@ def _lines(tool: dict[str, Any], spec: FunctionSpec) -> Iterable[str]:
     rows += [("example", one.replace("\n", " ")) for one in tool["examples"]]
     width = max(len(name) for name, _ in rows)
     yield from (f"  {name.ljust(width)}  {text}" for name, text in rows)
+
+
+def _open(spec: FunctionSpec) -> Iterable[tuple[str, str]]:
+    """Further arguments, which a ToolSpec cannot tell of."""
+    words = read_docstring(spec.doc).arguments
+    for one in spec.call.parameters:
+        if one.is_variadic and (spec.open_names if one.by_keyword else spec.open_inputs):
+            text = "any further arguments by name" if one.by_keyword else "any number of further arguments by position"
+            yield "**" if one.by_keyword else "*", f"{text}: {words[one.name]}" if one.name in words else text
 
 
 def _said(one: dict[str, Any]) -> str:

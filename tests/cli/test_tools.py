@@ -44,7 +44,7 @@ def test_T021_tools_are_printed_for_readers(inspect: Inspect) -> None:
         "  gives   int (integer)\n"
         "  limits  600 calls a minute\n"
     ) in out
-    assert "  **        any further arguments by name\n" in out
+    assert "  **        any further arguments by name: What stands for each name.\n" in out
     assert '  example  convert(20.0, "celsius", "fahrenheit")\n' in out
     assert "one of celsius, fahrenheit, kelvin: The scale that it is in.\n" in out
     assert "  limits   10 s; 100 calls at once\n" in out
