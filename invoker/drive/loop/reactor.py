@@ -258,6 +258,8 @@ class Reactor:
         runner = self.runners.get(key)
         if runner is not None:
             self._finish(runner, error)
+            if self._opened:
+                self._start()
 
     def _admit(self, step: Open) -> Invocation:
         deadline = None if step.is_shared else self.deadline
@@ -323,6 +325,8 @@ class Reactor:
         runner = self.runners.get(invocation.key)
         if runner is not None and runner.invocation is invocation:
             self._finish(runner, error)
+            if self._opened:
+                self._start()
 
     # Endings.
 

@@ -28,7 +28,7 @@ from invoker.core.store import Reason, Space
 from invoker.protocols.toolbridge.errors import BridgeError, Kind, session_gone
 from invoker.protocols.toolbridge.settings import BridgeSettings
 
-__all__ = ["Callbacks", "Desk", "HostSession", "HostTools", "Keeper", "Observer", "Operation", "space_of"]
+__all__ = ["Callbacks", "Desk", "HostSession", "HostTools", "Keeper", "NoPlace", "Observer", "Operation", "space_of"]
 
 _PREFIX: Final = "toolbridge/"
 _SECOND: Final = 1_000_000_000
@@ -54,8 +54,18 @@ class Keeper(Protocol):
     def idle(self, session: HostSession) -> None:
         """Nothing runs any more in a session that is closing or gone; from any thread."""
 
+    def freed(self, session: HostSession) -> None:
+        """A tool call has ended for which somebody waits; from any thread."""
+
+    async def room(self, session: HostSession, within_s: float) -> None:
+        """Wait until one more tool call may begin in a session, or the time is over, or the session is gone."""
+
     def settle(self, session: HostSession) -> None:
         """Hold the session's space if something runs in it, else let go of it, before it is dropped; on the loop."""
+
+
+class NoPlace(BridgeError):
+    """A session runs as many tool calls as it may."""
 
 
 class HostTools(Protocol):
@@ -110,6 +120,7 @@ class HostSession:
         ttl_ns: How long it lives without being used.
         created_ns: When it was made, of the epoch.
         used_ns: When it was last used here, of the epoch.
+        waits: How many wait for the end of a tool call.
         max_tools: Tool calls that may run at once; 0: any number.
         timeout_ms: Of a call that says nothing; 0: the session says nothing either.
         operations: What runs.
@@ -124,7 +135,7 @@ class HostSession:
 
     __slots__ = (
         *("agents", "callback", "created_ns", "gone", "id", "is_stale", "max_tools", "operations", "request"),
-        *("results", "scope", "timeout_ms", "tools", "ttl_ns", "used_ns"),
+        *("results", "scope", "timeout_ms", "tools", "ttl_ns", "used_ns", "waits"),
     )
 
     def __init__(self, session_id: str, space: Space, settings: BridgeSettings) -> None:
@@ -136,7 +147,7 @@ class HostSession:
         self.max_tools = self.request.config.max_concurrent_tools or settings.concurrent_tools
         self.timeout_ms = self.request.config.default_timeout_ms
         self.operations: set[Operation] = set()
-        self.tools = 0
+        self.tools = self.waits = 0
         self.gone: Reason | None = None
         self.is_stale = False
         self.agents: dict[str, Any] = {}
@@ -253,7 +264,8 @@ class Desk:
         """Something begins to run in its session; whoever began it says `end`.
 
         Raises:
-            BridgeError: The session is gone, or runs as many tool calls as it may (T-058).
+            BridgeError: The session is gone.
+            NoPlace: It runs as many tool calls as it may (T-058).
         """
         session = operation.session
         assert session is not None
@@ -262,7 +274,7 @@ class Desk:
                 raise session_gone(session.id, session.gone)
             if operation.is_tool:
                 if session.max_tools and session.tools >= session.max_tools:
-                    raise BridgeError(
+                    raise NoPlace(
                         Kind.EXHAUSTED,
                         f"{session.tools} tool calls are running in the session, and no more are allowed at once",
                         code="concurrency", limit=session.max_tools, scope="session",
@@ -284,6 +296,9 @@ class Desk:
             session.tools -= operation.is_tool
             is_news = self._use(session)
             is_last = session.gone is not None and not session.operations
+            is_waited_for = session.waits and operation.is_tool
+        if is_waited_for:
+            self.keeper.freed(session)
         if is_last:
             self.keeper.idle(session)
         elif is_news:

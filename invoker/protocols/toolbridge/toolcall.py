@@ -27,7 +27,7 @@ from invoker.codecs.anyvalue import pack, unpack
 from invoker.core.steps import CallStep, Cancel, Emitted, EndInput, Feed, Open
 from invoker.errors import InvocationError
 from invoker.message import EMPTY, METADATA, Headers
-from invoker.protocols.toolbridge.desk import Desk, HostSession, Operation
+from invoker.protocols.toolbridge.desk import Desk, HostSession, NoPlace, Operation
 from invoker.protocols.toolbridge.errors import ENDS_RPC, BridgeError, Kind, translated
 from invoker.protocols.toolbridge.tools import Tool
 
@@ -83,6 +83,7 @@ class ToolCall(Operation):
         error: What it ended with; None while it runs and after a success.
         is_over: It has ended.
         items: What it gave, for each output.
+        most_ms: How long it may take whoever says what; 0: nobody limits it so.
         session: In which it runs; None if there is none.
         tool: That is called; None if there is none.
         took_s: Seconds until it ended.
@@ -102,6 +103,7 @@ class ToolCall(Operation):
             "is_over",
             "items",
             "key",
+            "most_ms",
         ),
         *("took_s", "tool", "via"),
     )
@@ -112,6 +114,7 @@ class ToolCall(Operation):
         self.asked = asked
         self.via = via
         self.default_ms = desk.settings.timeout_ms
+        self.most_ms = 0
         self.key = key
         self.session = None
         self.is_tool = True
@@ -135,9 +138,17 @@ class ToolCall(Operation):
 
         Returns:
             The steps; none if it was refused and is over.
+
+        Raises:
+            NoPlace: The session runs as many as it may; a call of a batch waits for that, and another one ends by it.
         """
         try:
             return self._begin(session, is_shared=is_shared)
+        except NoPlace as error:
+            if self.via == "batch":
+                raise
+            self.finish(error)
+            return _NO_STEPS
         except BridgeError as error:
             self.finish(error)
             return _NO_STEPS
@@ -157,6 +168,8 @@ class ToolCall(Operation):
         names, feeds = tool.bind(asked.args, asked.kwargs)
         timeout_ms = asked.timeout_ms or (session.timeout_ms if self.via != "stream" else 0)
         timeout_ms = timeout_ms or (0 if tool.source.bounds.timeout_s else self.default_ms)
+        if self.most_ms:
+            timeout_ms = min(timeout_ms or self.most_ms, self.most_ms)
         self.desk.begin(self)
         opened = Open(
             key,

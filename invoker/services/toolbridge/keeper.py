@@ -43,6 +43,7 @@ class HostKeeper:
         self._desk = desk
         self._driver = driver
         self._posts: dict[HostSession, _Post] = {}
+        self._waiting: dict[HostSession, set[asyncio.Future[None]]] = {}
 
     def watch(self, session: HostSession) -> None:
         """A session has become known here; from any thread."""
@@ -55,6 +56,30 @@ class HostKeeper:
     def idle(self, session: HostSession) -> None:
         """Nothing runs any more in a session that is closing or gone; from any thread."""
         self._on_loop(self._idle, session)
+
+    def freed(self, session: HostSession) -> None:
+        """A tool call has ended for which somebody waits; from any thread."""
+        self._on_loop(self._wake, session)
+
+    async def room(self, session: HostSession, within_s: float) -> None:
+        """Wait until one more tool call may begin in a session, or the time is over, or the session is gone."""
+        with self._desk.lock:
+            session.waits += 1  # count, then look; the end of a call does the reverse
+        waiting = self._waiting.setdefault(session, set())
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(within_s):
+                while session.gone is None and 0 < session.max_tools <= session.tools:
+                    waiter = loop.create_future()
+                    waiting.add(waiter)
+                    await waiter
+        except TimeoutError:
+            return
+        finally:
+            with self._desk.lock:
+                session.waits -= 1
+                if not session.waits:
+                    self._waiting.pop(session, None)
 
     def settle(self, session: HostSession) -> None:
         """Hold the session's space if something runs in it, else let go of it; on the loop."""
@@ -93,6 +118,14 @@ class HostKeeper:
         post.use(is_running=bool(session.operations))
         self._driver.sweep_store()
 
+    def _wake(self, session: HostSession) -> None:
+        """Let those look who wait for a place in a session."""
+        waiting = self._waiting.get(session, set())
+        for one in waiting:
+            if not one.done():
+                one.set_result(None)
+        waiting.clear()
+
     def _idle(self, session: HostSession) -> None:
         post = self._posts.get(session)
         if post is not None:
@@ -103,6 +136,7 @@ class HostKeeper:
     def _gone(self, session: HostSession, reason: Reason) -> None:
         """The space of a session is gone: end what runs in it."""
         self._desk.remove(session, reason)
+        self._wake(session)
         operations = set(session.operations)
         if not operations:
             self._leave(session)

@@ -11,6 +11,7 @@ from invoker.doors.grpc.methods import CallMethod, LoopMethod, Method
 from invoker.drive.loop.ahead import AheadReactor
 from invoker.drive.loop.reactor import Reactor
 from invoker.message import Headers
+from invoker.protocols.toolbridge.batch import BatchExecuteTools
 from invoker.protocols.toolbridge.execute import ExecuteTool
 from invoker.protocols.toolbridge.health import HealthCheck
 from invoker.protocols.toolbridge.metrics import GetMetrics
@@ -82,7 +83,7 @@ ROWS: tuple[Row, ...] = (
     Row("GetSessionTools", at_desk(GetSessionTools)),
     Row("ExecuteTool", lambda bridge, metadata: ExecuteTool(bridge.desk, metadata), is_call=True),
     Row("StreamTool", lambda bridge, metadata: StreamTool(bridge.desk, metadata), reactor=AheadReactor),
-    unbuilt("BatchExecuteTools"),
+    Row("BatchExecuteTools", at_desk(BatchExecuteTools)),
     unbuilt("GetSessionVariable"),
     unbuilt("SetSessionVariable"),
     unbuilt("ListSessionVariables"),

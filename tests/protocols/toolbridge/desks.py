@@ -30,6 +30,12 @@ class NotingKeeper:
     def idle(self, session: HostSession) -> None:
         self.told.append(("idle", session.id))
 
+    def freed(self, session: HostSession) -> None:
+        self.told.append(("freed", session.id))
+
+    async def room(self, session: HostSession, within_s: float) -> None:
+        self.told.append((f"room {within_s:g}", session.id))
+
     def settle(self, session: HostSession) -> None:
         self.told.append(("settle", session.id))
 

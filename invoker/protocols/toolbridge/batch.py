@@ -1,0 +1,175 @@
+"""`BatchExecuteTools`: many tool calls by one rpc, whose results come together (T-088 to T-096).
+
+Theory. An item is *due* until its call begins, *running* until that ends, and has a *result* then. Items begin in their
+order, as many at once as the request says, and as many as the session may run. Where that is full, the next one waits
+for a place; where a tool runs as often as it may, its item waits for the end of another item. Neither fails for that,
+unless the time of the batch is over.
+
+A result stands where its item does. Items that never began, because one before them failed and the caller wanted it so,
+have none (D24). What is wrong with the batch itself is told by the status of the rpc (D25).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any, Final
+
+from invoker._pb.dspex import bridge_pb2 as pb
+from invoker.core.limits import LimitReached
+from invoker.core.steps import Ask, Await, Emitted, Event, Finished, Step
+from invoker.protocols.toolbridge.desk import HostSession, NoPlace
+from invoker.protocols.toolbridge.errors import ENDS_RPC, BridgeError, Kind, translated
+from invoker.protocols.toolbridge.reply import metrics_of
+from invoker.protocols.toolbridge.sessions import found_session, question_about
+from invoker.protocols.toolbridge.toolcall import Asked, ToolCall
+from invoker.protocols.toolbridge.unary import UnarySession
+from invoker.protocols.toolbridge.wire import BatchRequest
+
+__all__ = ["BatchExecuteTools"]
+
+_MOST: Final = 100
+_TIMEOUT_MS: Final = 600_000
+_AT_ONCE: Final = 10
+
+
+class BatchExecuteTools(UnarySession[Any]):
+    """Translates one ``BatchExecuteTools`` rpc."""
+
+    reads, answers = BatchRequest, pb.BatchToolCallResponse
+    _request: Any
+    _session: HostSession
+
+    def asked(self, request: Any) -> Sequence[Step]:
+        """Check the batch, and find its session."""
+        self._request = request
+        self._began_ns = self.desk.now_ns()
+        config, count = request.config, len(request.items)
+        if count > _MOST:
+            text = f"the batch has {count} items, and {_MOST} are the most that is taken"
+            raise BridgeError(Kind.VALIDATION, text, code="batch_size", field="items")
+        if len({one.index for one in request.items}) < count:
+            text = "two items of the batch have the same index"
+            raise BridgeError(Kind.VALIDATION, text, code="duplicate_index", field="items.index")
+        if config.max_parallel < 0:
+            text = f"config.max_parallel is {config.max_parallel}; expected a number that is not negative"
+            raise BridgeError(Kind.VALIDATION, text, code="range", field="config.max_parallel")
+        self._at_once = (config.max_parallel or min(_AT_ONCE, count)) if config.parallel else 1
+        self._due = deque(range(count))
+        self._running: dict[int, ToolCall] = {}
+        self._ended: dict[int, ToolCall] = {}
+        self._is_waiting = self._is_stopped = False
+        session = self.desk.find(request.session_id)
+        if session is None:
+            return (Ask("session", question_about(self.desk, request.session_id)),)
+        self._session = session
+        return self._go_on()
+
+    def answered(self, key: str, value: Any) -> Sequence[Step]:
+        """The session is known, or there may be a place in it."""
+        if key == "room":
+            self._is_waiting = False
+            return self._go_on()
+        self._session = found_session(self.desk, self._request.session_id, value)
+        return self._go_on()
+
+    def heard(self, event: Event) -> Sequence[Step]:
+        """An item gave something, or has ended."""
+        if not isinstance(event, (Emitted, Finished)):
+            return ()
+        number = int(event.id)
+        call = self._running.get(number)
+        if call is None:
+            return ()
+        if isinstance(event, Emitted):
+            return call.emitted(event)
+        error = event.error
+        if isinstance(error, LimitReached) and error.code == "concurrency" and len(self._running) > 1:
+            del self._running[number]
+            self.desk.end(call)
+            self._due = deque(sorted((*self._due, number)))  # until another item has ended
+            return ()
+        call.finish(error)
+        if isinstance(error, ENDS_RPC):
+            return self.refuse(error)
+        self._over(number, call)
+        return self._go_on()
+
+    # Private helpers.
+
+    def _go_on(self) -> Sequence[Step]:
+        """Begin what may begin; answer when nothing is left."""
+        steps = tuple(self._begin_due())
+        if self._running or self._is_waiting or self.is_closed:
+            return steps
+        return (*steps, *self._answer())
+
+    def _begin_due(self) -> Iterator[Step]:
+        while self._due and len(self._running) < self._at_once and not (self._is_waiting or self._is_stopped):
+            number = self._due.popleft()
+            left_ms = self._left_ms()
+            call = self._call(number)
+            if left_ms <= 0:
+                text = f"the batch took longer than {_TIMEOUT_MS // 1000} s, before this item began"
+                call.finish(BridgeError(Kind.TIMEOUT, text, timeout_ms=_TIMEOUT_MS))
+                self._over(number, call)
+                continue
+            call.most_ms = left_ms
+            try:
+                steps = call.begin(self._session)
+            except NoPlace:
+                self._due.appendleft(number)
+                if not self._running:
+                    self._is_waiting = True
+                    yield Await("room", partial(self.desk.keeper.room, self._session, left_ms / 1000))
+                return
+            if steps:
+                self._running[number] = call
+                yield from steps
+            else:
+                self._over(number, call)
+
+    def _call(self, number: int) -> ToolCall:
+        item = self._request.items[number]
+        asked = Asked(self._request.session_id, item.tool_id, item.args, item.kwargs, metadata=self.metadata)
+        return ToolCall(self.desk, asked, "batch", key=str(number))
+
+    def _left_ms(self) -> int:
+        return _TIMEOUT_MS - (self.desk.now_ns() - self._began_ns) // 1_000_000
+
+    def _over(self, number: int, call: ToolCall) -> None:
+        self._running.pop(number, None)
+        self._ended[number] = call
+        if call.error is not None and self._request.config.stop_on_error:
+            self._is_stopped = True
+
+    def _answer(self) -> Sequence[Step]:
+        request = self._request
+        response = pb.BatchToolCallResponse(batch_id=request.batch_id)
+        for number in sorted(self._ended):
+            self._tell(response.results.add(), request.items[number].index, self._ended[number])
+        metrics, results = response.metrics, response.results
+        metrics.total_items = len(request.items)
+        metrics.successful_items = sum(one.success for one in results)
+        metrics.failed_items = len(results) - metrics.successful_items
+        metrics.total_duration_ms = (self.desk.now_ns() - self._began_ns) // 1_000_000
+        took_ms = [call.took_s * 1000 for call in self._ended.values()]
+        metrics.avg_duration_ms = sum(took_ms) / len(took_ms) if took_ms else 0.0
+        size, most = response.ByteSize(), self.desk.settings.message_bytes
+        if size > most:
+            raise BridgeError(
+                Kind.EXHAUSTED,
+                f"the results of the batch have {size} bytes, and {most} are the most that is sent",
+                code="result_too_large", size=size, limit=most,
+            )  # fmt: skip
+        return self.reply(response)
+
+    def _tell(self, result: Any, index: int, call: ToolCall) -> None:
+        result.index = index
+        result.metrics.CopyFrom(metrics_of(call))
+        result.success = call.error is None
+        if call.error is None:
+            result.result.MergeFromString(call.result())
+        else:
+            result.error.CopyFrom(translated(call.error).info())
