@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import pytest
 
 from invoker import Field, Message
-from invoker.codecs.anyvalue import ANY, Known, pack
+from invoker.codecs.anyvalue import ANY, known, pack
 from invoker.codecs.constrained import constrained
 from invoker.constraints import UNBOUND, Constraints
 from invoker.errors import DecodeError
@@ -65,7 +65,7 @@ def test_what_is_known_is_not_checked_twice() -> None:
     """A payload that carries its value was checked when it came."""
     where = Place("input", 0, "a")
     decode = constrained(lambda message: getattr(message.payload, "value", 0), Constraints(1), where)
-    assert decode(Message(Known(pack(0), 0, int), media_type=ANY)) == 0
+    assert decode(Message(known(pack(0), 0, int), media_type=ANY)) == 0
     with pytest.raises(DecodeError, match="input #0 'a' must be at least 1, and is 0"):
         decode(Message(pack(0), media_type=ANY))
     assert constrained(len, UNBOUND, where) is len  # type: ignore[arg-type,comparison-overlap]

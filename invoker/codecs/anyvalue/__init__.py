@@ -9,7 +9,7 @@ as a tagged object, ``{"@type": "type.googleapis.com/google.protobuf.Int64Value"
 is what the JSON of protobuf makes of an ``Any``; a dict that looks like one is wrapped in a tag itself.
 """
 
-from invoker.codecs.anyvalue.codec import AnyCodec, Known
+from invoker.codecs.anyvalue.codec import AnyCodec, Known, known
 from invoker.codecs.anyvalue.errors import BadAny, Unserializable
 from invoker.codecs.anyvalue.names import ANY, MOST_ELEMENTS, MOST_LEVELS, Opaque
 from invoker.codecs.anyvalue.pack import pack
@@ -24,6 +24,7 @@ __all__ = [
     "Known",
     "Opaque",
     "Unserializable",
+    "known",
     "pack",
     "unpack",
 ]

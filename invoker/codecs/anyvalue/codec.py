@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Self
+from typing import Any
 
 from invoker.codecs.anyvalue.names import ANY, EXACT
 from invoker.codecs.anyvalue.pack import packer
@@ -16,7 +16,7 @@ from invoker.mediatypes import MediaType
 from invoker.message import EMPTY, Message
 from invoker.wording import Place
 
-__all__ = ["AnyCodec", "Known", "converting"]
+__all__ = ["AnyCodec", "Known", "converting", "known"]
 
 
 class Known(bytes):
@@ -32,15 +32,16 @@ class Known(bytes):
     value: Any
     type_: Any
 
-    def __new__(cls, payload: bytes, value: Any, type_: Any) -> Self:
-        """Remember the value beside its bytes."""
-        made = super().__new__(cls, payload)
-        made.value = value
-        made.type_ = type_
-        return made
-
     def __reduce__(self) -> tuple[type[bytes], tuple[bytes]]:
         return bytes, (bytes(self),)
+
+
+def known(payload: bytes, value: Any, type_: Any) -> Known:
+    """Remember a value beside its bytes."""
+    made = Known(payload)
+    made.value = value
+    made.type_ = type_
+    return made
 
 
 class AnyCodec(Specialised):

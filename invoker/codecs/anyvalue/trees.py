@@ -70,6 +70,13 @@ def _list(content: bytes, level: int) -> list[Any]:
     add = made.append
     at, end = 0, len(content)
     while at < end:
+        size = content[at + 1] if at + 3 < end else SHORT
+        if content[at] == 0x0A and size < SHORT and content[at + 2] == 0x1A and content[at + 3] == size - 2:
+            start, at = at + 4, at + 2 + size  # a short text, which most long lists have that are no numbers
+            if at > end:
+                raise ValueError("it ends within a field")
+            add(str(content[start:at], "utf-8"))
+            continue
         start, at = _sized(content, at)
         add(_value(content, start, at, level))
     return made

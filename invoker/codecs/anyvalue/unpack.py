@@ -126,6 +126,10 @@ def _uint32(content: bytes) -> int:
 
 
 def _unsigned(content: bytes) -> int:
+    if content and content[0] == 0x08:
+        found, at = read_varint(content, 1)
+        if at == len(content):
+            return found
     return int(_single(content, 0) or 0)
 
 

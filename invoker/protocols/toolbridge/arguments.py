@@ -10,11 +10,11 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from invoker.author.binding import KEYWORD
 from invoker.author.spec import IGNORED, FunctionSpec, Parameter, StreamSpec, Style
-from invoker.codecs.anyvalue import ANY, BadAny, Known, pack, unpack
+from invoker.codecs.anyvalue import ANY, BadAny, known, pack, unpack
 from invoker.codecs.anyvalue.codec import converting
 from invoker.codecs.refusal import reason
 from invoker.message import EMPTY, Message
@@ -26,6 +26,10 @@ __all__ = ["Argument", "Arguments", "Binding", "Violation", "refusal"]
 _MOST_TOLD: Final = 100
 
 
+Feed: TypeAlias = tuple[int, Message[bytes]]
+"""The index of an input, and a message for it."""
+
+
 class Binding(NamedTuple):
     """Arguments that were found right.
 
@@ -35,7 +39,7 @@ class Binding(NamedTuple):
     """
 
     names: tuple[str, ...]
-    feeds: Sequence[tuple[int, Message[bytes]]]
+    feeds: Sequence[Feed]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,28 +98,31 @@ class Argument:
         self._check = self.constraints.checker()
         self._convert: Callable[[Any], Any] | None = None if stream.type is IGNORED else converting(stream.type)
 
-    def take(self, data: bytes, name: str, wrong: list[Violation]) -> Sequence[Message[bytes]]:
-        """The messages for one argument.
+    def take(self, data: bytes, name: str, index: int, feeds: list[Feed], wrong: list[Violation]) -> None:
+        """Take one argument.
 
         Args:
             data: A serialised ``Any``.
             name: What the caller calls it.
+            index: Of the input that it is for.
+            feeds: Its messages are added here.
             wrong: What is wrong is added here.
         """
         if self._convert is None:
-            return (Message(data, EMPTY, ANY),)
+            feeds.append((index, Message(data, EMPTY, ANY)))
+            return
         try:
             value = unpack(data)
         except BadAny as error:
             text = f"argument '{name}': {error.detail}"
             wrong.append(Violation(error.code, name, text, {"type_url": error.type_url} if error.type_url else {}))
-            return ()
-        if not self.is_stream:
-            return (Message(Known(data, self._made(value, name, wrong), self.type), EMPTY, ANY),)
-        if not isinstance(value, list):
-            return (Message(Known(data, self._made(value, name, wrong), self.type), EMPTY, ANY),)
-        made = [(one, self._made(one, f"{name}[{index}]", wrong)) for index, one in enumerate(value)]
-        return [Message(Known(pack(one), result, self.type), EMPTY, ANY) for one, result in made]
+            return
+        if not self.is_stream or not isinstance(value, list):
+            feeds.append((index, Message(known(data, self._made(value, name, wrong), self.type), EMPTY, ANY)))
+            return
+        for number, one in enumerate(value):
+            made = self._made(one, f"{name}[{number}]", wrong)
+            feeds.append((index, Message(known(pack(one), made, self.type), EMPTY, ANY)))
 
     def _made(self, value: Any, name: str, wrong: list[Violation]) -> Any:
         """The value as the function gets it."""
@@ -185,7 +192,7 @@ class Arguments:
         """
         wrong: list[Violation] = []
         names: list[str] = []
-        feeds: list[tuple[int, Message[bytes]]] = []
+        feeds: list[Feed] = []
         for index, data in enumerate(args):
             if index < len(self._by_position):
                 argument = self._by_position[index]
@@ -195,7 +202,7 @@ class Arguments:
             else:
                 wrong.append(self._too_many(len(args)))
                 break
-            feeds += [(len(names), one) for one in argument.take(data, name, wrong)]
+            argument.take(data, name, len(names), feeds, wrong)
             names.append(name)
         for keyword, data in kwargs.items():
             found, name = self._called(keyword)
@@ -205,7 +212,7 @@ class Arguments:
                 text = f"argument '{keyword}' of '{self._function}' is given twice, by position and by name"
                 wrong.append(Violation("duplicate_arg", keyword, text))
             else:
-                feeds += [(len(names), one) for one in found.take(data, keyword, wrong)]
+                found.take(data, keyword, len(names), feeds, wrong)
                 names.append(name)
         wrong += [self._missing(one) for one in self._required if one.name not in names]
         if wrong:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pytest
 
 from invoker.codecs import builtin
-from invoker.codecs.anyvalue import ANY, BadAny, Known, Unserializable, pack, unpack
+from invoker.codecs.anyvalue import ANY, BadAny, Unserializable, known, pack, unpack
 from invoker.errors import DecodeError
 from invoker.message import Message
 
@@ -82,7 +82,7 @@ def test_T041_other_values_are_refused(value: object, type_: object) -> None:
 def test_a_known_value_is_not_decoded_again() -> None:
     """A payload that knows its value gives it for the type that it was made for, and for no other."""
     value = [1]
-    payload = Known(b"broken", value, list[int])
+    payload = known(b"broken", value, list[int])
     registry = builtin(entry_points=False)
     type_ = payload.type_
     assert registry.decoder(ANY, type_)(Message(payload, media_type=ANY)) is value
