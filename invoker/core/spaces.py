@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from invoker.core.store import (
     ABSENT,
+    PRESENT,
     Change,
     Create,
     Drop,
@@ -200,10 +201,12 @@ class MemoryStore:
         name, value, limits = question.name, question.value, self._limits
         old = space.items.get(name)
         version = ABSENT if old is None else old.updated_ns
-        if question.expects is not None and question.expects != version:
+        if question.expects not in (None, version) and not (question.expects == PRESENT and old is not None):
             return Refused(Reason.CHANGED)
+        about = old.about if old is not None and question.keeps_about else question.about
         now = max(self._clock(), version + 1)
-        growth = (0 if value is None else weight(name, value)) - (0 if old is None else weight(name, old.value))
+        growth = 0 if value is None else weight(name, value, about)
+        growth -= 0 if old is None else weight(name, old.value, old.about)
         if value is None:
             if old is None:
                 return None
@@ -214,7 +217,7 @@ class MemoryStore:
         elif growth > 0 and (space.size + growth > limits.space_bytes or self.size + growth > limits.total_bytes):
             return Refused(Reason.BYTES, space.size)
         else:
-            space.items[name] = Item(name, value, now if old is None else old.created_ns, now)
+            space.items[name] = Item(name, value, now if old is None else old.created_ns, now, about)
             if old is None:
                 insort(space.names, name)
         space.size += growth
@@ -276,9 +279,9 @@ class _Seat:
     news: list[tuple[_Space, News]] = field(default_factory=list)
 
 
-def weight(name: str, value: bytes) -> int:
+def weight(name: str, value: bytes, about: bytes) -> int:
     """Bytes that an item is counted for."""
-    return OVERHEAD + len(name) + len(value)
+    return OVERHEAD + len(name) + len(value) + len(about)
 
 
 def _steady_clock() -> Callable[[], int]:

@@ -22,6 +22,7 @@ import msgspec
 
 __all__ = [
     "ABSENT",
+    "PRESENT",
     "Change",
     "Create",
     "Drop",
@@ -42,6 +43,9 @@ __all__ = [
 
 ABSENT = 0
 """What `Put.expects` of an item that is not there."""
+
+PRESENT = -1
+"""What `Put.expects` of an item that is there, in whichever version."""
 
 _NEWS = 1024
 _NEWS_BYTES = 16 * 1024 * 1024
@@ -97,13 +101,16 @@ class Scan(msgspec.Struct, frozen=True):
 class Put(msgspec.Struct, frozen=True):
     """Write an item, or delete it by None; answered by the `Item`, or by None when it is not there any more.
 
-    ``expects`` is the version that it must have, or `ABSENT`; None writes whatever it has.
+    ``expects`` is the version that it must have, or `ABSENT`, or `PRESENT`; None writes whatever it has. ``about`` is a
+    text about the item; if ``keeps_about`` is set, an item that is there keeps the one that it has.
     """
 
     space: str
     name: str
     value: bytes | None
     expects: int | None = None
+    about: bytes = b""
+    keeps_about: bool = False
 
 
 Question: TypeAlias = Create | Look | Hold | Drop | Get | Scan | Put
@@ -130,6 +137,7 @@ class Item(msgspec.Struct, frozen=True):
     value: bytes
     created_ns: int
     updated_ns: int
+    about: bytes = b""
 
 
 class Change(msgspec.Struct, frozen=True):

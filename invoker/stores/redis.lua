@@ -4,7 +4,7 @@
 --
 --   s:<space>  hash     key, about, ttl, created, used, items, size, seq (the number of the last change)
 --   k:<key>    string   name of the space
---   i:<key>    hash     items: "<created> <updated> <value>"
+--   i:<key>    hash     items: "<created> <updated> <bytes of about> <about><value>"
 --   n:<key>    zset     their names, in order
 --   h:<key>    hash     how often each owner holds the space
 --   e:<key>    hash     owners that listen; 1: to items, 0: to its end only
@@ -174,15 +174,16 @@ function within.scan(space, least, prefix, most)
 end
 
 -- ``own`` is what the item is counted for without its value.
-function within.put(space, name, is_there, value, expects, own, most_items, most_bytes, most_size)
+function within.put(space, name, is_there, value, expects, about, keeps, own, most_items, most_bytes, most_size)
     local old, is_new = call('HGET', P .. 'i:' .. space.key, name), 0
     local created, version, growth = now, 0, 0
     if old then
-        local first, last, start = string.match(old, '^(%d+) (%d+) ()')
+        local first, last, length, start = string.match(old, '^(%d+) (%d+) (%d+) ()')
         created, version = tonumber(first), tonumber(last)
         growth = -(own + #old - start + 1)
+        if keeps == '1' then about = string.sub(old, start, start + length - 1) end
     end
-    if expects ~= '' and tonumber(expects) ~= version then return refused('CHANGED') end
+    if expects ~= '' and tonumber(expects) ~= version and not (expects == '-1' and old) then return refused('CHANGED') end
     local updated = math.max(now, version + 1)
     if is_there == '0' then
         if not old then return false end
@@ -190,7 +191,7 @@ function within.put(space, name, is_there, value, expects, own, most_items, most
         call('ZREM', P .. 'n:' .. space.key, name)
         call('HINCRBY', P .. 's:' .. space.name, 'items', -1)
     else
-        growth = growth + own + #value
+        growth = growth + own + #value + #about
         if not old and space.items >= tonumber(most_items) then return refused('ITEMS', space.items) end
         local total = tonumber(call('GET', P .. 'size') or '0')
         if growth > 0 and (space.size + growth > tonumber(most_bytes) or total + growth > tonumber(most_size)) then
@@ -201,13 +202,13 @@ function within.put(space, name, is_there, value, expects, own, most_items, most
             call('ZADD', P .. 'n:' .. space.key, 0, name)
             call('HINCRBY', P .. 's:' .. space.name, 'items', 1)
         end
-        call('HSET', P .. 'i:' .. space.key, name, text(created) .. ' ' .. text(updated) .. ' ' .. value)
+        call('HSET', P .. 'i:' .. space.key, name, string.format('%.0f %.0f %d ', created, updated, #about) .. about .. value)
     end
     call('HINCRBY', P .. 's:' .. space.name, 'size', text(growth))
     call('INCRBY', P .. 'size', text(growth))
     local seq = call('HINCRBY', P .. 's:' .. space.name, 'seq', 1)
     tell(space.key, 1, string.format('%s %d %.0f %d %s %d ', space.key, seq, updated, is_new, is_there, #name) .. name .. value)
-    return is_there == '1' and {'written', text(created), text(updated)}
+    return is_there == '1' and {'written', text(created), text(updated), about}
 end
 
 -- ``wants``: 1 for items, else 0. ``initial``: 'all', 'named', or 'none'. The names follow.

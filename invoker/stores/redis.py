@@ -25,7 +25,7 @@ from redis.exceptions import NoScriptError, RedisError
 from redis.retry import Retry
 
 from invoker.core.spaces import OVERHEAD, StoreLimits, weight
-from invoker.core.store import Change, Create, Drop, Get, Hold, Item, Look, Put, Reason, Refused, Scan, Space
+from invoker.core.store import PRESENT, Change, Create, Drop, Get, Hold, Item, Look, Put, Reason, Refused, Scan, Space
 from invoker.errors import StartupError
 from invoker.stores.backend import (
     LEASE_S,
@@ -162,10 +162,11 @@ class RedisBackend:
             bounds = (limits.spaces, limits.total_bytes)
             return ["create", asked.space, asked.about, int(asked.ttl_s * 1e6), size, *bounds]
         if isinstance(asked, Put):
-            own, is_there = weight(asked.name, b""), int(asked.value is not None)
+            own, is_there = weight(asked.name, b"", b""), int(asked.value is not None)
             expects = "" if asked.expects is None else _micros(asked.expects)
             bounds3 = (limits.items, limits.space_bytes, limits.total_bytes)
-            return ["put", asked.space, asked.name, is_there, asked.value or b"", expects, own, *bounds3]
+            about = (asked.about, int(asked.keeps_about))
+            return ["put", asked.space, asked.name, is_there, asked.value or b"", expects, *about, own, *bounds3]
         if isinstance(asked, Scan):
             prefix, after = asked.prefix, asked.after
             least = f"({after}" if after >= prefix and after else f"[{prefix}"
@@ -218,7 +219,7 @@ class RedisBackend:
         if kind == b"written":
             assert isinstance(asked, Put)
             assert asked.value is not None
-            return Item(asked.name, asked.value, int(rest[0]) * 1000, int(rest[1]) * 1000)
+            return Item(asked.name, asked.value, int(rest[0]) * 1000, int(rest[1]) * 1000, rest[2])
         if kind == b"dropped":
             return Dropped(int(rest[0]))
         return Listening(int(rest[0]), int(rest[1]), _items(rest[2:]), epoch)
@@ -275,9 +276,11 @@ def _place(client: redis.Redis) -> str:
 
 
 def _micros(version_ns: int) -> int:
-    """A version as the server has it; -1 for one that it never gave."""
+    """A version as the server has it; -2 for one that it never gave."""
+    if version_ns == PRESENT:
+        return PRESENT
     whole, rest = divmod(version_ns, 1000)
-    return -1 if rest else whole
+    return -2 if rest else whole
 
 
 def _space(said: list[Any]) -> Space:
@@ -292,8 +295,9 @@ def _items(said: list[bytes]) -> tuple[Item, ...]:
     """Names and what the server keeps under them, in turn."""
     found = []
     for name, kept in zip(said[::2], said[1::2], strict=True):
-        created, updated, value = kept.split(b" ", 2)
-        found.append(Item(name.decode(), value, int(created) * 1000, int(updated) * 1000))
+        created, updated, length, rest = kept.split(b" ", 3)
+        at = int(length)
+        found.append(Item(name.decode(), rest[at:], int(created) * 1000, int(updated) * 1000, rest[:at]))
     return tuple(found)
 
 

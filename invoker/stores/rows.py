@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 from invoker.core.spaces import OVERHEAD, StoreLimits, weight
 from invoker.core.store import (
     ABSENT,
+    PRESENT,
     Create,
     Drop,
     Get,
@@ -285,7 +286,7 @@ class Rows:
 
     def _get(self, key: int, name: str) -> Item | None:
         row = self._db.execute(
-            "SELECT name, value, created_ns, updated_ns FROM items WHERE space = ? AND name = ?", (key, name)
+            "SELECT name, value, created_ns, updated_ns, about FROM items WHERE space = ? AND name = ?", (key, name)
         ).fetchone()
         return None if row is None else Item(*row)
 
@@ -294,7 +295,7 @@ class Rows:
         begins_behind = asked.after and asked.after >= asked.prefix
         sign, least = (">", asked.after) if begins_behind else (">=", asked.prefix)
         for row in self._db.execute(
-            "SELECT name, value, created_ns, updated_ns FROM items"  # noqa: S608 - our own words
+            "SELECT name, value, created_ns, updated_ns, about FROM items"  # noqa: S608 - our own words
             f" WHERE space = ? AND name {sign} ? ORDER BY name LIMIT ?",
             (key, least, max(0, asked.most)),
         ):
@@ -310,13 +311,16 @@ class Rows:
         self._touch(row)
         name, value, limits = asked.name, asked.value, self._limits
         old = self._db.execute(
-            "SELECT created_ns, updated_ns, length(value) FROM items WHERE space = ? AND name = ?", (row.key, name)
+            "SELECT created_ns, updated_ns, about, length(value) FROM items WHERE space = ? AND name = ?",
+            (row.key, name),
         ).fetchone()
-        created, version, length = old or (0, ABSENT, 0)
-        if asked.expects is not None and asked.expects != version:
+        created, version, old_about, length = old or (0, ABSENT, b"", 0)
+        if asked.expects not in (None, version) and not (asked.expects == PRESENT and old):
             return Refused(Reason.CHANGED)
+        about = old_about if old and asked.keeps_about else asked.about
         now = max(self._clock(), version + 1)
-        growth = (0 if value is None else weight(name, value)) - (weight(name, b"") + length if old else 0)
+        growth = 0 if value is None else weight(name, value, about)
+        growth -= weight(name, b"", old_about) + length if old else 0
         if value is None:
             if old is None:
                 return None
@@ -327,9 +331,9 @@ class Rows:
             return Refused(Reason.BYTES, row.size)
         else:
             self._db.execute(
-                "INSERT INTO items VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE"
-                " SET value = excluded.value, updated_ns = excluded.updated_ns",
-                (row.key, name, now, now, value),
+                "INSERT INTO items VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE"
+                " SET value = excluded.value, about = excluded.about, updated_ns = excluded.updated_ns",
+                (row.key, name, now, now, about, value),
             )
         count = (value is not None) - (old is not None)
         self._db.execute("UPDATE spaces SET items = items + ?, size = size + ? WHERE key = ?", (count, growth, row.key))
@@ -341,7 +345,7 @@ class Rows:
                 (row.key, name, value, now, old is None),
             )
             self.has_changed = True
-        return None if value is None else Item(name, value, created or now, now)
+        return None if value is None else Item(name, value, created or now, now, about)
 
     # News.
 

@@ -18,6 +18,7 @@ CREATE TABLE items (
     name TEXT NOT NULL,
     created_ns INTEGER NOT NULL,
     updated_ns INTEGER NOT NULL,
+    about BLOB NOT NULL,
     value BLOB NOT NULL,
     UNIQUE (space, name)
 );

@@ -126,7 +126,15 @@ _QUESTIONS = st.one_of(
     st.builds(Drop, _SPACES, st.booleans()),
     st.builds(Get, _SPACES, _NAMES),
     st.builds(Scan, _SPACES),
-    st.builds(Put, _SPACES, _NAMES, st.one_of(st.none(), st.binary(max_size=300)), st.one_of(st.none(), st.just(0))),
+    st.builds(
+        Put,
+        _SPACES,
+        _NAMES,
+        st.one_of(st.none(), st.binary(max_size=300)),
+        st.sampled_from([None, 0, -1]),
+        st.binary(max_size=99),
+        st.booleans(),
+    ),
 )
 
 
@@ -147,9 +155,9 @@ def test_whatever_is_asked_what_is_kept_stays_accounted_for(said: list[tuple[int
         assert store.size == sum(space.size for space in spaces) <= 2000
         for space in spaces:
             assert space.names == sorted(space.items)
-            assert space.size - sum(256 + len(name) + len(it.value) for name, it in space.items.items()) == (
-                256 + len(space.name) + len(space.about)
-            )
+            assert space.size - sum(
+                256 + len(name) + len(it.value) + len(it.about) for name, it in space.items.items()
+            ) == (256 + len(space.name) + len(space.about))
             assert space.holds == sum(seat.holds.count(space) for seat in store._seats.values())
     for guest in guests:
         world.store.leave(guest)

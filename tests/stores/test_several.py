@@ -167,7 +167,15 @@ _QUESTIONS = st.one_of(
     st.builds(Drop, _SPACES),
     st.builds(Get, _SPACES, _NAMES),
     st.builds(Scan, _SPACES, _NAMES),
-    st.builds(Put, _SPACES, _NAMES, st.one_of(st.none(), st.binary(max_size=300)), st.one_of(st.none(), st.just(0))),
+    st.builds(
+        Put,
+        _SPACES,
+        _NAMES,
+        st.one_of(st.none(), st.binary(max_size=300)),
+        st.sampled_from([None, 0, -1]),
+        st.binary(max_size=60),
+        st.booleans(),
+    ),
 )
 _ASKED = st.tuples(st.integers(0, 2), st.one_of(_QUESTIONS, st.integers(1, 15), st.none()))
 
@@ -207,7 +215,7 @@ def test_every_store_gives_the_answers_of_memory(make_shared: Make, said: list[t
 def _plain(answer: Any) -> Any:
     """An answer without what the stores measure differently."""
     if isinstance(answer, Item):
-        return answer.name, answer.value
+        return answer.name, answer.value, answer.about
     if isinstance(answer, tuple):
         return [_plain(one) for one in answer]
     return answer

@@ -9,6 +9,7 @@ import pytest
 
 from invoker.core.store import (
     ABSENT,
+    PRESENT,
     Change,
     Create,
     Drop,
@@ -147,6 +148,30 @@ def test_a_write_may_demand_a_version(world: World) -> None:
     for wrong in (first.updated_ns, second.updated_ns + 1):
         assert world.ask(Put("s", "a", None, expects=wrong)) == Refused(Reason.CHANGED)
     assert world.ask(Get("s", "a")).value == b"2"
+
+
+def test_a_write_may_demand_that_the_item_is_there(world: World) -> None:
+    """In whichever version; where it is not, nothing is made."""
+    assert world.ask(Put("s", "a", b"1", expects=PRESENT)) == Refused(Reason.CHANGED)
+    assert world.ask(Put("s", "a", None, expects=PRESENT)) == Refused(Reason.CHANGED)
+    assert world.ask(Get("s", "a")) is None
+    world.ask(Put("s", "a", b"1"))
+    assert world.ask(Put("s", "a", b"2", expects=PRESENT)).value == b"2"
+    assert world.ask(Put("s", "a", None, expects=PRESENT)) is None
+    assert world.ask(Get("s", "a")) is None
+
+
+def test_an_item_keeps_what_is_said_about_it(world: World) -> None:
+    """If the write says so; a new item takes what the write says."""
+    new = world.ask(Put("s", "a", b"1", about=b"\0 first", keeps_about=True))
+    kept = world.ask(Put("s", "a", b"2", about=b"second", keeps_about=True))
+    assert (new.about, kept.about, kept.value) == (b"\0 first", b"\0 first", b"2")
+    assert world.ask(Get("s", "a")) == kept
+    assert world.ask(Scan("s")) == (kept,)
+    written = world.ask(Put("s", "a", b"3", about=b"third"))
+    assert world.ask(Get("s", "a")) == written
+    assert written.about == b"third"
+    assert world.ask(Put("s", "a", b"4")).about == b""
 
 
 def test_items_are_read_by_prefix_sorted_in_pages(world: World) -> None:

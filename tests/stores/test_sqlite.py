@@ -155,6 +155,7 @@ def test_who_was_away_too_long_is_told_so(world: SqliteWorld) -> None:
     assert world.taken(news) == [Refused(Reason.UNAVAILABLE)]
     assert world.ask(Look("s")).holds == 1
     again = guest.hear(has_initial=True)
+    world.settle()
     world.ask(Put("s", "a", b"2"))
     assert [one.value for one in world.taken(again) if isinstance(one, Change)] == [b"1", b"2"]
 

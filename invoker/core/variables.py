@@ -1,0 +1,176 @@
+"""Variables of a host session: what the tool bridge and `Context.variables` ask the store for them.
+
+Theory. A host session is a space of the store; each variable is an item of it. The item's value is a serialised
+``google.protobuf.Any``, just as it was written; what is `About` it lies beside. So news of the store are updates of
+variables as they are, and one question reads or writes a variable.
+
+Each function here is a *talk* with the store: a generator that yields a question, is sent the answer, and returns the
+result. The sessions of the bridge and the functions' contexts carry the questions in their own ways. The name of the
+space may be `OWN` where somebody else knows which it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any, Final, TypeAlias, TypeVar
+
+import msgspec
+
+from invoker.core.store import ABSENT, PRESENT, Get, Item, Put, Question, Reason, Refused, Scan
+from invoker.errors import Status, VariableError
+
+__all__ = ["OWN", "PREFIX", "About", "Talk", "check_name", "delete", "found", "listed", "read", "write"]
+
+T = TypeVar("T")
+
+Talk: TypeAlias = Generator[Question, Any, T]
+
+OWN: Final = ""
+"""The space of the host session in which a function runs."""
+
+PREFIX: Final = "var/"
+"""What names of items begin with."""
+
+_NAME_BYTES: Final = 256
+_PAGE: Final = 200
+"""Variables that are read at once; each comes with its value."""
+
+_GONE: Final = {Reason.EXPIRED: "expired", Reason.DROPPED: "cleaned"}
+
+
+class About(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
+    """What is known of a variable beside its value and its times.
+
+    Attributes:
+        by: Who made it: elixir or python.
+        tags: Texts of its writer's.
+    """
+
+    by: str = "elixir"
+    tags: dict[str, str] = {}
+
+
+class Variable(msgspec.Struct, frozen=True):
+    """A variable; its value is a serialised ``google.protobuf.Any``."""
+
+    name: str
+    value: bytes
+    about: About
+    created_ns: int
+    updated_ns: int
+
+
+def read(space: str, name: str) -> Talk[Variable | None]:
+    """Read a variable; None where there is none (T-115)."""
+    check_name(name)
+    item = answered((yield Get(space, PREFIX + name)))
+    return None if item is None else found(item)
+
+
+def write(
+    space: str, name: str, value: bytes, *, by: str, tags: Mapping[str, str] | None = None, creates: bool = True
+) -> Talk[Variable]:
+    """Write a variable.
+
+    Args:
+        space: Of the host session.
+        name: Of the variable.
+        value: A serialised ``google.protobuf.Any``.
+        by: Who makes it, if it is new; one that is there keeps its maker (T-120).
+        tags: Of the variable; None: it keeps those that it has (T-120).
+        creates: Whether it is made where it is missing (T-118).
+    """
+    check_name(name)
+    key, expects = PREFIX + name, None if creates else PRESENT
+    about = About(by, dict(tags or {}))
+    if tags is not None and (old := answered((yield Get(space, key)))) is not None:
+        about = About(found(old).about.by, about.tags)
+    put = Put(space, key, value, expects, _encode(about), keeps_about=tags is None)
+    return found(answered((yield put), missing=name))
+
+
+def delete(space: str, name: str, *, may_be_missing: bool = False) -> Talk[None]:
+    """Delete a variable (T-119)."""
+    check_name(name)
+    answer = yield Put(space, PREFIX + name, None, None if may_be_missing else PRESENT)
+    answered(answer, missing=name)
+
+
+def listed(space: str, prefix: str = "", tags: Sequence[str] = (), most: int = 1000) -> Talk[list[Variable]]:
+    """List variables by name, those whose names begin with ``prefix`` and that have all tags (T-123).
+
+    Args:
+        space: Of the host session.
+        prefix: By code points.
+        tags: ``key``, or ``key=value``.
+        most: How many at most.
+    """
+    variables: list[Variable] = []
+    after = ""
+    while len(variables) < most:
+        page: tuple[Item, ...] = answered((yield Scan(space, PREFIX + prefix, after, _PAGE)))
+        variables += [one for one in map(found, page) if _has(one.about.tags, tags)]
+        if len(page) < _PAGE:
+            break
+        after = page[-1].name
+    return variables[:most]
+
+
+def check_name(name: str) -> None:
+    """Check the name of a variable.
+
+    Raises:
+        VariableError: It is empty, too long, or has control characters (T-125).
+    """
+    try:
+        size = len(name.encode())
+    except UnicodeEncodeError:
+        size, text = 0, f"the name {name!a} of a variable is no text that can be sent"
+    else:
+        text = "the name of a variable is empty; expected 1 to 256 bytes"
+    if size > _NAME_BYTES:
+        text = f"the name of a variable has {size} bytes; expected {_NAME_BYTES} at most"
+    elif size and not any(ord(one) < 32 or 127 <= ord(one) < 160 for one in name):
+        return
+    elif size:
+        text = f"the name {name!a} of a variable has control characters"
+    raise VariableError(Status.INVALID_ARGUMENT, text, code="variable_name", field="variable_name")
+
+
+def found(item: Item) -> Variable:
+    """The variable that an item is."""
+    about = _decode(item.about) if item.about else About()
+    return Variable(item.name.removeprefix(PREFIX), item.value, about, item.created_ns, item.updated_ns)
+
+
+def answered(answer: Any, *, missing: str = "") -> Any:
+    """The answer of the store, unless it is `Refused`.
+
+    Raises:
+        VariableError: It is.
+    """
+    if not isinstance(answer, Refused):
+        return answer
+    if answer.reason is Reason.CHANGED:
+        text = f"there is no variable {missing!r}, and create_if_missing is not set"
+        raise VariableError(Status.INVALID_ARGUMENT, text, code="variable_not_found", variable=missing)
+    if answer.reason in (Reason.ITEMS, Reason.BYTES):
+        text = f"the variable was not written: {answer.reason.value}"
+        raise VariableError(Status.RESOURCE_EXHAUSTED, text, code="variable_quota", limit_reached=answer.count)
+    if answer.reason is Reason.UNAVAILABLE:
+        raise VariableError(Status.UNAVAILABLE, answer.reason.value, code="store")
+    code = _GONE.get(answer.reason, "unknown")
+    raise VariableError(Status.NOT_FOUND, "the session of the tool bridge is gone", code=code, gone=answer.reason)
+
+
+def _has(tags: Mapping[str, str], wanted: Sequence[str]) -> bool:
+    """Whether tags fulfil all of ``wanted``."""
+    for one in wanted:
+        key, sign, value = one.partition("=")
+        if key not in tags or (sign and tags[key] != value):
+            return False
+    return True
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(About).decode
