@@ -102,6 +102,10 @@ class Run(Protocol):
     def ask(self, question: Any) -> Any:
         """Ask the store by the scope of the invocation, and give its answer; awaited by an async function."""
 
+    @property
+    def variables(self) -> Any:
+        """The variables of the host session; see `invoker.drive.bodies.variables`."""
+
 
 class Inputs(Sequence[Any]):
     """The input streams of an invocation, by index or by name (R-038).
@@ -304,6 +308,15 @@ class Context:
     def remaining(self) -> float | None:
         """Seconds until the deadline, never less than 0; None when there is no deadline."""
         return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+
+    @property
+    def variables(self) -> Any:
+        """The variables of the tool bridge's session in which the function was called: get, set, delete and list.
+
+        ``ctx.variables.get("model", "small")``, ``ctx.variables.set("step", 3)``; an async function awaits them. They
+        raise VariableError, for one where the function was not called in a session.
+        """
+        return _run_of(self).variables
 
     @property
     def outputs(self) -> Outputs:

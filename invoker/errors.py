@@ -12,7 +12,8 @@
     |   |-- FunctionError           the author's fault: it raised while producing          UNKNOWN
     |   |   `-- EncodeError         the author's fault: a value that no codec takes        UNKNOWN
     |   |-- StatusError             the author's choice of status and text                 any
-    |   |   `-- NestedError         what a function that this one called has ended with    any
+    |   |   |-- NestedError         what a function that this one called has ended with    any
+    |   |   `-- VariableError       a variable of a session cannot be read or written      any
     |   |-- LimitExceeded           a limit of ours was reached                            RESOURCE_EXHAUSTED
     |   |   `-- Overloaded          too much runs already; the same may pass later         RESOURCE_EXHAUSTED
     |   |-- NotReady                the functions are still loading                        UNAVAILABLE
@@ -70,6 +71,7 @@ __all__ = [
     "StatusError",
     "StopInvocation",
     "UnsupportedMediaType",
+    "VariableError",
     "let_go",
     "reason_of",
 ]
@@ -262,6 +264,19 @@ class NestedError(StatusError):
     def __init__(self, status: Status, detail: str = "", *, kind: str = "", details: dict[str, str] | None = None):
         super().__init__(status, detail)
         self.kind, self.details = kind, details or {}
+
+
+class VariableError(StatusError):
+    """A variable of a session cannot be read or written; what `Context.variables` raises.
+
+    ``code`` tells the cases apart: variable_name, variable_not_found, variable_quota, store, no_session; or why the
+    session is gone. ``details`` has it with what else is known.
+    """
+
+    def __init__(self, status: Status, detail: str, *, code: str, **details: object) -> None:
+        super().__init__(status, detail)
+        self.code = code
+        self.details = {"code": code, **{name: str(value) for name, value in details.items()}}
 
 
 class LimitExceeded(InvocationError):

@@ -22,6 +22,7 @@ TOGETHER = {
     "drive/thread/wire.py": "an interface without code: tests/drive/wires.py is one",
     "stores/backend.py": "an interface without code: tests/stores/test_several.py",
     "stores/rows.py": "the lower half of SqliteBackend: tests/stores/test_shared.py, test_sqlite.py",
+    "stores/owners.py": "so is this",
     "drive/keeping.py": "the lower half of Whole: tests/drive/test_whole_long.py",
     "drive/nested/order.py": "what the scope asks: tests/drive/nested/test_scope.py",
     "drive/bodies/calls.py": "the caller's side of it: tests/drive/nested/test_scope.py",

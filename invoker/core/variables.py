@@ -16,10 +16,10 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
 
-from invoker.core.store import ABSENT, PRESENT, Get, Item, Put, Question, Reason, Refused, Scan
+from invoker.core.store import PRESENT, Get, Item, Put, Question, Reason, Refused, Scan
 from invoker.errors import Status, VariableError
 
-__all__ = ["OWN", "PREFIX", "About", "Talk", "check_name", "delete", "found", "listed", "read", "write"]
+__all__ = ["OWN", "PREFIX", "About", "Talk", "Variable", "check_name", "delete", "listed", "read", "write"]
 
 T = TypeVar("T")
 
@@ -63,8 +63,8 @@ class Variable(msgspec.Struct, frozen=True):
 def read(space: str, name: str) -> Talk[Variable | None]:
     """Read a variable; None where there is none (T-115)."""
     check_name(name)
-    item = answered((yield Get(space, PREFIX + name)))
-    return None if item is None else found(item)
+    item = _answered((yield Get(space, PREFIX + name)))
+    return None if item is None else _found(item)
 
 
 def write(
@@ -83,17 +83,17 @@ def write(
     check_name(name)
     key, expects = PREFIX + name, None if creates else PRESENT
     about = About(by, dict(tags or {}))
-    if tags is not None and (old := answered((yield Get(space, key)))) is not None:
-        about = About(found(old).about.by, about.tags)
+    if tags is not None and (old := _answered((yield Get(space, key)))) is not None:
+        about = About(_found(old).about.by, about.tags)
     put = Put(space, key, value, expects, _encode(about), keeps_about=tags is None)
-    return found(answered((yield put), missing=name))
+    return _found(_answered((yield put), missing=name))
 
 
 def delete(space: str, name: str, *, may_be_missing: bool = False) -> Talk[None]:
     """Delete a variable (T-119)."""
     check_name(name)
     answer = yield Put(space, PREFIX + name, None, None if may_be_missing else PRESENT)
-    answered(answer, missing=name)
+    _answered(answer, missing=name)
 
 
 def listed(space: str, prefix: str = "", tags: Sequence[str] = (), most: int = 1000) -> Talk[list[Variable]]:
@@ -108,8 +108,8 @@ def listed(space: str, prefix: str = "", tags: Sequence[str] = (), most: int = 1
     variables: list[Variable] = []
     after = ""
     while len(variables) < most:
-        page: tuple[Item, ...] = answered((yield Scan(space, PREFIX + prefix, after, _PAGE)))
-        variables += [one for one in map(found, page) if _has(one.about.tags, tags)]
+        page: tuple[Item, ...] = _answered((yield Scan(space, PREFIX + prefix, after, _PAGE)))
+        variables += [one for one in map(_found, page) if _has(one.about.tags, tags)]
         if len(page) < _PAGE:
             break
         after = page[-1].name
@@ -137,13 +137,13 @@ def check_name(name: str) -> None:
     raise VariableError(Status.INVALID_ARGUMENT, text, code="variable_name", field="variable_name")
 
 
-def found(item: Item) -> Variable:
+def _found(item: Item) -> Variable:
     """The variable that an item is."""
     about = _decode(item.about) if item.about else About()
     return Variable(item.name.removeprefix(PREFIX), item.value, about, item.created_ns, item.updated_ns)
 
 
-def answered(answer: Any, *, missing: str = "") -> Any:
+def _answered(answer: Any, *, missing: str = "") -> Any:
     """The answer of the store, unless it is `Refused`.
 
     Raises:
@@ -160,7 +160,7 @@ def answered(answer: Any, *, missing: str = "") -> Any:
     if answer.reason is Reason.UNAVAILABLE:
         raise VariableError(Status.UNAVAILABLE, answer.reason.value, code="store")
     code = _GONE.get(answer.reason, "unknown")
-    raise VariableError(Status.NOT_FOUND, "the session of the tool bridge is gone", code=code, gone=answer.reason)
+    raise VariableError(Status.NOT_FOUND, "the session of the tool bridge is gone", code=code)
 
 
 def _has(tags: Mapping[str, str], wanted: Sequence[str]) -> bool:

@@ -1,8 +1,4 @@
-"""`Rows`: the questions to a store as statements of SQL. Each is asked within a transaction of `SqliteBackend`.
-
-`Rows` may write. `Reader` is the same, but raises `WriteNeededError` where something has to be written, so that what
-only reads needs no lock.
-"""
+"""`SpaceRows`: the questions about spaces and items as statements of SQL, asked within a transaction."""
 
 from __future__ import annotations
 
@@ -26,25 +22,17 @@ from invoker.core.store import (
     Scan,
     Space,
 )
-from invoker.stores.backend import Asked, Beat, Deafen, Dropped, Held, IsHeld, Listen, Listening, Release, Sweep
+from invoker.stores.backend import Asked, Dropped, Held, IsHeld, Release, Sweep
 
-__all__ = ["Reader", "Rows", "WriteNeededError", "reason_of"]
+__all__ = ["SECOND", "Row", "SpaceRows", "reason_of"]
 
-_SECOND: Final = 1_000_000_000
+SECOND: Final = 1_000_000_000
 
 _TOUCH: Final = (0.01, 1.0)
 """A use is written if the last one that was written is older than this part of the time to live, or so many seconds."""
 
 
-_DEAD_NS: Final = 3600 * _SECOND
-"""What a process holds is forgotten when its lease has been over for so long; until then it may come back."""
-
-
-class WriteNeededError(Exception):
-    """A transaction that only reads came to where something must be written."""
-
-
-class _Row(NamedTuple):
+class Row(NamedTuple):
     """A space as its table has it."""
 
     key: int
@@ -58,36 +46,11 @@ class _Row(NamedTuple):
 
     @property
     def expires_ns(self) -> int:
-        return self.used_ns + int(self.ttl_s * _SECOND)
+        """When it expires, unless somebody holds it."""
+        return self.used_ns + int(self.ttl_s * SECOND)
 
 
-class Reader:
-    """Answers what can be answered without writing.
-
-    Args:
-        rows: Answer the rest.
-    """
-
-    def __init__(self, rows: Rows) -> None:
-        self._rows = rows
-
-    def answer(self, asked: Asked) -> Any:
-        """Answer a question.
-
-        Raises:
-            WriteNeededError: It has to be asked of `Rows`.
-        """
-        if isinstance(asked, IsHeld):
-            return self._rows.answer(asked)
-        if not isinstance(asked, (Get, Scan, Look)):
-            raise WriteNeededError
-        row = self._rows.row(asked.space)
-        if row is not None and not self._rows.is_fresh(row):
-            raise WriteNeededError
-        return self._rows.read(row, asked)
-
-
-class Rows:
+class SpaceRows:
     """Answers questions within a transaction that may write.
 
     Args:
@@ -95,32 +58,21 @@ class Rows:
         owner: The id of this process.
         limits: How much is kept.
         clock: Nanoseconds of the epoch.
-        lease_s: How long this process counts as alive after it last said so.
 
     Attributes:
         has_changed: Whether changes were written since somebody said that there are none.
-        seen: The number of the last change that this process has read.
-        is_deaf: Whether this process listens to nothing, and therefore reads no changes.
-        epoch: As of `invoker.stores.backend.Backend`.
     """
 
-    def __init__(
-        self, db: sqlite3.Connection, owner: str, limits: StoreLimits, clock: Callable[[], int], *, lease_s: float
-    ) -> None:
+    def __init__(self, db: sqlite3.Connection, owner: str, limits: StoreLimits, clock: Callable[[], int]) -> None:
         self.has_changed = False
-        self.seen = 0
-        self.is_deaf = True
-        self.epoch = 0
-        self._lease_s = lease_s
         self._db = db
         self._owner = owner
         self._limits = limits
         self._clock = clock
-        self._deafened: set[int] = set()
         self._kinds: dict[type, Callable[[Any], Any]] = {
-            Create: self._create, Drop: self._drop, Listen: self._listen, Hold: self._hold, Put: self._put,
+            Create: self._create, Drop: self._drop, Hold: self._hold, Put: self._put,
             Get: self._use, Scan: self._use, Look: self._use,
-            Deafen: self._deafen, Release: self._release, IsHeld: self._is_held, Sweep: self._sweep, Beat: self._beat,
+            Release: self._release, IsHeld: self._is_held, Sweep: self._sweep,
         }  # fmt: skip
 
     def answer(self, asked: Asked) -> Any:
@@ -129,20 +81,20 @@ class Rows:
 
     # Spaces.
 
-    def row(self, name: str) -> _Row | None:
+    def row(self, name: str) -> Row | None:
         """The space of a name, which may have expired."""
         row = self._db.execute(
             "SELECT key, name, about, ttl_s, created_ns, used_ns, items, size FROM spaces WHERE name = ?", (name,)
         ).fetchone()
-        return None if row is None else _Row(*row)
+        return None if row is None else Row(*row)
 
-    def is_fresh(self, row: _Row) -> bool:
+    def is_fresh(self, row: Row) -> bool:
         """Whether the last use that was written is so recent that this one need not be."""
         part, most_s = _TOUCH
         age_ns = self._clock() - row.used_ns
-        return 0 <= age_ns < min(part * row.ttl_s, most_s) * _SECOND
+        return 0 <= age_ns < min(part * row.ttl_s, most_s) * SECOND
 
-    def read(self, row: _Row | None, asked: Get | Scan | Look) -> Any:
+    def read(self, row: Row | None, asked: Get | Scan | Look) -> Any:
         """Answer what reads one space."""
         if row is None:
             return self._missing(asked.space)
@@ -154,7 +106,7 @@ class Rows:
         gone = self._db.execute("SELECT reason FROM gone WHERE name = ?", (name,)).fetchone()
         return Refused(reason_of(gone[0]) if gone else Reason.UNKNOWN)
 
-    def _find(self, name: str) -> _Row | Refused:
+    def _find(self, name: str) -> Row | Refused:
         row = self.row(name)
         if row is None:
             return self._missing(name)
@@ -162,12 +114,12 @@ class Rows:
             return row
         return self._end(row, Reason.EXPIRED)
 
-    def _lease_end_ns(self, row: _Row) -> int:
+    def _lease_end_ns(self, row: Row) -> int:
         """When a space expires because of those that held it last."""
         until = self._db.execute(
             "SELECT max(until_ns) FROM holds JOIN owners ON owner = id WHERE space = ?", (row.key,)
         ).fetchone()[0]
-        return (until or 0) + int(row.ttl_s * _SECOND)
+        return (until or 0) + int(row.ttl_s * SECOND)
 
     def _holds(self, key: int) -> int:
         """How often it is held by processes that live."""
@@ -177,23 +129,23 @@ class Rows:
         ).fetchone()
         return int(row[0])
 
-    def _told(self, row: _Row, *, is_new: bool = False) -> Space:
+    def _told(self, row: Row, *, is_new: bool = False) -> Space:
         return Space(
             row.name, row.about, row.ttl_s, row.created_ns, self._clock(), row.items, row.size, self._holds(row.key),
             is_new,
         )  # fmt: skip
 
-    def _touch(self, row: _Row) -> None:
+    def _touch(self, row: Row) -> None:
         if not self.is_fresh(row):
             self._touch_key(row.key, row.ttl_s)
 
     def _touch_key(self, key: int, ttl_s: float) -> None:
         now = self._clock()
         self._db.execute(
-            "UPDATE spaces SET used_ns = ?, expires_ns = ? WHERE key = ?", (now, now + int(ttl_s * _SECOND), key)
+            "UPDATE spaces SET used_ns = ?, expires_ns = ? WHERE key = ?", (now, now + int(ttl_s * SECOND), key)
         )
 
-    def _end(self, row: _Row, reason: Reason) -> Refused:
+    def _end(self, row: Row, reason: Reason) -> Refused:
         self._db.execute("DELETE FROM spaces WHERE key = ?", (row.key,))
         self._db.execute("DELETE FROM items WHERE space = ?", (row.key,))
         self._db.execute("UPDATE totals SET spaces = spaces - 1, size = size - ?", (row.size,))
@@ -207,7 +159,7 @@ class Rows:
 
     def _create(self, asked: Create) -> Space | Refused:
         row = self._find(asked.space)
-        if isinstance(row, _Row):
+        if isinstance(row, Row):
             self._touch(row)
             return self._told(row)
         size, limits = OVERHEAD + len(asked.space) + len(asked.about), self._limits
@@ -225,10 +177,10 @@ class Rows:
         key = self._db.execute(
             "INSERT INTO spaces (name, about, ttl_s, created_ns, used_ns, expires_ns, size)"
             " VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (asked.space, asked.about, asked.ttl_s, now, now, now + int(asked.ttl_s * _SECOND), size),
+            (asked.space, asked.about, asked.ttl_s, now, now, now + int(asked.ttl_s * SECOND), size),
         ).lastrowid
         assert key is not None
-        return self._told(_Row(key, asked.space, asked.about, asked.ttl_s, now, now, 0, size), is_new=True)
+        return self._told(Row(key, asked.space, asked.about, asked.ttl_s, now, now, 0, size), is_new=True)
 
     def _totals(self) -> tuple[int, int]:
         spaces, size = self._db.execute("SELECT spaces, size FROM totals").fetchone()
@@ -270,10 +222,15 @@ class Rows:
         late = self._db.execute("SELECT name FROM spaces WHERE expires_ns <= ?", (now,)).fetchall()
         for (name,) in late:
             row = self._find(name)
-            if isinstance(row, _Row):  # it is held, or was until lately
+            if isinstance(row, Row):  # it is held, or was until lately
                 self._db.execute("UPDATE spaces SET expires_ns = ? WHERE key = ?", (self._lease_end_ns(row), row.key))
         due = self._db.execute("SELECT min(expires_ns) FROM spaces").fetchone()[0]
-        return None if due is None else (due - now) / _SECOND
+        return None if due is None else (due - now) / SECOND
+
+    def _hears(self, key: int, *, items: bool) -> bool:
+        """Whether any process listens to a space, and wants to hear of its items."""
+        found = self._db.execute("SELECT 1 FROM ears WHERE space = ? AND items >= ? LIMIT 1", (key, items)).fetchone()
+        return found is not None
 
     # Items.
 
@@ -346,75 +303,6 @@ class Rows:
             )
             self.has_changed = True
         return None if value is None else Item(name, value, created or now, now, about)
-
-    # News.
-
-    def _hears(self, key: int, *, items: bool) -> bool:
-        """Whether any process listens to a space, and wants to hear of its items."""
-        found = self._db.execute("SELECT 1 FROM ears WHERE space = ? AND items >= ? LIMIT 1", (key, items)).fetchone()
-        return found is not None
-
-    def _listen(self, asked: Listen) -> Listening | Refused:
-        row = self._find(asked.space)
-        if isinstance(row, Refused):
-            return row
-        self._touch(row)
-        self._deafened.discard(row.key)
-        self.is_deaf = False
-        wants = asked.names is None or bool(asked.names)
-        self._db.execute(
-            "INSERT INTO ears VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET items = max(items, excluded.items)",
-            (row.key, self._owner, wants),
-        )
-        items: tuple[Item, ...] = ()
-        if asked.has_initial and asked.names is None:
-            items = self._scan(row.key, Scan(asked.space, most=row.items))
-        elif asked.has_initial:
-            found = [self._get(row.key, name) for name in sorted(asked.names or ())]
-            items = tuple(one for one in found if one is not None)
-        return Listening(row.key, self._last_number(), items, self.epoch)
-
-    def _last_number(self) -> int:
-        """The number of the last change."""
-        row = self._db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'changes'").fetchone()
-        return row[0] if row else 0
-
-    def _deafen(self, asked: Deafen) -> None:
-        self._db.execute("DELETE FROM ears WHERE space = ? AND owner = ?", (asked.key, self._owner))
-        self._deafened.add(asked.key)
-
-    def deafened(self) -> set[int]:
-        """The keys that nobody here listens to any more, since this was last asked."""
-        deafened, self._deafened = self._deafened, set()
-        return deafened
-
-    # Owners.
-
-    def _beat(self, _: Beat) -> bool:
-        """Renew the lease, and delete what nobody needs; False where changes may have been missed."""
-        now = self._clock()
-        row = self._db.execute("SELECT seen FROM owners WHERE id = ?", (self._owner,)).fetchone()
-        was_alive = row is not None and row[0] >= 0
-        self.epoch += not was_alive
-        if self.is_deaf or not was_alive:
-            self.seen = self._last_number()
-        self._db.execute(
-            "INSERT INTO owners VALUES (?, ?, ?) ON CONFLICT DO UPDATE"
-            " SET until_ns = excluded.until_ns, seen = excluded.seen",
-            (self._owner, now + int(self._lease_s * _SECOND), self.seen),
-        )
-        for (owner,) in self._db.execute("SELECT id FROM owners WHERE until_ns < ? AND seen >= 0", (now,)).fetchall():
-            self._db.execute("UPDATE owners SET seen = -1 WHERE id = ?", (owner,))
-            self._db.execute("DELETE FROM ears WHERE owner = ?", (owner,))
-        if self._db.execute("DELETE FROM owners WHERE until_ns < ?", (now - _DEAD_NS,)).rowcount:
-            self._db.execute("DELETE FROM holds WHERE owner NOT IN (SELECT id FROM owners)")
-        self._db.execute("DELETE FROM changes WHERE number <= (SELECT min(seen) FROM owners WHERE seen >= 0)")
-        return was_alive
-
-    def leave(self) -> None:
-        """Let go of everything, because this process is over."""
-        for table, column in (("owners", "id"), ("holds", "owner"), ("ears", "owner")):
-            self._db.execute(f"DELETE FROM {table} WHERE {column} = ?", (self._owner,))  # noqa: S608 - our own names
 
 
 def reason_of(name: str) -> Reason:

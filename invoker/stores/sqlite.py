@@ -25,7 +25,8 @@ from invoker.core.spaces import StoreLimits
 from invoker.core.store import Change, Refused
 from invoker.errors import StartupError
 from invoker.stores.backend import LEASE_S, UNAVAILABLE, Asked, Beat, Event, Listening, Lose, Tell
-from invoker.stores.rows import Reader, Rows, WriteNeededError, reason_of
+from invoker.stores.owners import Reader, Rows, WriteNeededError
+from invoker.stores.rows import reason_of
 
 __all__ = ["SqliteBackend"]
 

@@ -137,6 +137,13 @@ class LoopRunner:
         """Ask the store by the scope of the invocation; the answer is awaited."""
         return calls.scope_of(self.invocation.context).ask(self.invocation.context, question)
 
+    @property
+    def variables(self) -> Any:
+        """The variables of the host session."""
+        from invoker.drive.bodies.variables import awaited
+
+        return awaited(self.ask)
+
     async def _discarded(self) -> None:
         """Give others a turn and check for the end after a dropped value, since its function has waited for nothing."""
         await asyncio.sleep(0)

@@ -129,6 +129,13 @@ class SyncBody(ABC):
         context = self.invocation.context
         return self.wait(calls.scope_of(context).ask(context, question))
 
+    @property
+    def variables(self) -> Any:
+        """The variables of the host session."""
+        from invoker.drive.bodies.variables import blocking
+
+        return blocking(self.ask)
+
     def check_thread(self) -> None:
         """Raise EncodeError in a thread that must not send."""
         check_thread()

@@ -15,11 +15,12 @@ from invoker.context import Argument, Context
 from invoker.core.stepping import StepSession
 from invoker.core.steps import Emitted
 from invoker.core.store import News, Question
+from invoker.core.variables import OWN
 from invoker.drive.driver import Driver, Placement, placement_of
 from invoker.drive.nested.inline import Inline, check_caller
 from invoker.drive.nested.inside import Inside
 from invoker.drive.nested.order import KEY, Order, labelled, nested_error
-from invoker.errors import InvocationError
+from invoker.errors import InvocationError, Status, VariableError
 from invoker.message import Message
 
 __all__ = ["CatalogScope", "runs_inline"]
@@ -71,7 +72,17 @@ class CatalogScope:
         return self._inline(order, streams=streams) if runs_inline(order.spec) else None
 
     async def ask(self, caller: Context, question: Question) -> Any:  # noqa: ARG002 - another scope needs the caller
-        """Ask the store."""
+        """Ask the store.
+
+        Raises:
+            VariableError: The question is about the host session's own space, and there is no host session.
+        """
+        if question.space == OWN:
+            raise VariableError(
+                Status.FAILED_PRECONDITION,
+                "variables belong to a session of the tool bridge, and this function was not called in one",
+                code="no_session",
+            )
         store, guest = self._driver.store, _Asking()
         try:
             store.ask(guest, "", question)

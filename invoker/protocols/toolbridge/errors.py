@@ -11,6 +11,7 @@ what ended the invocation                  kind                details
 `DeadlineExceeded`                         TimeoutError
 `LimitReached`                             ResourceExhausted   ``code``, ``scope``, ``limit``, ``retry_after_ms``
 `LimitExceeded`                            ResourceExhausted   ``code=limit``
+`VariableError`                            by its status       its own; a session that is gone is SessionExpired
 `DecodeError`, `UnsupportedMediaType`      ValidationError     ``code=decode``
 `EncodeError`                              InternalError       ``code=unserializable``, ``path``
 `CallError`, `FunctionError`               InternalError       ``exception`` is the class of what the function raised
@@ -49,9 +50,20 @@ from invoker.errors import (
     Status,
     StatusError,
     UnsupportedMediaType,
+    VariableError,
 )
 
-__all__ = ["ENDS_RPC", "TRAILER", "BridgeError", "Kind", "close_with", "no_request", "session_gone", "translated"]
+__all__ = [
+    "ENDS_RPC",
+    "TRAILER",
+    "BridgeError",
+    "Kind",
+    "close_with",
+    "no_request",
+    "session_gone",
+    "translated",
+    "unavailable",
+]
 
 TRAILER: Final = "dspex-error-bin"
 
@@ -91,6 +103,7 @@ _STATUSES: Final = {
     Status.DEADLINE_EXCEEDED: Kind.TIMEOUT,
     Status.RESOURCE_EXHAUSTED: Kind.EXHAUSTED,
 }
+_OF_VARIABLES: Final = {**_STATUSES, Status.NOT_FOUND: Kind.EXPIRED}
 _SCOPES: Final = {"function": "tool", "party": "session", "process": "global"}
 _GONE: Final = {
     Reason.UNKNOWN: ("unknown", "there is no session {id!r}; InitializeSession makes it"),
@@ -143,8 +156,17 @@ def no_request() -> StatusError:
 
 def session_gone(session_id: str, reason: Reason) -> BridgeError:
     """The error about a session that is not there, by what the store said of its space (T-008, T-009)."""
+    if reason is Reason.UNAVAILABLE:
+        return unavailable(reason.value)
     code, text = _GONE.get(reason, _GONE[Reason.UNKNOWN])
     return BridgeError(Kind.EXPIRED, text.format(id=session_id), code=code, session_id=session_id)
+
+
+def unavailable(text: str) -> BridgeError:
+    """The error of what needs a store that cannot be reached; the same may pass later."""
+    made = BridgeError(Kind.INTERNAL, text, code="store")
+    made.status = Status.UNAVAILABLE
+    return made
 
 
 def translated(error: InvocationError) -> BridgeError:
@@ -174,6 +196,8 @@ def _words(error: InvocationError) -> tuple[Kind, str, dict[str, object]]:
     if isinstance(error, NestedError) and error.kind:
         known = error.kind in Kind._value2member_map_
         return Kind(error.kind) if known else Kind.INTERNAL, error.detail, {} if known else {"type": error.kind}
+    if isinstance(error, VariableError):
+        return _OF_VARIABLES.get(error.status, Kind.INTERNAL), error.detail, {}
     if isinstance(error, StatusError):
         kind = _STATUSES.get(error.status, Kind.INTERNAL)
         return kind, error.detail or error.status.name, {"status": error.status.name}

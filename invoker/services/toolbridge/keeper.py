@@ -171,6 +171,7 @@ class _Post:
         self._store = driver.store
         self._gone = partial(gone, session)
         self._holder: _Holder | None = None
+        self._has_left = False
         self._loop = asyncio.get_running_loop()
         self._store.subscribe(self, News(self._space, (), self.has_news))
 
@@ -191,8 +192,8 @@ class _Post:
 
     def leave(self) -> None:
         """Let go of everything."""
-        self.hold(is_wanted=False)
-        self._store.leave(self)
+        self._has_left = True
+        self._let_go()
 
     # The methods of `Guest`, which the store calls.
 
@@ -205,8 +206,23 @@ class _Post:
 
     def _take(self, news: News) -> None:
         while (change := news.take()) is not None:
-            if isinstance(change, Refused):
+            if isinstance(change, Refused) and change.reason is Reason.UNAVAILABLE:
+                self._loop.call_later(_DELAY_S, self._listen_again)
+            elif isinstance(change, Refused):
                 self._gone(change.reason)
+
+    def _listen_again(self) -> None:
+        """Listen and hold anew, since the store could not be reached; it tells whether the space is gone."""
+        if self._has_left:
+            return
+        is_held = self._holder is not None
+        self._let_go()
+        self._store.subscribe(self, News(self._space, (), self.has_news))
+        self.hold(is_wanted=is_held)
+
+    def _let_go(self) -> None:
+        self.hold(is_wanted=False)
+        self._store.leave(self)
 
 
 class _Holder:

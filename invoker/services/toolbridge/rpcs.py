@@ -18,6 +18,8 @@ from invoker.protocols.toolbridge.metrics import GetMetrics
 from invoker.protocols.toolbridge.sessions import CleanupSession, GetSessionInfo, GetSessionTools, InitializeSession
 from invoker.protocols.toolbridge.stream import StreamTool
 from invoker.protocols.toolbridge.unary import UnarySession, Unbuilt
+from invoker.protocols.toolbridge.variables import GetSessionVariable, ListSessionVariables, SetSessionVariable
+from invoker.protocols.toolbridge.watch import WatchSessionVariables
 from invoker.services.toolbridge.bridge import Bridge
 
 __all__ = ["ROWS", "SERVICE", "Row", "at_desk", "methods_of", "unbuilt"]
@@ -84,10 +86,10 @@ ROWS: tuple[Row, ...] = (
     Row("ExecuteTool", lambda bridge, metadata: ExecuteTool(bridge.desk, metadata), is_call=True),
     Row("StreamTool", lambda bridge, metadata: StreamTool(bridge.desk, metadata), reactor=AheadReactor),
     Row("BatchExecuteTools", at_desk(BatchExecuteTools)),
-    unbuilt("GetSessionVariable"),
-    unbuilt("SetSessionVariable"),
-    unbuilt("ListSessionVariables"),
-    unbuilt("WatchSessionVariables"),
+    Row("GetSessionVariable", at_desk(GetSessionVariable)),
+    Row("SetSessionVariable", at_desk(SetSessionVariable)),
+    Row("ListSessionVariables", at_desk(ListSessionVariables)),
+    Row("WatchSessionVariables", at_desk(WatchSessionVariables)),
     unbuilt("CreateReActAgent"),
     unbuilt("ExecuteAgent"),
     Row("HealthCheck", _health),

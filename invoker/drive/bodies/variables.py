@@ -1,0 +1,92 @@
+"""`Variables`: what `Context.variables` gives a function: the variables of the host session in which it runs.
+
+Values are encoded and decoded where the function runs, and questions are those of `invoker.core.variables`; so this
+works in a child process as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from invoker.codecs.anyvalue import pack, unpack
+from invoker.core.store import Question
+from invoker.core.variables import OWN, Talk, delete, listed, read, write
+
+__all__ = ["Variables", "awaited", "blocking"]
+
+
+class Variables:
+    """Reads and writes variables. A sync function gets results; an async one awaits them.
+
+    All methods raise VariableError where the name is none, a quota is reached, the session is gone, the store cannot be
+    reached, or the function was not called in a session.
+
+    Args:
+        run: Brings a talk with the store to its end.
+    """
+
+    __slots__ = ("_run",)
+
+    def __init__(self, run: Callable[[Talk[Any]], Any]) -> None:
+        self._run = run
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The value of a variable, or ``default`` where there is none."""
+        return self._run(_get(name, default))
+
+    def set(self, name: str, value: Any, *, tags: Mapping[str, str] | None = None) -> Any:
+        """Write a variable; ``tags`` replace those that it has. Watchers hear of it, also of an equal value."""
+        return self._run(_set(name, pack(value), tags))
+
+    def delete(self, name: str) -> Any:
+        """Delete a variable, if it is there."""
+        return self._run(delete(OWN, name, may_be_missing=True))
+
+    def list(self, prefix: str = "", *, tags: Sequence[str] = (), limit: int = 1000) -> Any:
+        """The names of variables, sorted: those with this prefix, and with all tags (``key``, or ``key=value``)."""
+        return self._run(_list(prefix, tags, limit))
+
+
+def blocking(ask: Callable[[Question], Any]) -> Variables:
+    """For a sync function; ``ask`` blocks its thread."""
+    return Variables(partial(_finish, ask))
+
+
+def awaited(ask: Callable[[Question], Awaitable[Any]]) -> Variables:
+    """For an async function."""
+    return Variables(partial(_afinish, ask))
+
+
+def _get(name: str, default: Any) -> Talk[Any]:
+    variable = yield from read(OWN, name)
+    return default if variable is None else unpack(variable.value)
+
+
+def _set(name: str, value: bytes, tags: Mapping[str, str] | None) -> Talk[None]:
+    yield from write(OWN, name, value, by="python", tags=tags)
+
+
+def _list(prefix: str, tags: Sequence[str], limit: int) -> Talk[Sequence[str]]:
+    variables = yield from listed(OWN, prefix, tags, limit)
+    return [one.name for one in variables]
+
+
+def _finish(ask: Callable[[Question], Any], talk: Talk[Any]) -> Any:
+    answer: Any = None
+    try:
+        while True:
+            answer = ask(talk.send(answer))
+    except StopIteration as end:
+        return end.value
+
+
+async def _afinish(ask: Callable[[Question], Awaitable[Any]], talk: Talk[Any]) -> Any:
+    answer: Any = None
+    while True:
+        try:
+            question = talk.send(answer)
+        except StopIteration as end:
+            return end.value
+        answer = await ask(question)

@@ -1,0 +1,58 @@
+"""WatchSessionVariables: tells of each change of a session's variables, as long as the caller listens (T-127 to T-132).
+
+The store tells the changes in the order in which they were made, behind the values that are there. While the caller is
+slow they wait in `invoker.core.store.News`, which keeps the last change of each variable when there are too many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from invoker._pb.dspex import bridge_pb2 as pb
+from invoker.core.steps import Send, Step, Subscribe
+from invoker.core.store import Change, Refused
+from invoker.core.variables import PREFIX, check_name
+from invoker.errors import VariableError
+from invoker.protocols.toolbridge.desk import space_of
+from invoker.protocols.toolbridge.errors import session_gone
+from invoker.protocols.toolbridge.sessions import check_id
+from invoker.protocols.toolbridge.unary import UnarySession
+from invoker.protocols.toolbridge.variables import stamp, told_of
+
+__all__ = ["WatchSessionVariables"]
+
+
+class WatchSessionVariables(UnarySession[pb.WatchVariablesRequest]):
+    """One watch; it ends with the session, or with its caller."""
+
+    reads, answers = pb.WatchVariablesRequest, pb.VariableUpdate
+    _session_id = ""
+
+    def asked(self, request: pb.WatchVariablesRequest) -> Sequence[Step]:
+        """Listen to the space; no names mean all (T-129)."""
+        check_id(request.session_id)
+        self._session_id = request.session_id
+        try:
+            for name in request.variable_names:
+                check_name(name)
+        except VariableError as error:
+            raise told_of(error, self._session_id) from None
+        names = tuple(PREFIX + name for name in request.variable_names)
+        return (Subscribe(space_of(self._session_id), names or None, has_initial=request.include_initial),)
+
+    def told(self, topic: str, value: Any) -> Sequence[Step]:  # noqa: ARG002 - it listens to one space
+        """Tell one change; the end of the session ends the rpc (T-131)."""
+        if isinstance(value, Refused):
+            raise session_gone(self._session_id, value.reason)
+        return (Send(_update(value)),)
+
+
+def _update(change: Change) -> bytes:
+    operation = "delete" if change.value is None else "set" if change.is_new else "update"  # T-128
+    update = pb.VariableUpdate(
+        name=change.name.removeprefix(PREFIX), operation=operation, timestamp=stamp(change.updated_ns)
+    )
+    if change.value is not None:
+        update.value.ParseFromString(change.value)
+    return update.SerializeToString()
