@@ -173,6 +173,7 @@ def test_what_all_have_read_is_deleted(world: SqliteWorld) -> None:
     assert kept() == 0
     guest = world.new_guest(world.another())
     news = guest.hear()
+    world.settle()
     for number in range(10):
         world.ask(Put("s", "a", b"%d" % number))
     assert len(world.taken(news)) == 10

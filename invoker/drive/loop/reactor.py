@@ -43,7 +43,7 @@ from invoker.drive.driver import Driver
 from invoker.drive.loop.seat import Seat
 from invoker.drive.loop.shared import Shared, heed_all
 from invoker.drive.loop.wire import Wire
-from invoker.errors import Cancelled, DeadlineExceeded, InternalError, InvocationError, ShuttingDown, StopInvocation
+from invoker.errors import Cancelled, DeadlineExceeded, InternalError, InvocationError, StopInvocation
 from invoker.message import Message
 
 __all__ = ["Reactor"]
@@ -249,16 +249,8 @@ class Reactor:
     def _at_store(self, step: Ask | Await | Subscribe) -> None:
         """Ask the store, or listen to it. The first time makes the seat."""
         if self._seat is None:
-            self._seat = Seat(self.driver.store, self.tell, self.wire.room)
-        if isinstance(step, Subscribe):
-            self.driver.drains.add(self._drained)
+            self._seat = Seat(self.driver, self)
         self._seat.perform(step)
-        self.driver.sweep_store()
-
-    def _drained(self) -> None:
-        """End a conversation that only listens, since it would hold up the end of the process."""
-        if not self.runners:
-            self.fail(ShuttingDown("this invoker is draining; listen again elsewhere"))
 
     def _relieve(self, key: str, error: InvocationError) -> None:
         """End this invocation, because the process holds too much and this one most of it."""
@@ -396,7 +388,6 @@ class Reactor:
         self.driver.waiting.discard(self)
         if self._seat is not None:
             self._seat.leave()
-            self.driver.drains.discard(self._drained)
         for runner in list(self.runners.values()):  # those that the session left open when it closed
             self._end(runner, Cancelled("the conversation is over"))
         self._on_close(close)

@@ -9,31 +9,50 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Protocol
 
 from invoker.core.steps import Answered, Ask, Await, Event, Subscribe, Told
-from invoker.core.store import News, Store
-from invoker.errors import InternalError, InvocationError
+from invoker.core.store import News
+from invoker.drive.driver import Driver
+from invoker.drive.loop.wire import Wire
+from invoker.errors import InternalError, InvocationError, ShuttingDown
 
 __all__ = ["Seat"]
 
 log = logging.getLogger(__name__)
 
 
+class Seated(Protocol):
+    """A conversation that has a seat.
+
+    Attributes:
+        runners: Of what it runs.
+        wire: Carries its frames.
+    """
+
+    runners: dict[str, Any]
+    wire: Wire
+
+    def tell(self, event: Event) -> bool:
+        """Give the session an event; False when the wire has no room for another frame."""
+
+    def fail(self, error: InvocationError) -> None:
+        """End the conversation."""
+
+
 class Seat:
     """A guest of the store.
 
     Args:
-        store: Is asked.
-        tell: Gives the session an event; False when the wire has no room for another frame.
-        room: Waits until it has.
+        driver: Has the store.
+        seated: The conversation.
     """
 
-    def __init__(self, store: Store, tell: Callable[[Event], bool], room: Callable[[], Awaitable[None]]) -> None:
-        self._store = store
-        self._tell = tell
-        self._room = room
+    def __init__(self, driver: Driver, seated: Seated) -> None:
+        self._driver = driver
+        self._store = driver.store
+        self._seated = seated
+        self._tell = seated.tell
         self._loop = asyncio.get_running_loop()
         self._news: set[News] = set()  # those that hold something to tell
         self._telling: asyncio.Task[None] | None = None
@@ -51,10 +70,15 @@ class Seat:
         else:
             news = News(step.topic, step.names, self.has_news, has_initial=step.has_initial)
             self._store.subscribe(self, news)
+            self._driver.drains.add(self._drained)
+            if self._driver.engine.is_draining:
+                self._loop.call_soon(self._drained)
+        self._driver.sweep_store()
 
     def leave(self) -> None:
         """Leave the store, because the conversation is over."""
         self._has_left = True
+        self._driver.drains.discard(self._drained)
         if self._telling is not None:
             self._telling.cancel()
         for task in self._awaiting:
@@ -75,6 +99,11 @@ class Seat:
 
     # Private helpers.
 
+    def _drained(self) -> None:
+        """End a conversation that only listens, since it would hold up the end of the process."""
+        if not self._seated.runners and not self._has_left:
+            self._seated.fail(ShuttingDown("this invoker is draining; listen again elsewhere"))
+
     async def _await(self, step: Await) -> None:
         try:
             value = await step.begin()
@@ -93,6 +122,6 @@ class Seat:
                 if change is None:
                     self._news.discard(news)
                 elif not self._tell(Told(news.space, change)):
-                    await self._room()
+                    await self._seated.wire.room()
             await asyncio.sleep(0)  # give other tasks a turn even if the session writes for each piece of news
         self._telling = None

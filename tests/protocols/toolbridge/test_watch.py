@@ -1,0 +1,151 @@
+"""WatchSessionVariables, against a store in memory."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from invoker._pb.dspex import bridge_pb2 as pb
+from invoker.codecs.anyvalue import unpack
+from invoker.core import store
+from invoker.core.steps import Told
+from invoker.core.store import Reason, Refused
+from invoker.errors import Status
+from invoker.protocols.toolbridge.watch import WatchSessionVariables
+from tests.protocols.toolbridge.desks import SECOND
+from tests.protocols.toolbridge.varied import Varied
+
+
+def told(updates: list[pb.VariableUpdate]) -> list[tuple[str, str, object]]:
+    """Names, operations and values."""
+    values = (unpack(one.value.SerializeToString()) if one.HasField("value") else "absent" for one in updates)
+    return [(one.name, one.operation, value) for one, value in zip(updates, values, strict=True)]
+
+
+def test_T127_the_values_that_are_there_come_first():
+    """As "set", with the time of their own update; then each later change, none twice."""
+    varied = Varied()
+    varied.put("b", 1)
+    varied.put("a", 2)
+    before = varied.desk.now
+    varied.desk.now += SECOND
+    with_initial, without = varied.watch(initial=True), varied.watch()
+    varied.put("a", 3)
+    updates = with_initial.tell()
+    assert told(updates) == [("a", "set", 2), ("b", "set", 1), ("a", "update", 3)]
+    times = [one.timestamp.seconds * SECOND + one.timestamp.nanos for one in updates]
+    assert times == [before, before, before + SECOND]
+    assert told(without.tell()) == [("a", "update", 3)]
+
+
+_WRITES = st.lists(st.tuples(st.sampled_from("ab"), st.one_of(st.none(), st.integers(0, 9))), max_size=30)
+
+
+@given(_WRITES, st.integers(0, 30))
+def test_T127_T130_no_change_is_lost_or_told_twice(writes, begins):
+    """Whenever the watch begins, what it tells gives the state at its end, one update for each write."""
+    varied, state, count = Varied(), dict[str, int](), 0
+    for number, (name, value) in enumerate(writes):
+        if number == begins:
+            break
+        varied.put(name, *([] if value is None else [value]))
+        state.pop(name, None)
+        if value is not None:
+            state[name] = value
+    watch = varied.watch(initial=True)
+    first = len(state)
+    for name, value in writes[begins:]:
+        count += value is not None or name in state
+        varied.put(name, *([] if value is None else [value]))
+        state.pop(name, None)
+        if value is not None:
+            state[name] = value
+    updates = told(watch.tell())
+    assert len(updates) == first + count
+    seen: dict[str, object] = {}
+    for name, operation, value in updates:
+        assert operation == ("delete" if value == "absent" else "update" if name in seen else "set")
+        seen.pop(name, None)
+        if value != "absent":
+            seen[name] = value
+    assert seen == state
+
+
+def test_T128_T132_operations_say_what_happened():
+    """Made, replaced, also by an equal value, and removed."""
+    varied = Varied()
+    watch = varied.watch()
+    for value in ([1], [1], [], [1]):
+        varied.put("a", *value)
+    assert told(watch.tell()) == [("a", "set", 1), ("a", "update", 1), ("a", "delete", "absent"), ("a", "set", 1)]
+
+
+def test_T129_no_names_mean_all_and_a_name_may_come_later():
+    """What is not named is not told."""
+    varied = Varied()
+    everything, later = varied.watch(), varied.watch("later", initial=True)
+    varied.put("a", 1)
+    varied.put("later", 2)
+    assert [one.name for one in everything.tell()] == ["a", "later"]
+    assert told(later.tell()) == [("later", "set", 2)]
+
+
+def test_T130_who_is_slow_ends_with_the_same_state():
+    """More changes than may wait leave the last of each variable, and its deletion."""
+    varied = Varied()
+    watch = varied.watch()
+    varied.put("gone", 1)
+    varied.put("gone")
+    for number in range(5000):
+        varied.put("ab"[number % 2], number)
+    updates = watch.tell()
+    assert len(updates) <= store._NEWS
+    final = {one.name: one for one in updates}
+    assert final["gone"].operation == "delete"
+    assert [unpack(final[name].value.SerializeToString()) for name in "ab"] == [4998, 4999]
+
+
+@pytest.mark.parametrize("code", ["cleaned", "expired"])
+def test_T131_the_end_of_the_session_ends_the_watch(code):
+    """With what was told before, and the reason in the trailer; a watch does not keep it from expiring (T-010)."""
+    varied = Varied()
+    watch = varied.watch()
+    varied.put("a", 1)
+    if code == "cleaned":
+        varied.drop()
+    else:
+        varied.desk.now += 60 * SECOND
+        varied.store.sweep()
+    assert [one.name for one in watch.tell()] == ["a"]
+    assert watch.close is not None
+    assert watch.close.error is not None
+    assert watch.close.error.status is Status.NOT_FOUND
+    ((name, info),) = watch.close.trailers
+    assert isinstance(info, bytes)
+    told_info = pb.ErrorInfo.FromString(info)
+    assert (name, told_info.type, told_info.details["code"]) == ("dspex-error-bin", "SessionExpired", code)
+
+
+def test_T131_a_watch_of_no_session_fails():
+    """At once."""
+    varied = Varied()
+    varied.drop()
+    watch = varied.watch()
+    assert watch.tell() == []
+    assert watch.close is not None
+    assert watch.close.error is not None
+
+
+def test_T125_names_are_checked():
+    """All of them."""
+    request = pb.WatchVariablesRequest(session_id="s1", variable_names=["a", "\n"])
+    status, info = Varied().refusal(WatchSessionVariables, request)
+    assert (status, info.details["field"]) == (Status.INVALID_ARGUMENT, "variable_name")
+
+
+def test_a_watch_ends_with_unavailable_when_changes_may_be_missed():
+    """Its caller watches again, with the values that are there."""
+    watch = Varied().watch()
+    (close,) = watch.session.deliver(Told("toolbridge/s1", Refused(Reason.UNAVAILABLE)))
+    assert close.error.status is Status.UNAVAILABLE  # type: ignore[union-attr]
