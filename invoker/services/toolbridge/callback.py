@@ -33,6 +33,7 @@ _LIST_S: Final = 5.0
 _OPTIONS: Final = (
     ("grpc.enable_http_proxy", 0),  # the address was checked, a proxy would connect to another one
     ("grpc.enable_retries", 0),
+    ("grpc.use_local_subchannel_pool", 1),  # the connection is closed with its channel
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 2000),
 )

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from invoker import Context, InputCancelled, NestedError, Status, StatusError, StopInvocation
-from invoker.errors import Cancelled, InvocationError
+from invoker.errors import Cancelled, DeadlineExceeded, InvocationError
 from tests.drive.nested.world import World
 
 Make = Callable[..., World]
@@ -93,6 +93,18 @@ async def test_E129_the_deadline_of_the_caller_holds_for_the_callee(world: Make,
     assert await made.driver.left(5)
     ended = {one.function.spec.name: one for one in made.ended}
     assert ended[child].context.deadline == ended[parent].context.deadline
+
+
+@pytest.mark.parametrize("child", ["endless", "aendless"])
+async def test_E129_a_callee_looks_at_the_deadline_itself(world: Make, child: str) -> None:
+    """Also where nobody else does yet: the callee ends, and its caller is told why."""
+    seen = Seen()
+    made = world(*children(seen), *parents(seen))
+    with pytest.raises(NestedError) as caught:
+        await made.result(made.whole("parent", child, deadline=time.monotonic() + 0.2))
+    assert caught.value.status is Status.DEADLINE_EXCEEDED
+    ended = {one.function.spec.name: one.error for one in made.ended}
+    assert isinstance(ended[child], DeadlineExceeded)
 
 
 async def test_E129_a_deaf_whole_caller_is_stopped_at_the_callees_next_value(world: Make) -> None:

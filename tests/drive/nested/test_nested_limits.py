@@ -12,7 +12,7 @@ import pytest
 from invoker import Context, NestedError, Status, function
 from invoker.core.steps import Open
 from invoker.drive.nested.inline import Inline
-from invoker.errors import DeadlineExceeded, InvocationError
+from invoker.errors import Cancelled, DeadlineExceeded, InvocationError
 from tests.drive.nested.world import World
 
 Make = Callable[..., World]
@@ -212,3 +212,20 @@ async def test_E129_an_inline_callee_ends_when_its_own_time_is_over(world: Make)
     with pytest.raises(DeadlineExceeded, match=r"0\.05 s"):
         for _ in body.run():
             pass
+
+
+async def test_E129_an_inline_callee_can_be_stopped_from_outside(world: Make) -> None:
+    """As a clean-up of a session stops what runs in it: the next value is not given any more."""
+
+    def endless() -> Iterator[int]:
+        while True:
+            yield 1
+
+    made = world(endless)
+    opened = made.engine.open(Open("n", "endless", timeout_s=60))
+    results = Inline(made.driver, opened, (), {}).run()
+    next(results)
+    assert opened.limit is not None
+    opened.limit.stop(Cancelled("cleaned up"))
+    with pytest.raises(Cancelled, match="cleaned up"):
+        next(results)

@@ -333,3 +333,20 @@ def test_what_cannot_be_sent_to_a_host_is_refused(kind: str) -> None:
         calls = len(host.called)
         assert not bridged.execute("sends", 1).success
         assert len(host.called) == calls
+
+
+def test_E129_tools_call_themselves_sixteen_deep(kind: str) -> None:
+    def down(n: int, ctx: Context) -> int:
+        return 0 if n == 0 else 1 + int(ctx.call("down", n - 1))
+
+    async def adown(n: int, ctx: Context) -> int:
+        return 0 if n == 0 else 1 + int(await ctx.call("adown", n - 1))
+
+    served = (down,) if kind == "direct-lending" else (down, adown)
+    with Bridged(kind, *served) as bridged:
+        bridged.session()
+        for one in served:
+            assert unpacked(bridged.execute(one.__name__, 16).result) == 16
+            error = bridged.execute(one.__name__, 17).error
+            assert error.type == "ResourceExhausted"
+            assert "16 deep at most" in error.message
