@@ -216,7 +216,9 @@ class Arguments:
                 names.append(name)
         wrong += [self._missing(one) for one in self._required if one.name not in names]
         if wrong:
-            raise refusal(wrong)
+            order = {argument.name: number for number, argument in enumerate(self.each)}
+            # A map comes in any order, and callers should be told the same each time.
+            raise refusal(sorted(wrong, key=lambda one: order.get(one.field.partition("[")[0], len(order))))
         return Binding(tuple(names), feeds)
 
     def _called(self, keyword: str) -> tuple[Argument | None, str]:

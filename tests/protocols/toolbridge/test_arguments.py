@@ -270,7 +270,7 @@ def test_T048_a_rule_that_raises_is_a_failure_of_the_rule() -> None:
 
 def test_T050_all_violations_are_told_together() -> None:
     """The first is the message, the others are JSON; nothing is lost and nothing comes twice."""
-    details = refused(limited, -1, "aaaaa", b"", mode="slow", z=1)
+    details = refused(limited, -1, "aaaaa", b"", z=1, mode="slow")
     assert (details["code"], details["field"]) == ("range", "number")
     told = [(one["code"], one["field"]) for one in json.loads(details["violations"])]
     assert told == [("length", "name"), ("pattern", "name"), ("allowed_values", "mode"), ("unknown_arg", "z")]
