@@ -127,14 +127,16 @@ class Tally:
         self._clock = clock
         self._older = Minute()
         self._ring: deque[tuple[int, Minute]] = deque()
+        self._current = self._older
+        self._ends_s = 0.0
 
     def __call__(self, call: Any) -> None:
         """Count one call."""
-        outcome = outcome_of(call)
+        outcome = "ok" if call.error is None else outcome_of(call)
         tool = call.tool.id if call.tool is not None else "unknown"
         session = call.session
         with self._lock:
-            minute = self._minute()
+            minute = self._current if self._clock() < self._ends_s else self._minute()
             minute.outcomes[tool, outcome] += 1
             durations = minute.durations.get(tool)
             if durations is None:
@@ -144,7 +146,7 @@ class Tally:
                 minute.sessions[session.id, outcome != "ok"] += 1
             if call.via == "batch":
                 minute.counts["batch.items"] += 1
-            if outcome != "ok" and isinstance(call.error, BridgeError) and call.error.details.get("code") in _RATES:
+            if call.error is not None and isinstance(call.error, BridgeError) and call.error.details.get("code") in _RATES:
                 minute.counts["rate_limited"] += 1
 
     def total(self) -> Minute:
@@ -174,16 +176,17 @@ class Tally:
 
     def _minute(self) -> Minute:
         """The current minute; what has left the ring goes to what is older. The lock is held."""
+        if self._clock() < self._ends_s:  # a clock that was set back counts on in the latest minute
+            return self._current
         now, ring = self.now, self._ring
-        if ring and ring[-1][0] >= now:  # a clock that was set back counts on in the latest minute
-            return ring[-1][1]
-        ring.append((now, Minute()))
+        self._current, self._ends_s = Minute(), (now + 1.0) * _MINUTE_S
+        ring.append((now, self._current))
         while ring[0][0] <= now - MINUTES:
             self._older.add(ring.popleft()[1])
         known = self._known()
         for part in (self._older, *(minute for _, minute in ring)):
             part.keep_sessions(known)
-        return ring[-1][1]
+        return self._current
 
     def _sample(self, minute: Minute) -> None:
         """Count what others have counted since the last look."""
