@@ -38,6 +38,26 @@ FIELDS = {
     "traceback": "Of an exception that a function or the invoker raised. In text: on the lines that follow, indented.",
 }
 
+AUDIT = {
+    "time": "When the call ended, in UTC (RFC 3339), with milliseconds.",
+    "session_id": "The session that the caller named.",
+    "tool_id": "Id of the tool, or what the caller called it if there is none.",
+    "request_id": "As the caller gave it; may be empty.",
+    "correlation_id": "As the caller gave it, by metadata or context; made up otherwise.",
+    "peer": "Who called, where the server knows it.",
+    "via": "What brought the call: `execute`, `stream`, `batch`, `agent`, `nested` or `callback`.",
+    "outcome": "`ok`, `error` or `cancelled`.",
+    "error_type": "The type of the error, as the caller was told it; empty for none.",
+    "duration_ms": "How long it took.",
+    "args_sha256": "Hash of the arguments as they were sent: the same for the same arguments.",
+    "args": "Their values by name, if `INVOKER_AUDIT_ARGS` asks for them; `[redacted]` for secrets.",
+}
+
+ABOUT_AUDIT = """\
+With `INVOKER_AUDIT` each call of a tool over the tool bridge has a line of JSON, also one that was refused. A file is
+opened anew when it was moved, as logrotate does it; a line that cannot be written is lost, counted as
+`invoker_audit_errors_total`, and shown by HealthCheck. Names that hold `password`, `secret`, `token`, `key`,
+`credential`, `authorization` or `cookie`, in any case and at any depth, are always redacted."""
 
 ABOUT_METRICS = """\
 `GET /metrics` of the HTTP port gives them in the text format of Prometheus. With several workers any of them
@@ -84,6 +104,8 @@ def logs_page(made: str, table: Table) -> Iterator[str]:
     yield from ("", "Some lines have more:", "")
     yield from table(("field", "what it says"), [(f"`{name}`", text) for name, text in FIELDS.items()])
     yield from ("", "## Lines of functions", "", *_wrapped(ABOUT_FUNCTIONS))
+    yield from ("", "## The audit log", "", *_wrapped(ABOUT_AUDIT), "")
+    yield from table(("field", "what it says"), [(f"`{name}`", text) for name, text in AUDIT.items()])
 
 
 def _wrapped(text: str) -> list[str]:

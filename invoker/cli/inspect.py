@@ -13,6 +13,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from invoker.author.signature import name_of
@@ -107,6 +108,7 @@ def describe_function(prepared: Prepared) -> dict[str, Any]:
             "instantiated": spec.call.make,
             "context_manager": prepared.function.hooks.is_context_manager,
         },
+        "limits": asdict(spec.bounds) | {"isolation": spec.isolation},
         "action": describe_action(spec.name, spec),
         "model": _model(spec),
         "warnings": [str(finding) for finding in prepared.warnings],
@@ -169,6 +171,7 @@ def _text(prepared: Prepared, beside: Sequence[FunctionSpec]) -> str:
     rows += _as_model(spec)
     if spec.concurrency > 1:
         rows.append(("concurrency", f"{spec.concurrency} calls of an invocation may overlap; results keep their order"))
+    rows += _limits(spec)
     rows += _hooks(prepared)
     rows += [("warning", str(finding)) for finding in prepared.warnings]
     width = max(len(label) for label, _ in rows)
@@ -254,6 +257,20 @@ def _row(stream: StreamSpec) -> str:
     if traits.sequence:
         text += "; each value is an item of its own"
     return text if traits.retain else f"{text}; not retained"
+
+
+def _limits(spec: FunctionSpec) -> list[tuple[str, str]]:
+    """Say what bounds the invocations of the function."""
+    bounds = spec.bounds
+    said = [
+        f"an invocation ends after {bounds.timeout_s:g} s" if bounds.timeout_s is not None else "",
+        f"{bounds.max_calls} at once" if bounds.max_calls else "",
+        f"{bounds.calls_per_minute} of one party in 60 s" if bounds.calls_per_minute else "",
+        f"{bounds.memory_bytes} bytes of memory" if bounds.memory_bytes else "",
+        "each in a child process" if spec.isolation else "",
+    ]
+    told = "; ".join(one for one in said if one)
+    return [("limits", told)] if told else []
 
 
 def _hooks(prepared: Prepared) -> list[tuple[str, str]]:

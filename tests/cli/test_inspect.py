@@ -34,7 +34,7 @@ def split(xs: Iterator[Message[int]], k: int, hs: Iterator[Headers], ctx: Contex
     At length.
     """
 
-@function(concurrency=4)
+@function(concurrency=4, timeout_s=1.5, max_calls=2, calls_per_minute=60, memory_bytes=1000)
 async def slow(x: str) -> str:
     time.sleep(1)
     return x
@@ -160,6 +160,15 @@ def test_a_catalogue_shows_every_function(inspect: Inspect) -> None:
 
 
 @pytest.mark.usefixtures("sample")
+def test_T032_limits_are_shown(inspect: Inspect) -> None:
+    """Where the author said some."""
+    _, out, _ = inspect("inspected:slow")
+    row = "  limits       an invocation ends after 1.5 s; 2 at once; 60 of one party in 60 s; 1000 bytes of memory\n"
+    assert row in out
+    assert "limits" not in inspect("inspected:split")[1]
+
+
+@pytest.mark.usefixtures("sample")
 def test_json_says_the_same(inspect: Inspect) -> None:
     """One object, for programs."""
     code, out, _ = inspect("inspected", "--json")
@@ -172,6 +181,9 @@ def test_json_says_the_same(inspect: Inspect) -> None:
     assert [one["name"] for one in split["outputs"]] == ["even", "odd"]
     assert (split["hooks"]["init"], split["hooks"]["timeout_s"]) == ("load", 3)
     assert (slow["async"], slow["concurrency"], len(slow["warnings"])) == (True, 4, 1)
+    assert slow["limits"] == {
+        "timeout_s": 1.5, "max_calls": 2, "calls_per_minute": 60, "memory_bytes": 1000, "isolation": "",
+    }  # fmt: skip
     assert split["action"]["description"].startswith("Split it.")
     assert [one["type"] for one in split["action"]["outputs"]] == ["int", "image/png"]
     assert (model["hooks"]["instantiated"], model["hooks"]["context_manager"]) == (True, True)

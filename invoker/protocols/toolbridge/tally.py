@@ -146,7 +146,11 @@ class Tally:
                 minute.sessions[session.id, outcome != "ok"] += 1
             if call.via == "batch":
                 minute.counts["batch.items"] += 1
-            if call.error is not None and isinstance(call.error, BridgeError) and call.error.details.get("code") in _RATES:
+            if (
+                call.error is not None
+                and isinstance(call.error, BridgeError)
+                and call.error.details.get("code") in _RATES
+            ):
                 minute.counts["rate_limited"] += 1
 
     def total(self) -> Minute:

@@ -23,6 +23,7 @@ from invoker.protocols.toolbridge.toolcall import Asked
 from invoker.services.toolbridge.bridge import Bridge
 from tests.doors.bridge import DOORS, Bridged, error_of, packed
 from tests.doors.riff import form
+from tests.opsdoc import AUDIT
 from tests.services.around import around
 
 LIMIT_S = 5.0
@@ -187,7 +188,9 @@ def test_arguments_are_in_the_audit_log_if_the_operator_asks_for_them(tmp_path):
     for observer in bridge.desk.observers:
         observer(call)
     bridge.watch.close()
-    assert json.loads(path.read_text())["args"] == {"x": "[redacted]", "y": 6}
+    line = json.loads(path.read_text())
+    assert line["args"] == {"x": "[redacted]", "y": 6}
+    assert set(line) == set(AUDIT)  # the reference page tells of each
 
 
 async def test_the_numbers_of_the_bridge_are_on_the_page_of_metrics():
