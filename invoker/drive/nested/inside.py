@@ -50,14 +50,14 @@ class Inside:
         self._feeding: list[asyncio.Task[None]] = []
         self._asking: list[asyncio.Future[None]] = []
         self._is_paused = False
-        self._reactor = Reactor(session, self, driver, self._close, deadline=deadline, is_early=True)
         self._timer: asyncio.TimerHandle | None = None
+        self._reactor: Reactor | None = Reactor(session, self, driver, self._close, deadline=deadline, is_early=True)
         if deadline is not None:
             self._timer = self._loop.call_later(max(0.0, deadline - time.monotonic()), self._late)
 
     def give(self, steps: Sequence[CallStep]) -> None:
         """Give the session steps, as one frame."""
-        if not self._reactor.arrived(steps):
+        if self._reactor is not None and not self._reactor.arrived(steps):
             self._is_paused = True
 
     def read(self, key: str, index: int, values: AsyncIterator[Message[bytes]]) -> None:
@@ -66,7 +66,7 @@ class Inside:
 
     def leave(self, error: InvocationError | None = None) -> None:
         """End the conversation, if it goes on; nobody reads any more."""
-        if self._closed is None:
+        if self._reactor is not None:
             self._reactor.fail(error or Cancelled("its caller takes no more values, or is over"))
 
     def abandon(self) -> None:
@@ -131,6 +131,7 @@ class Inside:
 
     def _close(self, close: Close) -> None:
         self._closed = close
+        self._reactor = None  # it holds this object, which would have to wait for the garbage collector
         if self._timer is not None:
             self._timer.cancel()
         for one in self._feeding:

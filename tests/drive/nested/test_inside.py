@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Iterator
+import gc
+from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
 
 from invoker import Context
+from invoker.drive.nested.inside import Inside
 from invoker.testing import Harness
+from tests.drive.nested.world import World
 
 
 @pytest.mark.parametrize("is_async", [False, True])
@@ -49,3 +52,22 @@ def test_a_function_waits_while_its_values_are_not_taken(is_async: bool) -> None
     (ahead,) = Harness(caller, calls={"source": source}).run([1])
     assert ahead < 60
     assert len(given) < 80
+
+
+async def test_a_conversation_that_is_over_needs_no_garbage_collector(world: Callable[..., World]) -> None:
+    """Nothing of it lives on in a circle."""
+
+    async def leaf(x: int) -> int:
+        return x
+
+    async def caller(x: int, ctx: Context) -> int:
+        return sum([await ctx.call("leaf", one) for one in range(x)])
+
+    made = world(leaf, caller)
+    gc.collect()
+    gc.disable()
+    try:
+        assert await made.run("caller", 10) == [45]
+        assert not [one for one in gc.get_objects() if isinstance(one, Inside)]
+    finally:
+        gc.enable()
