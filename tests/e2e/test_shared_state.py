@@ -1,0 +1,171 @@
+"""Host sessions and variables that processes share: a file, a Redis server, workers; restarts and kills."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+
+from invoker._pb.dspex import bridge_pb2 as pb
+from tests.conftest import SLOW
+from tests.doors.bridge import SERVICE, error_of, packed, unpacked
+from tests.serving import serving
+from tests.stores.servers import RedisServer
+
+FUNCTIONS = "tests/e2e/variable_functions.py:add"
+_METHODS = pb.DESCRIPTOR.services_by_name["SnakepitBridge"].methods_by_name
+
+
+class Host:
+    """A host program with a connection of its own."""
+
+    def __init__(self, address: str) -> None:
+        self.channel = grpc.insecure_channel(address, options=[("grpc.use_local_subchannel_pool", 1)])
+
+    def rpc(self, name: str, /, **fields: Any) -> Any:
+        method = _METHODS[name]
+        reads, answers = getattr(pb, method.input_type.name), getattr(pb, method.output_type.name)
+        kind = self.channel.unary_stream if name == "WatchSessionVariables" else self.channel.unary_unary
+        call = kind(f"/{SERVICE}/{name}", reads.SerializeToString, answers.FromString)
+        return call(reads(session_id="s1", **fields), timeout=10 * SLOW)
+
+    def begin(self) -> None:
+        response = self.rpc("InitializeSession")
+        assert response.success, response
+
+    def put(self, name: str, value: Any) -> Any:
+        return self.rpc("SetSessionVariable", variable_name=name, value=packed(value), create_if_missing=True)
+
+    def get(self, name: str) -> Any:
+        return unpacked(self.rpc("GetSessionVariable", variable_name=name).value)
+
+    def add(self, step: int) -> list[int]:
+        response = self.rpc("ExecuteTool", tool_id="add", args=[packed(step)])
+        assert response.success, response
+        return unpacked(response.result)  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def hosts() -> Iterator[Callable[[str], Host]]:
+    made: list[Host] = []
+
+    def host(address: str) -> Host:
+        made.append(Host(address))
+        return made[-1]
+
+    yield host
+    for one in made:
+        one.channel.close()
+
+
+def env(store: str) -> dict[str, str]:
+    return {"INVOKER_PROTOCOLS": "riff,toolbridge", "INVOKER_STORE": store}
+
+
+@pytest.fixture(params=["sqlite", "redis"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """What INVOKER_STORE says."""
+    if request.param == "sqlite":
+        yield f"sqlite:{tmp_path / 'store.db'}"
+        return
+    server = RedisServer(tmp_path)
+    yield server.url
+    server.close()
+
+
+@pytest.mark.timeout(30)
+def test_two_processes_share_sessions_and_variables(store: str, hosts: Callable[[str], Host]) -> None:
+    """What one writes, a watch in the other hears; tools of both run in the session; both outlive the processes."""
+    with ExitStack() as stack:
+        one, two = (hosts(stack.enter_context(serving(FUNCTIONS, env=env(store))).grpc) for _ in range(2))
+        one.begin()
+        one.put("a", 1)
+        watch = two.rpc("WatchSessionVariables", include_initial=True)
+        assert unpacked(next(watch).value) == 1
+        for number in range(2, 50):
+            one.put("a", number)
+        assert [unpacked(next(watch).value) for _ in range(2, 50)] == list(range(2, 50))
+        watch.cancel()
+        (first, here), (second, there) = one.add(5), two.add(6)
+        assert (first, second) == (5, 11)
+        assert here != there
+        assert two.rpc("GetSessionInfo").variable_count == 2
+    with serving(FUNCTIONS, env=env(store)) as later:
+        again = hosts(later.grpc)
+        assert (again.get("a"), again.get("sum")) == (49, 11)
+        assert again.add(1)[0] == 12
+        assert again.rpc("CleanupSession").success
+        with pytest.raises(grpc.RpcError) as caught:
+            again.rpc("GetSessionInfo")
+        assert error_of(caught.value)[1].details["code"] == "cleaned"
+
+
+@pytest.mark.timeout(40)
+def test_workers_share_a_store_without_being_told(hosts: Callable[[str], Host]) -> None:
+    """Whichever of them a connection comes to, the session is there, and each sees what the others wrote."""
+    with serving(FUNCTIONS, "--workers", "2", env={"INVOKER_PROTOCOLS": "riff,toolbridge"}) as served:
+        hosts(served.grpc).begin()
+        pids: set[int] = set()
+        for number in range(1, 60):
+            total, pid = hosts(served.grpc).add(1)
+            pids.add(pid)
+            assert total == number
+            if len(pids) == 2:
+                break
+        assert len(pids) == 2
+
+
+@pytest.mark.timeout(60)
+def test_a_redis_server_that_is_killed_under_load_fails_its_calls_alone(
+    tmp_path: Path, hosts: Callable[[str], Host]
+) -> None:
+    """With a clear error, in the response or as UNAVAILABLE; the process goes on, and works when the server is back."""
+    redis = RedisServer(tmp_path)
+    errors: list[str] = []
+    stop = threading.Event()
+
+    def load(host: Host) -> int:
+        count = 0
+        while not stop.is_set():
+            response = host.put("a", count)
+            count += response.success
+            if not response.success:
+                errors.append(response.error.details["code"])
+        return count
+
+    with ExitStack() as stack:
+        served = stack.enter_context(serving(FUNCTIONS, env=env(redis.url)))
+        host = hosts(served.grpc)
+        host.begin()
+        watch = host.rpc("WatchSessionVariables", variable_names=["never"])
+        pool = stack.enter_context(ThreadPoolExecutor(4))
+        loading = [pool.submit(load, hosts(served.grpc)) for _ in range(4)]
+        while host.get("a") is None or host.get("a") < 20:
+            assert not errors
+        redis.kill()
+        with pytest.raises(grpc.RpcError) as caught:
+            next(watch)
+        assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
+        with pytest.raises(grpc.RpcError) as caught:
+            host.get("a")
+        assert error_of(caught.value)[1].details["code"] == "store"
+        while len(errors) < 20:
+            time.sleep(0.001)
+        redis.start()
+        began = time.monotonic()
+        while not host.rpc("InitializeSession").success:  # the server kept nothing, so the session is made anew
+            assert time.monotonic() - began < 5 * SLOW
+        host.put("b", 1)
+        assert host.get("b") == 1
+        known = len(errors)
+        stop.set()
+        assert all(one.result() for one in loading)
+        assert set(errors[:known]) <= {"store", "unknown"}
+    redis.close()
