@@ -23,6 +23,7 @@ from benchmarks.report import table, tables
 from benchmarks.rows import PEER_ROWS, ROWS, Row, row_named
 from benchmarks.servers import Series, all_series
 from benchmarks.startup import startup
+from benchmarks.stores import stores
 from benchmarks.workers import workers
 
 Extra = Callable[..., str]
@@ -36,6 +37,7 @@ EXTRAS: dict[str, Extra] = {
     "evergreen": evergreen,
     "graphpipe": graphpipe,
     "batches": batches,
+    "stores": stores,
 }
 _QUICK_SCALE = 0.25
 
