@@ -12,7 +12,7 @@ import sys
 from typing import Any, Final
 
 from invoker.codecs import Registry, builtin
-from invoker.message import EMPTY, Message, Output
+from invoker.message import EMPTY, METADATA, Message, Metadata, Output
 
 __all__ = ["ACCEPTS", "OUTPUT", "decode_value", "encode_value"]
 
@@ -45,10 +45,14 @@ def encode_value(value: Any) -> Message[bytes]:
 
 
 def decode_value(message: Message[bytes]) -> Any:
-    """Decode one result; one of several outputs becomes an `Output` with its name.
+    """Decode one result; one of several outputs becomes an `Output` with its name, and `Metadata` stays that.
 
     Raises:
         DecodeError: The payload is not what its media type says.
     """
     value = _registry("numpy" in sys.modules).decoder(message.media_type, Any)(message)
+    if not message.headers:
+        return value
+    if METADATA in message.headers:
+        return Metadata(message.headers[METADATA], value)
     return Output(message.headers[OUTPUT], value) if OUTPUT in message.headers else value

@@ -16,7 +16,7 @@ from invoker.core.engine import Engine
 from invoker.core.steps import Emitted, EndInput, Feed, Open
 from invoker.drive.bodies.values import ACCEPTS, OUTPUT, decode_value, encode_value
 from invoker.errors import InvocationError, LimitExceeded, NestedError, ProtocolViolation, Status
-from invoker.message import Message
+from invoker.message import METADATA, Message
 
 __all__ = ["KEY", "Order", "check_depth", "is_iterator", "labelled", "nested_error"]
 
@@ -93,6 +93,7 @@ class Order:
     def result(self, events: Sequence[Emitted]) -> Message[bytes]:
         """All values as one: that of the only output, if it gives one value a call; else lists."""
         count = len(self.spec.outputs)
+        events = [one for one in events if not one.message.headers or METADATA not in one.message.headers]
         if count <= 1 and self._is_single:
             if len(events) == 1:
                 return events[0].message

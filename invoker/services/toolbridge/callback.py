@@ -18,8 +18,10 @@ from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message import DecodeError as WireError
 
 from invoker._pb.dspex import bridge_pb2 as pb
+from invoker.codecs.anyvalue import ANY, pack, unpack
 from invoker.drive.bodies.runner import later
 from invoker.errors import NestedError, Status
+from invoker.message import EMPTY, METADATA, Headers, Message
 from invoker.protocols.toolbridge.errors import TRAILER, BridgeError, Kind
 from invoker.services.toolbridge.addresses import Addresses
 
@@ -146,8 +148,8 @@ class HostTools:
         deadline: float | None,
         metadata: Mapping[str, str],
         begun: Callable[[Callable[[], object]], None] = lambda _: None,
-    ) -> AsyncGenerator[bytes, None]:
-        """Call a tool of the host; gives each of its values as a serialised ``Any``.
+    ) -> AsyncGenerator[Message[bytes], None]:
+        """Call a tool of the host; gives each of its values as a serialised ``Any``, and its metadata by the header.
 
         Args:
             tool: As `find` gives it.
@@ -173,9 +175,9 @@ class HostTools:
         try:
             if self.gives_stream(tool):
                 asked = pb.ToolStreamRequest(**request)
-                async with contextlib.aclosing(self._stream(asked, timeout_s, sent, begun)) as payloads:
-                    async for payload in payloads:
-                        yield payload
+                async with contextlib.aclosing(self._stream(asked, timeout_s, sent, begun)) as messages:
+                    async for message in messages:
+                        yield message
                 return
             whole = pb.ToolCallRequest(**request, timeout_ms=int((timeout_s or 0) * 1000))
             ask = self._channel.unary_unary(
@@ -188,7 +190,7 @@ class HostTools:
             response = await rpc
             if not response.success:
                 raise _remote(response.error)
-            yield response.result.SerializeToString()
+            yield Message(response.result.SerializeToString(), EMPTY, ANY)
         except grpc.aio.AioRpcError as error:
             raise _failed(error) from None
 
@@ -202,7 +204,7 @@ class HostTools:
         timeout_s: float | None,
         metadata: Any,
         begun: Callable[[Callable[[], object]], None],
-    ) -> AsyncGenerator[bytes, None]:
+    ) -> AsyncGenerator[Message[bytes], None]:
         ask = self._channel.unary_stream(
             f"{_PATH}StreamTool",
             request_serializer=pb.ToolStreamRequest.SerializeToString,
@@ -210,11 +212,17 @@ class HostTools:
         )
         rpc = ask(request, timeout=timeout_s, metadata=metadata)
         begun(rpc.cancel)
+        parts = _Parts()
         try:
             async for chunk in rpc:
                 what = chunk.WhichOneof("content")
                 if what == "data":
-                    yield chunk.data.SerializeToString()
+                    if (payload := parts.whole(chunk.data.SerializeToString())) is not None:
+                        yield Message(payload, EMPTY, ANY)
+                elif what == "metadata":
+                    if not parts.begin(chunk.metadata):
+                        payload = chunk.metadata.value.SerializeToString()
+                        yield Message(payload, Headers({METADATA: chunk.metadata.key}), ANY)
                 elif what == "error":
                     raise _remote(chunk.error)
                 elif what == "complete":
@@ -233,6 +241,38 @@ class HostTools:
     def __del__(self) -> None:
         """Let go of the channel where the session was never made."""
         self.close()
+
+
+class _Parts:
+    """Puts bytes together that came in several chunks (T-078)."""
+
+    def __init__(self) -> None:
+        self._missing = 0
+        self._parts: list[bytes] = []
+
+    def begin(self, told: pb.StreamMetadata) -> bool:
+        """Whether a piece of metadata says that bytes in several chunks follow."""
+        size = unpack(told.value.SerializeToString()) if told.key == "bytes_total" else None
+        if not isinstance(size, int) or size <= 0:
+            return False
+        self._missing = size
+        return True
+
+    def whole(self, payload: bytes) -> bytes | None:
+        """The value that is complete with this chunk; None if more must come."""
+        if not self._missing:
+            return payload
+        part = unpack(payload)
+        if not isinstance(part, bytes):
+            raise _nested(
+                BridgeError(Kind.INTERNAL, "the host sent no bytes where some are missing", code="callback_failed")
+            )
+        self._parts.append(part)
+        self._missing = max(0, self._missing - len(part))
+        if self._missing:
+            return None
+        parts, self._parts = self._parts, []
+        return pack(b"".join(parts))
 
 
 def _renamed(spec: pb.ToolSpec) -> pb.ToolSpec:

@@ -27,7 +27,7 @@ from invoker.drive.nested.inside import Inside
 from invoker.drive.nested.order import check_depth, is_iterator, labelled
 from invoker.drive.nested.scope import CatalogScope, runs_inline
 from invoker.errors import Cancelled, InvocationError, NestedError
-from invoker.message import EMPTY, Headers, Message
+from invoker.message import EMPTY, METADATA, Headers, Message
 from invoker.protocols.toolbridge.desk import Desk, HostSession, space_of
 from invoker.protocols.toolbridge.errors import BridgeError, Kind, translated
 from invoker.protocols.toolbridge.toolcall import CORRELATION, MOST_ITEMS, Asked, ToolCall, correlation_of
@@ -174,12 +174,13 @@ class HostScope:
             )  # fmt: skip
             values: list[bytes] = []
             try:
-                async with contextlib.aclosing(given) as payloads:
-                    async for payload in payloads:
+                async with contextlib.aclosing(given) as messages:
+                    async for message in messages:
                         if streams:
-                            yield Message(payload, EMPTY, ANY)
+                            yield message
                             continue
-                        values.append(payload)
+                        if METADATA not in message.headers:
+                            values.append(message.payload)
                         if len(values) > MOST_ITEMS:
                             raise BridgeError(
                                 Kind.EXHAUSTED, f"the tool gave more than {MOST_ITEMS} items; take them by ctx.stream",

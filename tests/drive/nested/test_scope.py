@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from invoker import Context, NestedError, Output
+from invoker import Context, Metadata, NestedError, Output
 from invoker.errors import InvocationError, Status
 from invoker.testing import Harness
 
@@ -65,6 +65,11 @@ async def abroken(x: int) -> int:
     raise ValueError(f"no {x}")
 
 
+def told(n: int) -> Iterator[int]:
+    yield Metadata("unit", "m")  # type: ignore[misc]  # it need not be of the type of the items
+    yield from range(n)
+
+
 class Both(NamedTuple):
     half: Iterator[int]
     twice: Iterator[int]
@@ -80,7 +85,7 @@ def nothing(x: int) -> None:
 
 
 CALLS: dict[str, Any] = {one.__name__: one for one in (
-    square, power, asquare, upto, aupto, total, atotal, sums, asums, broken, abroken, both, nothing,
+    told, square, power, asquare, upto, aupto, total, atotal, sums, asums, broken, abroken, both, nothing,
 )}  # fmt: skip
 
 
@@ -213,3 +218,9 @@ def test_E129_what_an_iterator_of_the_caller_raises_is_the_callers(name: str) ->
         return "mine"
 
     assert Harness(caller, calls=CALLS).run([3]) == ["mine"]
+
+
+@pytest.mark.parametrize(("call", "stream"), [(sync_call, sync_stream), (async_call, async_stream)])
+def test_metadata_stands_between_the_values_of_a_stream(call: Any, stream: Any) -> None:
+    assert stream("told", 2) == [Metadata("unit", "m"), 0, 1]
+    assert call("told", 2) == [0, 1]

@@ -11,6 +11,7 @@ from google.protobuf.any_pb2 import Any as AnyMessage
 
 from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.codecs.anyvalue import pack, unpack
+from invoker.message import Metadata
 
 __all__ = ["Host", "any_of"]
 
@@ -99,7 +100,11 @@ class Host:
                 if isinstance(value, Exception):
                     yield pb.ToolStreamChunk(error=pb.ErrorInfo(type="InternalError", message=str(value)))
                     return
-                yield pb.ToolStreamChunk(sequence=number, data=any_of(value))
+                if isinstance(value, Metadata):
+                    told = pb.StreamMetadata(key=value.key, value=any_of(value.value))
+                    yield pb.ToolStreamChunk(sequence=number, metadata=told)
+                else:
+                    yield pb.ToolStreamChunk(sequence=number, data=any_of(value))
                 self.begun.set()
                 number += 1
                 await asyncio.sleep(0)

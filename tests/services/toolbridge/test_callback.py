@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
-from invoker.codecs.anyvalue import pack, unpack
+from invoker.codecs.anyvalue import pack
+from invoker.drive.bodies.values import decode_value
 from invoker.errors import NestedError, Status
+from invoker.message import Metadata
 from invoker.protocols.toolbridge.errors import BridgeError
 from invoker.services.toolbridge import callback
 from invoker.services.toolbridge.addresses import Addresses
@@ -67,7 +69,7 @@ async def called(
         metadata=metadata or {},
     )
     async with contextlib.aclosing(calling) as values:
-        return [unpack(one) async for one in values]
+        return [decode_value(one) async for one in values]
 
 
 async def test_T171_tools_of_the_host_are_listed_with_a_prefix(host: Host, callbacks: Callbacks) -> None:
@@ -171,7 +173,23 @@ async def test_a_stream_that_is_given_up_is_cancelled_at_the_host(callbacks: Cal
         found = tools.find("stream_endless")
         assert found is not None
         values = tools.call(found, (), {}, deadline=None, metadata={})
-        assert unpack(await anext(aiter(values))) == bytes(100_000)
+        assert decode_value(await anext(aiter(values))) == bytes(100_000)
         await values.aclose()  # type: ignore[attr-defined]
         await host.gone.wait()
+        tools.close()
+
+
+async def test_bytes_in_several_chunks_are_put_together_and_other_metadata_is_told(callbacks: Callbacks) -> None:
+    """As our own StreamTool sends large bytes."""
+
+    def stream_pieces() -> Iterator[Any]:
+        yield b"small"
+        yield Metadata("bytes_total", 7)
+        yield from (b"abc", b"def", b"g")
+        yield Metadata("unit", "m")
+        yield 5
+
+    async with Host(stream_pieces=stream_pieces) as host:
+        tools = await callbacks.connect("s", host.address)
+        assert await called(tools, "stream_pieces") == [b"small", b"abcdefg", Metadata("unit", "m"), 5]
         tools.close()
