@@ -199,31 +199,36 @@ def _check_elements(content: bytes, kind: int) -> None:
 
 
 def _count(content: bytes, kind: int) -> None:
-    """Pass the content and count its elements; what is no ListValue, Struct or Value is left to the reader."""
+    """Pass the content and count its elements; what is no ListValue, Struct or Value is left to the reader.
+
+    Only what may hold a container is looked into, and only the containers around it are kept meanwhile.
+    """
     waiting = [(kind, 0, len(content), 0)]
     count = 0
-    while waiting:
-        kind, at, end, level = waiting.pop()
-        if level > MOST_LEVELS + 1:
-            raise _too_deep()
-        while at < end:
-            tag = content[at]
-            if tag == 0x11:
-                at += 9
-                continue
-            size, start = read_varint(content, at + 1)
-            if tag in (0x08, 0x20):
-                at = start
-                continue
-            at = start + size
-            if at > end:
-                raise ValueError("it ends within a field")
-            count += kind in (_LIST, _STRUCT)
-            if count > MOST_ELEMENTS:
-                raise TooComplex(f"has more than {MOST_ELEMENTS} elements")
-            inside = _INSIDE.get((kind, tag))
-            if inside is not None:
-                waiting.append((inside, start, at, level + (kind == _VALUE)))
+    try:
+        while waiting:
+            kind, at, end, level = waiting.pop()
+            while at < end:
+                tag, size, start = content[at], content[at + 1], at + 2
+                if tag in _BARE:
+                    at = at + 9 if tag == 0x11 else read_varint(content, at + 1)[1]
+                    continue
+                if size >= SHORT:
+                    size, start = read_varint(content, at + 1)
+                at = start + size
+                if kind < _VALUE:
+                    count += 1
+                    if count > MOST_ELEMENTS:
+                        raise TooComplex(f"has more than {MOST_ELEMENTS} elements")
+                    if size <= 2 or (content.find(_OF_DICTS, start, at) < 0 and content.find(_OF_LISTS, start, at) < 0):
+                        continue  # no container can be within
+                if (inside := _INSIDE.get((kind, tag))) is not None:
+                    waiting.append((kind, at, end, level))  # go on behind it later
+                    kind, at, end, level = inside, start, min(at, end), level + (kind == _VALUE)
+                    if level > MOST_LEVELS + 1:
+                        raise _too_deep()
+    except IndexError:
+        raise ValueError("it ends within a field") from None
 
 
 def _too_deep() -> TooComplex:
@@ -240,6 +245,10 @@ _INSIDE: Final = {
 }
 """What lies within a field, by what it is a field of and its tag."""
 
+_OF_DICTS: Final = b"\x2a"
+_OF_LISTS: Final = b"\x32"
+"""The tags of a Value that is a container; where neither byte is, there is none."""
+_BARE: Final = frozenset((0x08, 0x11, 0x20))
 _SIZED: Final = frozenset((0x1A, 0x2A, 0x32))
 _KINDS: Final = {1: 0, 2: 1, 3: 2, 4: 0, 5: 2, 6: 2}
 _SECONDS: Final = re.compile(r"(-)?(\d{1,12})(?:\.(\d{1,9}))?s").fullmatch

@@ -7,6 +7,7 @@ import datetime as dt
 import math
 import pickle
 import struct
+import tracemalloc
 
 import pytest
 from google.protobuf import any_pb2, duration_pb2, empty_pb2, struct_pb2, timestamp_pb2, wrappers_pb2
@@ -316,6 +317,19 @@ def test_T053_too_many_elements(data: bytes) -> None:
     with pytest.raises(BadAny, match="more than 1000000 elements") as caught:
         unpack(data)
     assert caught.value.code == "too_complex"
+
+
+@pytest.mark.parametrize("entry", [b"\n\x02\x08\x00", b"\n\x06\x2a\x04\n\x02\n\x00"], ids=["nulls", "dicts"])
+def test_T053_nothing_is_built_before_elements_are_counted(entry: bytes) -> None:
+    """What is refused takes little more memory than its bytes."""
+    data = labelled(GOOGLE + "ListValue", entry * 1_000_001)
+    tracemalloc.start()
+    try:
+        with pytest.raises(BadAny, match="more than 1000000 elements"):
+            unpack(data)
+        assert tracemalloc.get_traced_memory()[1] < 2 * len(data)
+    finally:
+        tracemalloc.stop()
 
 
 def test_T053_large_values_pass() -> None:
