@@ -24,6 +24,7 @@ from benchmarks.rows import PEER_ROWS, ROWS, Row, row_named
 from benchmarks.servers import Series, all_series
 from benchmarks.startup import startup
 from benchmarks.stores import stores
+from benchmarks.toolbridge import toolbridge
 from benchmarks.workers import workers
 
 Extra = Callable[..., str]
@@ -38,6 +39,7 @@ EXTRAS: dict[str, Extra] = {
     "graphpipe": graphpipe,
     "batches": batches,
     "stores": stores,
+    "toolbridge": toolbridge,
 }
 _QUICK_SCALE = 0.25
 

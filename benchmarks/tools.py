@@ -1,0 +1,28 @@
+"""The tools that are measured: an echo and blocks of bytes, sync and async, and an echo in a process of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from benchmarks.bare_bridge import BLOCK
+from invoker import function
+
+
+@function
+def echo(value: str) -> str:
+    """The text itself."""
+    return value
+
+
+@function
+def blocks(count: int) -> Iterator[bytes]:
+    """So many blocks of 64 KiB."""
+    payload = bytes(BLOCK)
+    for _ in range(count):
+        yield payload
+
+
+@function(isolation="process")
+def isolated(value: str) -> str:
+    """The text itself, from a child process."""
+    return value
