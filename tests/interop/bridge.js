@@ -27,7 +27,7 @@ function unpacked(any) {
   const name = any.type_url.slice(any.type_url.lastIndexOf("/") + 1);
   const kind = well.lookupType(name);
   const message = kind.decode(Buffer.from(any.value, "base64"));
-  return { type: name.replace("google.protobuf.", ""), json: kind.toObject(message, { longs: String, bytes: String }) };
+  return { type: name.replace("google.protobuf.", ""), json: kind.toObject(message, { longs: String, bytes: String, defaults: true }) };
 }
 
 // Every {type, json} becomes an Any, and every Any of an answer becomes {type, json}.
