@@ -24,6 +24,8 @@ from invoker.protocols.toolbridge.typenames import allowed_values, python_type, 
 __all__ = ["Argument", "Arguments", "Binding", "Violation", "refusal"]
 
 _MOST_TOLD: Final = 100
+_MOST_KEPT: Final = 64
+"""Ways to give the arguments of a tool that are remembered; callers choose names where it has ``**kwargs``."""
 
 
 Feed: TypeAlias = tuple[int, Message[bytes]]
@@ -166,6 +168,7 @@ class Arguments:
 
     def __init__(self, spec: FunctionSpec) -> None:
         self._function = spec.name
+        self._kept: dict[tuple[Any, ...], tuple[tuple[str, ...], tuple[tuple[Argument, str], ...]]] = {}
         own = [(one, one.stream) for one in spec.call.parameters if one.stream is not None and not one.is_variadic]
         made = [(one, Argument(one, stream, spec)) for one, stream in own if not stream.is_ignored]
         self.each = tuple(argument for _, argument in made)
@@ -191,8 +194,25 @@ class Arguments:
             BridgeError: Something is wrong; it tells everything that is.
         """
         wrong: list[Violation] = []
+        feeds: list[Feed] = []
+        key = (len(args), *kwargs)
+        kept = self._kept.get(key)
+        if kept is None:
+            return self._bind_anew(key, args, kwargs)
+        known_names, takers = kept
+        for index, data in enumerate((*args, *kwargs.values()) if kwargs else args):
+            argument, said = takers[index]
+            argument.take(data, said, index, feeds, wrong)
+        if wrong:
+            raise refusal(self._in_order(wrong))
+        return Binding(known_names, feeds)
+
+    def _bind_anew(self, key: tuple[Any, ...], args: Sequence[bytes], kwargs: Mapping[str, bytes]) -> Binding:
+        """Find which parameter takes what, and keep it for the next call with as many arguments of these names."""
+        wrong: list[Violation] = []
         names: list[str] = []
         feeds: list[Feed] = []
+        takers: list[tuple[Argument, str]] = []
         for index, data in enumerate(args):
             if index < len(self._by_position):
                 argument = self._by_position[index]
@@ -203,6 +223,7 @@ class Arguments:
                 wrong.append(self._too_many(len(args)))
                 break
             argument.take(data, name, len(names), feeds, wrong)
+            takers.append((argument, name))
             names.append(name)
         for keyword, data in kwargs.items():
             found, name = self._called(keyword)
@@ -213,13 +234,19 @@ class Arguments:
                 wrong.append(Violation("duplicate_arg", keyword, text))
             else:
                 found.take(data, keyword, len(names), feeds, wrong)
+                takers.append((found, keyword))
                 names.append(name)
         wrong += [self._missing(one) for one in self._required if one.name not in names]
         if wrong:
-            order = {argument.name: number for number, argument in enumerate(self.each)}
-            # A map comes in any order, and callers should be told the same each time.
-            raise refusal(sorted(wrong, key=lambda one: order.get(one.field.partition("[")[0], len(order))))
+            raise refusal(self._in_order(wrong))
+        if len(self._kept) < _MOST_KEPT:
+            self._kept[key] = (tuple(names), tuple(takers))
         return Binding(tuple(names), feeds)
+
+    def _in_order(self, wrong: list[Violation]) -> list[Violation]:
+        """A map comes in any order, and callers should be told the same each time."""
+        order = {argument.name: number for number, argument in enumerate(self.each)}
+        return sorted(wrong, key=lambda one: order.get(one.field.partition("[")[0], len(order)))
 
     def _called(self, keyword: str) -> tuple[Argument | None, str]:
         """What takes an argument that is given by name, and its name as an input."""

@@ -127,15 +127,17 @@ class HostSession:
         tools: How many of them are tool calls.
         gone: Why no call may begin any more; None while it is known.
         is_stale: The store is yet to hear that it was used.
+        is_tagged: Metrics tell of this session by itself (T-158).
         agents: By id; for the agents.
+        caches: Results are kept, and request ids tell duplicates (T-070).
         callback: The host's tools, for those who call in the other direction; None: it gave no address.
         scope: What functions that run in it can reach by their contexts; None: the functions of this process.
         results: Of calls by their request ids; see `invoker.protocols.toolbridge.results`.
     """
 
     __slots__ = (
-        *("agents", "callback", "created_ns", "gone", "id", "is_stale", "max_tools", "operations", "request"),
-        *("results", "scope", "timeout_ms", "tools", "ttl_ns", "used_ns", "waits"),
+        *("agents", "caches", "callback", "created_ns", "gone", "id", "is_stale", "is_tagged", "max_tools"),
+        *("operations", "request", "results", "scope", "timeout_ms", "tools", "ttl_ns", "used_ns", "waits"),
     )
 
     def __init__(self, session_id: str, space: Space, settings: BridgeSettings) -> None:
@@ -146,6 +148,8 @@ class HostSession:
         self.used_ns = space.used_ns
         self.max_tools = self.request.config.max_concurrent_tools or settings.concurrent_tools
         self.timeout_ms = self.request.config.default_timeout_ms
+        self.caches = self.request.config.enable_caching
+        self.is_tagged = self.request.config.enable_telemetry
         self.operations: set[Operation] = set()
         self.tools = self.waits = 0
         self.gone: Reason | None = None
@@ -159,16 +163,6 @@ class HostSession:
     def metadata(self) -> Mapping[str, str]:
         """As the host gave it."""
         return self.request.metadata
-
-    @property
-    def caches(self) -> bool:
-        """Whether results are kept and request ids tell duplicates (T-070)."""
-        return self.request.config.enable_caching
-
-    @property
-    def is_tagged(self) -> bool:
-        """Whether metrics tell of this session by itself (T-158)."""
-        return self.request.config.enable_telemetry
 
 
 class Desk:
@@ -227,7 +221,7 @@ class Desk:
         session = self.sessions.get(session_id)
         if session is None or session.gone is not None:
             return None
-        if not session.operations and self.now_ns() >= session.used_ns + session.ttl_ns:
+        if self.now_ns() >= session.used_ns + session.ttl_ns and not session.operations:
             return None
         return session
 
@@ -281,7 +275,7 @@ class Desk:
                     )  # fmt: skip
                 session.tools += 1
             session.operations.add(operation)
-            is_news = self._use(session)
+            is_news, session.is_stale = not session.is_stale, True
         if is_news:
             self.keeper.touch(session)
 
@@ -294,7 +288,8 @@ class Desk:
                 return
             session.operations.remove(operation)
             session.tools -= operation.is_tool
-            is_news = self._use(session)
+            session.used_ns = self.now_ns()
+            is_news, session.is_stale = not session.is_stale, True
             is_last = session.gone is not None and not session.operations
             is_waited_for = session.waits and operation.is_tool
         if is_waited_for:
@@ -333,11 +328,3 @@ class Desk:
         if session.callback is not None:
             session.callback.close()
         session.results = None
-
-    def _use(self, session: HostSession) -> bool:
-        """Note the use of a session; whether the store is to be told. The lock is held."""
-        session.used_ns = self.now_ns()
-        if session.is_stale:
-            return False
-        session.is_stale = True
-        return True

@@ -199,10 +199,12 @@ class ToolCall(Operation):
         while len(items) <= index:
             items.append([])
         items[index].append(payload)
-        try:
-            self.check(payload, self._size)
-        except BridgeError as error:
-            return (Cancel(self.key, error),)
+        tool = self.tool
+        if self._size > self.desk.settings.message_bytes or tool is None or tool.check is not None:
+            try:
+                self.check(payload, self._size)
+            except BridgeError as error:
+                return (Cancel(self.key, error),)
         if len(items[index]) > MOST_ITEMS:
             text = f"the tool gave more than {MOST_ITEMS} items; call it by StreamTool"
             return (Cancel(self.key, BridgeError(Kind.EXHAUSTED, text, code="too_many_chunks", limit=MOST_ITEMS)),)
