@@ -50,18 +50,25 @@ def _sizes(*, quick: bool) -> tuple[int, int]:
 
 def _figures(kind: str, *, quick: bool) -> list[str]:
     watchers, sessions = _sizes(quick=quick)
-    with _place(kind) as place:
-        extra = ["--protocols", "riff,toolbridge", "--store", place]
-        with serving(ours("areply_square", extra=extra)) as (address, pid):
-            bridge = _Bridge(address)
-            seen, sets, gets, lone = bridge.run(lambda: bridge.variables(watchers, 500 if quick else 5000))
-        with serving(ours("areply_square", extra=extra)) as (address, pid):
-            bridge = _Bridge(address)
-            bridge.run(lambda: bridge.sessions(100, "warm"))
-            before = resident_mib(pid)
-            rate = bridge.run(lambda: bridge.sessions(sessions - 100, "many"))
-            size = (resident_mib(pid) - before) * 1024 / (sessions - 100)
+    with _served(kind) as (address, _):
+        bridge = _Bridge(address)
+        seen, sets, gets, lone = bridge.run(lambda: bridge.variables(watchers, 500 if quick else 5000))
+    with _served(kind) as (address, pid):
+        bridge = _Bridge(address)
+        bridge.run(lambda: bridge.sessions(100, "warm"))
+        before = resident_mib(pid)
+        rate = bridge.run(lambda: bridge.sessions(sessions - 100, "many"))
+        size = (resident_mib(pid) - before) * 1024 / (sessions - 100)
     return [f"{seen * 1e3:,.0f}", f"{sets:,.0f}", f"{gets:,.0f}", f"{lone * 1e3:.2f}", f"{size:.1f}", f"{rate:,.0f}"]
+
+
+@contextmanager
+def _served(kind: str) -> Iterator[tuple[str, int]]:
+    """A server with an empty store: its address and its process id."""
+    with _place(kind) as place:
+        command = ours("areply_square", extra=["--protocols", "riff,toolbridge", "--store", place])
+        with serving(command) as found:
+            yield found
 
 
 @contextmanager
