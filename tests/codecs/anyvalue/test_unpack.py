@@ -15,7 +15,7 @@ from google.protobuf.message import Message
 from hypothesis import given
 from hypothesis import strategies as st
 
-from invoker.codecs.anyvalue import MOST_LEVELS, BadAny, Opaque, pack, unpack
+from invoker.codecs.anyvalue import MOST_LEVELS, BadAny, Opaque, pack, trees, unpack
 
 GOOGLE = "type.googleapis.com/google.protobuf."
 
@@ -320,14 +320,16 @@ def test_T053_too_many_elements(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("entry", [b"\n\x02\x08\x00", b"\n\x06\x2a\x04\n\x02\n\x00"], ids=["nulls", "dicts"])
-def test_T053_nothing_is_built_before_elements_are_counted(entry: bytes) -> None:
-    """What is refused takes little more memory than its bytes."""
-    data = labelled(GOOGLE + "ListValue", entry * 1_000_001)
+def test_T053_nothing_is_built_before_elements_are_counted(entry: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is refused takes little more memory than its bytes, and its reader does not run."""
+    monkeypatch.setattr(trees, "MOST_ELEMENTS", 5000)
+    monkeypatch.setattr(trees, "_list", None)
+    data = labelled(GOOGLE + "ListValue", entry * 5001)
     tracemalloc.start()
     try:
-        with pytest.raises(BadAny, match="more than 1000000 elements"):
+        with pytest.raises(BadAny, match="more than 5000 elements"):
             unpack(data)
-        assert tracemalloc.get_traced_memory()[1] < 2 * len(data)
+        assert tracemalloc.get_traced_memory()[1] < 2 * len(data) + 20_000
     finally:
         tracemalloc.stop()
 
