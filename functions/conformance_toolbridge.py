@@ -134,6 +134,14 @@ def configured(key: str, context: Context) -> str | None:
     return said.get(key)
 
 
+@function
+async def remember(name: str, value: Any, context: Context) -> Any:
+    """Set a variable of the session, and give what it was before."""
+    before = await context.variables.get(name)
+    await context.variables.set(name, value)
+    return before
+
+
 # --- endings
 
 

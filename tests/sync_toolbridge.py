@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Iterator
+from typing import Any
 
 from functions import conformance_toolbridge
 from functions.conformance import _mark, _marked
@@ -30,6 +31,14 @@ def waiting(seconds: float, context: Context) -> float:
     with _marked("waiting"):
         _wait(seconds, context)
     return seconds
+
+
+@function
+def remember(name: str, value: Any, context: Context) -> Any:
+    """Set a variable of the session, and give what it was before."""
+    before = context.variables.get(name)
+    context.variables.set(name, value)
+    return before
 
 
 @function

@@ -91,7 +91,7 @@ async def session_that_never_was(host: Host) -> None:
     await session.is_gone("unknown")
     for method, request, answer in (
         ("GetSessionTools", pb.GetSessionToolsRequest(session_id=session.id), pb.GetSessionToolsResponse),
-        ("GetSessionVariable", pb.GetVariableRequest(session_id=session.id), pb.VariableResponse),
+        ("GetSessionVariable", pb.GetVariableRequest(session_id=session.id, variable_name="x"), pb.VariableResponse),
         ("ListSessionVariables", pb.ListVariablesRequest(session_id=session.id), pb.ListVariablesResponse),
         ("BatchExecuteTools", pb.BatchToolCallRequest(session_id=session.id), pb.BatchToolCallResponse),
     ):
