@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 import grpc
 import grpc.aio
 
+from invoker.core.peers import with_peer
 from invoker.doors.grpc.aioline import AioLine
 from invoker.doors.grpc.details import clip
 from invoker.doors.grpc.methods import CallMethod, LoopMethod, Method, SessionMethod, metadata_of
@@ -107,7 +108,10 @@ class AioDoor:
         self, method: CallMethod | LoopMethod, context: _Context, deadline: float | None
     ) -> InvocationError | None:
         line = AioLine(context, self.settings.settle_s, joins=False)
-        session = method.session(metadata_of(context.invocation_metadata()))
+        metadata = metadata_of(context.invocation_metadata())
+        if method.knows_peer:
+            metadata = with_peer(metadata, context.peer(), context.peer_identities())
+        session = method.session(metadata)
         return await line.run(method.reactor(session, line, self.driver, line.close, deadline=deadline))
 
     async def _session(

@@ -35,6 +35,7 @@ _SYMBOLS = (
     "SendInitialMetadataOperation",
     "SendMessageOperation",
     "SendStatusFromServerOperation",
+    "peer_identities",
 )
 _SERVER_METHODS = (
     "add_http2_port",

@@ -26,6 +26,7 @@ from typing import Any
 
 import grpc
 
+from invoker.core.peers import with_peer
 from invoker.core.steps import Close
 from invoker.doors.grpc.cygrpc import cygrpc
 from invoker.doors.grpc.details import status_of
@@ -248,6 +249,8 @@ class FastDoor:
         try:
             metadata = metadata_of(event.invocation_metadata)
             line.settle_s = settle_time(metadata, self.settings.settle_s)
+            if method.knows_peer:
+                metadata = _with_peer(event.call, metadata)
             session, deadline = method.session(metadata), _deadline(event)
             if line.take(self._habit(method, metadata)):
                 whole = Whole(session, driver, line, turn=turn, deadline=deadline)
@@ -324,7 +327,7 @@ class FastDoor:
             line.open(method.begin(joining, metadata, _closing(line), _deadline(event)))
         else:
             line = LoopLine(event.call, lender, settle_s)
-            session = method.session(metadata)
+            session = method.session(_with_peer(event.call, metadata) if method.knows_peer else metadata)
             line.open(method.reactor(session, line, self.driver, _closing(line), deadline=_deadline(event)))
 
     def _metadata(self, pairs: Any) -> tuple[Headers, float]:
@@ -350,6 +353,10 @@ class _Accept:
 def _deadline(event: Any) -> float | None:
     deadline = event.call_details.deadline
     return time.monotonic() + deadline - time.time() if deadline < _NEVER_S else None
+
+
+def _with_peer(call: Any, metadata: Headers) -> Headers:
+    return with_peer(metadata, call.peer().decode(), cygrpc.peer_identities(call))
 
 
 def _closing(line: LoopLine) -> OnClose:

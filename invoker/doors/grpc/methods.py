@@ -44,12 +44,14 @@ class CallMethod:
         name: Of the method.
         session: Makes what translates one call, from its metadata.
         kind: Says which calls are alike, from their metadata: their clients tend to send them in the same way.
+        knows_peer: The metadata tell who calls, see `invoker.core.peers`.
     """
 
     service: str
     name: str
     session: Callable[[Headers], CallSession]
     kind: Callable[[Headers], str] = lambda _: ""
+    knows_peer: bool = False
     reactor: ClassVar[type[Reactor]] = Reactor
 
     @property
@@ -67,12 +69,14 @@ class LoopMethod:
         name: Of the method.
         session: Makes what translates one call, from its metadata.
         reactor: Runs the session.
+        knows_peer: As of a `CallMethod`.
     """
 
     service: str
     name: str
     session: Callable[[Headers], Any]
     reactor: Callable[..., Reactor] = Reactor
+    knows_peer: bool = False
 
     @property
     def path(self) -> str:

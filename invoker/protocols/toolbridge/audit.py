@@ -18,6 +18,7 @@ from math import isfinite
 from typing import Any, Final, NamedTuple
 
 from invoker.codecs.anyvalue import BadAny, unpack
+from invoker.core.peers import IDENTITY, PEER
 from invoker.protocols.toolbridge.tally import outcome_of
 
 __all__ = ["ALWAYS", "Entry", "Redaction", "args_sha256", "entry_of", "line_of"]
@@ -36,7 +37,6 @@ ALWAYS: Final = (
 
 _REDACTED: Final = "[redacted]"
 _MOST_CHARS: Final = 1000
-_PEER: Final = "x-invoker-peer"
 
 
 class Entry(NamedTuple):
@@ -91,7 +91,8 @@ def line_of(entry: Entry, redaction: Redaction | None = None) -> bytes:
         "tool_id": tool.id if tool is not None else asked.tool_id,
         "request_id": asked.request_id,
         "correlation_id": entry.correlation_id,
-        "peer": asked.metadata.get(_PEER, ""),
+        "peer": asked.metadata.get(PEER, ""),
+        "identity": asked.metadata.get(IDENTITY, ""),
         "via": entry.via,
         "outcome": "ok" if is_ok else "cancelled" if entry.outcome == "Cancelled" else "error",
         "error_type": "" if is_ok else entry.outcome,

@@ -49,6 +49,7 @@ class Bridge:
         self.desk.new_scope = partial(HostScope, self.desk, self.driver)
         self.keeper = self.desk.keeper = HostKeeper(self.desk, self.driver)
         self.watch = Watch(self.desk, self.driver, settings)
+        self.watch.groups.append(self.callbacks.health)
 
     @property
     def dependencies(self) -> dict[str, Callable[[], bool | None]]:

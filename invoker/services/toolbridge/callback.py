@@ -39,6 +39,11 @@ _OPTIONS: Final = (
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 2000),
 )
+_WELL: Final = {
+    grpc.ChannelConnectivity.READY: True,
+    grpc.ChannelConnectivity.TRANSIENT_FAILURE: False,
+    grpc.ChannelConnectivity.SHUTDOWN: False,
+}
 
 
 class Callbacks:
@@ -79,6 +84,11 @@ class Callbacks:
         if not link.users:
             del self._links[target]
             link.closing = asyncio.ensure_future(link.channel.close())
+
+    def health(self) -> dict[str, bool | None]:
+        """Whether each host can be reached; None while nobody knows, which this call changes (T-152)."""
+        links = self._links.items()
+        return {f"{PREFIX}{target}": _WELL.get(link.channel.get_state(try_to_connect=True)) for target, link in links}
 
     async def close(self) -> None:
         """Close what is still open."""

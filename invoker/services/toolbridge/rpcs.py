@@ -106,5 +106,7 @@ def methods_of(bridge: Bridge, rows: Sequence[Row] = ROWS) -> tuple[Method, ...]
 
 
 def _method(bridge: Bridge, row: Row) -> Method:
-    make = partial(row.make, bridge)
-    return CallMethod(SERVICE, row.name, make) if row.is_call else LoopMethod(SERVICE, row.name, make, row.reactor)
+    make, knows_peer = partial(row.make, bridge), bridge.watch.audit is not None
+    if row.is_call:
+        return CallMethod(SERVICE, row.name, make, knows_peer=knows_peer)
+    return LoopMethod(SERVICE, row.name, make, row.reactor, knows_peer=knows_peer)

@@ -40,13 +40,15 @@ class Watch:
     Attributes:
         audit: The audit log; None: there is none.
         dependencies: By name whether something works that the bridge depends on; None: nobody has tried.
+        groups: Give more of them, which come and go.
         tally: Has counted.
     """
 
     def __init__(self, desk: Desk, driver: Driver, settings: BridgeSettings) -> None:
         self._desk = desk
         self._driver = driver
-        self.dependencies: dict[str, Callable[[], bool | None]] = {}
+        self.dependencies: dict[str, Callable[[], bool | None]] = dict.fromkeys(("isolation", "llm"), _unknown)
+        self.groups: list[Callable[[], Mapping[str, bool | None]]] = []
         self.tally = Tally(threading.Lock(), lambda: tuple(desk.sessions), self._sampled)
         self.audit: AuditLog | None = None
         desk.observers.append(self.tally)
@@ -64,7 +66,10 @@ class Watch:
 
     def health(self) -> dict[str, bool | None]:
         """What the bridge depends on, and whether it works."""
-        return {name: look() for name, look in sorted(self.dependencies.items())}
+        made = {name: look() for name, look in self.dependencies.items()}
+        for group in self.groups:
+            made |= group()
+        return made
 
     def gauges(self) -> Mapping[str, int]:
         """What is so right now, by the names of T-155; called on the loop."""
@@ -123,3 +128,7 @@ class Watch:
             "cache.hits": desk.hits,
             "grpc.messages_too_large": desk.too_large,
         }
+
+
+def _unknown() -> None:
+    return None

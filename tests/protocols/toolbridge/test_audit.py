@@ -44,7 +44,7 @@ def told(
 
 def test_T167_a_line_tells_who_called_what_and_how_it_ended() -> None:
     """Never an argument."""
-    metadata = Headers({"x-invoker-peer": "ipv4:10.0.0.1:5"})
+    metadata = Headers({"x-invoker-peer": "ipv4:10.0.0.1:5", "x-invoker-identity": "host"})
     asked = Asked("s1", "login", (pack("ann"), pack("hunter2")), {}, "r1", metadata=metadata)
     made = told(asked)
     time = made.pop("time")
@@ -52,6 +52,7 @@ def test_T167_a_line_tells_who_called_what_and_how_it_ended() -> None:
     assert len(time) == len("2026-01-01T00:00:00.000Z")
     assert made == {
         "session_id": "s1", "tool_id": TOOL.id, "request_id": "r1", "correlation_id": "c1", "peer": "ipv4:10.0.0.1:5",
+        "identity": "host",
         "via": "execute", "outcome": "ok", "error_type": "", "duration_ms": 12.346,
         "args_sha256": args_sha256(asked.args, asked.kwargs),
     }  # fmt: skip

@@ -18,6 +18,7 @@ from invoker.protocols.toolbridge.errors import BridgeError
 from invoker.services.toolbridge import callback
 from invoker.services.toolbridge.addresses import Addresses
 from invoker.services.toolbridge.callback import Callbacks, HostTools
+from tests.drive.looplines import until
 from tests.services.toolbridge.hosts import Host
 
 
@@ -136,6 +137,19 @@ async def test_sessions_of_one_address_share_a_channel_until_the_last_is_gone(ho
     third = await callbacks.connect("u", host.address)
     assert len(host.channels) == 2
     third.close()
+
+
+async def test_T152_health_tells_which_hosts_can_be_reached(callbacks: Callbacks) -> None:
+    async with Host(add=add) as host:
+        tools = await callbacks.connect("s", host.address)
+        (name,) = callbacks.health()
+        assert name.startswith("callback:")
+        assert name.endswith(host.address)
+        assert callbacks.health() == {name: True}
+        await host.stop()
+        await until(lambda: callbacks.health()[name] is False)
+        tools.close()
+    await until(lambda: not callbacks.health())
 
 
 async def test_a_host_that_dies_during_a_call_ends_it(callbacks: Callbacks) -> None:
