@@ -155,6 +155,7 @@ class Harness:
             error = await converse(RiffSession(function=self.function.spec.name), driver, read, keep)
             await driver.left(driver.settings.grace_s)
         finally:
+            await driver.children.stop()
             driver.threads.close()
         return Result(sent, error, self.registry)
 

@@ -101,12 +101,13 @@ class Function:
         return found
 
     async def start(self) -> None:
-        """Make, enter and initialise the function; before the first invocation.
+        """Make, enter and initialise the function; before the first invocation. An isolated one starts in its children.
 
         Raises:
             HookError: It failed; the stop hooks have run.
         """
-        await self.hooks.start()
+        if not self.spec.isolation:
+            await self.hooks.start()
 
     async def stop(self) -> None:
         """Destroy and leave the function; after the last invocation.
@@ -114,11 +115,12 @@ class Function:
         Raises:
             HookError: A hook failed; the others have run.
         """
-        await self.hooks.stop()
+        if not self.spec.isolation:
+            await self.hooks.stop()
 
     async def is_ready(self) -> bool:
         """Whether the function can take work."""
-        return await self.hooks.is_ready()
+        return bool(self.spec.isolation) or await self.hooks.is_ready()
 
     def open(self, inputs: Sequence[Iterator[Any]], context: Context) -> Sequence[Iterator[Any]]:
         """Begin one run of a sync function.

@@ -118,6 +118,15 @@ class Config:
         1024, "INVOKER_THREADS", parse.whole(1),
         "How many sync functions may run at once; further invocations are refused.", unit="threads",
     )  # fmt: skip
+    children: int = knob(
+        16, "INVOKER_CHILDREN", parse.whole(1),
+        "How many invocations of isolated functions may run at once, each in a child process; others are refused.",
+        unit="processes",
+    )  # fmt: skip
+    warm_children: int = knob(
+        2, "INVOKER_WARM_CHILDREN", parse.whole(0),
+        "How many child processes wait for invocations of isolated functions, with these loaded.", unit="processes",
+    )  # fmt: skip
     hook_timeout_s: float = knob(
         10.0, "INVOKER_HOOK_TIMEOUT_S", parse.seconds, "How long each start or stop hook may take.", unit="seconds",
         heading="times",

@@ -149,6 +149,8 @@ class Engine:
             budget = Budget(limits or self.limits, memory=self.memory if is_counted else None)
             invocation = Invocation(plan, command.id, context, budget, self.policy)
             invocation.limit = limit
+            if plan.function.spec.isolation:
+                invocation.order = command
             with self.lock:
                 if self.is_draining or self.max_invocations:
                     self._admit(is_early=is_early)

@@ -23,7 +23,7 @@ from invoker.core.closed import ClosedOutput, EndedOutput, MutedOutput, Unwanted
 from invoker.core.coding import Encoders
 from invoker.core.limits import TimeLimit
 from invoker.core.plan import Plan
-from invoker.core.steps import ALL, EndInput, Feed
+from invoker.core.steps import ALL, EndInput, Feed, Open
 from invoker.core.streams import Budget, InputStream, OutputStream, SingleInput
 from invoker.errors import (
     Discarded,
@@ -67,6 +67,7 @@ class Invocation:
         is_finished: Whether the ending has come.
         is_settled: Whether `patience_s` is over.
         drops_unlisted: Whether values for outputs that the caller did not name are dropped; else they are an error.
+        order: What asked for it; kept where another process runs it.
         policy: What the error that it ends with becomes.
         generators: How many iterators the body gave; 0 until it has given them.
         bytes_in: Payload bytes fed so far.
@@ -95,6 +96,7 @@ class Invocation:
         "is_settled",
         "key",
         "limit",
+        "order",
         "outputs",
         "policy",
         "started_s",
@@ -115,6 +117,7 @@ class Invocation:
         ]
         self.budget = budget
         self.limit: TimeLimit | None = None
+        self.order: Open | None = None
         self.has_place = False
         self.drops_unlisted = plan.drops_unlisted
         self.policy = policy

@@ -21,8 +21,10 @@ from invoker.core.steps import Open
 from invoker.core.store import Store
 from invoker.drive.bodies.loop import LoopRunner
 from invoker.drive.bodies.pool import Threads
+from invoker.drive.bodies.process import ProcessRunner
 from invoker.drive.bodies.runner import Body, Host, Runner, Spawn
 from invoker.drive.bodies.thread import ThreadRunner
+from invoker.drive.isolated.pool import Children, ChildrenSettings
 from invoker.drive.thread.gate import Pace
 from invoker.drive.thread.sweeper import Sweeper
 from invoker.errors import InvocationError, ShuttingDown, Status
@@ -41,6 +43,7 @@ class Placement(enum.Enum):
     LOOP = "async, on the event loop"
     CALL = "sync, in a thread of its own"
     POOL = "sync, in a thread of the pool, a hop away from its call"
+    PROCESS = "isolated, in a child process"
 
 
 def placement_of(spec: FunctionSpec, beside: Iterable[FunctionSpec] = ()) -> Placement:
@@ -53,13 +56,17 @@ def placement_of(spec: FunctionSpec, beside: Iterable[FunctionSpec] = ()) -> Pla
     * `Placement.POOL`: always the loop's driver and a `ThreadRunner`, because the calls of one gRPC server share a
       queue, and an async function needs the loop to drain it.
 
+    * `Placement.PROCESS`: the loop's driver and a `ProcessRunner`, which also needs the loop.
+
     Args:
         spec: Of the function.
         beside: Of the functions that the same process serves.
     """
+    if spec.isolation:
+        return Placement.PROCESS
     if spec.is_async:
         return Placement.LOOP
-    return Placement.POOL if any(one.is_async for one in beside) else Placement.CALL
+    return Placement.POOL if any(one.is_async or one.isolation for one in beside) else Placement.CALL
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +79,7 @@ class DriverSettings:
         lingering_s: An invocation that outlives the end of its inputs by this is logged (R-134).
         debug: Whether peers may see tracebacks.
         depth: How many functions may have called each other, one within another.
+        children: How many child processes there are for isolated functions.
     """
 
     threads: int = 256
@@ -79,6 +87,7 @@ class DriverSettings:
     lingering_s: float = 60.0
     debug: bool = False
     depth: int = 16
+    children: ChildrenSettings = field(default_factory=ChildrenSettings)
 
 
 @dataclass(slots=True)
@@ -125,6 +134,7 @@ class Driver:
         self._sweeping: asyncio.TimerHandle | None = None
         self.settings = settings or DriverSettings()
         self.threads = Threads(self.settings.threads)
+        self.children = Children(tuple(engine.catalog), self.settings.children)
         self.sweeper = Sweeper()
         self.sessions = SessionCounts()
         self._paces: dict[str, Pace] = {}
@@ -163,8 +173,10 @@ class Driver:
         runner.host.finished(runner.invocation, limit.error)
 
     def _make_runner(self, invocation: Invocation, host: Host) -> Runner:
-        settings = self.settings
-        if placement_of(invocation.function.spec) is Placement.LOOP:
+        settings, placement = self.settings, placement_of(invocation.function.spec)
+        if placement is Placement.PROCESS:
+            return ProcessRunner(invocation, host, children=self.children, grace_s=settings.grace_s, on_left=self._left)
+        if placement is Placement.LOOP:
             return LoopRunner(
                 invocation, host,
                 threads=self.threads, grace_s=settings.grace_s, spawn=self.spawn, on_left=self._left,

@@ -25,6 +25,7 @@ from invoker.doors.grpc.settings import GrpcSettings
 from invoker.doors.sockets import open_files
 from invoker.doors.tls import TlsFiles
 from invoker.drive.driver import Driver, DriverSettings
+from invoker.drive.isolated.pool import ChildrenSettings
 from invoker.drive.nested.scope import CatalogScope
 from invoker.errors import ConfigError, ErrorPolicy, StartupError, Status
 from invoker.ops import prints
@@ -107,7 +108,10 @@ class Server:
         self.engine.limit_calls(config.calls_per_minute)
         self._endings = Endings()
         self.engine.on_close += [self._endings, prints.ended]
-        settings = DriverSettings(config.threads, config.grace_s, config.lingering_s, config.debug, config.depth)
+        children = ChildrenSettings(config.children, config.warm_children, _told(config))
+        settings = DriverSettings(
+            config.threads, config.grace_s, config.lingering_s, config.debug, config.depth, children
+        )
         self.driver = Driver(self.engine, settings, store=store_of(config.store))
         self.engine.scope = CatalogScope(self.driver)
         self._trimmer = Trimmer(self.engine.memory, self.driver.threads)
@@ -173,6 +177,7 @@ class Server:
                 log.info("loading: calls on %s are refused until the functions are ready", served)
         for function in self._functions:
             await function.start()
+        await self.driver.children.start()
         self.engine.is_loading = False
         if self._has_grpc:
             await self._open_grpc(tls)
@@ -217,6 +222,7 @@ class Server:
             if self._watchdog is not None:
                 self._watchdog.stop()
             self._endings.close()
+            await self.driver.children.stop()
             self.driver.close()
             clean = await self._stop_functions() and clean
         return clean
@@ -391,6 +397,15 @@ class Server:
             await self._grpc.stop(_STOP_GRACE_S)
         for one in self._services:
             await one.stop(_STOP_GRACE_S)
+
+
+def _told(config: Config) -> tuple[tuple[str, object], ...]:
+    """What the program of a child is told of the knobs; see `invoker.process.isolated`."""
+    names = (
+        *("log_level", "log_format", "pickle_codec", "allow_pickle", "max_containers", "check_outputs", "threads"),
+        *("grace_s", "debug", "hook_timeout_s"),
+    )
+    return tuple((name, getattr(config, name)) for name in names)
 
 
 def _address(host: str, port: int) -> str:

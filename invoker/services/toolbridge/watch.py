@@ -59,6 +59,10 @@ class Watch:
             self.dependencies["audit"] = lambda: audit.is_well
             desk.observers.append(lambda call: audit.put(entry_of(call)))
 
+        children = driver.children
+        if children.is_well is not None:
+            self.dependencies["isolation"] = lambda: children.is_well
+
     def serves(self) -> bool:
         """Whether this process takes calls."""
         engine = self._driver.engine

@@ -1,0 +1,80 @@
+"""The child's end of the pipe, as a pure session."""
+
+from __future__ import annotations
+
+from invoker.core.steps import (
+    Cancel,
+    CloseOutput,
+    Emitted,
+    EndInput,
+    Feed,
+    Finished,
+    Open,
+    OutputEnded,
+    Send,
+    Terms,
+    Wants,
+)
+from invoker.drive.isolated import frames
+from invoker.drive.isolated.frames import Begin, End, Gave, Give, Over, Packed, Shut, Stop
+from invoker.drive.isolated.session import WINDOW, ChildSession
+from invoker.errors import Cancelled
+from invoker.message import Message
+
+ONE = Packed(b"1", "application/json")
+
+
+def begin(given: int = 0) -> Begin:
+    gives = [Give(0, ONE)] * given
+    return Begin("i7", "f", ("*/*",), (), (), None, Terms.STRICT, (), {}, None, 0, [], gives, [1])
+
+
+def session(done: list[object] | None = None) -> ChildSession:
+    tell: list[object] = [] if done is None else done
+    return ChildSession("scope", tuple, tell.append)
+
+
+def test_an_invocation_begins_with_what_there_is() -> None:
+    """The messages and the ends that came with it are there before its body runs."""
+    steps = session().receive(begin(given=2))
+    assert [type(one) for one in steps] == [Open, Feed, Feed, EndInput]
+    assert isinstance(steps[0], Open)
+    assert (steps[0].id, steps[0].function, steps[0].scope) == ("i7", "f", "scope")
+
+
+def test_each_frame_is_a_step() -> None:
+    """Messages, ends, closed outputs, the stop."""
+    one = session()
+    one.receive(begin())
+    assert one.receive(Give(0, ONE)) == (Feed("i7", 0, Message(b"1", {}, "application/json")),)
+    assert one.receive(End(0)) == (EndInput("i7", 0),)
+    assert one.receive(Shut(1)) == (CloseOutput("i7", 1),)
+    (cancel,) = one.receive(Stop())
+    assert isinstance(cancel, Cancel)
+    assert one.half_close() == ()
+
+
+def test_each_event_is_a_frame() -> None:
+    """Messages, ends of outputs, the ending; after it nothing reaches the invocation."""
+    done: list[object] = []
+    one = session(done)
+    one.receive(begin())
+    assert one.deliver(Emitted("i7", 0, Message(b"2", {}, "a/b"))) == (Send(Gave(0, Packed(b"2", "a/b"))),)
+    assert one.deliver(OutputEnded("i7", 1)) == (Send(Over(1)),)
+    error = Cancelled("x")
+    assert one.deliver(Finished("i7", error)) == ()
+    assert done == [error]
+    assert one.receive(Give(0, ONE)) == ()
+    assert not one.stalled
+
+
+def test_it_says_how_much_was_taken() -> None:
+    """All where the input is waited for, and all but half a window where it has room; each once."""
+    one = session()
+    one.receive(begin())
+    for _ in range(WINDOW):
+        one.receive(Give(0, ONE))
+    assert one.deliver(Wants("i7", 0)) == (Send(frames.Wants(0, WINDOW // 2, False)),)
+    assert one.deliver(Wants("i7", 0, waits=True)) == (Send(frames.Wants(0, WINDOW, True)),)
+    assert one.deliver(Wants("i7", 0, waits=True)) == ()
+    one.release()
