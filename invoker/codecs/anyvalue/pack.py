@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from base64 import b64encode
+from binascii import b2a_base64
 from collections.abc import Callable, Iterable
 from struct import pack as write
 from typing import Any, Final
@@ -213,7 +213,9 @@ def _value(value: Any, level: int) -> bytes:  # noqa: C901 - one branch for each
     if cls is list or cls is tuple:
         return b"\x32" + sized(_items(value, level + 1))
     if cls is bytes or cls is bytearray or cls is memoryview:
-        return _struct({TAG: f"{PREFIX}{PROTOBUF}BytesValue", "value": b64encode(value).decode()}, level)
+        return _struct(
+            {TAG: f"{PREFIX}{PROTOBUF}BytesValue", "value": b2a_base64(value, newline=False).decode()}, level
+        )
     if cls is Opaque:
         return _struct({TAG: f"{PREFIX}python.{value.class_name}", "value": str(value)}, level)
     if cls is dt.datetime:
