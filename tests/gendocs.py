@@ -75,7 +75,10 @@ def env_example() -> Iterator[str]:
     yield "# Made by `make docs` from invoker/config/process.py and the services below invoker/services."
     for one in TABLE.knobs:
         knob = knob_of(one)
-        yield from ("", *textwrap.wrap(knob.help, 110, initial_indent="# ", subsequent_indent="# "))
+        yield from (
+            "",
+            *textwrap.wrap(knob.help, 110, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False),
+        )
         if knob.many:
             yield "# Several are separated by commas."
         if knob.unit:

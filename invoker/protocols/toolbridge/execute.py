@@ -75,7 +75,7 @@ class ExecuteTool:
                     entry = results_of(session).find(asked, desk.now_ns())
                 if entry is None or entry.response is None:
                     return (Ask("session", Look(space_of(session.id))),)
-                return self._reply(entry.response)
+                return self._again(entry.response)
         except BridgeError as error:
             return self._refuse(error)
         call = self._call = ToolCall(desk, asked, "execute")
@@ -128,7 +128,9 @@ class ExecuteTool:
                 results_of(session).begin(asked, call)
             return call.begin(session, is_shared=True) or self._answer(call)
         if entry.response is not None:
-            return self._reply(entry.response)
+            return self._again(entry.response)
+        with desk.lock:
+            desk.hits += 1
         call = self._call = entry.call
         assert call.tool is not None
         return (Open(call.key, call.tool.function, is_shared=True),)
@@ -138,6 +140,12 @@ class ExecuteTool:
         call = ToolCall(self._desk, self._asked, "execute")
         call.finish(error)
         return self._answer(call)
+
+    def _again(self, response: bytes) -> Sequence[CallStep]:
+        """Answer from an earlier result."""
+        with self._desk.lock:
+            self._desk.hits += 1
+        return self._reply(response)
 
     def _reply(self, response: bytes) -> Sequence[CallStep]:
         self._is_closed = True

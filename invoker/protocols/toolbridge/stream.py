@@ -167,6 +167,7 @@ class StreamTool:
         is_split = len(payload) > self._chunk_bytes and payload.startswith(_BYTES)
         if event.index == self._index and not is_split:
             self._data += 1
+            self._desk.chunks += 1
             return (self._frame(b"\x1a", payload),)
         return tuple(self._more(event.index, payload, is_split=is_split))
 
@@ -179,11 +180,13 @@ class StreamTool:
         most = self._chunk_bytes
         if len(value) <= most:
             self._data += 1
+            self._desk.chunks += 1
             yield self._frame(b"\x1a", payload)
             return
         yield self._told("bytes_total", pack(len(value)))
         for start in range(0, len(value), most):
             self._data += 1
+            self._desk.chunks += 1
             yield self._frame(b"\x1a", pack(value[start : start + most]))
 
     def _told(self, key: str, value: bytes) -> Send:

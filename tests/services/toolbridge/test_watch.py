@@ -178,6 +178,27 @@ def test_T167_each_call_has_a_line_whatever_became_of_it(kind, tmp_path):
     assert "args" not in lines[0]
 
 
+def test_T167_streams_batches_and_calls_without_a_session_have_lines_too(kind, tmp_path):
+    """One for each item of a batch; an answer that is not new runs nothing, so it has none (T-155: it is a hit)."""
+    path = tmp_path / "audit.log"
+    with Bridged(kind, form(kind, square, asquare), settings=BridgeSettings(audit=str(path))) as served:
+        served.session(enable_caching=True)
+        items = [pb.ToolCallItem(index=n, tool_id="square", args=[packed(value)]) for n, value in enumerate((1, "x"))]
+        served.rpc("BatchExecuteTools", session_id="s1", items=items)
+        served.rpc("StreamTool", session_id="s1", tool_id="square", args=[packed(2)])
+        for _ in range(2):
+            assert served.execute("square", 3, request_id="again").success
+        assert served.execute("square", 4, session_id="nobody").error.type == "SessionExpired"
+        metrics = served.rpc("GetMetrics").metrics
+        served.bridge.watch.close()
+    told = {name: metrics[name].integer_value for name in ("batch.items", "stream.chunks", "cache.hits")}
+    assert told == {"batch.items": 2, "stream.chunks": 1, "cache.hits": 1}
+    lines = [json.loads(one) for one in path.read_text().splitlines()]
+    assert sorted((one["via"], one["error_type"]) for one in lines) == [
+        ("batch", ""), ("batch", "ValidationError"), ("execute", ""), ("execute", "SessionExpired"), ("stream", ""),
+    ]  # fmt: skip
+
+
 def test_arguments_are_in_the_audit_log_if_the_operator_asks_for_them(tmp_path):
     """Without those that he hides."""
     path = tmp_path / "audit.log"
