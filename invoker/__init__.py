@@ -9,7 +9,7 @@ from invoker.codecs import Codec, codec
 from invoker.constraints import Field
 from invoker.context import Context
 from invoker.declared import Tensor
-from invoker.errors import InputCancelled, NestedError, Status, StatusError, StopInvocation
+from invoker.errors import InputCancelled, NestedError, Status, StatusError, StopInvocation, VariableError
 from invoker.message import Headers, Message, Metadata, Output, Ref
 from invoker.rules import rule
 
@@ -28,6 +28,7 @@ __all__ = [
     "StatusError",
     "StopInvocation",
     "Tensor",
+    "VariableError",
     "codec",
     "function",
     "rule",

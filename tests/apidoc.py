@@ -57,9 +57,11 @@ def _page(made: str, table: Callable[..., list[str]]) -> Iterator[str]:
     parts = {
         "To write functions": (
             invoker.function, invoker.Context, context.Inputs, context.Outputs, context.OneOutput, invoker.Message,
-            invoker.Headers, invoker.Output, invoker.Ref, invoker.tee, invoker.Tensor, invoker.Field, invoker.rule,
+            invoker.Headers, invoker.Output, invoker.Metadata, invoker.Ref, invoker.tee, invoker.Tensor, invoker.Field,
+            invoker.rule,
         ),
         "To end a call": (invoker.StatusError, invoker.Status, invoker.InputCancelled, invoker.StopInvocation),
+        "To hear of errors": (invoker.NestedError, invoker.VariableError),
         "To read and write other media types": (invoker.codec, invoker.Codec),
         "To test functions": (testing.Harness, testing.Result, testing.TestServer),
     }  # fmt: skip

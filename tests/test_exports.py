@@ -24,6 +24,7 @@ TOP = {
     "StatusError",
     "StopInvocation",
     "Tensor",
+    "VariableError",
     "codec",
     "function",
     "rule",

@@ -105,6 +105,25 @@ async def test_T011_a_session_whose_space_has_expired_is_forgotten(kept):
     assert session.gone is Reason.EXPIRED
 
 
+async def test_a_store_that_cannot_be_reached_ends_no_session(kept):
+    """The keeper listens and holds again, and hears of the end of the space then."""
+    session = kept.session()
+    running = began(kept.desk, session)
+    await turns()
+    (news,) = kept.store._spaces[space_of("s1")].news
+    news.put(Refused(Reason.UNAVAILABLE))
+    await turns()
+    assert kept.desk.find("s1") is session
+    (again,) = kept.store._spaces[space_of("s1")].news
+    assert again is not news
+    assert kept.ask(Look(space_of("s1"))).holds == 1
+    kept.desk.end(running)
+    await turns()
+    kept.ask(Drop(space_of("s1"), is_forced=True))
+    await turns()
+    assert session.gone is Reason.DROPPED
+
+
 async def test_T014_what_runs_is_ended_when_the_space_is_dropped(kept):
     """Invocations are found by their operation; what is none hears it itself; the drop is answered after the last."""
     session = kept.session()
