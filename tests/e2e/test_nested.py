@@ -97,3 +97,21 @@ async def test_E129_calls_in_threads_of_their_own(plain: Served) -> None:
     assert once == [64]
     assert many == [0, 1, 8, 27, 64]
     assert sorted((one.index, one.value) for one in spread) == [(0, 1), (0, 4), (1, 1), (1, 8)]
+
+
+@pytest.mark.timeout(20)
+async def test_E129_functions_in_processes_of_their_own_call_and_are_called() -> None:
+    """Over the pipe; a callee that dies is an error that its caller can catch."""
+    with serving("tests.e2e.isolated_nested") as served:
+        async with RiffClient(served.grpc) as client:
+
+            async def once(name: str, value: int) -> Any:
+                (found,) = [
+                    one.value async for one in client.invoke([[value]], accept=["application/json"], function=name)
+                ]
+                return found
+
+            inner = [True, [0, 1, 2], [0, 1, 4], "NOT_FOUND"]
+            assert await once("from_child", 3) == inner
+            assert await once("to_child", 3) == [True, inner]
+            assert await once("dies_below", 1) not in ("", "None", "OK")
