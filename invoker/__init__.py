@@ -12,6 +12,7 @@ from invoker.declared import Tensor
 from invoker.errors import InputCancelled, NestedError, Status, StatusError, StopInvocation, VariableError
 from invoker.message import Headers, Message, Metadata, Output, Ref
 from invoker.rules import rule
+from invoker.toolerror import ToolError
 
 __all__ = [
     "Codec",
@@ -28,6 +29,7 @@ __all__ = [
     "StatusError",
     "StopInvocation",
     "Tensor",
+    "ToolError",
     "VariableError",
     "codec",
     "function",

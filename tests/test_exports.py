@@ -24,6 +24,7 @@ TOP = {
     "StatusError",
     "StopInvocation",
     "Tensor",
+    "ToolError",
     "VariableError",
     "codec",
     "function",

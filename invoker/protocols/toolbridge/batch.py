@@ -163,6 +163,7 @@ class BatchExecuteTools(UnarySession[Any]):
                 f"the results of the batch have {size} bytes, and {most} are the most that is sent",
                 code="result_too_large", size=size, limit=most,
             )  # fmt: skip
+        self._ended, self._request = {}, None
         return self.reply(response)
 
     def _tell(self, result: Any, index: int, call: ToolCall) -> None:

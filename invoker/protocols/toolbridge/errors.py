@@ -15,6 +15,7 @@ what ended the invocation                  kind                details
 `DecodeError`, `UnsupportedMediaType`      ValidationError     ``code=decode``
 `EncodeError`                              InternalError       ``code=unserializable``, ``path``
 `CallError`, `FunctionError`               InternalError       ``exception`` is the class of what the function raised
+`ToolError`                                its own             its own
 `NestedError` of another tool              its own             its own
 `StatusError`                              see `_STATUSES`     ``status``
 anything else                              InternalError
@@ -52,6 +53,7 @@ from invoker.errors import (
     UnsupportedMediaType,
     VariableError,
 )
+from invoker.toolerror import KINDS, ToolError
 
 __all__ = [
     "ENDS_RPC",
@@ -86,17 +88,9 @@ class Kind(enum.Enum):
     @property
     def status(self) -> Status:
         """Of an rpc."""
-        return _OF_KIND[self]
+        return KINDS[self.value]
 
 
-_OF_KIND: Final = {
-    Kind.TOOL_NOT_FOUND: Status.NOT_FOUND,
-    Kind.VALIDATION: Status.INVALID_ARGUMENT,
-    Kind.TIMEOUT: Status.DEADLINE_EXCEEDED,
-    Kind.EXHAUSTED: Status.RESOURCE_EXHAUSTED,
-    Kind.EXPIRED: Status.NOT_FOUND,
-    Kind.INTERNAL: Status.INTERNAL,
-}
 _STATUSES: Final = {
     Status.INVALID_ARGUMENT: Kind.VALIDATION,
     Status.OUT_OF_RANGE: Kind.VALIDATION,
@@ -193,6 +187,8 @@ def _words(error: InvocationError) -> tuple[Kind, str, dict[str, object]]:
         cause = error.__cause__
         where = {"path": cause.path} if isinstance(cause, Unserializable) else {}  # T-104
         return Kind.INTERNAL, error.detail, {"code": "unserializable", **where}
+    if isinstance(error, ToolError):
+        return Kind(error.kind), error.detail or error.kind, {}
     if isinstance(error, NestedError) and error.kind:
         known = error.kind in Kind._value2member_map_
         return Kind(error.kind) if known else Kind.INTERNAL, error.detail, {} if known else {"type": error.kind}

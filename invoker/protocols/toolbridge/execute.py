@@ -131,9 +131,10 @@ class ExecuteTool:
             return self._again(entry.response)
         with desk.lock:
             desk.hits += 1
-        call = self._call = entry.call
-        assert call.tool is not None
-        return (Open(call.key, call.tool.function, is_shared=True),)
+        running = self._call = entry.call
+        assert running is not None, "there is no response yet"
+        assert running.tool is not None
+        return (Open(running.key, running.tool.function, is_shared=True),)
 
     def _refuse(self, error: BridgeError) -> Sequence[CallStep]:
         assert self._asked is not None
@@ -148,11 +149,20 @@ class ExecuteTool:
         return self._reply(response)
 
     def _reply(self, response: bytes) -> Sequence[CallStep]:
-        self._is_closed = True
+        self._close()
         return (Send(response), Close())
+
+    def _close(self) -> None:
+        """Let go of the call: its rpc may be held a little longer, and its result be large."""
+        self._is_closed = True
+        self._call = self._asked = None
 
     def _answer(self, call: ToolCall) -> Sequence[CallStep]:
         if isinstance(call.error, ENDS_RPC):
-            self._is_closed = True
+            self._close()
             return (close_with(call.error),)
-        return self._reply(call_response(call))
+        if call.entry is not None and call.entry.response is not None:
+            return self._reply(call.entry.response)  # of all who sent the request id
+        response = call_response(call)
+        call.release()
+        return self._reply(response)

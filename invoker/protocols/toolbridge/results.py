@@ -27,7 +27,7 @@ class Entry:
     """One request id.
 
     Attributes:
-        call: That runs, or ran.
+        call: That runs; None once it has ended.
         response: Of the call; None while it runs.
     """
 
@@ -35,17 +35,21 @@ class Entry:
 
     def __init__(self, results: Results, call: ToolCall, fingerprint: bytes) -> None:
         self._results = results
-        self.call = call
+        self.call: ToolCall | None = call
         self.fingerprint = fingerprint
         self.response: bytes | None = None
         self.stored_ns = 0
 
     def over(self) -> None:
         """The call has ended."""
-        desk = self.call.desk
-        response = call_response(self.call) if self.call.error is None else None
-        with desk.lock:
-            self._results.keep(self, response, desk.now_ns())
+        call = self.call
+        assert call is not None
+        response = call_response(call) if call.error is None else None
+        with call.desk.lock:
+            self._results.keep(self, call.asked.request_id, response, call.desk.now_ns())
+        if response is not None:
+            call.release()
+            self.call = None
 
 
 class Results:
@@ -80,9 +84,8 @@ class Results:
         """A call begins under its request id."""
         call.entry = self._entries[asked.request_id] = Entry(self, call, _fingerprint(asked))
 
-    def keep(self, entry: Entry, response: bytes | None, now_ns: int) -> None:
+    def keep(self, entry: Entry, request_id: str, response: bytes | None, now_ns: int) -> None:
         """Keep the response of a call; None: it has failed."""
-        request_id = entry.call.asked.request_id
         if self._entries.get(request_id) is not entry:
             return
         if response is None:

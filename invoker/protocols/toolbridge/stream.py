@@ -201,6 +201,7 @@ class StreamTool:
 
     def _end(self, call: ToolCall) -> Sequence[Step]:
         self._is_closed = True
+        self._call = self._asked = None
         error = call.error
         if isinstance(error, ENDS_RPC):
             return (close_with(error),)

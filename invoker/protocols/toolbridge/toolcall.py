@@ -41,6 +41,7 @@ MOST_ITEMS: Final = 1000
 
 _NOTHING: Final = pack(None)
 _NO_STEPS: Final = ()
+_NO_KWARGS: Final[Mapping[str, bytes]] = MappingProxyType({})
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -60,7 +61,7 @@ class Asked(msgspec.Struct, frozen=True):
     session_id: str
     tool_id: str
     args: Sequence[bytes] = ()
-    kwargs: Mapping[str, bytes] = MappingProxyType({})
+    kwargs: Mapping[str, bytes] = _NO_KWARGS
     request_id: str = ""
     timeout_ms: int = 0
     context: Mapping[str, str] = EMPTY
@@ -247,6 +248,10 @@ class ToolCall(Operation):
             self.entry.over()
         for observer in self.desk.observers:
             observer(self)
+
+    def release(self) -> None:
+        """Let go of what it gave, because the caller was answered."""
+        self.items, self._last = [[]], None
 
     def _told(self, error: InvocationError) -> BridgeError:
         told = translated(error)

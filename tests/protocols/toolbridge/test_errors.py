@@ -31,6 +31,7 @@ from invoker.protocols.toolbridge.errors import (
     session_gone,
     translated,
 )
+from invoker.toolerror import ToolError
 
 SET = {"ToolNotFound", "ValidationError", "TimeoutError", "ResourceExhausted", "SessionExpired", "InternalError"}
 
@@ -126,6 +127,14 @@ def test_T058_T059_a_limit_tells_what_it_is_for(scope: str, told: str) -> None:
     assert error.details == {"code": "rate_limit", "scope": told, "limit": "5", "retry_after_ms": "250"}
     error = translated(LimitReached("no", code="concurrency", scope=scope, limit=5))
     assert "retry_after_ms" not in error.details
+
+
+def test_T066_a_tool_may_choose_its_error() -> None:
+    """The kind, the text and the details are its own; an unknown kind is an internal error."""
+    told = translated(ToolError("ResourceExhausted", "later", {"retry_after_ms": 5}))
+    assert (told.kind, told.detail, told.details) == (Kind.EXHAUSTED, "later", {"retry_after_ms": "5"})
+    told = translated(ToolError("Odd", "no"))
+    assert (told.kind, told.details) == (Kind.INTERNAL, {"original_type": "Odd"})
 
 
 def test_an_error_that_knows_details_keeps_them() -> None:

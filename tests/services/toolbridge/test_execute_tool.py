@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 import time
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import grpc
 import pytest
 
-from invoker import Context
+from invoker import Context, ToolError
 from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.core.store import Create
 from invoker.protocols.toolbridge.desk import space_of
@@ -125,6 +127,86 @@ def test_T104_a_result_that_cannot_be_sent_is_told_with_its_place(kind):
         error = served.execute("odd", 5).error
         assert (error.type, error.details["code"]) == ("InternalError", "unserializable")
         assert error.details["path"]
+
+
+def test_T066_a_tool_chooses_its_error(kind):
+    """Its kind, text and details."""
+
+    def full(x: int) -> int:
+        raise ToolError("ResourceExhausted", "later", {"retry_after_ms": 5})
+
+    async def afull(x: int) -> int:
+        raise ToolError("ResourceExhausted", "later", {"retry_after_ms": 5})
+
+    afull.__name__ = "full"
+    with Bridged(kind, form(kind, full, afull)) as served:
+        served.session()
+        error = served.execute("full", 5).error
+        assert (error.type, error.message, dict(error.details)) == (
+            "ResourceExhausted",
+            "later",
+            {"retry_after_ms": "5"},
+        )
+
+
+def test_T056_a_deadline_of_the_caller_ends_the_call(kind):
+    """The caller sees it, and so does the function."""
+    seen = threading.Event()
+
+    def wait(x: int, ctx: Context) -> int:
+        while not ctx.cancelled:
+            time.sleep(0.005)
+        seen.set()
+        return x
+
+    async def await_(x: int) -> int:
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            seen.set()
+        return x
+
+    await_.__name__ = "wait"
+    with Bridged(kind, form(kind, wait, await_)) as served:
+        served.session()
+        request = pb.ToolCallRequest(session_id="s1", tool_id="wait", args=[packed(7)])
+        with pytest.raises(grpc.RpcError) as caught:
+            served.send("ExecuteTool", request, timeout=0.3)
+        assert caught.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+        assert seen.wait(10)
+        assert eventually(lambda: not served.bridge.desk.sessions["s1"].operations)
+
+
+def test_large_results_are_let_go_of_at_once(kind):
+    """They do not wait for the garbage collector."""
+
+    def large(n: int) -> bytes:
+        return bytes(n)
+
+    async def alarge(n: int) -> bytes:
+        return bytes(n)
+
+    alarge.__name__ = "large"
+    options = {"grpc.max_receive_message_length": 16 << 20}
+    with Bridged(kind, form(kind, large, alarge)) as served:
+        served.session()
+        channel = grpc.insecure_channel(f"127.0.0.1:{served.port}", list(options.items()))
+        make = channel.unary_unary(f"/{SERVICE}/ExecuteTool", pb.ToolCallRequest.SerializeToString)
+        requests = [
+            pb.ToolCallRequest(session_id="s1", tool_id="large", args=[packed(size)])
+            for size in (4_000_000, 11_000_000)
+        ]
+        gc.collect()
+        gc.disable()
+        tracemalloc.start()
+        try:
+            for request in requests * 3:
+                assert make(request, timeout=60)
+            assert eventually(lambda: tracemalloc.get_traced_memory()[0] < 6_000_000)
+        finally:
+            tracemalloc.stop()
+            gc.enable()
+            channel.close()
 
 
 def test_T067_the_items_of_a_generator_are_a_list(kind):

@@ -1,0 +1,39 @@
+"""`ToolError`: a function says with which kind of error its callers are told, where it is called as a tool."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from invoker.errors import Status, StatusError
+
+__all__ = ["KINDS", "ToolError"]
+
+KINDS: Final[Mapping[str, Status]] = {
+    "ToolNotFound": Status.NOT_FOUND,
+    "ValidationError": Status.INVALID_ARGUMENT,
+    "TimeoutError": Status.DEADLINE_EXCEEDED,
+    "ResourceExhausted": Status.RESOURCE_EXHAUSTED,
+    "SessionExpired": Status.NOT_FOUND,
+    "InternalError": Status.INTERNAL,
+}
+"""What callers of tools can tell apart, and the status that callers of other protocols get (T-159, T-161)."""
+
+
+class ToolError(StatusError):
+    """Raised by a function to choose the kind of error, the text and the details that the caller of a tool sees.
+
+    Callers of other protocols get the status of the kind, and the text.
+
+    Args:
+        kind: One of `KINDS`. Any other becomes ``InternalError``, with the detail ``original_type`` (T-066).
+        message: What was met, and what was expected.
+        details: More of it by name; values become text.
+    """
+
+    def __init__(self, kind: str, message: str = "", details: Mapping[str, object] | None = None) -> None:
+        super().__init__(KINDS.get(kind, Status.INTERNAL), message)
+        self.kind = kind if kind in KINDS else "InternalError"
+        self.details = {name: str(value) for name, value in (details or {}).items()}
+        if kind not in KINDS:
+            self.details["original_type"] = str(kind)
