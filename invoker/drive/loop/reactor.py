@@ -388,6 +388,7 @@ class Reactor:
         self.driver.waiting.discard(self)
         if self._seat is not None:
             self._seat.leave()
+            self._seat = None  # it holds this reactor, and so the call, which would wait for the garbage collector
         for runner in list(self.runners.values()):  # those that the session left open when it closed
             self._end(runner, Cancelled("the conversation is over"))
         self._on_close(close)

@@ -1,0 +1,162 @@
+"""Attacks on the tool bridge over real gRPC: each fails alone, and what it took is given back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import grpc
+import grpc.aio
+import pytest
+from google.protobuf.any_pb2 import Any as AnyMessage
+
+from invoker._pb.dspex import bridge_pb2 as pb
+from invoker.client import ToolBridge, ToolExecutionError
+from invoker.client.toolbridge import ToolSession
+from tests.fuzz.toolbridge_requests import nested
+from tests.serving import Served, serving
+
+pytestmark = pytest.mark.timeout(120)
+
+MIB = 1 << 20
+SETTINGS = {
+    "INVOKER_PROTOCOLS": "riff,toolbridge",
+    "INVOKER_MAX_MESSAGE_BYTES": str(10 * MIB),
+    # What is freed goes back to the system, so that what is held can be seen.
+    "MALLOC_ARENA_MAX": "1",
+    "MALLOC_TRIM_THRESHOLD_": "131072",
+    "MALLOC_MMAP_THRESHOLD_": "65536",
+}
+
+
+@pytest.fixture(scope="module", params=["functions.conformance_toolbridge", "tests.sync_toolbridge"])
+def served(request: pytest.FixtureRequest) -> Any:
+    with serving(request.param, env=SETTINGS) as running:
+        yield running
+
+
+@pytest.fixture
+async def session(served: Served) -> AsyncIterator[ToolSession]:
+    async with ToolBridge(served.grpc) as bridge, bridge.session() as made:
+        yield made
+
+
+async def marked(session: ToolSession, key: str) -> int:
+    found: int = await session.call("marks", key)
+    return found
+
+
+async def reaches(session: ToolSession, key: str, count: int) -> None:
+    """Ask until a mark is there; the limit of the test ends what never comes."""
+    while await marked(session, key) < count:
+        pass
+
+
+async def execute(address: str, session: ToolSession, *values: AnyMessage) -> pb.ToolCallResponse:
+    """A call of `echo` with values that the client would not pack."""
+    request = pb.ToolCallRequest(session_id=session.id, tool_id="echo", args=values)
+    async with grpc.aio.insecure_channel(address, options=[("grpc.max_send_message_length", -1)]) as channel:
+        call: Any = channel.unary_unary("/dspex.bridge.SnakepitBridge/ExecuteTool")
+        return pb.ToolCallResponse.FromString(await call(request.SerializeToString()))
+
+
+def listed(payload: bytes) -> AnyMessage:
+    return AnyMessage(type_url="type.googleapis.com/google.protobuf.ListValue", value=payload)
+
+
+async def test_T053_nested_lists_are_refused(served: Served, session: ToolSession) -> None:
+    """65 and 100,000 levels alike; the next call works."""
+    for levels in (65, 1000, 100_000):
+        answer = await execute(served.grpc, session, listed(nested(levels)))
+        assert answer.error.details["code"] == "too_complex", levels
+    answer = await execute(served.grpc, session, listed(nested(60)))
+    assert answer.success
+    assert await session.call("add", 1) == 3
+
+
+async def test_T063_a_text_of_100_mb_does_not_get_in(served: Served, session: ToolSession) -> None:
+    """The rpc is refused before the text is in memory."""
+    text = AnyMessage(type_url="type.googleapis.com/google.protobuf.StringValue", value=bytes(100 * MIB))
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await execute(served.grpc, session, text)
+    assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert await session.call("add", 1) == 3
+
+
+async def test_T083_a_storm_of_cancels_leaves_nothing(session: ToolSession) -> None:
+    """Three hundred streams that are left after some items: each generator is closed."""
+    before = {key: await marked(session, f"endless.{key}") for key in ("calls", "closed")}
+
+    async def left() -> None:
+        async with session.stream("endless") as stream:
+            for _ in range(3):
+                await anext(stream)
+
+    for _ in range(10):
+        await asyncio.gather(*(left() for _ in range(30)))
+    calls = await marked(session, "endless.calls") - before["calls"]
+    await reaches(session, "endless.closed", before["closed"] + calls)
+    assert calls >= 300
+    assert (await session.info()).active_operations == 0
+
+
+async def test_T081_slow_readers_of_streams_hold_the_tool_back(session: ToolSession) -> None:
+    """Twenty streams of 64 KiB blocks that nobody reads: the generators wait."""
+    before = await marked(session, "blocks.items")
+    streams = [session.stream("blocks", 10_000, 65_536) for _ in range(20)]
+    try:
+        for stream in streams:
+            await anext(stream)
+        await asyncio.sleep(0.5)  # time enough to make some thousand blocks
+        assert await marked(session, "blocks.items") - before < 20 * 500
+    finally:
+        for stream in streams:
+            await stream.close()
+
+
+async def test_T130_slow_readers_of_watches_get_the_latest(session: ToolSession) -> None:
+    """A watch that is not read while a variable of 100 kB is written 500 times: the last value comes."""
+    watch = session.variables.watch("x", initial=True)
+    await session.variables.set("x", -1)
+    assert (await anext(watch)).value == -1
+    for number in range(500):
+        await session.variables.set("x", [number, "x" * 100_000])
+    await session.variables.set("x", "last")
+    async with watch:
+        while (await anext(watch)).value != "last":
+            pass
+
+
+async def test_T012_ten_thousand_sessions_are_the_most(served: Served) -> None:
+    """One more is refused, those that are there work, and afterwards there is room again.
+
+    All on one connection: rpcs that are over must let go of it, or gRPC refuses further ones after 20,000.
+    """
+    async with ToolBridge(served.grpc) as bridge:
+        made: list[ToolSession] = []
+        refused: list[str] = []
+
+        async def more() -> None:
+            while not refused:
+                session = bridge.session(f"crowd-{len(made)}-{id(asyncio.current_task())}")
+                try:
+                    await session.open()
+                except ToolExecutionError as error:
+                    refused.append(error.code)
+                    return
+                made.append(session)
+
+        await asyncio.gather(*(more() for _ in range(16)))
+        assert set(refused) == {"session_quota"}
+        assert 9_900 < len(made) <= 10_000
+        assert await made[0].call("add", 1) == 3
+        waiting = iter(made)
+
+        async def fewer() -> None:
+            for session in waiting:
+                await session.close()
+
+        await asyncio.gather(*(fewer() for _ in range(16)))
+        async with bridge.session() as session:
+            assert await session.call("add", 1) == 3
