@@ -20,6 +20,7 @@ from tests.serving import serving
 from tests.stores.servers import RedisServer
 
 FUNCTIONS = "tests/e2e/variable_functions.py:add"
+MODULE = "tests/e2e/variable_functions.py"
 _METHODS = pb.DESCRIPTOR.services_by_name["SnakepitBridge"].methods_by_name
 
 
@@ -46,10 +47,10 @@ class Host:
     def get(self, name: str) -> Any:
         return unpacked(self.rpc("GetSessionVariable", variable_name=name).value)
 
-    def add(self, step: int) -> list[int]:
-        response = self.rpc("ExecuteTool", tool_id="add", args=[packed(step)])
+    def add(self, step: Any, tool: str = "add") -> Any:
+        response = self.rpc("ExecuteTool", tool_id=tool, args=[packed(step)])
         assert response.success, response
-        return unpacked(response.result)  # type: ignore[no-any-return]
+        return unpacked(response.result)
 
 
 @pytest.fixture
@@ -120,6 +121,21 @@ def test_workers_share_a_store_without_being_told(hosts: Callable[[str], Host]) 
             if len(pids) == 2:
                 break
         assert len(pids) == 2
+
+
+@pytest.mark.timeout(30)
+def test_T126_isolated_functions_have_variables_as_well(hosts: Callable[[str], Host]) -> None:
+    """By their pipe; sync and async ones, and their errors."""
+    with serving(MODULE, env=env("memory")) as served:
+        host = hosts(served.grpc)
+        host.begin()
+        assert host.add(1)[0] == 1
+        total, apart = host.add(2, "add_apart")
+        assert total == 3
+        assert apart != host.add(0)[1]
+        assert host.add(3, "add_apart_async")[0] == 6
+        assert host.get("sum") == 6
+        assert host.add("", "misname") == "variable_name"
 
 
 @pytest.mark.timeout(60)
