@@ -33,6 +33,7 @@ BASE := $(VENV)/.stamp-base
 DEV := $(VENV)/.stamp-dev
 PROTO := .venv-proto/.stamp
 PB6 := .venv-pb6/.stamp
+AGENTS := .venv-agents/.stamp
 INTEROP := .interop/.stamp
 ACTION_ENGINE := .interop/action-engine/.stamp
 GRAPHPIPE := .interop/graphpipe/.stamp
@@ -41,7 +42,7 @@ PEERS := build/peers
 CLIENTS := build/clients
 
 .DEFAULT_GOAL := help
-.PHONY: help run setup test test-all test-protobuf6 check fmt fmt-check lint types imports proto proto-check trace docs docs-check \
+.PHONY: help run setup test test-all test-protobuf6 test-agents check fmt fmt-check lint types imports proto proto-check trace docs docs-check \
         conformance setup-interop interop fuzz fuzz-short simulate bench bench-quick bench-cpp bench-peers bench-clients dist dist-check image image-check lock clean
 
 help: ## list the verbs
@@ -61,7 +62,10 @@ test-all: $(DEV) ## run all tests, the slow ones too
 test-protobuf6: $(PB6) ## run the tests on the newest protobuf 6
 	.venv-pb6/bin/python -m pytest --quiet $(or $(TESTS),$(SIDE_BY_SIDE) $(PB6_TESTS))
 
-check: fmt-check lint types imports proto-check docs-check trace test-all test-protobuf6 conformance $(EXTRAS) ## all that CI asks for
+test-agents: $(AGENTS) ## run the tests of agents, which need DSPy
+	.venv-agents/bin/python -m pytest --quiet $(or $(TESTS),tests/services/toolbridge/agents)
+
+check: fmt-check lint types imports proto-check docs-check trace test-all test-protobuf6 test-agents conformance $(EXTRAS) ## all that CI asks for
 
 fmt: $(DEV) ## format the code
 	$(BIN)/ruff format .
@@ -171,7 +175,7 @@ lock: ## write the lock files anew with the newest releases
 	PYTHON="$(PYTHON)" .ci/lock --upgrade
 
 clean: ## remove what the verbs have made
-	rm -rf .venv .venv-proto .venv-pb6 .interop .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist *.egg-info
+	rm -rf .venv .venv-proto .venv-pb6 .venv-agents .interop .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist *.egg-info
 
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "no Python 3.11 or newer found; give one: make PYTHON=/path/to/python3" >&2; exit 1; }
@@ -195,6 +199,12 @@ $(PB6): requirements/protobuf6.lock pyproject.toml
 	@test -x .venv-pb6/bin/python || $(PYTHON) -m venv .venv-pb6
 	.venv-pb6/bin/python $(LOCKED) requirements/protobuf6.lock
 	.venv-pb6/bin/python $(PIP) $(SELF)
+	@touch $@
+
+$(AGENTS): requirements/agents.lock pyproject.toml
+	@test -x .venv-agents/bin/python || $(PYTHON) -m venv .venv-agents
+	.venv-agents/bin/python $(LOCKED) requirements/agents.lock
+	.venv-agents/bin/python $(PIP) $(SELF)
 	@touch $@
 
 $(INTEROP): tests/interop/package.json tests/interop/package-lock.json

@@ -21,6 +21,10 @@ class BridgeSettings:
         audit: Where tool calls are logged: ``off``, ``stderr`` or the path of a file (T-167).
         audit_args: ``off``: arguments are not shown there; ``on``, or patterns of the names whose values are not shown.
         critical: Dependencies without which the bridge is not healthy (T-152).
+        llms: Language models of agents, each `name=URL` or `name=module:function` (T-137).
+        llm_models: Patterns of the models that may be asked for; none: any.
+        llm_timeout_s: How long a model may take to answer.
+        llm_delays_s: Before each new try of a model that failed (T-145).
         debug: Whether callers may see tracebacks.
     """
 
@@ -33,4 +37,8 @@ class BridgeSettings:
     audit: str = "off"
     audit_args: tuple[str, ...] = ("off",)
     critical: tuple[str, ...] = ()
+    llms: tuple[str, ...] = ()
+    llm_models: tuple[str, ...] = ()
+    llm_timeout_s: float = 60.0
+    llm_delays_s: tuple[float, ...] = (1.0, 2.0)
     debug: bool = False

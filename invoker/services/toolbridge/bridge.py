@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -13,6 +14,7 @@ from invoker.protocols.toolbridge.toolcall import ToolCall
 from invoker.protocols.toolbridge.tools import Tools
 from invoker.services.service import Surroundings
 from invoker.services.toolbridge.addresses import Addresses
+from invoker.services.toolbridge.agents.house import AgentHouse
 from invoker.services.toolbridge.callback import Callbacks
 from invoker.services.toolbridge.hostscope import HostScope
 from invoker.services.toolbridge.keeper import HostKeeper
@@ -29,6 +31,7 @@ class Bridge:
         settings: Limits and defaults.
 
     Attributes:
+        agents: Makes and runs agents.
         callbacks: Connects to hosts that are called back.
         desk: The host sessions of this process.
         driver: Runs invocations; has the store.
@@ -48,8 +51,11 @@ class Bridge:
         self.callbacks = self.desk.callbacks = Callbacks(Addresses(settings.callback_hosts), settings.message_bytes)
         self.desk.new_scope = partial(HostScope, self.desk, self.driver)
         self.keeper = self.desk.keeper = HostKeeper(self.desk, self.driver)
+        self.agents = AgentHouse(self.desk, settings, os.environ)
         self.watch = Watch(self.desk, self.driver, settings)
         self.watch.groups.append(self.callbacks.health)
+        if settings.llms:
+            self.dependencies["llm"] = lambda: self.agents.is_well
 
     @property
     def dependencies(self) -> dict[str, Callable[[], bool | None]]:

@@ -28,6 +28,7 @@ from invoker.drive.nested.order import check_depth, is_iterator, labelled
 from invoker.drive.nested.scope import CatalogScope, runs_inline
 from invoker.errors import Cancelled, InvocationError, NestedError
 from invoker.message import EMPTY, METADATA, Headers, Message
+from invoker.protocols.toolbridge.agents import Running
 from invoker.protocols.toolbridge.desk import Desk, HostSession, space_of
 from invoker.protocols.toolbridge.errors import BridgeError, Kind, translated
 from invoker.protocols.toolbridge.toolcall import CORRELATION, MOST_ITEMS, Asked, ToolCall, correlation_of
@@ -97,7 +98,7 @@ class HostScope:
 
     def _asked(self, caller: Context, name: str, args: Sequence[bytes], kwargs: Mapping[str, bytes]) -> Asked:
         parent = _call_of(caller)
-        context: Mapping[str, str] = EMPTY if parent is None else parent.asked.context
+        context: Mapping[str, str] = _context_of(caller) if parent is None else parent.asked.context
         correlation = correlation_of(caller.metadata, context) if parent is None else parent.correlation_id
         metadata = Headers({**caller.metadata, CORRELATION: correlation})
         return Asked(self._session.id, name, args, kwargs, context=context, metadata=metadata)
@@ -112,7 +113,7 @@ class HostScope:
     async def _nested(
         self, caller: Context, tool: Tool, asked: Asked, *, streams: bool
     ) -> AsyncGenerator[Message[bytes], None]:
-        call = ToolCall(self._desk, asked, "nested")
+        call = ToolCall(self._desk, asked, _via(caller))
         with _telling(caller, call):
             opened, rest = self._begun(call, caller)
             session = StepSession() if streams else _Collecting(call)
@@ -129,7 +130,7 @@ class HostScope:
                 inside.leave()
 
     def _inline(self, caller: Context, tool: Tool, asked: Asked, *, streams: bool) -> Iterator[Message[bytes]]:
-        call, driver = ToolCall(self._desk, asked, "nested"), self._driver
+        call, driver = ToolCall(self._desk, asked, _via(caller)), self._driver
         with _telling(caller, call):
             opened, rest = self._begun(call, caller)
             try:
@@ -271,6 +272,16 @@ def _headers(asked: Asked) -> dict[str, str]:
             code="hops", limit=_MOST_HOPS,
         )  # fmt: skip
     return {HOPS: str(hops), CORRELATION: asked.metadata[CORRELATION]}
+
+
+def _context_of(caller: Context) -> Mapping[str, str]:
+    """The context of an agent's run, which its tools get (T-069)."""
+    return next((one.context for one in caller.configs if isinstance(one, Running)), EMPTY)
+
+
+def _via(caller: Context) -> str:
+    """What brings a call of a local tool (T-148)."""
+    return "agent" if any(isinstance(one, Running) for one in caller.configs) else "nested"
 
 
 def _call_of(caller: Context) -> ToolCall | None:

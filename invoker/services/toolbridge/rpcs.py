@@ -11,6 +11,7 @@ from invoker.doors.grpc.methods import CallMethod, LoopMethod, Method
 from invoker.drive.loop.ahead import AheadReactor
 from invoker.drive.loop.reactor import Reactor
 from invoker.message import Headers
+from invoker.protocols.toolbridge.agents import CreateReActAgent, ExecuteAgent
 from invoker.protocols.toolbridge.batch import BatchExecuteTools
 from invoker.protocols.toolbridge.execute import ExecuteTool
 from invoker.protocols.toolbridge.health import HealthCheck
@@ -90,8 +91,8 @@ ROWS: tuple[Row, ...] = (
     Row("SetSessionVariable", at_desk(SetSessionVariable)),
     Row("ListSessionVariables", at_desk(ListSessionVariables)),
     Row("WatchSessionVariables", at_desk(WatchSessionVariables)),
-    unbuilt("CreateReActAgent"),
-    unbuilt("ExecuteAgent"),
+    Row("CreateReActAgent", lambda bridge, metadata: CreateReActAgent(bridge.desk, bridge.agents, metadata)),
+    Row("ExecuteAgent", lambda bridge, metadata: ExecuteAgent(bridge.desk, bridge.agents, metadata)),
     Row("HealthCheck", _health),
     Row("GetMetrics", _metrics),
 )

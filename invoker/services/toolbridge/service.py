@@ -63,6 +63,22 @@ class ToolBridgeKnobs:
         "`llm`, `callback`; while one of them fails, the bridge says that it does not serve.", unit="names",
     )  # fmt: skip
 
+    llms: tuple[str, ...] = knob(
+        (), "INVOKER_LLM", parse.names,
+        "Language models that agents of the tool bridge may use, each `name=https://HOST/v1` (an OpenAI-compatible "
+        "endpoint) or `name=MODULE:FUNCTION`; the first is the default. The key of an endpoint stands in "
+        "`INVOKER_LLM_KEY_NAME`.", unit="name=URL|name=MODULE:FUNCTION",
+    )  # fmt: skip
+    llm_models: tuple[str, ...] = knob(
+        (), "INVOKER_LLM_MODELS", parse.names,
+        "Patterns of the models that those endpoints may be asked for, such as `gpt-5-mini,gpt-5*`; the first is the "
+        "default. Without any, a host may name any model.", unit="patterns",
+    )  # fmt: skip
+    llm_timeout_s: float = knob(
+        60.0, "INVOKER_LLM_TIMEOUT_S", parse.seconds,
+        "How long those endpoints may take to answer once; agents ask again twice.", unit="seconds",
+    )  # fmt: skip
+
 
 class ToolBridgeService(Service):
     """The tool bridge."""
@@ -91,6 +107,9 @@ class ToolBridgeService(Service):
             audit=known.audit,
             audit_args=known.audit_args,
             critical=known.tool_critical,
+            llms=known.llms,
+            llm_models=known.llm_models,
+            llm_timeout_s=known.llm_timeout_s,
             debug=self.around.config.debug,
         )
         self._bridge = Bridge(self.around, settings)
@@ -105,4 +124,5 @@ class ToolBridgeService(Service):
         if self._bridge is not None:
             self._bridge.keeper.close()
             await self._bridge.callbacks.close()
+            await self._bridge.agents.close()
             self._bridge.watch.close()
