@@ -1,9 +1,11 @@
 """An agent without a network: two tools, and a function that plays the language model by a script.
 
-Run:   INVOKER_PROTOCOLS=riff,http,toolbridge INVOKER_LLM=scripted=functions.agents:scripted \\
-       python -m invoker functions.agents:word_count,add
-Call:  docs/how-to/run-agents.md makes an agent of them; a tool alone answers, too:
-       python -m invoker call --function word_count -d "how many words"
+With INVOKER_PROTOCOLS=riff,http,toolbridge and INVOKER_LLM=scripted=functions.agents:scripted in the environment:
+
+python -m invoker functions.agents:word_count
+python -m invoker call -d "how many words"
+
+docs/how-to/run-agents.md serves both tools, and makes an agent of them.
 """
 
 from __future__ import annotations
