@@ -258,7 +258,7 @@ def _sessions(count: int) -> str:
 
 def _isolation(calls: int) -> str:
     """A call in a child process: the first of a server, and those behind it."""
-    with _bridge(_STYLES["sync"]) as (address, _pid):
+    with _bridge("benchmarks.isolated_tools") as (address, _pid):
         [cold] = _one_after_another(address, call("isolated"), 1)
         took = {tool: _one_after_another(address, call(tool), calls) for tool in ("echo", "isolated")}
     rows = [["in a child, the first call", f"{cold * 1e6:,.0f}", ""]]

@@ -1,4 +1,4 @@
-"""The tools that are measured: an echo and blocks of bytes, sync and async, and an echo in a process of its own."""
+"""The tools that are measured: an echo and blocks of bytes, sync."""
 
 from __future__ import annotations
 
@@ -20,9 +20,3 @@ def blocks(count: int) -> Iterator[bytes]:
     payload = bytes(BLOCK)
     for _ in range(count):
         yield payload
-
-
-@function(isolation="process")
-def isolated(value: str) -> str:
-    """The text itself, from a child process."""
-    return value

@@ -201,6 +201,12 @@ async def single(seconds: float) -> float:
     return seconds
 
 
+@function(isolation="process", memory_bytes=512 << 20)
+def hungry(megabytes: int) -> int:
+    """Take so much memory, of which there may be half a gibibyte."""
+    return len(bytearray(b"x") * (megabytes << 20))
+
+
 @function(calls_per_minute=3)
 def seldom(number: int) -> int:
     """The number itself, three times a minute."""

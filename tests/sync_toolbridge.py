@@ -13,7 +13,9 @@ from functions.conformance_toolbridge import _busy
 from invoker import Context, function
 from invoker.author.decorator import options_of
 
-globals().update({name: value for name, value in vars(conformance_toolbridge).items() if options_of(value) is not None})
+_TAKEN = {name: value for name, value in vars(conformance_toolbridge).items() if options_of(value) is not None}
+del _TAKEN["hungry"]  # with a function in a child process, no call runs in the thread that has its frames
+globals().update(_TAKEN)
 
 
 def _wait(seconds: float, context: Context) -> None:
