@@ -1,7 +1,8 @@
 """Tools for a host program or an agent: typed, documented, with rules for what they take.
 
-INVOKER_PROTOCOLS=riff,http,toolbridge python -m invoker functions.tools
+python -m invoker functions.tools --protocols riff,http,toolbridge
 python -m invoker inspect --tools functions.tools
+python -m invoker call localhost:8081 --function count --data "to be or not to be"
 """
 
 from __future__ import annotations
