@@ -2,11 +2,12 @@
 
 Among the numbers of a process a labelled counter is named by its family and its labels, with blanks between them; a
 tool may have blanks in its id, an outcome and a bucket have none. Workers share a board of a certain size, so a process
-names only so many tools, in the order in which they were first called; the others are one, ``other``.
+names only so many tools, in the order of its catalogue; the others are one, ``other``.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
@@ -46,28 +47,32 @@ _ENTRIES: Final = 24
 
 
 def tool_numbers(
-    outcomes: Mapping[tuple[str, str], int], durations: Mapping[str, tuple[Iterable[tuple[str, int]], float]]
+    tools: Iterable[str],
+    outcomes: Mapping[tuple[str, str], int],
+    durations: Mapping[str, tuple[Iterable[tuple[str, int]], float]],
 ) -> dict[str, float]:
     """Counters by name.
 
     Args:
+        tools: All that there are, in an order that is the same in every worker.
         outcomes: Calls by tool and outcome.
         durations: By tool: how many calls took no longer than each bound in seconds but longer than the one before,
             and how long all of them took, in seconds.
     """
     named, size = dict[str, str](), 0
-    for tool, _ in outcomes:
-        if tool not in named:
-            size += _ENTRIES * (len(tool.encode()) + _ENTRY_BYTES)
-            named[tool] = tool if size <= _MOST_BYTES else OTHER
+    for tool in tools:
+        size += _ENTRIES * (len(json.dumps(tool)) + _ENTRY_BYTES)
+        if size > _MOST_BYTES:
+            break
+        named[tool] = tool
     made: dict[str, float] = {}
     for (tool, outcome), count in outcomes.items():
-        _add(made, f"{CALLS} {named[tool]} {outcome}", count)
+        _add(made, f"{CALLS} {named.get(tool, OTHER)} {outcome}", count)
     for tool, (buckets, seconds) in durations.items():
-        _add(made, f"{DURATION} {named[tool]} sum", seconds)
+        _add(made, f"{DURATION} {named.get(tool, OTHER)} sum", seconds)
         for bound, count in buckets:
             if count:
-                _add(made, f"{DURATION} {named[tool]} {bound}", count)
+                _add(made, f"{DURATION} {named.get(tool, OTHER)} {bound}", count)
     return made
 
 

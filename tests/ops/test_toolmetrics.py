@@ -21,7 +21,7 @@ def rendered(numbers: Numbers) -> list[str]:
 def served(*tools: str) -> Numbers:
     """What a process has counted that serves the bridge."""
     outcomes = {(tool, outcome): 4 for tool in tools for outcome in ("ok", "TimeoutError")}
-    numbers = tool_numbers(outcomes, dict.fromkeys(tools, (BUCKETS, 2.5)))
+    numbers = tool_numbers(tools, outcomes, dict.fromkeys(tools, (BUCKETS, 2.5)))
     return Numbers(dict.fromkeys(COUNTERS, 3.0) | numbers, dict.fromkeys(GAUGES, 1.0))
 
 
@@ -63,13 +63,14 @@ def test_the_numbers_of_workers_add_up() -> None:
 
 
 def test_any_number_of_tools_fits_on_the_board() -> None:
-    """Those that were called first have names, the others are one; no call is lost."""
-    numbers = served(*(f"a.module.of.some.length:function_{n}" for n in range(1000)))
+    """The first of the catalogue have names, the others are one; no call is lost, and two workers name the same."""
+    numbers = served(*(f"a.module.of.some.length:funktiön_{n}" for n in range(1000)))
+    numbers = numbers.plus(numbers)
     board = Board.make()
     board.write(1, Row(1, numbers=numbers))
     read = board.read()[1].numbers
     board.close()
     calls = {name: number for name, number in read.counters.items() if name.startswith("invoker_tool_calls ")}
-    assert sum(calls.values()) == 8000
+    assert sum(calls.values()) == 16_000
     assert 20 < len(calls) < 200
     assert "invoker_tool_calls other ok" in calls

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from invoker.protocols.toolbridge.errors import BridgeError
 
-__all__ = ["BOUNDS_MS", "MINUTES", "TOTALS", "Histogram", "Tally", "outcome_of"]
+__all__ = ["BOUNDS_MS", "MINUTES", "TOTALS", "UNKNOWN", "Histogram", "Tally", "outcome_of"]
 
 MINUTES: Final = 60
 
@@ -32,6 +32,9 @@ TOTALS: Final = (
     "grpc.messages_too_large",
 )  # fmt: skip
 """Counters that belong to no tool; they are told before anything was counted."""
+
+UNKNOWN: Final = "unknown"
+"""What calls of tools that do not exist are counted as."""
 
 _MINUTE_S: Final = 60
 _RATES: Final = frozenset({"rate_limit", "global_rate_limit"})
@@ -133,7 +136,7 @@ class Tally:
     def __call__(self, call: Any) -> None:
         """Count one call."""
         outcome = "ok" if call.error is None else outcome_of(call)
-        tool = call.tool.id if call.tool is not None else "unknown"
+        tool = call.tool.id if call.tool is not None else UNKNOWN
         session = call.session
         with self._lock:
             minute = self._current if self._clock() < self._ends_s else self._minute()

@@ -13,7 +13,7 @@ from invoker.ops.toolmetrics import tool_numbers
 from invoker.protocols.toolbridge.audit import Redaction, entry_of, line_of
 from invoker.protocols.toolbridge.desk import Desk
 from invoker.protocols.toolbridge.settings import BridgeSettings
-from invoker.protocols.toolbridge.tally import BOUNDS_MS, Tally
+from invoker.protocols.toolbridge.tally import BOUNDS_MS, UNKNOWN, Tally
 
 __all__ = ["Watch"]
 
@@ -103,7 +103,8 @@ class Watch:
             "invoker_tool_running_calls": len(self._running()),
             "invoker_tool_zombies": sum(1 for _ in self._driver.zombies()),
         }
-        return Numbers(counters | tool_numbers(total.outcomes, durations), dict(gauges))
+        tools = (UNKNOWN, *(tool.id for tool in self._desk.tools))
+        return Numbers(counters | tool_numbers(tools, total.outcomes, durations), dict(gauges))
 
     def close(self) -> None:
         """Write what waits for the audit log."""
