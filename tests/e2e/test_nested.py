@@ -94,6 +94,7 @@ async def test_E129_calls_in_threads_of_their_own(plain: Served) -> None:
         once = [one.value async for one in client.invoke([[4]], accept=["application/json"], function="cube")]
         many = [one.value async for one in client.invoke([range(5)], accept=["application/json"], function="cubes")]
         spread = [one async for one in client.invoke([[1, 2]], accept=["application/json"] * 2, function="both")]
+    assert await asyncio.to_thread(posted, f"http://{plain.http}/", "cube", 4) == 64
     assert once == [64]
     assert many == [0, 1, 8, 27, 64]
     assert sorted((one.index, one.value) for one in spread) == [(0, 1), (0, 4), (1, 1), (1, 8)]
