@@ -43,6 +43,7 @@ def toolbridge(columns: Sequence[Series], *, quick: bool) -> str:
         lambda: _watchers(WATCHERS // 10 if quick else WATCHERS),
         lambda: _sessions(SESSIONS // 10 if quick else SESSIONS),
         lambda: _isolation(100 if quick else 500),
+        _limits,
     ]
     return "\n\n".join(found for part in parts for found in _tried(part))
 
@@ -267,3 +268,27 @@ def _isolation(calls: int) -> str:
         for label, tool in (("in the process", "echo"), ("in a child of the warm pool", "isolated"))
     ]
     return table("Tool bridge: process isolation", ("call", "p50, µs", "p99, µs"), rows)
+
+
+def _limits() -> str:
+    """Tools that pass a limit in a child process, while an echo is called beside them."""
+    rows = []
+    with _bridge("benchmarks.isolated_tools") as (address, _):
+        for tool, label in (("spins", "spins, 0.5 s allowed"), ("eats", "takes more and more memory, 512 MiB allowed")):
+            connection = Connection(address, path=f"{SERVICE}ExecuteTool")
+            began = time.perf_counter()
+            request = pb.ToolCallRequest(session_id=SESSION, tool_id=tool)
+            stream = connection.open(framed(request.SerializeToString()), half_close=True)
+            stream.kept = bytearray()
+            connection.flush()
+            beside: list[float] = []
+            while not stream.ended and time.perf_counter() - began < 20:
+                beside += _one_after_another(address, call("echo"), 1)
+                connection.drain()
+            took = time.perf_counter() - began
+            answer = pb.ToolCallResponse.FromString(bytes(stream.kept)[5:])
+            connection.close()
+            told = f"{answer.error.type} {answer.error.details['code']}".strip()
+            rows.append([label, f"{took:.2f}", told, f"{len(beside)}", f"{max(beside) * 1e3:,.0f}"])
+    head = ("tool", "s until the caller was told", "told", "echoes meanwhile", "the slowest of them, ms")
+    return table("Tool bridge: tools past their limits, in child processes", head, rows)
