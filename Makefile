@@ -63,7 +63,7 @@ test-protobuf6: $(PB6) ## run the tests on the newest protobuf 6
 	.venv-pb6/bin/python -m pytest --quiet $(or $(TESTS),$(SIDE_BY_SIDE) $(PB6_TESTS))
 
 test-agents: $(AGENTS) ## run the tests of agents, which need DSPy
-	.venv-agents/bin/python -m pytest --quiet $(or $(TESTS),tests/services/toolbridge/agents)
+	.venv-agents/bin/python -m pytest --quiet $(or $(TESTS),tests/services/toolbridge/agents 'tests/test_pages.py::test_the_page_works[run-agents]')
 
 check: fmt-check lint types imports proto-check docs-check trace test-all test-protobuf6 test-agents conformance $(EXTRAS) ## all that CI asks for
 

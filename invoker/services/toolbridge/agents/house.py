@@ -60,7 +60,7 @@ class AgentHouse:
         """
         react = await asyncio.to_thread(_react)  # takes most of a second the first time
         try:
-            runner = react.Runner(agent, self._engine(react, agent.llm))
+            runner = await asyncio.to_thread(react.Runner, agent, self._engine(react, agent.llm))  # takes some ms
         except ValueError as error:
             raise react.refused(error) from None
         return msgspec.structs.replace(agent, runner=runner)
