@@ -170,3 +170,37 @@ async def test_nothing_is_left_at_the_store_when_the_process_leaves(kept):
     await turns()
     kept.keeper.close()
     assert kept.ask(Drop(space_of("s1"))) is None
+
+
+async def test_T011_nothing_is_left_of_a_thousand_sessions_that_nobody_cleaned_up(kept):
+    """Neither at the desk, nor with the keeper, nor in the store."""
+    for number in range(1000):
+        session = kept.session(f"s{number}")
+        kept.desk.end(began(kept.desk, session))
+    await turns()
+    kept.now += 61 * SECOND
+    kept.store.sweep()
+    await turns()
+    assert kept.desk.sessions == {}
+    assert kept.keeper._posts == {}
+    assert kept.store.size == 0
+    assert kept.desk.expired == 1000
+
+
+async def test_T089_whoever_waits_for_a_place_is_woken(kept):
+    """By the end of a call, in whatever thread; by the end of the session; and when the time is over."""
+    session = kept.session()
+    session.max_tools = 1
+    running = began(kept.desk, session)
+    waiting = asyncio.create_task(kept.keeper.room(session, 60))
+    await turns()
+    assert not waiting.done()
+    await asyncio.to_thread(kept.desk.end, running)
+    await waiting
+    began(kept.desk, session)
+    await kept.keeper.room(session, 0.001)
+    waiting = asyncio.create_task(kept.keeper.room(session, 60))
+    await turns()
+    kept.ask(Drop(space_of("s1"), is_forced=True))
+    await waiting
+    assert session.waits == 0
