@@ -82,10 +82,13 @@ def test_a_broken_connection_for_news_ends_subscriptions(world: RedisWorld) -> N
 
     news = world.guest.hear()
     world.settle()
+    assert isinstance(world.store, SharedStore)
+    epoch = world.store._backend.epoch
     with redis.Redis.from_url(world.url) as client:
         client.client_kill_filter(_type="pubsub")
     world.until(lambda: news in world.guest.told)
     assert news.take() == Refused(Reason.UNAVAILABLE)
+    assert world.store._backend.epoch > epoch
     assert world.ask(Put("s", "a", b"1")).value == b"1"
 
 

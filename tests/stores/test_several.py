@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from invoker.core.store import Change, Create, Drop, Get, Hold, Item, Look, Put, Reason, Refused, Scan
+from invoker.core.store import Change, Create, Drop, Get, Hold, Item, Look, News, Put, Reason, Refused, Scan
 from invoker.stores.backend import LEASE_S
 from tests.stores.worlds import SECOND, MemoryWorld, SharedWorld
 
@@ -56,6 +56,20 @@ def test_another_process_hears_what_one_writes(world: SharedWorld) -> None:
     assert [one.value for one in world.taken(here) if isinstance(one, Change)] == numbers
     assert [one.value for one in world.taken(named) if isinstance(one, Change)] == numbers[10:]
     assert world.taken(none) == [Refused(Reason.DROPPED)]
+
+
+def test_who_listens_to_the_end_only_keeps_nobody_from_items(world: SharedWorld) -> None:
+    """Whoever of one process came first."""
+    other, store = world.new_guest(), world.another()
+    guests = [world.new_guest(store) for _ in range(3)]
+    ends = [News("s", (), guests[0].has_news), News("s", (), guests[2].has_news)]
+    store.subscribe(guests[0], ends[0])
+    items = guests[1].hear()
+    store.subscribe(guests[2], ends[1])
+    world.settle()
+    other.ask(Put("s", "a", b"1"))
+    assert [one.value for one in world.taken(items) if isinstance(one, Change)] == [b"1"]
+    assert [world.taken(one) for one in ends] == [[], []]
 
 
 def test_who_begins_to_listen_while_others_write_misses_nothing(world: SharedWorld) -> None:
