@@ -373,9 +373,9 @@ class DirectConversation:
     def _write_due(self) -> None:
         """Send what the sweeper could not send yet, in the thread of the function, which is back."""
         try:
-            while self._due:
-                self.wire.write(self._due[0], hold=False)
-                del self._due[0]
+            with self._guard:  # so that the sweeper does not send them as well
+                while self._due:
+                    self.wire.write(self._due.pop(0), hold=False)
         except Cancelled as gone:
             log.debug("the peer is gone, so it does not get the last frames: %s", gone)
 
