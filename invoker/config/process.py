@@ -97,9 +97,9 @@ class Config:
     )  # fmt: skip
     max_invocations: int = knob(
         0, "INVOKER_MAX_INVOCATIONS", parse.whole(0), "How many invocations may run at once; 0 means no limit.",
-        unit="invocations",
+        unit="invocations", heading="invocations",
     )  # fmt: skip
-    depth: int = knob(
+    call_depth: int = knob(
         16, "INVOKER_CALL_DEPTH", parse.whole(0),
         "How deep functions may call each other by their contexts; 0 forbids it.", unit="calls",
     )  # fmt: skip
@@ -157,6 +157,7 @@ class Config:
         (), "INVOKER_ALLOWED_ORIGINS", parse.origins,
         "An origin of web pages that may use the HTTP port, as https://example.org; * is any. Pages of the port's own "
         "host need not be listed, except to open a WebSocket.", flag="--allowed-origin", many=True,
+        heading="browsers",
     )  # fmt: skip
     allowed_hosts: tuple[str, ...] = knob(
         (), "INVOKER_ALLOWED_HOSTS", parse.names,

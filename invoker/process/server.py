@@ -110,7 +110,7 @@ class Server:
         self.engine.on_close += [self._endings, prints.ended]
         children = ChildrenSettings(config.children, config.warm_children, _told(config))
         settings = DriverSettings(
-            config.threads, config.grace_s, config.lingering_s, config.debug, config.depth, children
+            config.threads, config.grace_s, config.lingering_s, config.debug, config.call_depth, children
         )
         self.driver = Driver(self.engine, settings, store=store_of(config.store))
         self.engine.scope = CatalogScope(self.driver)
