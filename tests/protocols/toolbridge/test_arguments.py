@@ -243,6 +243,22 @@ def test_T043_the_input_of_a_pattern_is_bounded() -> None:
     assert refused(slow, "a" * 65_536 + "b")["code"] == "pattern_input_too_long"
 
 
+@pytest.mark.parametrize(
+    ("right", "wrong", "unit"),
+    [("\U0001f600\u00e4", "e\u0301\u0301", "characters"), (b"\xc3\xa4", b"\xc3\xa4\xc3", "bytes"), ([1, 2], [1, 2, 3], "items"),
+     ({"a": 1, "b": 2}, {"a": 1, "b": 2, "c": 3}, "items")],
+)  # fmt: skip
+def test_T046_what_a_length_counts(right: Any, wrong: Any, unit: str) -> None:
+    """Code points of text, bytes, and items of lists and dicts."""
+
+    def two(value: Annotated[str | bytes | list[int] | dict[str, int], Field(min_length=2, max_length=2)]) -> int:
+        return len(value)
+
+    assert called(two, right) == 2
+    details = refused(two, wrong)
+    assert (details["code"], details["expected"], details["actual"]) == ("length", f"2 {unit}", "3")
+
+
 def test_T047_allowed_values_are_told() -> None:
     """The details list them in the order of the declaration, bools as true and false (scenario 22)."""
     assert json.loads(refused(limited, mode="slow")["allowed"]) == ["fast", "7", "true"]
