@@ -90,6 +90,15 @@ def test_problems_are_told_in_order() -> None:
     assert [one.details["rule"] for one in check(5)] == ["email", "non_empty"]
 
 
+@pytest.mark.parametrize("said", [Field(ge=0), Field(le=0), Field(gt=-1, lt=1)])
+def test_T044_no_bound_is_satisfied_by_nan(said: Any) -> None:
+    """One bound is enough to refuse it (scenario 20)."""
+    check = constraints_of(Annotated[float, said]).checker()
+    assert check is not None
+    assert [one.code for one in check(math.nan)] == ["range"]
+    assert list(check(0.0)) == []
+
+
 def test_bounds_are_for_numbers_only() -> None:
     """In a union they pass what they are not for."""
     check = Constraints(1, 2, min_length=1).checker()

@@ -127,6 +127,8 @@ def test_T105_numbers_of_containers() -> None:
         assert [type(one) for one in found] == [int, float, int, float, float, float]
         assert math.copysign(1, found[1]) == -1
         assert list(range(found[0])) == [0, 1, 2]
+    whole = unpack(pack([1.0, -0.0] * 10))
+    assert [type(one) for one in whole] == [int, float] * 10
 
 
 def _many(made: struct_pb2.ListValue) -> struct_pb2.ListValue:

@@ -245,9 +245,13 @@ def test_T043_the_input_of_a_pattern_is_bounded() -> None:
 
 @pytest.mark.parametrize(
     ("right", "wrong", "unit"),
-    [("\U0001f600\u00e4", "e\u0301\u0301", "characters"), (b"\xc3\xa4", b"\xc3\xa4\xc3", "bytes"), ([1, 2], [1, 2, 3], "items"),
-     ({"a": 1, "b": 2}, {"a": 1, "b": 2, "c": 3}, "items")],
-)  # fmt: skip
+    [
+        ("\U0001f600\u00e4", "e\u0301\u0301", "characters"),
+        (b"\xc3\xa4", b"\xc3\xa4\xc3", "bytes"),
+        ([1, 2], [1, 2, 3], "items"),
+        ({"a": 1, "b": 2}, {"a": 1, "b": 2, "c": 3}, "items"),
+    ],
+)
 def test_T046_what_a_length_counts(right: Any, wrong: Any, unit: str) -> None:
     """Code points of text, bytes, and items of lists and dicts."""
 
