@@ -27,5 +27,7 @@ def test_levels_and_decisions_are_those_of_the_catalogues() -> None:
             rf"^\| ({letter}-\d+) \| ([^|]*) \|.*\| ([^|]*) \|$", page.read_text(), re.MULTILINE
         ):
             level, source = cells
-            decided = "(D)" in level if letter == "R" and id_ != "R-145" else re.fullmatch(r"(A\+N, )?D\d*(,D\d+)*", source)
+            decided = (
+                "(D)" in level if letter == "R" and id_ != "R-145" else re.fullmatch(r"(A\+N, )?D\d*(,D\d+)*", source)
+            )
             assert ALL[id_].is_decided == bool(decided), (id_, level, source)
