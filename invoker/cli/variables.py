@@ -11,8 +11,9 @@ from invoker.usage import nearest
 __all__ = ["strays"]
 
 _OURS = "INVOKER_"
-# Our own processes use the first two, and our tests those with the last prefix.
-_NOT_KNOBS = ("INVOKER_WORKER", "INVOKER_RELOADED", "INVOKER_TEST_")
+# Our own processes use the first two, and our tests those with the third prefix; the last is of keys, which end with
+# names that the operator chooses.
+_NOT_KNOBS = ("INVOKER_WORKER", "INVOKER_RELOADED", "INVOKER_TEST_", "INVOKER_LLM_KEY_")
 # Kubernetes gives these to every pod beside a Service that is named "invoker".
 _OF_A_SERVICE = ("INVOKER_SERVICE_", "INVOKER_PORT_")
 

@@ -27,4 +27,13 @@ def test_names_that_others_set_are_let_pass() -> None:
     """Those of knobs, of other programs, of Kubernetes' Services, and our own between processes."""
     known = {knob_of(one).env: "x" for one in TABLE.knobs}
     service = {"INVOKER_SERVICE_HOST": "10.0.0.1", "INVOKER_PORT": "tcp://10.0.0.1:80", "INVOKER_PORT_80_TCP": "x"}
-    assert list(strays(known | service | {"PATH": "/bin", "INVOKER_WORKER": "{}", "INVOKER_TEST_SLOW": "2"})) == []
+    assert (
+        list(
+            strays(
+                known
+                | service
+                | {"PATH": "/bin", "INVOKER_WORKER": "{}", "INVOKER_TEST_SLOW": "2", "INVOKER_LLM_KEY_A": "k"}
+            )
+        )
+        == []
+    )

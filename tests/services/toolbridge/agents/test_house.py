@@ -33,3 +33,10 @@ def test_DSPy_is_loaded_for_the_first_agent_only() -> None:
 
 async def test_a_house_without_agents_closes() -> None:
     await house().close()
+
+
+def test_T139_each_endpoint_has_its_own_key() -> None:
+    """The key of one is not sent to another."""
+    known = BridgeSettings(llms=("my-own=http://a/v1", "other=http://b/v1"))
+    made = AgentHouse(a_desk(), known, {"INVOKER_LLM_KEY_MY_OWN": "sk-1", "OPENAI_API_KEY": "sk-2"})
+    assert made._keys == {"my-own": "sk-1", "other": ""}

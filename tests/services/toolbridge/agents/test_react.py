@@ -223,3 +223,13 @@ def test_nothing_is_kept_of_a_run() -> None:
     assert kinds(run(ADD, FINISH, ANSWER)) == "TAOTAR"
     assert GLOBAL_HISTORY == []
     assert not dspy.settings.trace
+
+
+def test_fifty_agents_at_once_leave_the_loop_to_others() -> None:
+    """Other rpcs are answered while they run, and each run has an end."""
+    with House("tests.services.toolbridge.agents.scripts:repeats") as house:
+        agents = [house.create() for _ in range(50)]
+        calls = [house.start(one) for one in agents]
+        while house.active():
+            assert house.door.execute("add", 1, 2).success
+        assert [kinds(list(one)) for one in calls] == ["TAOTAR"] * 50
