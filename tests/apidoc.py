@@ -61,7 +61,7 @@ def _page(made: str, table: Callable[..., list[str]]) -> Iterator[str]:
             invoker.rule,
         ),
         "To end a call": (invoker.StatusError, invoker.Status, invoker.InputCancelled, invoker.StopInvocation),
-        "To hear of errors": (invoker.NestedError, invoker.VariableError),
+        "To hear of errors": (invoker.NestedError, invoker.ToolError, invoker.VariableError),
         "To read and write other media types": (invoker.codec, invoker.Codec),
         "To test functions": (testing.Harness, testing.Result, testing.TestServer),
     }  # fmt: skip

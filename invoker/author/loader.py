@@ -6,6 +6,7 @@ the author's module is never masked as "module not found"; its traceback stays c
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
 import inspect
@@ -124,13 +125,13 @@ def _import_module(name: str, *, fresh: bool) -> types.ModuleType:
     _put_on_path(str(Path.cwd()))
     importlib.invalidate_caches()
     with _explained(name):
-        if not fresh and name in sys.modules:
-            return sys.modules[name]
-        spec = importlib.util.find_spec(name)
-        if spec is None:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-        if name in sys.modules or _is_young(spec):
+        if fresh and name in sys.modules:
+            spec = importlib.util.find_spec(name)
+            if spec is None:
+                raise ModuleNotFoundError(f"No module named {name!r}", name=name)
             return _execute(spec)
+        if name not in sys.modules:
+            _forget_compiled(importlib.util.find_spec(name))
         return importlib.import_module(name)
 
 
@@ -159,12 +160,13 @@ def _module_name(path: Path) -> str:
     return f"_invoked_{name}" if taken or name in sys.stdlib_module_names else name
 
 
-def _is_young(spec: ModuleSpec) -> bool:
-    """Whether the source was written so lately that its compiled file may be that of an edit before."""
-    try:
-        return spec.has_location and time.time() - Path(spec.origin or "").stat().st_mtime < _YOUNG_S
-    except OSError:
-        return False
+def _forget_compiled(spec: ModuleSpec | None) -> None:
+    """Remove the compiled file of a source that was written so lately that it may be that of an edit before."""
+    if spec is None or not spec.has_location or not spec.origin or not spec.cached:
+        return
+    with contextlib.suppress(OSError):  # there is none, or this folder is not ours
+        if time.time() - Path(spec.origin).stat().st_mtime < _YOUNG_S:
+            Path(spec.cached).unlink()
 
 
 def _execute(spec: ModuleSpec) -> types.ModuleType:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from ipaddress import ip_address
 from pathlib import Path
 
 from invoker.config.cores import usable_cores
@@ -13,6 +14,7 @@ __all__ = [
     "endpoint",
     "host",
     "hosts",
+    "is_loopback",
     "mode",
     "names",
     "one_of",
@@ -193,3 +195,11 @@ def hosts(text: str) -> str:
     if not found or (special and len(found) > 1) or any(sign.isspace() for one in found for sign in one):
         raise ValueError("off, public, or host names separated by commas")
     return text.lower() if special else ",".join(found)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach what listens there."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -156,6 +156,8 @@ class Server:
             StartupError: A port cannot be bound, a certificate not be read, or the store not be opened.
         """
         open_files()
+        for name, why in self._table.left_out(self.config).items():
+            log.warning("%s is not served: %s", name, why)
         self.driver.store.start()
         tls = TlsFiles.of(self.config.tls_cert, self.config.tls_key, self.config.tls_client_ca)
         around = Surroundings(
@@ -167,6 +169,7 @@ class Server:
             note=self._endings.note,
             tls=tls,
             share_port=self.share_ports,
+            is_asked=self._table.is_asked(self.config),
         )
         self._services = tuple(kind(around) for kind in (*self._kinds, *self._table.own(self.config)))
         self._fronts = [one.http_front for one in reversed(self._services) if one.on_http]

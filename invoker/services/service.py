@@ -72,6 +72,7 @@ class Surroundings:
         note: Takes a line of the log that may be written a little later; None: the service logs it itself.
         tls: For its own sockets; None: they speak plain text.
         share_port: Whether other processes may bind the same ports.
+        is_asked: Whether INVOKER_PROTOCOLS says which services there are; else they are those of the default.
     """
 
     config: Config
@@ -82,6 +83,7 @@ class Surroundings:
     note: Note | None = None
     tls: TlsFiles | None = None
     share_port: bool = False
+    is_asked: bool = True
 
 
 class Service:
@@ -130,6 +132,14 @@ class Service:
             ConfigError: Knobs that do not go together.
         """
         return is_chosen
+
+    @classmethod
+    def unfit(cls, config: Config) -> str:  # noqa: ARG003 - for those that are not always fit
+        """Why it must not be served as things are; empty: it may.
+
+        Where INVOKER_PROTOCOLS asks for it, that is an error; otherwise it is left out, and the log says so.
+        """
+        return ""
 
     @classmethod
     def ports(cls, config: Config) -> Sequence[Port]:  # noqa: ARG003 - for those that have some

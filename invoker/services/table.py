@@ -105,8 +105,13 @@ class Table:
             ConfigError: Knobs that do not go together.
         """
         chosen, has_http = self._chosen(config), self.has_http(config)
+        out = self.left_out(config)
+        if out and self.is_asked(config):
+            raise ConfigError(next(iter(out.values())))
         found = tuple(
-            one for one in self.rows if one.is_served(config, is_chosen=one.name in chosen, has_http=has_http)
+            one
+            for one in self.rows
+            if one.is_served(config, is_chosen=one.name in chosen and one.name not in out, has_http=has_http)
         )
         if config.http_unix and not has_http:
             raise ConfigError(
@@ -121,6 +126,19 @@ class Table:
         if config.port and config.port == config.grpc_port and has_http and any(one.on_grpc for one in found):
             raise ConfigError(f"PORT and GRPC_PORT are both {config.port}; HTTP and gRPC need a port each")
         return found
+
+    def is_asked(self, config: Config) -> bool:
+        """Whether other services are chosen than those of the default."""
+        return set(self._chosen(config)) != set(self._default)
+
+    def left_out(self, config: Config) -> dict[str, str]:
+        """Chosen services that must not be served as things are, by name, each with the reason."""
+        chosen = self._chosen(config)
+        return {one.name: why for one in self.rows if one.name in chosen and (why := one.unfit(config))}
+
+    @property
+    def _default(self) -> tuple[str, ...]:
+        return tuple(one.name for one in self.rows if one.is_default)
 
     def own(self, config: Config) -> tuple[type[Service], ...]:
         """What the process serves besides."""
@@ -142,7 +160,7 @@ class Table:
         on_grpc = " and ".join(one.name for one in self.rows if one.on_grpc)
         *others, last = (one.name for one in self.rows if not one.on_grpc)
         protocols = knob(
-            tuple(one.name for one in self.rows if one.is_default),
+            self._default,
             "INVOKER_PROTOCOLS",
             parse.some_of(*self.names),
             f"Which protocols are served: {on_grpc} on the gRPC port; {', '.join(others)} and {last} on the HTTP port.",

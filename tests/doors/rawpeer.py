@@ -120,6 +120,11 @@ class RawPeer:
         time.sleep(after_s)
         self.cancel(stream)
 
+    def ping(self) -> None:
+        """Ask for a sign of life."""
+        self._h2.ping(b"12345678")
+        self._flush()
+
     def await_settings(self) -> dict[int, int]:
         """Wait for the server's settings."""
         while True:

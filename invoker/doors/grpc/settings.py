@@ -21,6 +21,8 @@ class GrpcSettings:
         connection_age_s: Clients are told to connect anew after this long, a tenth more or less; 0 means never.
         keepalive_s: A connection that has been silent for this long is asked for a sign of life.
         keepalive_timeout_s: Without an answer for this long after that, it is closed, and its calls are cancelled.
+        idle_s: A connection that has had no call for this long is closed; its client connects anew for the next call.
+        ping_s: Clients may ask for a sign of life as often as this, also while they have no call (T-163).
     """
 
     max_message_bytes: int = 4 * 1024 * 1024
@@ -30,6 +32,8 @@ class GrpcSettings:
     connection_age_s: float = 0.0
     keepalive_s: float = 60.0
     keepalive_timeout_s: float = 20.0
+    idle_s: float = 300.0
+    ping_s: float = 10.0
 
     def options(self) -> list[tuple[str, int]]:
         """Arguments of grpcio's server."""
@@ -47,4 +51,8 @@ class GrpcSettings:
             ("grpc.keepalive_timeout_ms", int(self.keepalive_timeout_s * 1000)),
             ("grpc.http2.ping_timeout_ms", int(self.keepalive_timeout_s * 1000)),  # else a ping has a minute
             ("grpc.keepalive_permit_without_calls", 1),
+            ("grpc.max_connection_idle_ms", int(self.idle_s * 1000)),
+            # grpcio's own is five minutes: it closes the connections of clients that follow the protocol of the bridge.
+            ("grpc.http2.min_ping_interval_without_data_ms", int(self.ping_s * 1000)),
+            ("grpc.http2.min_recv_ping_interval_without_data_ms", int(self.ping_s * 1000)),
         ]

@@ -93,7 +93,13 @@ class ProcessRunner:
         Raises:
             Overloaded: There is none for it.
         """
-        child = self._child = self._children.take(self)
+        child = self._children.take(self)
+        if child is not None:
+            self.given(child)
+
+    def given(self, child: Child) -> None:
+        """Begin in a child."""
+        self._child = child
         given = [give for lane in self._lanes for give in lane.next()]
         order, context = self.invocation.order, self.invocation.context
         assert order is not None
@@ -144,8 +150,13 @@ class ProcessRunner:
         """Make the body leave, and kill its child if it does not."""
         if self._asking is not None:
             self._asking.close()
-        if self._child is None or self.has_left:
+        if self.has_left:
             return
+        if self._child is None:
+            self._children.give_up(self)
+            self._leave()
+            return
+        self._child.is_leaving = True
         if not self._is_done:
             self._child.send(Stop())
         is_late = isinstance(self.invocation.error, DeadlineExceeded)

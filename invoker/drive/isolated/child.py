@@ -31,6 +31,9 @@ class Tenant(Protocol):
     def heard(self, frame: FromChild) -> Awaitable[None] | None:
         """Take a frame; what must be awaited before the next one, or None."""
 
+    def given(self, child: Child) -> None:
+        """Take a child that was waited for."""
+
     def child_ended(self, how: str, *, was_killed: bool) -> None:
         """The child is gone; ``how`` says how its process ended, ``was_killed`` that another than us killed it."""
 
@@ -60,11 +63,12 @@ class Child(asyncio.Protocol):
         is_gone: Its pipe is closed, or about to be.
         served: Invocations that it has begun.
         tenant: The runner that uses it; None: nobody does.
+        is_leaving: Its invocation is over; user code is about to be left.
         idle_since: When it was given back, on the clock of the loop.
     """
 
     def __init__(self, keeper: Keeper, loop: asyncio.AbstractEventLoop) -> None:
-        self.is_ready = self.is_gone = self.is_worn = False
+        self.is_ready = self.is_gone = self.is_worn = self.is_leaving = False
         self.served = 0
         self.idle_since = 0.0
         self.tenant: Tenant | None = None

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -70,6 +71,7 @@ class Children:
         self.died = 0
         self._functions = [one for one in functions if one.spec.isolation]
         self._idle: list[Child] = []
+        self._waiting: deque[Tenant] = deque()
         self._all: set[Child] = set()
         self._hello: Hello | None = None
         self._pause_s = 0.0
@@ -115,13 +117,18 @@ class Children:
             await self.stop()
             raise HookError(f"the child process for isolated functions cannot serve: {problem}")
 
-    def take(self, tenant: Tenant) -> Child:
+    def take(self, tenant: Tenant) -> Child | None:
         """A child for one invocation; it may still be starting, and takes frames nevertheless.
+
+        None: one that is about to be left is given to the tenant once it is.
 
         Raises:
             Overloaded: As many run as may, or the system cannot start one more process.
         """
         if len(self.busy) >= self.settings.most:
+            if sum(one.is_leaving for one in self.busy) > len(self._waiting):
+                self._waiting.append(tenant)
+                return None
             raise Overloaded(
                 f"{len(self.busy)} isolated invocations are running, and no more are allowed at once (INVOKER_CHILDREN)"
             )
@@ -131,14 +138,35 @@ class Children:
             raise Overloaded(f"no process can be started for an isolated function: {error}") from None
         child.tenant = tenant
         child.served += 1
+        child.is_leaving = False
         self.busy.add(child)
         self._warm_later()
         return child
+
+    def give_up(self, tenant: Tenant) -> None:
+        """The tenant needs no child any more."""
+        if tenant in self._waiting:
+            self._waiting.remove(tenant)
 
     def give_back(self, child: Child) -> None:
         """The invocation has left user code, or was never begun."""
         child.tenant = None
         self.busy.discard(child)
+        self._keep(child)
+        self._serve_waiting()
+
+    def _serve_waiting(self) -> None:
+        while self._waiting and len(self.busy) < self.settings.most:
+            tenant = self._waiting.popleft()
+            try:
+                child = self.take(tenant)
+            except Overloaded as error:
+                tenant.child_ended(str(error), was_killed=False)
+            else:
+                assert child is not None
+                tenant.given(child)
+
+    def _keep(self, child: Child) -> None:
         if self._is_closed or child.is_gone:
             child.close()
         elif child.is_worn or child.served >= _SERVES:
@@ -189,6 +217,7 @@ class Children:
                 log.warning("an idle child process has ended; another one takes its place")
         if self._first is not None and not self._first.done() and not child.is_ready:
             self._first.set_result("its process ended before it was ready")
+        self._serve_waiting()
         if not child.is_ready:
             self._pause_s = min(max(_PAUSE_S, 2 * self._pause_s), _MOST_PAUSE_S)
         self._warm_later()

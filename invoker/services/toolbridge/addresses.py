@@ -11,6 +11,7 @@ import asyncio
 from ipaddress import IPv4Address, ip_address
 from typing import Final
 
+from invoker.config import parsers as parse
 from invoker.errors import ConfigError
 from invoker.fetch.hosts import Address, Hosts, Resolver, host_of, resolve
 from invoker.protocols.toolbridge.errors import BridgeError, Kind
@@ -67,13 +68,13 @@ class Addresses:
                 f"callback_address is {text!a}; expected 'host:port' or 'unix:PATH'",
                 code="callback_address", field="callback_address",
             )  # fmt: skip
-        is_loopback = self._allows_loopback and _may_be_loopback(host)
+        may_be_here = self._allows_loopback and parse.is_loopback(host)
         hosts = [one for one in self._hosts if one.allows(host)]
-        if not is_loopback and not hosts:
+        if not may_be_here and not hosts:
             raise _forbidden(text)
         found = await self._addresses(host, int(digits))
         for one in found:
-            if not (is_loopback and one.is_loopback) and not any(two.allows_address(host, one) for two in hosts):
+            if not (may_be_here and one.is_loopback) and not any(two.allows_address(host, one) for two in hosts):
                 raise _forbidden(text)
         same = [one for one in found if one.version == found[0].version]
         if isinstance(found[0], IPv4Address):
@@ -91,13 +92,6 @@ class Addresses:
             raise BridgeError(
                 Kind.INTERNAL, f"the host of callback_address {host!a} is not known", code="callback_unreachable"
             ) from None
-
-
-def _may_be_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _forbidden(text: str) -> BridgeError:

@@ -98,12 +98,25 @@ ROWS: tuple[Row, ...] = (
 )
 
 
-def methods_of(bridge: Bridge, rows: Sequence[Row] = ROWS) -> tuple[Method, ...]:
+_PHASES = {
+    1: ("InitializeSession", "CleanupSession", "ExecuteTool", "StreamTool"),
+    2: ("GetSessionVariable", "SetSessionVariable"),
+    3: ("BatchExecuteTools", "CreateReActAgent", "ExecuteAgent"),
+}
+"""With which phase an rpc comes; those that are not named come with the fourth (T-176)."""
+
+
+def methods_of(bridge: Bridge, rows: Sequence[Row] = ROWS, *, phase: int = 4) -> tuple[Method, ...]:
     """The methods that the gRPC door serves; the desk learns what hosts can count on."""
+    rows = [one if _phase_of(one.name) <= phase else unbuilt(one.name) for one in rows]
     bridge.desk.capabilities = tuple(
         _CAPABILITIES[one.name] for one in rows if one.is_built and one.name in _CAPABILITIES
     )
     return tuple(_method(bridge, one) for one in rows)
+
+
+def _phase_of(name: str) -> int:
+    return next((number for number, names in _PHASES.items() if name in names), 4)
 
 
 def _method(bridge: Bridge, row: Row) -> Method:

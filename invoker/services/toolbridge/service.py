@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from invoker.config import parsers as parse
 from invoker.config.knob import knob
+from invoker.errors import SpecError
 from invoker.services.service import Service
 
 if TYPE_CHECKING:
+    from invoker.config import Config
     from invoker.doors.grpc.methods import Method
     from invoker.ops.board import Numbers
     from invoker.services.toolbridge.bridge import Bridge
 
 __all__ = ["ToolBridgeKnobs", "ToolBridgeService"]
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,12 +67,21 @@ class ToolBridgeKnobs:
         "What the tool bridge cannot do without, of the dependencies that its HealthCheck tells: `audit`, `isolation`, "
         "`llm`, `callback`; while one of them fails, the bridge says that it does not serve.", unit="names",
     )  # fmt: skip
-
+    tool_phase: int = knob(
+        4, "INVOKER_TOOL_PHASE", parse.whole(1),
+        "Which rpcs of the tool bridge are served: 1 sessions and tools, 2 also variables, 3 also batches and agents, "
+        "4 all.",
+        flag="--phase",
+    )  # fmt: skip
+    insecure_public: bool = knob(
+        False, "INVOKER_INSECURE_PUBLIC", parse.switch,
+        "Whether the tool bridge is served without TLS on an address that other machines can reach.",
+    )  # fmt: skip
     llms: tuple[str, ...] = knob(
         (), "INVOKER_LLM", parse.names,
         "Language models that agents of the tool bridge may use, each `name=https://HOST/v1` (an OpenAI-compatible "
         "endpoint) or `name=MODULE:FUNCTION`; the first is the default. The key of an endpoint stands in "
-        "`INVOKER_LLM_KEY_NAME`.", unit="name=URL|name=MODULE:FUNCTION",
+        "`INVOKER_LLM_KEY_NAME`.", unit="name=URL|name=MODULE:FUNCTION", heading="agents of the tool bridge",
     )  # fmt: skip
     llm_models: tuple[str, ...] = knob(
         (), "INVOKER_LLM_MODELS", parse.names,
@@ -86,13 +100,27 @@ class ToolBridgeService(Service):
     name = "toolbridge"
     on_grpc = True
     on_loop = True
-    is_default = False
     shares_state = True
     knobs = ToolBridgeKnobs
     _bridge: Bridge | None = None
 
+    @classmethod
+    def unfit(cls, config: Config) -> str:
+        """Who can reach it can call every tool and read every session, so that needs TLS, or the operator's word."""
+        host, _ = config.bind_host()
+        if config.tls_cert or config.of(ToolBridgeKnobs).insecure_public or parse.is_loopback(host):
+            return ""
+        return (
+            f"the tool bridge takes no calls of other machines without TLS, and INVOKER_HOST binds {host}; give "
+            "INVOKER_TLS_CERT and INVOKER_TLS_KEY, bind 127.0.0.1, or allow it by --insecure-public"
+        )
+
     def grpc_methods(self) -> Sequence[Method]:
-        """One method for each rpc of the service."""
+        """One method for each rpc of the service.
+
+        Raises:
+            SpecError: A function cannot be a tool, and INVOKER_PROTOCOLS asks for the bridge (T-022).
+        """
         from invoker.protocols.toolbridge.settings import BridgeSettings
         from invoker.services.toolbridge.bridge import Bridge
         from invoker.services.toolbridge.rpcs import methods_of
@@ -112,8 +140,14 @@ class ToolBridgeService(Service):
             llm_timeout_s=known.llm_timeout_s,
             debug=self.around.config.debug,
         )
-        self._bridge = Bridge(self.around, settings)
-        return methods_of(self._bridge)
+        try:
+            self._bridge = Bridge(self.around, settings)
+        except SpecError as error:
+            if self.around.is_asked:
+                raise
+            log.warning("the tool bridge is not served: %s", error.detail)
+            return ()
+        return methods_of(self._bridge, phase=known.tool_phase)
 
     def numbers(self) -> Numbers | None:
         """What the bridge has counted."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
-from h2.events import PingReceived
+from h2.events import ConnectionTerminated, PingAckReceived, PingReceived
 from h2.settings import SettingCodes
 
 from invoker.doors.grpc.settings import GrpcSettings
@@ -70,6 +71,40 @@ def test_R115_a_peer_that_answers_no_pings_is_gone(kind, is_frozen):
             while pings < 5:
                 pings += sum(isinstance(one, PingReceived) for one in peer.receive())
             assert not left.acquire(blocking=False)
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(("ping_s", "is_closed"), [(0.05, False), (300.0, True)])
+def test_T163_clients_may_ask_for_a_sign_of_life_without_calls(kind, ping_s, is_closed):
+    """Pings that are no more frequent than allowed are answered; grpcio's own five minutes end the connection."""
+    functions = idle(threading.Semaphore(0), threading.Semaphore(0))
+    with (
+        Riff(kind, form(kind, *functions), door={"settings": GrpcSettings(ping_s=ping_s)}) as riff,
+        RawPeer(riff.port) as peer,
+    ):
+        peer.await_settings()
+        answered, was_closed = 0, False
+        for _ in range(6):
+            peer.ping()
+            end = time.monotonic() + 2 * SLOW
+            while answered < 1 and not was_closed and time.monotonic() < end:
+                events = peer.receive()
+                answered += sum(isinstance(one, PingAckReceived) for one in events)
+                was_closed = was_closed or any(isinstance(one, ConnectionTerminated) for one in events)
+            if was_closed:
+                break
+            answered = 0
+            time.sleep(0.1)
+        assert was_closed is is_closed
+
+
+def test_T163_the_settings_are_those_of_the_bridge(kind):
+    """Idle connections go after five minutes, and pings may come each ten seconds; on every door."""
+    told = dict(GrpcSettings().options())
+    assert told["grpc.max_connection_idle_ms"] == 300_000
+    assert told["grpc.http2.min_ping_interval_without_data_ms"] <= 30_000
+    assert told["grpc.http2.min_recv_ping_interval_without_data_ms"] <= 30_000
+    assert told["grpc.keepalive_permit_without_calls"] == 1
 
 
 def test_an_idle_stream_of_a_dead_peer_is_gone_after_80_seconds(kind):

@@ -1,12 +1,91 @@
-"""The tool bridge's row in the table of services."""
+"""The tool bridge's row in the table of services: when it is served, and which rpcs."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
+from invoker import function
+from invoker.errors import ConfigError, SpecError
+from invoker.protocols.toolbridge.settings import BridgeSettings
 from invoker.services.table import TABLE
+from invoker.services.toolbridge.bridge import Bridge
+from invoker.services.toolbridge.rpcs import ROWS, methods_of
 from invoker.services.toolbridge.service import ToolBridgeService
+from tests.services.toolbridge.test_rpcs import around, square
+
+TLS = {"INVOKER_TLS_CERT": "cert.pem", "INVOKER_TLS_KEY": "key.pem"}
+
+
+def served(**env: str) -> bool:
+    return ToolBridgeService in TABLE.served(TABLE.read({"INVOKER_HOST": "127.0.0.1", **env}))
 
 
 def test_it_is_served_on_the_grpc_port_when_chosen() -> None:
     """The table knows it by its name."""
-    config = TABLE.read({"INVOKER_PROTOCOLS": "toolbridge"})
+    config = TABLE.read({"INVOKER_PROTOCOLS": "toolbridge", "INVOKER_HOST": "127.0.0.1"})
     assert TABLE.served(config) == (ToolBridgeService,)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "127.8.8.8"])
+def test_T166_loopback_needs_no_tls(host: str) -> None:
+    """Only this machine can reach it."""
+    assert served(INVOKER_HOST=host)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
+def test_T166_an_address_for_others_needs_tls_or_the_operators_word(host: str) -> None:
+    """Chosen: the start is refused with the ways out. Served with the others: it is left out."""
+    with pytest.raises(ConfigError, match=f"binds {host}.*--insecure-public"):
+        served(INVOKER_HOST=host, INVOKER_PROTOCOLS="riff,toolbridge")
+    assert not served(INVOKER_HOST=host)
+    assert list(TABLE.left_out(TABLE.read({"INVOKER_HOST": host}))) == ["toolbridge"]
+    assert served(INVOKER_HOST=host, INVOKER_INSECURE_PUBLIC="true")
+    assert served(INVOKER_HOST=host, INVOKER_PROTOCOLS="riff,toolbridge", **TLS)
+
+
+PHASES = {
+    1: {"InitializeSession", "CleanupSession", "ExecuteTool", "StreamTool"},
+    2: {"GetSessionVariable", "SetSessionVariable"},
+    3: {"BatchExecuteTools", "CreateReActAgent", "ExecuteAgent"},
+    4: {
+        "GetSessionInfo",
+        "GetSessionTools",
+        "ListSessionVariables",
+        "WatchSessionVariables",
+        "HealthCheck",
+        "GetMetrics",
+    },
+}
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_T176_a_phase_serves_its_rpcs(phase: int) -> None:
+    """Those of later phases are refused as unimplemented, and are no capability."""
+    bridge = Bridge(around(square), BridgeSettings())
+    methods = {one.name: one for one in methods_of(bridge, phase=phase)}
+    served = {one.name for one in ROWS if not is_refused(methods[one.name])}
+    named = {name for number, names in PHASES.items() if number <= phase for name in names}
+    assert served == named & {one.name for one in ROWS if one.is_built}
+    assert ("variables" in bridge.desk.capabilities) == (phase >= 2)
+
+
+def is_refused(method: object) -> bool:
+    from invoker.protocols.toolbridge.unary import Unbuilt
+
+    return isinstance(method.session({}), Unbuilt)  # type: ignore[attr-defined]
+
+
+def test_T022_a_name_that_no_tool_may_have_stops_those_who_asked_for_tools(caplog: pytest.LogCaptureFixture) -> None:
+    """Others are served without the bridge, as before there was one."""
+
+    @function(name="größer")
+    def odd(x: int) -> int:
+        return x
+
+    surroundings = replace(around(odd), config=TABLE.configured(host="127.0.0.1"))
+    with pytest.raises(SpecError, match="größer"):
+        ToolBridgeService(surroundings).grpc_methods()
+    assert ToolBridgeService(replace(surroundings, is_asked=False)).grpc_methods() == ()
+    assert "the tool bridge is not served" in caplog.text
