@@ -211,20 +211,8 @@ class Context:
     """
 
     __slots__ = (
-        "_is_released",
-        "accepts",
-        "callees",
-        "caller",
-        "configs",
-        "deadline",
-        "function",
-        "input_names",
-        "inputs",
-        "invocation_id",
-        "metadata",
-        "output_names",
-        "run",
-        "scope",
+        *("_is_released", "accepts", "callees", "caller", "configs", "deadline", "function", "input_names"),
+        *("inputs", "invocation_id", "metadata", "output_names", "run", "scope"),
     )
 
     def __init__(

@@ -37,7 +37,6 @@ An InvocationError makes its text of parts; `InvocationError.said_at` names inpu
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from invoker.wording import Place, Why, describe
@@ -50,7 +49,6 @@ __all__ = [
     "DecodeError",
     "Discarded",
     "EncodeError",
-    "ErrorPolicy",
     "FunctionError",
     "HookError",
     "InputCancelled",
@@ -392,24 +390,5 @@ def let_go(error: BaseException | None) -> None:
 
 
 def reason_of(error: BaseException) -> Why:
-    """The text of an exception of user code, as a reason that an `ErrorPolicy` may withhold (R-117)."""
+    """The text of an exception of user code, as a reason that an operator may withhold (R-117)."""
     return Why(error.detail if isinstance(error, InvokerError) else describe(error), type(error).__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class ErrorPolicy:
-    """What an operator says about how invocations end.
-
-    Attributes:
-        shows: What peers see of an exception of user code: its type and ``message``, its ``type``, or ``none`` (R-117).
-        bad_input: The status of a payload that cannot be decoded (R-069).
-    """
-
-    shows: str = "message"
-    bad_input: Status = DecodeError.status
-
-    def apply(self, error: InvocationError) -> None:
-        """Give an error its status and its text; an invocation ends with it."""
-        error.withhold(self.shows)
-        if isinstance(error, DecodeError):
-            error.status = self.bad_input

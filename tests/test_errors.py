@@ -6,11 +6,11 @@ from copy import copy
 import pytest
 
 from invoker import errors
+from invoker.core.policy import ErrorPolicy
 from invoker.errors import (
     ConfigError,
     DecodeError,
     EncodeError,
-    ErrorPolicy,
     FunctionError,
     InputCancelled,
     InvocationError,

@@ -291,6 +291,14 @@ class Config:
         own = given(cls, env, flags)
         return cls(services=tuple(kind(**given(kind, env, flags)) for kind in kinds), **own)
 
+    def for_children(self) -> tuple[tuple[str, object], ...]:
+        """What the program of a child process is told of the knobs; see `invoker.process.isolated`."""
+        names = (
+            *("log_level", "log_format", "pickle_codec", "allow_pickle", "max_containers", "check_outputs", "threads"),
+            *("grace_s", "debug", "hook_timeout_s"),
+        )
+        return tuple((name, getattr(self, name)) for name in names)
+
     def bind_host(self) -> tuple[str, str]:
         """The address to bind, and why it is that one."""
         if self.host != "auto":

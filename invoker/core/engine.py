@@ -22,8 +22,9 @@ from invoker.core.catalog import Catalog
 from invoker.core.invocation import Invocation
 from invoker.core.limits import Limiter, limit_of
 from invoker.core.plan import Plan, Plans
+from invoker.core.policy import ErrorPolicy
 from invoker.core.steps import Open
-from invoker.errors import ErrorPolicy, InvocationError, NotReady, Overloaded, ShuttingDown, Status, let_go
+from invoker.errors import InvocationError, NotReady, Overloaded, ShuttingDown, Status, let_go
 from invoker.message import Headers, as_headers
 
 __all__ = ["Counters", "Engine"]

@@ -23,12 +23,12 @@ from invoker.core.closed import ClosedOutput, EndedOutput, MutedOutput, Unwanted
 from invoker.core.coding import Encoders
 from invoker.core.limits import TimeLimit
 from invoker.core.plan import Plan
+from invoker.core.policy import ErrorPolicy
 from invoker.core.steps import ALL, EndInput, Feed, Open
 from invoker.core.streams import Budget, InputStream, OutputStream, SingleInput
 from invoker.errors import (
     Discarded,
     EncodeError,
-    ErrorPolicy,
     InvocationError,
     LimitExceeded,
     ProtocolViolation,
@@ -78,29 +78,9 @@ class Invocation:
     """
 
     __slots__ = (
-        "awaits",
-        "budget",
-        "bytes_in",
-        "bytes_out",
-        "context",
-        "drops_unlisted",
-        "error",
-        "frames_in",
-        "frames_out",
-        "function",
-        "generators",
-        "has_place",
-        "id",
-        "inputs",
-        "is_finished",
-        "is_settled",
-        "key",
-        "limit",
-        "order",
-        "outputs",
-        "policy",
-        "started_s",
-        "took_s",
+        *("awaits", "budget", "bytes_in", "bytes_out", "context", "drops_unlisted", "error", "frames_in"),
+        *("frames_out", "function", "generators", "has_place", "id", "inputs", "is_finished", "is_settled"),
+        *("key", "limit", "order", "outputs", "policy", "started_s", "took_s"),
     )
 
     def __init__(self, plan: Plan, key: str, context: Context, budget: Budget, policy: ErrorPolicy) -> None:

@@ -20,6 +20,7 @@ from invoker.codecs import Registry
 from invoker.config import Config
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
+from invoker.core.policy import ErrorPolicy
 from invoker.core.streams import Limits
 from invoker.doors.grpc.settings import GrpcSettings
 from invoker.doors.sockets import open_files
@@ -27,7 +28,7 @@ from invoker.doors.tls import TlsFiles
 from invoker.drive.driver import Driver, DriverSettings
 from invoker.drive.isolated.pool import ChildrenSettings
 from invoker.drive.nested.scope import CatalogScope
-from invoker.errors import ConfigError, ErrorPolicy, StartupError, Status
+from invoker.errors import ConfigError, StartupError, Status
 from invoker.ops import prints
 from invoker.ops.board import Numbers
 from invoker.ops.endings import Endings
@@ -108,7 +109,7 @@ class Server:
         self.engine.limit_calls(config.calls_per_minute)
         self._endings = Endings()
         self.engine.on_close += [self._endings, prints.ended]
-        children = ChildrenSettings(config.children, config.warm_children, _told(config))
+        children = ChildrenSettings(config.children, config.warm_children, config.for_children())
         settings = DriverSettings(
             config.threads, config.grace_s, config.lingering_s, config.debug, config.call_depth, children
         )
@@ -126,8 +127,7 @@ class Server:
         self._actions = dict(actions or {})
         self._services: tuple[Service, ...] = ()
         self._fronts: list[Callable[[str], Front | None]] = []
-        self._table = table
-        self._kinds = table.served(config)
+        self._table, self._kinds = table, table.served(config)
         self._http: HttpDoor | None = None
         self._watchdog: Watchdog | None = None
 
@@ -161,13 +161,7 @@ class Server:
         self.driver.store.start()
         tls = TlsFiles.of(self.config.tls_cert, self.config.tls_key, self.config.tls_client_ca)
         around = Surroundings(
-            self.config,
-            self.driver,
-            self._actions,
-            self.is_ready,
-            self.numbers,
-            note=self._endings.note,
-            tls=tls,
+            *(self.config, self.driver, self._actions, self.is_ready, self.numbers, self._endings.note, tls),
             share_port=self.share_ports,
             is_asked=self._table.is_asked(self.config),
         )
@@ -400,15 +394,6 @@ class Server:
             await self._grpc.stop(_STOP_GRACE_S)
         for one in self._services:
             await one.stop(_STOP_GRACE_S)
-
-
-def _told(config: Config) -> tuple[tuple[str, object], ...]:
-    """What the program of a child is told of the knobs; see `invoker.process.isolated`."""
-    names = (
-        *("log_level", "log_format", "pickle_codec", "allow_pickle", "max_containers", "check_outputs", "threads"),
-        *("grace_s", "debug", "hook_timeout_s"),
-    )
-    return tuple((name, getattr(config, name)) for name in names)
 
 
 def _address(host: str, port: int) -> str:

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from invoker.codecs.refusal import quote, reason, refuse_decode, refuse_encode, spell
-from invoker.errors import DecodeError, EncodeError, ErrorPolicy, Status, StatusError, StopInvocation
+from invoker.core.policy import ErrorPolicy
+from invoker.errors import DecodeError, EncodeError, Status, StatusError, StopInvocation
 from invoker.wording import Place
 from tests.codecs.wire import PATIENT, Point
 

@@ -9,6 +9,7 @@ from invoker.codecs import builtin
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
 from invoker.core.invocation import Awaits
+from invoker.core.policy import ErrorPolicy
 from invoker.core.steps import ALL, EndInput, Feed, Open, Terms
 from invoker.core.streams import Limits
 from invoker.errors import (
@@ -16,7 +17,6 @@ from invoker.errors import (
     DecodeError,
     Discarded,
     EncodeError,
-    ErrorPolicy,
     FunctionError,
     InputCancelled,
     LimitExceeded,

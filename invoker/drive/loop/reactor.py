@@ -83,11 +83,8 @@ class Reactor:
         is_counted: bool = True,
         is_early: bool = False,
     ) -> None:
-        self.is_counted = is_counted
-        self.is_early = is_early
-        self.session = session
-        self.wire = wire
-        self.driver = driver
+        self.is_counted, self.is_early = is_counted, is_early
+        self.session, self.wire, self.driver = session, wire, driver
         self.deadline = deadline
         self.is_paused = False
         self.runners: dict[str, Runner] = {}

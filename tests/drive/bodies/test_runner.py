@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import pytest
 
 from invoker.author.spec import StreamSpec, Take
+from invoker.core.policy import ErrorPolicy
 from invoker.drive.bodies.runner import call_failed, production_failed, shape
 from invoker.errors import (
     CallError,
     Cancelled,
-    ErrorPolicy,
     FunctionError,
     InputCancelled,
     Status,
