@@ -114,6 +114,7 @@ class Supervisor:
         self._deaths = 0  # counts only until a first worker is ready
         self._was_ready = False
         self._is_clean = True
+        self._is_leaving = False
         self._error: StartupError | None = None
 
     async def run(self) -> int:
@@ -128,6 +129,8 @@ class Supervisor:
         with self._kept:
             self._make_store()
             await self._run()
+            if self._is_leaving:
+                await asyncio.Event().wait()  # the thread that a second signal has started ends the process
         if self._error is not None:
             raise self._error
         log.info("stopped")
@@ -318,6 +321,7 @@ class Supervisor:
         self._board.write(0, self._row)
 
     def _leave_at_once(self, number: int) -> None:
+        self._is_leaving = True
         for child in list(self._children):
             child.kill()
         self._kept.close()

@@ -28,6 +28,6 @@ def test_levels_and_decisions_are_those_of_the_catalogues() -> None:
         ):
             level, source = cells
             decided = (
-                "(D)" in level if letter == "R" and id_ != "R-145" else re.fullmatch(r"(A\+N, )?D\d*(,D\d+)*", source)
+                "(D)" in level if letter == "R" and id_ != "R-145" else re.fullmatch(r"(A\+N, )?D\d*(,D\d*)*", source)
             )
             assert ALL[id_].is_decided == bool(decided), (id_, level, source)
