@@ -139,10 +139,15 @@ class Supervisor:
     def _make_store(self) -> None:
         """Give the workers a file to share, if some protocol needs one; it goes with the last of them."""
         if self._config.store == "auto" and any(one.shares_state for one in TABLE.served(self._config)):
-            folder = self._kept.enter_context(
-                tempfile.TemporaryDirectory(prefix="invoker-", ignore_cleanup_errors=True)
-            )
-            self._store = f"sqlite:{Path(folder, 'store.db')}"
+            folder = _temporary()
+            if folder is None:
+                log.warning(
+                    "there is no place for temporary files, so each worker keeps the sessions of the tool bridge for "
+                    "itself, and a call that comes to another worker does not find its session; mount a writable /tmp, "
+                    "or give INVOKER_STORE"
+                )
+                return
+            self._store = f"sqlite:{Path(self._kept.enter_context(folder), 'store.db')}"
 
     async def _run(self) -> None:
         try:
@@ -326,3 +331,11 @@ class Supervisor:
             child.kill()
         self._kept.close()
         leave_at_once(number)
+
+
+def _temporary() -> tempfile.TemporaryDirectory[str] | None:
+    """A folder of our own, on disk or in memory; None where nothing is writable, as in some containers."""
+    for place in (None, "/dev/shm"):  # noqa: S108 - its name there is a fresh one
+        with suppress(OSError):
+            return tempfile.TemporaryDirectory(prefix="invoker-", dir=place, ignore_cleanup_errors=True)
+    return None

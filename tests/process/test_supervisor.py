@@ -154,6 +154,25 @@ async def test_workers_that_share_state_get_a_file_for_it(made, said, protocols,
     assert not (shares and folder.exists())
 
 
+async def test_workers_go_without_a_file_where_nothing_is_writable(made, said, monkeypatch, caplog):
+    """As in a container whose file system is read-only: each worker keeps its own sessions, and the log says so."""
+
+    def refuse(**_):
+        raise FileNotFoundError("no usable temporary directory")
+
+    monkeypatch.setattr(module.tempfile, "TemporaryDirectory", refuse)
+    env = {"INVOKER_PROTOCOLS": "toolbridge", "GRPC_PORT": "0", "PORT": "0", "INVOKER_HOST": "127.0.0.1"}
+    one = Supervisor(TABLE.read({**env, "INVOKER_WORKERS": "2"}), ["a:b"])
+    running = asyncio.create_task(one.run())
+    await until(lambda: len(made) == 2)
+    assert {child.place.store for child in made} == {""}
+    assert "INVOKER_STORE" in caplog.text
+    for child in made:
+        child.become_ready()
+    one._signals.begin(drain=True)
+    assert await running == 0
+
+
 async def test_a_dead_worker_is_replaced_and_its_counters_are_kept(made, said):
     """Counters never go backwards, its gauges are gone, and its row is free again."""
     one, running = supervising()
