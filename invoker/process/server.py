@@ -157,7 +157,7 @@ class Server:
         """
         open_files()
         for name, why in self._table.left_out(self.config).items():
-            log.warning("%s is not served: %s", name, why)
+            log.info("%s is not served: %s", name, why)
         self.driver.store.start()
         tls = TlsFiles.of(self.config.tls_cert, self.config.tls_key, self.config.tls_client_ca)
         around = Surroundings(
