@@ -142,7 +142,7 @@ def function(target: Any = None, /, **said: Any) -> Any:  # noqa: D417 - the opt
         batch: True tells callers of tools that the function works through many values in one call.
         tools: Names of the functions and tools that it calls by its context, for readers of its description.
         examples: Calls as callers may read them, besides those behind ``>>>`` in the docstring.
-        cacheable: True if a caller of tools may be given an earlier result for the same arguments.
+        cacheable: True if the same arguments give the same result, so that callers of tools may keep it; they are told.
 
     Raises:
         SpecError: An option is unknown, or has a value that it cannot have.

@@ -48,7 +48,7 @@ class ToolTraits:
         batch: It works through many values in one call.
         tools: Names of the functions and tools that it calls.
         examples: Of calls.
-        cacheable: What it gave may be given again for the same arguments.
+        cacheable: The same arguments give the same result; callers of tools are told so.
     """
 
     batch: bool = False
