@@ -107,7 +107,7 @@ class Agent:
 
         Args:
             values: By the names of the inputs.
-            context: What the model is told beside them.
+            context: What the tools of the run see, by `ctx.config(dict)`; the model is not told.
             stream: Tell each step; if not, only the answer comes.
         """
         request = pb.ExecuteAgentRequest(
