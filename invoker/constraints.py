@@ -70,13 +70,24 @@ def Field(  # noqa: N802, PLR0913 - it stands where others have a class; each is
     said = {"ge": ge, "gt": gt, "le": le, "lt": lt, "pattern": pattern, "min_length": min_length}
     said |= {"max_length": max_length, "description": description or None}
     try:
-        return msgspec.Meta(**said, extra={_RULES: names} if names else None)  # type: ignore[arg-type]  # by name
+        made = msgspec.Meta(**said, extra={_RULES: names} if names else None)  # type: ignore[arg-type]  # by name
     except re.error as error:
         raise SpecError(f"Field(pattern={pattern!r}) is no regular expression: {error}") from None
     except (TypeError, ValueError) as error:
         raise SpecError(
             f"Field({', '.join(f'{k}={v!r}' for k, v in said.items() if v is not None)}): {error}"
         ) from None
+    _agree(
+        "gt" if ge is None else "ge", gt if ge is None else ge, "lt" if le is None else "le", lt if le is None else le
+    )
+    _agree("min_length", min_length, "max_length", max_length)
+    return made
+
+
+def _agree(lower: str, least: float | None, upper: str, most: float | None) -> None:
+    """Refuse two bounds that no value can keep."""
+    if least is not None and most is not None and least > most:
+        raise SpecError(f"Field({lower}={least!r}, {upper}={most!r}) allows no value, as {least!r} is above {most!r}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,9 @@ def test_what_annotations_say(type_: Any, said: Constraints) -> None:
     [
         (lambda: Field(pattern="("), r"Field\(pattern='\('\) is no regular expression: missing \)"),
         (lambda: Field(ge=1, gt=0), "Cannot specify both"),
+        (lambda: Field(ge=9, le=1), r"Field\(ge=9, le=1\) allows no value, as 9 is above 1"),
+        (lambda: Field(gt=9, lt=1), r"Field\(gt=9, lt=1\) allows no value"),
+        (lambda: Field(min_length=2, max_length=1), r"Field\(min_length=2, max_length=1\) allows no value"),
         (lambda: Field(min_length=-1), "must be >= 0"),
         (lambda: Field(ge="a"), "must be an int or float"),
         (lambda: Field(rules=("nope",)), "no rule is named 'nope'"),
