@@ -97,6 +97,8 @@ class Harness:
         spec = self.function.spec
         self.registry = registry or builtin(arrays=wants_arrays(spec.types)).belonging(spec.modules)
         self._check_outputs = check_outputs
+        if calls is not None and not isinstance(calls, Mapping):
+            raise TypeError(f"calls= is a dict of functions by their names, and not a {type(calls).__name__}")
         self._others = [_named(name, one) for name, one in (calls or {}).items()]
 
     def run(self, *inputs: Iterable[Any], accept: str | Sequence[str] | None = None) -> list[Any]:

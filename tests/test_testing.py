@@ -137,6 +137,12 @@ def test_other_functions_are_given_or_faked():
     assert Harness(caller, calls=calls).run([3]) == [[9, ["key", "n"], [0, 1]]]
 
 
+def test_other_functions_are_given_by_names():
+    """A list of them has no names; the error says what is expected."""
+    with pytest.raises(TypeError, match="calls= is a dict of functions by their names, and not a list"):
+        Harness(square, calls=[square])  # type: ignore[arg-type]
+
+
 def test_a_function_that_is_not_given_is_not_there():
     def caller(x: int, ctx: Context) -> int:
         return int(ctx.call("square", x))
