@@ -58,12 +58,12 @@ def mode(text: str) -> str:
     return text
 
 
-def whole(least: int) -> Callable[[str], int]:
-    """A whole number that is not below another."""
+def whole(least: int, most: int | None = None) -> Callable[[str], int]:
+    """A whole number that is not below one other, and not above a second one."""
 
     def parse(text: str) -> int:
-        if not text.isascii() or not text.isdigit() or int(text) < least:
-            raise ValueError(f"a whole number of at least {least}")
+        if not text.isascii() or not text.isdigit() or int(text) < least or (most is not None and int(text) > most):
+            raise ValueError(f"a whole number of at least {least}" + (f" and at most {most}" if most else ""))
         return int(text)
 
     return parse

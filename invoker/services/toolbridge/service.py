@@ -54,21 +54,20 @@ class ToolBridgeKnobs:
     audit: str = knob(
         "off", "INVOKER_AUDIT", parse.sink,
         "Where each tool call is logged by a line of JSON: `off`, `stderr`, or the path of a file, which is opened "
-        "anew when it was moved.", unit="off|stderr|PATH",
+        "anew when it was moved.",
     )  # fmt: skip
     audit_args: tuple[str, ...] = knob(
         ("off",), "INVOKER_AUDIT_ARGS", parse.names,
         "Whether the audit log shows arguments besides their hash: `off`, `on`, or patterns of the names whose values "
         "are hidden, such as `*phone*,email`; those of passwords, secrets, tokens and keys always are.",
-        unit="off|on|patterns",
     )  # fmt: skip
     tool_critical: tuple[str, ...] = knob(
-        (), "INVOKER_TOOL_CRITICAL", parse.names,
+        (), "INVOKER_TOOL_CRITICAL", parse.some_of("audit", "isolation", "llm", "callback"),
         "What the tool bridge cannot do without, of the dependencies that its HealthCheck tells: `audit`, `isolation`, "
-        "`llm`, `callback`; while one of them fails, the bridge says that it does not serve.", unit="names",
+        "`llm`, `callback`; while one of them fails, the bridge says that it does not serve.",
     )  # fmt: skip
     tool_phase: int = knob(
-        4, "INVOKER_TOOL_PHASE", parse.whole(1),
+        4, "INVOKER_TOOL_PHASE", parse.whole(1, 4),
         "Which rpcs of the tool bridge are served: 1 sessions and tools, 2 also variables, 3 also batches and agents, "
         "4 all.",
         flag="--phase",
@@ -81,12 +80,12 @@ class ToolBridgeKnobs:
         (), "INVOKER_LLM", parse.names,
         "Language models that agents of the tool bridge may use, each `name=https://HOST/v1` (an OpenAI-compatible "
         "endpoint) or `name=MODULE:FUNCTION`; the first is the default. The key of an endpoint stands in "
-        "`INVOKER_LLM_KEY_NAME`.", unit="name=URL|name=MODULE:FUNCTION", heading="agents of the tool bridge",
+        "`INVOKER_LLM_KEY_NAME`.", heading="agents of the tool bridge",
     )  # fmt: skip
     llm_models: tuple[str, ...] = knob(
         (), "INVOKER_LLM_MODELS", parse.names,
         "Patterns of the models that those endpoints may be asked for, such as `gpt-5-mini,gpt-5*`; the first is the "
-        "default. Without any, a host may name any model.", unit="patterns",
+        "default. Without any, a host may name any model.",
     )  # fmt: skip
     llm_timeout_s: float = knob(
         60.0, "INVOKER_LLM_TIMEOUT_S", parse.seconds,

@@ -7,12 +7,13 @@ from dataclasses import replace
 import pytest
 
 from invoker import function
+from invoker.config.knob import given
 from invoker.errors import ConfigError, SpecError
 from invoker.protocols.toolbridge.settings import BridgeSettings
 from invoker.services.table import TABLE
 from invoker.services.toolbridge.bridge import Bridge
 from invoker.services.toolbridge.rpcs import ROWS, methods_of
-from invoker.services.toolbridge.service import ToolBridgeService
+from invoker.services.toolbridge.service import ToolBridgeKnobs, ToolBridgeService
 from tests.services.toolbridge.test_rpcs import around, square
 
 TLS = {"INVOKER_TLS_CERT": "cert.pem", "INVOKER_TLS_KEY": "key.pem"}
@@ -69,6 +70,19 @@ def test_T176_a_phase_serves_its_rpcs(phase: int) -> None:
     named = {name for number, names in PHASES.items() if number <= phase for name in names}
     assert served == named & {one.name for one in ROWS if one.is_built}
     assert ("variables" in bridge.desk.capabilities) == (phase >= 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("INVOKER_TOOL_PHASE", "5", "a whole number of at least 1 and at most 4"),
+        ("INVOKER_TOOL_CRITICAL", "lm", "some of audit, isolation, llm, callback"),
+    ],
+)
+def test_a_knob_refuses_what_means_nothing(name: str, text: str, words: str) -> None:
+    """A slip of the pen stops the start; it does not switch something else on."""
+    with pytest.raises(ConfigError, match=f"{name} is '{text}'; expected {words}"):
+        given(ToolBridgeKnobs, {name: text}, {})
 
 
 def is_refused(method: object) -> bool:
