@@ -1,6 +1,6 @@
 """Tools for a host program or an agent: typed, documented, with rules for what they take.
 
-python -m invoker functions.tools --protocols riff,http,toolbridge
+python -m invoker functions.tools
 python -m invoker inspect --tools functions.tools
 python -m invoker call localhost:8081 --function count --data "to be or not to be"
 """
