@@ -1,0 +1,297 @@
+"""What the session of a device and the desk of populations say to each other.
+
+A `DeviceSession` translates one wire conversation. It asks the `Desk` by calling it, and hears from it by *notices*,
+which come by the session's `Mailbox`: a decision may be a minute away, and it may be about all devices of a round at
+once. Neither waits for the other::
+
+    session calls          the desk answers by
+    ---------------------  ----------------------------------------------------------------------
+    eligibility            its return value
+    check_in               `Accepted` or `Rejected`, at once or when the round is decided
+    report                 `ReportTaken`, when the round has taken the report; or `Over`
+    secure                 `Secure`, any number of them; in the end `ReportTaken`, or `Over`
+    leave                  nothing; the desk forgets the device, wherever it stood
+
+`Over` may come at any time. It ends the conversation with a status, because a time limit has passed, the round has
+failed or was closed before the report came, or the process drains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Protocol, TypeAlias
+
+import msgspec
+
+from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
+from invoker.errors import InvocationError
+from invoker.message import EMPTY, Headers
+
+__all__ = [
+    "Accepted",
+    "Blob",
+    "Capabilities",
+    "Checkin",
+    "Desk",
+    "Device",
+    "Eligibility",
+    "Mailbox",
+    "Notice",
+    "Offer",
+    "Over",
+    "Rejected",
+    "ReportIn",
+    "ReportTaken",
+    "Resource",
+    "Resume",
+    "SecAggTerms",
+    "Secure",
+    "Window",
+]
+
+
+class Capabilities(msgspec.Struct, frozen=True):
+    """What a client can do, as its ProtocolOptionsRequest says.
+
+    Attributes:
+        chunks: It can send and take messages in chunks.
+        levels: Numbers of the compression levels that it offers.
+        secagg: It offers the variant NATIVE_V1 of secure aggregation (F-088).
+        wants_ack: It asks for a CheckinRequestAck (F-002).
+        http: It can download the plan and the checkpoint of a task.
+        eligibility_http: It can download those of an eligibility task.
+        gzip: What it downloads may be compressed by gzip.
+    """
+
+    chunks: bool = False
+    levels: tuple[int, ...] = ()
+    secagg: bool = False
+    wants_ack: bool = False
+    http: bool = False
+    eligibility_http: bool = False
+    gzip: bool = False
+
+
+class Checkin(msgspec.Struct, frozen=True):
+    """A checkin of a client, of either kind.
+
+    Attributes:
+        population: Its name.
+        retry_token: As sent; empty: none.
+        attestation: The attestation measurement, opaque.
+        client_version: As sent.
+        can: What the client can do.
+        weights: By the names of tasks for which the client says that it is eligible; None: it says nothing of that.
+        weights_version: What TaskEligibilityInfo says of its own meaning.
+        metadata: Of the conversation.
+    """
+
+    population: str
+    retry_token: str = ""
+    attestation: str = ""
+    client_version: str = ""
+    can: Capabilities = Capabilities()
+    weights: Mapping[str, float] | None = None
+    weights_version: int = 1
+    metadata: Headers = EMPTY
+
+
+class Window(msgspec.Struct, frozen=True):
+    """When a client should come again: seconds from now, and the token that it should bring (F-054 to F-056)."""
+
+    delay_min_s: float
+    delay_max_s: float
+    token: str = ""
+
+
+class Resource(msgspec.Struct, frozen=True):
+    """Where a client can download a blob.
+
+    Attributes:
+        uri: Of the bytes as they are.
+        gzip_uri: Of the bytes compressed by gzip.
+        cache_id: Hash of the content; empty: it must not be cached (F-067).
+        max_age_s: How long it may be cached.
+    """
+
+    uri: str
+    gzip_uri: str
+    cache_id: str = ""
+    max_age_s: float = 0.0
+
+
+class Blob(msgspec.Struct, frozen=True):
+    """A plan or a checkpoint: its bytes, and where clients that can download it find it; None: nowhere (F-065)."""
+
+    data: bytes
+    resource: Resource | None = None
+
+
+class SecAggTerms(msgspec.Struct, frozen=True):
+    """What a task says about secure aggregation (F-089 to F-092).
+
+    Attributes:
+        vectors: By name, its modulus and its length in elements.
+        expected: The most clients that a round may have.
+        threshold: How many must survive, so that the rest can be unmasked.
+        min_visible: The fewest clients whose sum may be seen.
+    """
+
+    vectors: Mapping[str, tuple[int, int]]
+    expected: int
+    threshold: int
+    min_visible: int
+
+
+class Offer(msgspec.Struct, frozen=True):
+    """What an accepted client gets.
+
+    Attributes:
+        phase_id: Names the round; it is the same for all clients of it (F-048).
+        task: Its name.
+        plan: What the device runs.
+        checkpoint: What it starts from.
+        secagg: Terms of secure aggregation; None: the report is plain.
+        select_uri: Template of federated select; empty: none.
+    """
+
+    phase_id: str
+    task: str
+    plan: Blob
+    checkpoint: Blob
+    secagg: SecAggTerms | None = None
+    select_uri: str = ""
+
+
+class Eligibility(msgspec.Struct, frozen=True):
+    """The eligibility task of a population.
+
+    Attributes:
+        execution_id: Names this handing-out; it says nothing about the client (F-048).
+        plan: What the device runs to learn for which tasks it is eligible.
+        checkpoint: What that starts from.
+        spec: The population's eligibility specification, opaque; empty: none.
+    """
+
+    execution_id: str
+    plan: Blob
+    checkpoint: Blob
+    spec: bytes = b""
+
+
+class ReportIn(msgspec.Struct, frozen=True):
+    """The report of a client.
+
+    Attributes:
+        update: Its update, as bytes that only the function reads.
+        status: A google.rpc.Code; 0 is OK.
+        duration_s: How long the plan ran, if the client says so.
+    """
+
+    update: bytes
+    status: int = 0
+    duration_s: float | None = None
+
+
+# Notices: what the desk tells a session.
+
+
+class Accepted(msgspec.Struct, frozen=True):
+    """The client takes part in a round."""
+
+    offer: Offer
+
+
+class Rejected(msgspec.Struct, frozen=True):
+    """The client takes no part; ``reason`` is for logs and metrics, a short word such as ``full``."""
+
+    reason: str
+
+
+class ReportTaken(msgspec.Struct, frozen=True):
+    """The round has taken the report, or has counted that it failed."""
+
+
+class Secure(msgspec.Struct, frozen=True):
+    """A message of secure aggregation for the client."""
+
+    message: secagg_pb.ServerToClientWrapperMessage
+
+
+class Over(msgspec.Struct, frozen=True):
+    """The conversation ends with this error as its status."""
+
+    error: InvocationError
+
+
+class Resume(msgspec.Struct, frozen=True):
+    """The client may go on with a message that `Desk.may_receive` has held up."""
+
+
+Notice: TypeAlias = Accepted | Rejected | ReportTaken | Secure | Resume | Over
+
+
+class Mailbox(Protocol):
+    """Brings notices to one session. The service makes it; its end is the end of the conversation."""
+
+    def put(self, notice: Notice) -> None:
+        """Add a notice; the session is told in a later turn."""
+
+    def next(self) -> Awaitable[Sequence[Notice]]:
+        """Wait for notices, and take all that are there."""
+
+
+class Device(Protocol):
+    """A session as the desk sees it."""
+
+    mailbox: Mailbox
+
+
+class Desk(Protocol):
+    """All populations of a process, as a session sees them. Everything is called on one loop; nothing waits."""
+
+    def enter(self, device: Device, metadata: Headers) -> None:
+        """A conversation begins; from now on its time to say something runs (F-014).
+
+        Raises:
+            LimitExceeded: There are too many, in all or of this peer (F-139).
+            ShuttingDown: The process drains (F-143).
+            StatusError: The API key is wrong (UNAUTHENTICATED, F-007).
+        """
+
+    def windows(self, device: Device, checkin: Checkin) -> tuple[Window, Window]:
+        """When to come again if accepted, and if rejected.
+
+        Raises:
+            StatusError: There is no such population (NOT_FOUND, F-005), or the metadata name another one (F-006).
+        """
+
+    def eligibility(self, device: Device, checkin: Checkin) -> Eligibility | Rejected | None:
+        """The eligibility task; None: the population has none (F-040)."""
+
+    def check_in(self, device: Device, checkin: Checkin) -> None:
+        """Wait for a round; answered by `Accepted` or `Rejected`."""
+
+    def report(self, device: Device, report: ReportIn) -> None:
+        """Give a plain report; answered by `ReportTaken` or `Over` (F-016)."""
+
+    def secure(self, device: Device, message: secagg_pb.ClientToServerWrapperMessage, report: ReportIn | None) -> None:
+        """Give a message of secure aggregation; ``report`` came in the same frame (F-093).
+
+        Answered by `Secure`, `ReportTaken` or `Over`.
+        """
+
+    def moved(self, device: Device, *, sent: int, received: int) -> None:
+        """Count bytes of the chunk layer, in both directions (F-141)."""
+
+    def may_receive(self, device: Device, size: int) -> bool:
+        """Whether the client may send a message of ``size`` bytes now; else its session reads no more until `Resume`.
+
+        At most so many large messages are under way at once that memory is bounded whatever clients do (F-081).
+        """
+
+    def received(self, device: Device) -> None:
+        """The message that `may_receive` has allowed is complete, or will never be."""
+
+    def leave(self, device: Device) -> None:
+        """The conversation is over; the device's place is free again (F-012, F-013). Idempotent."""
