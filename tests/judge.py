@@ -47,7 +47,7 @@ _SERVED = {
 }
 # What a protocol is served with, and what the suite is told of it.
 _SERVED_WITH = {
-    "toolbridge": {"INVOKER_PROTOCOLS": "riff,http,toolbridge", "INVOKER_MAX_MESSAGE_BYTES": str(10 << 20)},
+    "toolbridge": {"INVOKER_PROTOCOLS": "riff,http,toolbridge"},
 }
 _FACTS = {"toolbridge": ("--max-message", str(10 << 20))}
 

@@ -14,6 +14,7 @@ from google.protobuf.any_pb2 import Any as AnyMessage
 from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.client import ToolBridge, ToolExecutionError
 from invoker.client.toolbridge import ToolSession
+from tests.doors.riff import PATH, data, start
 from tests.fuzz.toolbridge_requests import nested
 from tests.serving import Served, serving
 
@@ -22,7 +23,6 @@ pytestmark = pytest.mark.timeout(120)
 MIB = 1 << 20
 SETTINGS = {
     "INVOKER_PROTOCOLS": "riff,toolbridge",
-    "INVOKER_MAX_MESSAGE_BYTES": str(10 * MIB),
     # What is freed goes back to the system, so that what is held can be seen.
     "MALLOC_ARENA_MAX": "1",
     "MALLOC_TRIM_THRESHOLD_": "131072",
@@ -82,6 +82,21 @@ async def test_T063_a_text_of_100_mb_does_not_get_in(served: Served, session: To
         await execute(served.grpc, session, text)
     assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
     assert await session.call("add", 1) == 3
+
+
+async def test_T163_requests_of_10_mb_get_in_without_a_knob(served: Served, session: ToolSession) -> None:
+    """In and out by default, while a frame of riff may have 4 MiB beside it (R-121)."""
+    most = 10 * MIB - 1024
+    assert await session.call("size", bytes(most)) == most
+    assert len(await session.call("octets", most)) == most
+    async with grpc.aio.insecure_channel(served.grpc) as channel:
+        call: Any = channel.stream_stream(PATH)
+        frames = [start("application/octet-stream"), data(bytes(5 * MIB))]
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            async for _ in call(iter(frames)):
+                pass
+    assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert "4194304" in str(caught.value.details())
 
 
 async def test_T083_a_storm_of_cancels_leaves_nothing(session: ToolSession) -> None:

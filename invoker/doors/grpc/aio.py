@@ -20,7 +20,15 @@ import grpc.aio
 from invoker.core.peers import with_peer
 from invoker.doors.grpc.aioline import AioLine
 from invoker.doors.grpc.details import clip
-from invoker.doors.grpc.methods import CallMethod, LoopMethod, Method, SessionMethod, metadata_of
+from invoker.doors.grpc.methods import (
+    CallMethod,
+    LoopMethod,
+    Method,
+    SessionMethod,
+    checked_bytes,
+    largest_message,
+    metadata_of,
+)
 from invoker.doors.grpc.settings import GrpcSettings
 from invoker.doors.sockets import no_grpc
 from invoker.drive.driver import Driver
@@ -57,7 +65,7 @@ class AioDoor:
         self.driver = driver
         self.settings = settings or GrpcSettings()
         self.credentials = credentials
-        self.server = grpc.aio.server(options=self.settings.options())
+        self.server = grpc.aio.server(options=self.settings.options(largest_message(methods)))
         for method in methods:
             serve = partial(self._serve, self._session if isinstance(method, SessionMethod) else self._call, method)
             handler: Any = grpc.stream_stream_rpc_method_handler(serve)
@@ -107,7 +115,8 @@ class AioDoor:
     async def _call(
         self, method: CallMethod | LoopMethod, context: _Context, deadline: float | None
     ) -> InvocationError | None:
-        line = AioLine(context, self.settings.settle_s, joins=False)
+        most_bytes = checked_bytes(method, self.settings)
+        line = AioLine(context, self.settings.settle_s, joins=False, most_bytes=most_bytes)
         metadata = metadata_of(context.invocation_metadata())
         if method.knows_peer:
             metadata = with_peer(metadata, context.peer(), context.peer_identities())
@@ -117,5 +126,6 @@ class AioDoor:
     async def _session(
         self, method: SessionMethod, context: _Context, deadline: float | None
     ) -> InvocationError | None:
-        line = AioLine(context, self.settings.settle_s, joins=True)
+        most_bytes = checked_bytes(method, self.settings)
+        line = AioLine(context, self.settings.settle_s, joins=True, most_bytes=most_bytes)
         return await line.run(method.begin(line, metadata_of(context.invocation_metadata()), line.close, deadline))

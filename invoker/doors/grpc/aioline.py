@@ -14,8 +14,10 @@ from typing import Any
 import grpc.aio
 
 from invoker.core.steps import Close
+from invoker.doors.grpc.details import oversize
 from invoker.doors.grpc.loopline import Listener, nothing
 from invoker.doors.grpc.outbox import Outbox, Singles
+from invoker.doors.grpc.settings import UNCHECKED
 from invoker.doors.grpc.settling import settle
 from invoker.errors import InvocationError
 
@@ -30,6 +32,7 @@ class AioLine:
         settle_s: Wait between the end of the request stream and the half-close, of a listener that settles: a cancel, a
             lost connection, a passed deadline and an oversize frame look like an end at first (R-109, E-010).
         joins: Whether frames may be joined to one message.
+        most_bytes: A message with more of them ends the call (R-121).
 
     Attributes:
         headers: Of the response.
@@ -39,13 +42,14 @@ class AioLine:
 
     # A write runs by itself: each of its steps is a callback of the future for which the step before it waits.
 
-    def __init__(self, context: Any, settle_s: float, *, joins: bool) -> None:
+    def __init__(self, context: Any, settle_s: float, *, joins: bool, most_bytes: int = UNCHECKED) -> None:
         self.headers: tuple[tuple[str, str], ...] = ()
         self.is_gone = False
         self.over: Callable[[], None] = nothing
         self._context = context
         self._settle_s = settle_s
         self._joins = joins
+        self._most_bytes = most_bytes
         self._outbox = Outbox() if joins else Singles()
         self._is_accepted = self._headers_due = self._is_due = False
         self._writing: Coroutine[Any, Any, None] | None = None
@@ -126,6 +130,9 @@ class AioLine:
         read = self._context.read
         try:
             while (frame := await read()) is not grpc.aio.EOF:
+                if len(frame) > self._most_bytes:
+                    self._refuse(listener, oversize(len(frame), self._most_bytes))
+                    return
                 if not listener.arrived(frame):
                     self._wanted = self._loop.create_future()
                     await self._wanted
@@ -134,6 +141,13 @@ class AioLine:
         if listener.settles:
             await settle(self._context, call, self._settle_s)
         listener.arrived(None)
+
+    def _refuse(self, listener: Listener, error: InvocationError) -> None:
+        """End the call by this side, whatever its invocation does; of the peer's cancel the listener hears the same."""
+        if not self._closed.done():
+            self._closed.set_result(error)
+        self._leave()
+        listener.gone()
 
     # Writing.
 

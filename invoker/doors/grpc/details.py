@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-from invoker.errors import InvocationError
+from invoker.errors import InvocationError, LimitExceeded
 
-__all__ = ["DETAIL_BYTES", "clip", "status_of"]
+__all__ = ["DETAIL_BYTES", "clip", "oversize", "status_of"]
 
 DETAIL_BYTES = 4096
 """What a status text may take after percent-encoding (R-118)."""
@@ -17,6 +17,11 @@ _SAFE = "".join(chr(code) for code in range(0x20, 0x7F) if chr(code) != "%")
 def status_of(error: InvocationError | None) -> tuple[int, str]:
     """The code and the text of an ending; None is OK."""
     return (0, "") if error is None else (int(error.status), str(error))
+
+
+def oversize(size: int, most_bytes: int) -> LimitExceeded:
+    """The error of a message of ``size`` bytes, where a method takes ``most_bytes`` at most (R-121)."""
+    return LimitExceeded(f"a message has {size} bytes, and {most_bytes} are the most that this method takes")
 
 
 def clip(detail: str, limit_bytes: int = DETAIL_BYTES) -> str:

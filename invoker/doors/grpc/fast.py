@@ -32,7 +32,15 @@ from invoker.doors.grpc.cygrpc import cygrpc
 from invoker.doors.grpc.details import status_of
 from invoker.doors.grpc.lending import Lender
 from invoker.doors.grpc.loopline import JoiningLine, LoopLine
-from invoker.doors.grpc.methods import CallMethod, Method, OnClose, SessionMethod, metadata_of
+from invoker.doors.grpc.methods import (
+    CallMethod,
+    Method,
+    OnClose,
+    SessionMethod,
+    checked_bytes,
+    largest_message,
+    metadata_of,
+)
 from invoker.doors.grpc.servicers import Handlers, ServicerCall
 from invoker.doors.grpc.settings import GrpcSettings
 from invoker.doors.grpc.settling import settle_time
@@ -86,7 +94,7 @@ class FastDoor:
         self.settings = settings or GrpcSettings()
         self.server = Handlers()
         self._credentials = credentials
-        self._server = cygrpc.Server(self.settings.options(), False)
+        self._server = cygrpc.Server(self.settings.options(largest_message(methods)), False)
         self._queue = cygrpc.CompletionQueue()
         self._server.register_completion_queue(self._queue)
         self._methods = tuple(methods)
@@ -249,6 +257,7 @@ class FastDoor:
         try:
             metadata = metadata_of(event.invocation_metadata)
             line.settle_s = settle_time(metadata, self.settings.settle_s)
+            line.most_bytes = checked_bytes(method, self.settings)
             if method.knows_peer:
                 metadata = _with_peer(event.call, metadata)
             session, deadline = method.session(metadata), _deadline(event)
@@ -321,12 +330,13 @@ class FastDoor:
         self._request_on_loop(method)
         lender = self._lender or self._lend()
         metadata, settle_s = self._metadata(event.invocation_metadata)
+        most_bytes = checked_bytes(method, self.settings)
         line: LoopLine
         if isinstance(method, SessionMethod):
-            line = joining = JoiningLine(event.call, lender, settle_s)
+            line = joining = JoiningLine(event.call, lender, settle_s, most_bytes)
             line.open(method.begin(joining, metadata, _closing(line), _deadline(event)))
         else:
-            line = LoopLine(event.call, lender, settle_s)
+            line = LoopLine(event.call, lender, settle_s, most_bytes)
             session = method.session(_with_peer(event.call, metadata) if method.knows_peer else metadata)
             line.open(method.reactor(session, line, self.driver, _closing(line), deadline=_deadline(event)))
 

@@ -18,9 +18,10 @@ from typing import Any, Protocol
 
 from invoker.core.steps import Trailers
 from invoker.doors.grpc.cygrpc import BUFFER_HINT, NO_FLAGS, cygrpc
-from invoker.doors.grpc.details import clip
+from invoker.doors.grpc.details import clip, oversize, status_of
 from invoker.doors.grpc.lending import Lender
 from invoker.doors.grpc.outbox import Outbox
+from invoker.doors.grpc.settings import UNCHECKED
 
 __all__ = ["JoiningLine", "Listener", "LoopLine", "nothing"]
 
@@ -72,6 +73,7 @@ class LoopLine:
         call: As grpcio's private layer gives it.
         lender: Brings the call's events.
         settle_s: How long the peer may take to turn a half-close into a cancel (R-109); 0 for one that never does.
+        most_bytes: A message with more of them ends the call (R-121).
 
     Attributes:
         headers: Of the response.
@@ -81,17 +83,18 @@ class LoopLine:
 
     __slots__ = (
         "_call", "_headers_due", "_is_due", "_is_empty", "_is_finished", "_is_headed", "_is_listed",
-        "_lender", "_listener", "_out", "_post", "_reading", "_receive", "_room", "_sending",
+        "_lender", "_listener", "_most_bytes", "_out", "_post", "_reading", "_receive", "_room", "_sending",
         "_settle_s", "_settling", "_status",
         "headers", "is_ended", "is_gone",
     )  # fmt: skip
 
-    def __init__(self, call: Any, lender: Lender, settle_s: float = 0.0) -> None:
+    def __init__(self, call: Any, lender: Lender, settle_s: float = 0.0, most_bytes: int = UNCHECKED) -> None:
         self.is_ended = False
         self.is_gone = False
         self.headers: tuple[tuple[str, str], ...] = ()
         self._call = call
         self._lender = lender
+        self._most_bytes = most_bytes
         self._settle_s = settle_s
         self._settling: asyncio.TimerHandle | None = None
         self._post = call.start_server_batch
@@ -248,6 +251,9 @@ class LoopLine:
                 self.is_ended = True
                 if not self.is_gone:
                     listener.arrived(None)
+        elif len(frame) > self._most_bytes:
+            self.is_ended = True  # the close event tells, as for a message that is too large for grpcio
+            self._call.cancel(*status_of(oversize(len(frame), self._most_bytes)))
         elif not self._is_finished and listener.arrived(frame):
             self.ask()
 
@@ -286,6 +292,7 @@ class JoiningLine(LoopLine):
         call: As grpcio's private layer gives it.
         lender: Brings the call's events.
         settle_s: As `LoopLine`.
+        most_bytes: As `LoopLine`.
 
     Attributes:
         over: Called once when next to nothing is left to be sent before the status, or nobody is left to take it.
@@ -293,8 +300,8 @@ class JoiningLine(LoopLine):
 
     __slots__ = ("_outbox", "over")
 
-    def __init__(self, call: Any, lender: Lender, settle_s: float = 0.0) -> None:
-        super().__init__(call, lender, settle_s)
+    def __init__(self, call: Any, lender: Lender, settle_s: float = 0.0, most_bytes: int = UNCHECKED) -> None:
+        super().__init__(call, lender, settle_s, most_bytes)
         self.over: Callable[[], None] = nothing
         self._outbox = Outbox()
 

@@ -14,11 +14,23 @@ from typing import Any, ClassVar, Protocol, TypeAlias
 from invoker.core.session import CallSession
 from invoker.core.steps import Close
 from invoker.doors.grpc.loopline import Listener
+from invoker.doors.grpc.settings import UNCHECKED, GrpcSettings
 from invoker.drive.loop.reactor import Reactor
 from invoker.drive.loop.sessions import SessionWire
 from invoker.message import EMPTY, Headers
 
-__all__ = ["Begin", "CallMethod", "CallWire", "LoopMethod", "Method", "OnClose", "SessionMethod", "metadata_of"]
+__all__ = [
+    "Begin",
+    "CallMethod",
+    "CallWire",
+    "LoopMethod",
+    "Method",
+    "OnClose",
+    "SessionMethod",
+    "checked_bytes",
+    "largest_message",
+    "metadata_of",
+]
 
 OnClose: TypeAlias = Callable[[Close], None]
 """Told once how a conversation ended."""
@@ -45,6 +57,7 @@ class CallMethod:
         session: Makes what translates one call, from its metadata.
         kind: Says which calls are alike, from their metadata: their clients tend to send them in the same way.
         knows_peer: The metadata tell who calls, see `invoker.core.peers`.
+        max_message_bytes: Largest message that the session takes, and checks itself; 0: that of the door's settings.
     """
 
     service: str
@@ -52,6 +65,7 @@ class CallMethod:
     session: Callable[[Headers], CallSession]
     kind: Callable[[Headers], str] = lambda _: ""
     knows_peer: bool = False
+    max_message_bytes: int = 0
     reactor: ClassVar[type[Reactor]] = Reactor
 
     @property
@@ -70,6 +84,7 @@ class LoopMethod:
         session: Makes what translates one call, from its metadata.
         reactor: Runs the session.
         knows_peer: As of a `CallMethod`.
+        max_message_bytes: As of a `CallMethod`.
     """
 
     service: str
@@ -77,6 +92,7 @@ class LoopMethod:
     session: Callable[[Headers], Any]
     reactor: Callable[..., Reactor] = Reactor
     knows_peer: bool = False
+    max_message_bytes: int = 0
 
     @property
     def path(self) -> str:
@@ -97,6 +113,7 @@ class SessionMethod:
     service: str
     name: str
     begin: Begin
+    max_message_bytes: ClassVar[int] = 0
 
     @property
     def path(self) -> str:
@@ -105,6 +122,16 @@ class SessionMethod:
 
 
 Method: TypeAlias = CallMethod | LoopMethod | SessionMethod
+
+
+def largest_message(methods: Iterable[Method]) -> int:
+    """Bytes of the largest message that one of the methods says it takes; 0 if none says anything."""
+    return max((one.max_message_bytes for one in methods), default=0)
+
+
+def checked_bytes(method: Method, settings: GrpcSettings) -> int:
+    """The size that a line compares each message of a method with; grpcio compares with the largest of all methods."""
+    return UNCHECKED if method.max_message_bytes else settings.max_message_bytes
 
 
 def metadata_of(pairs: Iterable[tuple[str, Any]] | None) -> Headers:

@@ -15,7 +15,8 @@ from typing import Any
 
 from invoker.core.steps import Trailers
 from invoker.doors.grpc.cygrpc import NO_FLAGS, cygrpc
-from invoker.doors.grpc.details import clip
+from invoker.doors.grpc.details import clip, oversize, status_of
+from invoker.doors.grpc.settings import UNCHECKED
 
 __all__ = ["CLOSE", "DONE", "READ", "SENT", "Operations"]
 
@@ -39,6 +40,7 @@ class Operations:
     Attributes:
         is_ended: The peer has half-closed.
         is_gone: The peer cancelled, its deadline passed, or the connection broke.
+        most_bytes: A message with more of them ends the call (R-121).
         settles: Whether the function would see a difference between an end of its input and a cancel.
         settle_s: How long the peer may take to turn a half-close into a cancel (R-109); 0 for one that never does.
     """
@@ -46,7 +48,7 @@ class Operations:
     __slots__ = (
         "_call", "_frames", "_headers_due", "_held", "_is_accepted", "_is_empty", "_is_finished", "_is_headed",
         "_pending", "_poll", "_polling", "_post", "_reading", "_receive", "_sending", "_until", "is_ended", "is_gone",
-        "lock", "queue", "settle_s", "settles",
+        "lock", "most_bytes", "queue", "settle_s", "settles",
     )  # fmt: skip
 
     def __init__(self, call: Any, queue: Any) -> None:
@@ -54,6 +56,7 @@ class Operations:
         self.lock = threading.Lock()
         self.is_ended = False
         self.is_gone = False
+        self.most_bytes = UNCHECKED
         self.settles = True
         self.settle_s = 0.0
         self._until: float | None = None  # when the half-close will have settled, on the clock of time.monotonic
@@ -189,7 +192,11 @@ class Operations:
             self._reading = False
             frame = event.batch_operations[-1].message()
             if frame is not None:
-                self._frames.append(frame)
+                if len(frame) > self.most_bytes:
+                    self.cut(*status_of(oversize(len(frame), self.most_bytes)))
+                    self.is_gone = True
+                else:
+                    self._frames.append(frame)
             elif not event.success:
                 self.is_gone = True
             elif self._is_empty or not self.settles:

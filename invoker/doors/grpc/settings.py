@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
-__all__ = ["GrpcSettings"]
+__all__ = ["UNCHECKED", "GrpcSettings"]
 
 _MOST = 2**31 - 1
+
+UNCHECKED: Final = _MOST
+"""A size that no message passes, for lines whose sessions look at sizes themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +18,8 @@ class GrpcSettings:
     """How a gRPC door treats connections and calls.
 
     Attributes:
-        max_message_bytes: Largest inbound message; a larger one fails its call with RESOURCE_EXHAUSTED (R-121).
+        max_message_bytes: Largest inbound message of methods that say nothing else; a larger one fails its call with
+            RESOURCE_EXHAUSTED (R-121).
         max_streams: Calls that one connection may have open at once; its client lets more of them wait.
         settle_s: Wait between the end of the request stream and the end of the inputs, for peers that need it (R-109).
         share_port: Whether other processes may bind the same port.
@@ -35,11 +40,15 @@ class GrpcSettings:
     idle_s: float = 300.0
     ping_s: float = 10.0
 
-    def options(self) -> list[tuple[str, int]]:
-        """Arguments of grpcio's server."""
+    def options(self, largest_bytes: int = 0) -> list[tuple[str, int]]:
+        """Arguments of grpcio's server.
+
+        Args:
+            largest_bytes: Largest inbound message of any method, if that is more; grpcio knows one limit for all.
+        """
         return [
             ("grpc.so_reuseport", int(self.share_port)),  # R-006: two servers must not share a port by accident
-            ("grpc.max_receive_message_length", self.max_message_bytes),
+            ("grpc.max_receive_message_length", max(self.max_message_bytes, largest_bytes)),
             ("grpc.max_send_message_length", -1),
             ("grpc.max_concurrent_streams", self.max_streams),
             ("grpc.max_connection_age_ms", int(self.connection_age_s * 1000) or _MOST),

@@ -20,8 +20,9 @@ from typing import Any
 
 from invoker.core.steps import Close
 from invoker.doors.grpc.cygrpc import BUFFER_HINT, NO_FLAGS, cygrpc
-from invoker.doors.grpc.details import clip, status_of
+from invoker.doors.grpc.details import clip, oversize, status_of
 from invoker.doors.grpc.operations import CLOSE, DONE, READ, SENT
+from invoker.doors.grpc.settings import UNCHECKED
 from invoker.doors.grpc.threadline import AHEAD, ThreadLine
 from invoker.drive.driver import Driver
 from invoker.drive.thread.gate import UNGATED
@@ -75,17 +76,19 @@ class WholeLine:
 
     Attributes:
         frames: What was received.
+        most_bytes: A message with more of them ends the call (R-121).
         settle_s: How long the peer may take to turn a half-close into a cancel (R-109); 0 for one that never does.
     """
 
     __slots__ = (
         *("_call", "_driver", "_is_finished", "_is_gone", "_is_headed", "_is_sending", "_is_watched", "_line", "_lock"),
-        *("_pending", "_receive", "_turn", "frames", "queue", "settle_s"),
+        *("_pending", "_receive", "_turn", "frames", "most_bytes", "queue", "settle_s"),
     )
 
     def __init__(self, call: Any, queue: Any, driver: Driver, turn: Turn) -> None:
         self.queue = queue
         self.frames: list[bytes] = []
+        self.most_bytes = UNCHECKED
         self.settle_s = 0.0
         self._call = call
         self._driver = driver
@@ -123,6 +126,9 @@ class WholeLine:
                 if until:
                     habit.learn(is_whole=True)
                 return bool(frames) and event.success
+            if len(frame) > self.most_bytes:
+                self._call.cancel(*status_of(oversize(len(frame), self.most_bytes)))
+                return False  # of what comes now the ordinary line takes the cancel
             frames.append(frame)
             size += len(frame)
             if len(frames) >= most or size >= most_bytes:
@@ -283,7 +289,7 @@ class WholeLine:
     def _make_line(self) -> ThreadLine:
         limits, sweeper = self._driver.engine.limits, self._driver.sweeper
         line = ThreadLine(self._call, self.queue, sweeper, high_frames=limits.high_frames, high_bytes=limits.high_bytes)
-        line.settle_s = self.settle_s
+        line.most_bytes, line.settle_s = self.most_bytes, self.settle_s
         line.before_wait = self._turn.pass_on
         return line
 

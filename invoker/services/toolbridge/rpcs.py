@@ -121,6 +121,7 @@ def _phase_of(name: str) -> int:
 
 def _method(bridge: Bridge, row: Row) -> Method:
     make, knows_peer = partial(row.make, bridge), bridge.watch.audit is not None
+    most = bridge.settings.message_bytes
     if row.is_call:
-        return CallMethod(SERVICE, row.name, make, knows_peer=knows_peer)
-    return LoopMethod(SERVICE, row.name, make, row.reactor, knows_peer=knows_peer)
+        return CallMethod(SERVICE, row.name, make, knows_peer=knows_peer, max_message_bytes=most)
+    return LoopMethod(SERVICE, row.name, make, row.reactor, knows_peer=knows_peer, max_message_bytes=most)

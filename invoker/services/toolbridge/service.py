@@ -34,8 +34,8 @@ class ToolBridgeKnobs:
     )  # fmt: skip
     tool_message_bytes: int = knob(
         10 * 1024 * 1024, "INVOKER_TOOL_MESSAGE_BYTES", parse.whole(1),
-        "Size of the largest request and of the largest result of the tool bridge; INVOKER_MAX_MESSAGE_BYTES limits "
-        "requests as well.", unit="bytes",
+        "Size of the largest request and of the largest result of the tool bridge, whatever INVOKER_MAX_MESSAGE_BYTES "
+        "is.", unit="bytes",
     )  # fmt: skip
     tool_concurrency: int = knob(
         0, "INVOKER_TOOL_CONCURRENCY", parse.whole(0),

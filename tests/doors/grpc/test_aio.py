@@ -6,12 +6,16 @@ import asyncio
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
 import grpc
 import pytest
 
+from invoker.core.steps import Close, Send
+from invoker.doors.grpc.methods import CallMethod, LoopMethod
 from invoker.doors.grpc.settings import GrpcSettings
 from invoker.errors import StartupError
+from invoker.services.riff.grpc import riff_method
 from tests.doors.riff import FAST, KINDS, Riff, data, eventually, form, start
 
 
@@ -222,10 +226,28 @@ def test_R120_garbage_on_the_wire_fails_this_call_only(kind):
         assert good.rest() == [b"x"]
 
 
-def test_R121_an_oversize_frame_is_an_error_for_the_function_too(kind):
-    """The client gets RESOURCE_EXHAUSTED; the function does not see a clean end."""
+class Sizes:
+    """A session that takes frames of any size, and tells theirs."""
+
+    def receive(self, frame: bytes) -> list[Send | Close]:
+        return [Send(b"%d" % len(frame)), Close()]
+
+    def half_close(self) -> list[Close]:
+        return []
+
+
+def wide(_: object) -> Any:
+    return Sizes()
+
+
+@pytest.mark.parametrize("is_beside", [False, True], ids=["alone", "beside one that takes more"])
+def test_R121_an_oversize_frame_is_an_error_for_the_function_too(kind, is_beside):
+    """The client gets RESOURCE_EXHAUSTED; the function does not see a clean end; nor if another method takes more."""
     seen, left = [], threading.Semaphore(0)
-    with Riff(kind, form(kind, *total(seen, left)), door={"settings": GrpcSettings(max_message_bytes=1000)}) as riff:
+    door = {"settings": GrpcSettings(max_message_bytes=1000), "methods": [riff_method()]}
+    if is_beside:
+        door["methods"].append(LoopMethod("a.B", "C", wide, max_message_bytes=100_000))
+    with Riff(kind, form(kind, *total(seen, left)), door=door) as riff:
         for count in (0, 3, 40):
             call = riff.call(*[b"x"] * count)
             call.rpc.initial_metadata()
@@ -234,6 +256,47 @@ def test_R121_an_oversize_frame_is_an_error_for_the_function_too(kind):
             assert left.acquire(timeout=5)
         assert seen == []
         assert riff.call(b"x").rest() == [b"1"]
+
+
+def test_R121_an_oversize_first_frame_runs_nothing(kind):
+    """Whether it is alone or the call comes whole; the text says both sizes, and the next call works."""
+    ran: list[bytes] = []
+
+    def sync(x: bytes) -> bytes:
+        ran.append(x)
+        return x
+
+    async def asyn(x: bytes) -> bytes:
+        ran.append(x)
+        return x
+
+    method = LoopMethod("a.B", "C", wide, max_message_bytes=100_000)
+    door = {"settings": GrpcSettings(max_message_bytes=1000), "methods": [riff_method(), method]}
+    with Riff(kind, form(kind, sync, asyn), door=door) as riff:
+        for _ in range(3):
+            for frames in ([data(bytes(5000))], [start(), data(bytes(5000))]):
+                _, code, text = riff.raw(*frames).half_close().ending()
+                assert code is grpc.StatusCode.RESOURCE_EXHAUSTED
+                assert text.startswith("Invoker: Limit Exceeded: a message has 50")
+                assert text.endswith(" bytes, and 1000 are the most that this method takes")
+        assert ran == []
+        assert riff.call(b"x").half_close().rest() == [b"x"]
+
+
+def test_T163_a_method_may_take_larger_messages_than_others(kind):
+    """As much as it says and not more, as a call of one invocation and on the loop."""
+    methods = [one("a.B", name, wide, max_message_bytes=50_000) for name, one in METHODS.items()]
+    door = {"settings": GrpcSettings(max_message_bytes=1000), "methods": methods}
+    with Riff(kind, form(kind, gen, agen), door=door) as riff:
+        for name in METHODS:
+            call = riff.channel.stream_stream(f"/a.B/{name}")
+            assert list(call(iter([bytes(50_000)]), timeout=20)) == [b"50000"]
+            with pytest.raises(grpc.RpcError) as caught:
+                list(call(iter([bytes(50_001)]), timeout=20))
+            assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+
+
+METHODS: dict[str, Any] = {"Call": CallMethod, "Loop": LoopMethod}
 
 
 @pytest.mark.parametrize("is_endless", [False, True])
