@@ -47,7 +47,7 @@ AUDIT = {
     "peer": "The address of the caller, as `ipv4:192.0.2.1:50000`.",
     "identity": "The names of the caller's certificate, with mutual TLS; empty otherwise.",
     "via": "What brought the call: `execute`, `stream`, `batch`, `agent`, `nested` or `callback`.",
-    "outcome": "`ok`, `error` or `cancelled`.",
+    "outcome": "`ok`, `error`, `cancelled`, or `cached`: a repeated `request_id` got the answer of the first call.",
     "error_type": "The type of the error, as the caller was told it; empty for none.",
     "duration_ms": "How long it took.",
     "args_sha256": "Hash of the arguments as they were sent: the same for the same arguments.",

@@ -49,6 +49,7 @@ class Entry(NamedTuple):
     outcome: str
     took_s: float
     correlation_id: str
+    is_repeat: bool
 
 
 class Redaction:
@@ -76,9 +77,15 @@ class Redaction:
         return str(value)[:_MOST_CHARS]
 
 
-def entry_of(call: Any) -> Entry:
-    """What its line needs of a call that has ended."""
-    return Entry(time.time(), call.asked, call.tool, call.via, outcome_of(call), call.took_s, call.correlation_id)
+def entry_of(call: Any, *, is_repeat: bool = False) -> Entry:
+    """What its line needs of a call that has ended.
+
+    Args:
+        call: Which.
+        is_repeat: It ran nothing, and has the answer of another one.
+    """
+    outcome, took_s = outcome_of(call), call.took_s
+    return Entry(time.time(), call.asked, call.tool, call.via, outcome, took_s, call.correlation_id, is_repeat)
 
 
 def line_of(entry: Entry, redaction: Redaction | None = None) -> bytes:
@@ -94,7 +101,7 @@ def line_of(entry: Entry, redaction: Redaction | None = None) -> bytes:
         "peer": asked.metadata.get(PEER, ""),
         "identity": asked.metadata.get(IDENTITY, ""),
         "via": entry.via,
-        "outcome": "ok" if is_ok else "cancelled" if entry.outcome == "Cancelled" else "error",
+        "outcome": _outcome(entry),
         "error_type": "" if is_ok else entry.outcome,
         "duration_ms": round(entry.took_s * 1000, 3),
         "args_sha256": args_sha256(asked.args, asked.kwargs),
@@ -102,6 +109,12 @@ def line_of(entry: Entry, redaction: Redaction | None = None) -> bytes:
     if redaction is not None:
         told["args"] = _arguments(entry, redaction)
     return json.dumps(told, default=str).encode() + b"\n"
+
+
+def _outcome(entry: Entry) -> str:
+    if entry.outcome == "ok":
+        return "cached" if entry.is_repeat else "ok"
+    return "cancelled" if entry.outcome == "Cancelled" else "error"
 
 
 def args_sha256(args: Sequence[bytes], kwargs: Mapping[str, bytes]) -> str:

@@ -186,6 +186,7 @@ class Desk:
         new_scope: Makes the scope of a session.
         now_ns: The clock.
         observers: Told of each tool call when it has ended.
+        repeated: Told of each call that ran nothing, since it repeated another one by its request id.
         sessions: By id.
         settings: As given.
         too_large: Requests that were refused for their size since it started.
@@ -212,6 +213,7 @@ class Desk:
         self.new_scope: Callable[[HostSession], Any] = lambda _: None
         self.hits = 0
         self.observers: list[Observer] = []
+        self.repeated: Observer | None = None
         self.sessions: dict[str, HostSession] = {}
         self.too_large = 0
         self.tools: Any = None

@@ -36,13 +36,14 @@ class ExecuteTool:
         metadata: Of the rpc.
     """
 
-    __slots__ = ("_asked", "_call", "_desk", "_is_asked", "_is_closed", "_metadata")
+    __slots__ = ("_again", "_asked", "_call", "_desk", "_is_asked", "_is_closed", "_metadata")
 
     def __init__(self, desk: Desk, metadata: Headers = EMPTY) -> None:
         self._desk = desk
         self._metadata = metadata
         self._asked: Asked | None = None
         self._call: ToolCall | None = None
+        self._again: ToolCall | None = None  # stands for this rpc where another one's call answers it
         self._is_asked = self._is_closed = False
 
     def receive(self, frame: bytes) -> Sequence[CallStep]:
@@ -75,7 +76,7 @@ class ExecuteTool:
                     entry = results_of(session).find(asked, desk.now_ns())
                 if entry is None or entry.response is None:
                     return (Ask("session", Look(space_of(session.id))),)
-                return self._again(entry.response)
+                return self._stored(entry.response)
         except BridgeError as error:
             return self._refuse(error)
         call = self._call = ToolCall(desk, asked, "execute")
@@ -128,9 +129,8 @@ class ExecuteTool:
                 results_of(session).begin(asked, call)
             return call.begin(session, is_shared=True) or self._answer(call)
         if entry.response is not None:
-            return self._again(entry.response)
-        with desk.lock:
-            desk.hits += 1
+            return self._stored(entry.response)
+        self._repeat(asked)
         running = self._call = entry.call
         assert running is not None, "there is no response yet"
         assert running.tool is not None
@@ -142,11 +142,20 @@ class ExecuteTool:
         call.finish(error)
         return self._answer(call)
 
-    def _again(self, response: bytes) -> Sequence[CallStep]:
+    def _stored(self, response: bytes) -> Sequence[CallStep]:
         """Answer from an earlier result."""
-        with self._desk.lock:
-            self._desk.hits += 1
+        assert self._asked is not None
+        self._repeat(self._asked).repeated(None)
         return self._reply(response)
+
+    def _repeat(self, asked: Asked) -> ToolCall:
+        """This rpc gets the answer of a call that another one began; who watches hears of it all the same (T-167)."""
+        desk = self._desk
+        with desk.lock:
+            desk.hits += 1
+        again = self._again = ToolCall(desk, asked, "execute")
+        again.tool = desk.tools.find(asked.tool_id)
+        return again
 
     def _reply(self, response: bytes) -> Sequence[CallStep]:
         self._close()
@@ -155,9 +164,11 @@ class ExecuteTool:
     def _close(self) -> None:
         """Let go of the call: its rpc may be held a little longer, and its result be large."""
         self._is_closed = True
-        self._call = self._asked = None
+        self._call = self._asked = self._again = None
 
     def _answer(self, call: ToolCall) -> Sequence[CallStep]:
+        if self._again is not None:
+            self._again.repeated(call.error)
         if isinstance(call.error, ENDS_RPC):
             self._close()
             return (close_with(call.error),)

@@ -249,6 +249,13 @@ class ToolCall(Operation):
         for observer in self.desk.observers:
             observer(self)
 
+    def repeated(self, error: InvocationError | None) -> None:
+        """It ran nothing: the call that it repeats has ended so, and answers this one, too."""
+        self.is_over, self.error = True, error
+        self.took_s = (time.perf_counter_ns() - self.began_ns) * 1e-9
+        if self.desk.repeated is not None:
+            self.desk.repeated(self)
+
     def release(self) -> None:
         """Let go of what it gave, because the caller was answered."""
         self.items, self._last = [[]], None

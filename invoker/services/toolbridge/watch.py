@@ -58,6 +58,7 @@ class Watch:
             audit = self.audit = AuditLog(settings.audit, lambda entry: line_of(entry, redaction))
             self.dependencies["audit"] = lambda: audit.is_well
             desk.observers.append(lambda call: audit.put(entry_of(call)))
+            desk.repeated = lambda call: audit.put(entry_of(call, is_repeat=True))
 
         children = driver.children
         if children.is_well is not None:

@@ -20,42 +20,9 @@ from invoker.protocols.toolbridge.desk import space_of
 from invoker.services.toolbridge.rpcs import SERVICE
 from tests.doors.bridge import DOORS, Bridged, packed, unpacked
 from tests.doors.riff import eventually, form
+from tests.services.toolbridge.gates import Gate
 
 pytestmark = pytest.mark.parametrize("kind", DOORS)
-
-
-class Gate:
-    """A tool in both forms, which waits until it is let go and counts its runs."""
-
-    def __init__(self) -> None:
-        self.runs = 0
-        self.ended = 0
-        self.open = threading.Event()
-        self.entered = threading.Semaphore(0)
-
-    def of(self, kind: str) -> Any:
-        """The form for a kind of door."""
-
-        def gate(x: int) -> int:
-            self.runs += 1
-            self.entered.release()
-            try:
-                self.open.wait(20)
-            finally:
-                self.ended += 1
-            return x
-
-        async def agate(x: int) -> int:
-            self.runs += 1
-            self.entered.release()
-            try:
-                await asyncio.to_thread(self.open.wait, 20)
-            finally:
-                self.ended += 1
-            return x
-
-        agate.__name__ = "gate"
-        return form(kind, gate, agate)
 
 
 def square(x: int) -> int:
@@ -272,52 +239,6 @@ class _Nobody:
 
     def has_news(self, news: Any) -> None:
         raise AssertionError(news)
-
-
-def test_T070_fifty_duplicates_run_once(kind):
-    """At the same time, and one later; all get the same bytes."""
-    gate = Gate()
-    with Bridged(kind, gate.of(kind)) as served, ThreadPoolExecutor(50) as pool:
-        served.session(enable_caching=True)
-        calls = [pool.submit(served.execute, "gate", 7, request_id="r") for _ in range(50)]
-        assert gate.entered.acquire(timeout=20)
-        gate.open.set()
-        answers = {one.result(20).SerializeToString() for one in calls}
-        answers.add(served.execute("gate", 7, request_id="r").SerializeToString())
-        assert len(answers) == 1
-        assert gate.runs == 1
-        assert served.execute("gate", 8, request_id="r").error.details["code"] == "request_id_conflict"
-
-
-def test_T073_duplicates_run_again_without_caching(kind):
-    """The id is echoed only."""
-    gate = Gate()
-    gate.open.set()
-    with Bridged(kind, gate.of(kind)) as served:
-        served.session()
-        for _ in range(2):
-            served.execute("gate", 7, request_id="r")
-        assert gate.runs == 2
-
-
-def test_T075_the_first_of_two_duplicates_is_cancelled(kind):
-    """The second one gets the result of the one run."""
-    gate = Gate()
-    with Bridged(kind, gate.of(kind)) as served, ThreadPoolExecutor(1) as pool:
-        served.session(enable_caching=True)
-        request = pb.ToolCallRequest(session_id="s1", tool_id="gate", args=[packed(7)], request_id="r")
-        make = served.channel.unary_unary(f"/{SERVICE}/ExecuteTool", pb.ToolCallRequest.SerializeToString)
-        first = make.future(request, timeout=20)
-        assert gate.entered.acquire(timeout=20)
-        second = pool.submit(served.execute, "gate", 7, request_id="r")
-        assert eventually(lambda: any(len(one.owners) == 2 for one in served.driver.shared.values()))
-        first.cancel()
-        assert eventually(lambda: any(len(one.owners) == 1 for one in served.driver.shared.values()))
-        gate.open.set()
-        assert unpacked(second.result(20).result) == 7
-        assert gate.runs == 1
-        with pytest.raises(grpc.FutureCancelledError):
-            first.result()
 
 
 def test_T058_a_session_runs_as_many_tools_as_it_may(kind):

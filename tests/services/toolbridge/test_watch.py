@@ -179,7 +179,7 @@ def test_T167_each_call_has_a_line_whatever_became_of_it(kind, tmp_path):
 
 
 def test_T167_streams_batches_and_calls_without_a_session_have_lines_too(kind, tmp_path):
-    """One for each item of a batch; an answer that is not new runs nothing, so it has none (T-155: it is a hit)."""
+    """One for each item of a batch; an answer that is not new runs nothing, and has one that says so."""
     path = tmp_path / "audit.log"
     with Bridged(kind, form(kind, square, asquare), settings=BridgeSettings(audit=str(path))) as served:
         served.session(enable_caching=True)
@@ -194,9 +194,15 @@ def test_T167_streams_batches_and_calls_without_a_session_have_lines_too(kind, t
     told = {name: metrics[name].integer_value for name in ("batch.items", "stream.chunks", "cache.hits")}
     assert told == {"batch.items": 2, "stream.chunks": 1, "cache.hits": 1}
     lines = [json.loads(one) for one in path.read_text().splitlines()]
-    assert sorted((one["via"], one["error_type"]) for one in lines) == [
-        ("batch", ""), ("batch", "ValidationError"), ("execute", ""), ("execute", "SessionExpired"), ("stream", ""),
+    assert sorted((one["via"], one["outcome"], one["error_type"]) for one in lines) == [
+        ("batch", "error", "ValidationError"), ("batch", "ok", ""), ("execute", "cached", ""),
+        ("execute", "error", "SessionExpired"), ("execute", "ok", ""), ("stream", "ok", ""),
     ]  # fmt: skip
+    (ran, again) = (one for one in lines if one["request_id"] == "again")
+    assert (ran["outcome"], again["outcome"]) == ("ok", "cached")
+    for name in ("tool_id", "session_id", "args_sha256"):
+        assert ran[name] == again[name]
+    assert metrics[f"tool.{ran['tool_id']}.calls"].integer_value == 4  # what ran, of which one was refused
 
 
 def test_arguments_are_in_the_audit_log_if_the_operator_asks_for_them(tmp_path):
