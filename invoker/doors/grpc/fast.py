@@ -255,13 +255,12 @@ class FastDoor:
         driver = self.driver
         sent: list[bytes] = []
         try:
-            metadata = metadata_of(event.invocation_metadata)
-            line.settle_s = settle_time(metadata, self.settings.settle_s)
+            metadata, line.settle_s = self._metadata(event.invocation_metadata)
             line.most_bytes = checked_bytes(method, self.settings)
             if method.knows_peer:
                 metadata = _with_peer(event.call, metadata)
             session, deadline = method.session(metadata), _deadline(event)
-            if line.take(self._habit(method, metadata)):
+            if line.take(self._habit(method, metadata), takes_one=method.takes_one):
                 whole = Whole(session, driver, line, turn=turn, deadline=deadline)
                 close, sent = whole.run(line.frames), whole.sent
             else:
@@ -336,7 +335,7 @@ class FastDoor:
             line = joining = JoiningLine(event.call, lender, settle_s, most_bytes)
             line.open(method.begin(joining, metadata, _closing(line), _deadline(event)))
         else:
-            line = LoopLine(event.call, lender, settle_s, most_bytes)
+            line = LoopLine(event.call, lender, settle_s, most_bytes, takes_one=method.takes_one)
             session = method.session(_with_peer(event.call, metadata) if method.knows_peer else metadata)
             line.open(method.reactor(session, line, self.driver, _closing(line), deadline=_deadline(event)))
 

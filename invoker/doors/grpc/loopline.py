@@ -74,6 +74,7 @@ class LoopLine:
         lender: Brings the call's events.
         settle_s: How long the peer may take to turn a half-close into a cancel (R-109); 0 for one that never does.
         most_bytes: A message with more of them ends the call (R-121).
+        takes_one: The first frame is the last, and its half-close is not waited for.
 
     Attributes:
         headers: Of the response.
@@ -84,11 +85,13 @@ class LoopLine:
     __slots__ = (
         "_call", "_headers_due", "_is_due", "_is_empty", "_is_finished", "_is_headed", "_is_listed",
         "_lender", "_listener", "_most_bytes", "_out", "_post", "_reading", "_receive", "_room", "_sending",
-        "_settle_s", "_settling", "_status",
+        "_settle_s", "_settling", "_status", "_takes_one",
         "headers", "is_ended", "is_gone",
     )  # fmt: skip
 
-    def __init__(self, call: Any, lender: Lender, settle_s: float = 0.0, most_bytes: int = UNCHECKED) -> None:
+    def __init__(
+        self, call: Any, lender: Lender, settle_s: float = 0.0, most_bytes: int = UNCHECKED, *, takes_one: bool = False
+    ) -> None:
         self.is_ended = False
         self.is_gone = False
         self.headers: tuple[tuple[str, str], ...] = ()
@@ -96,6 +99,7 @@ class LoopLine:
         self._lender = lender
         self._most_bytes = most_bytes
         self._settle_s = settle_s
+        self._takes_one = takes_one
         self._settling: asyncio.TimerHandle | None = None
         self._post = call.start_server_batch
         self._receive = cygrpc.ReceiveMessageOperation(NO_FLAGS)
@@ -254,7 +258,14 @@ class LoopLine:
         elif len(frame) > self._most_bytes:
             self.is_ended = True  # the close event tells, as for a message that is too large for grpcio
             self._call.cancel(*status_of(oversize(len(frame), self._most_bytes)))
-        elif not self._is_finished and listener.arrived(frame):
+        elif self._is_finished:
+            return
+        elif self._takes_one:
+            self.is_ended = True
+            listener.arrived(frame)
+            if not self._is_finished:
+                listener.arrived(None)
+        elif listener.arrived(frame):
             self.ask()
 
     def _believe(self) -> None:

@@ -101,11 +101,12 @@ class WholeLine:
 
     # For the thread that accepted the call.
 
-    def take(self, habit: Habit) -> bool:
+    def take(self, habit: Habit, *, takes_one: bool = False) -> bool:
         """Receive what is there, and what comes in a moment; whether that is all, with its end.
 
         Args:
             habit: Of calls of this kind.
+            takes_one: The first frame is the last; nobody needs to know that the peer has half-closed.
         """
         frames, post, poll = self.frames, self._call.start_server_batch, self.queue.poll
         limits, operations = self._driver.engine.limits, (self._receive,)
@@ -133,6 +134,10 @@ class WholeLine:
             size += len(frame)
             if len(frames) >= most or size >= most_bytes:
                 return False
+            if takes_one:
+                if until:
+                    habit.learn(is_whole=True)
+                return True
         return False
 
     def ordinary(self) -> ThreadLine:

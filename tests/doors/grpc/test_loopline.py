@@ -11,7 +11,7 @@ import grpc
 import pytest
 
 from invoker._pb.riff import riff_rpc_pb2 as pb
-from invoker.doors.grpc.loopline import JoiningLine
+from invoker.doors.grpc.loopline import JoiningLine, LoopLine
 from tests.conftest import SLOW
 from tests.doors.riff import Riff, eventually
 
@@ -129,6 +129,9 @@ class _Posted:
     def later(self, flush: Callable[[], None]) -> None:
         flush()
 
+    def opened(self) -> None:
+        """It begins."""
+
     def closed(self) -> None:
         """It has heard of its end."""
 
@@ -171,3 +174,34 @@ def test_E003_a_session_is_over_once_its_peer_is_gone_whatever_is_on_its_way(is_
     assert told == ["over"]
     line._on_sent(_Event())
     assert told == ["over"]
+
+
+class _Frame(_Event):
+    success = True
+
+    def message(self) -> bytes:
+        return b"frame"
+
+
+class _Hearer:
+    settles = True
+
+    def __init__(self) -> None:
+        self.heard: list[bytes | None] = []
+
+    def arrived(self, frame: bytes | None) -> bool:
+        self.heard.append(frame)
+        return True
+
+
+@pytest.mark.parametrize("takes_one", [True, False])
+def test_a_frame_that_is_the_last_one_is_the_end_as_well(takes_one):
+    """Nothing more is received then; otherwise the next frame is asked for."""
+    call, hearer = _Posted(), _Hearer()
+    line = LoopLine(call, call, 0.002, takes_one=takes_one)
+    line.open(hearer)
+    before = len(call.posted)
+    line._on_read(_Frame())
+    assert hearer.heard == ([b"frame", None] if takes_one else [b"frame"])
+    assert line.is_ended == takes_one
+    assert len(call.posted) - before == (not takes_one)

@@ -11,13 +11,16 @@ import grpc
 import pytest
 
 from invoker import Context, Status
+from invoker._pb.dspex import bridge_pb2 as bridge
 from invoker._pb.riff import riff_rpc_pb2 as pb
 from invoker.doors.grpc import wholeline as module
 from invoker.doors.grpc.settings import GrpcSettings
 from invoker.doors.grpc.wholeline import Habit
 from invoker.drive.thread.direct import DirectConversation
 from invoker.drive.whole import Whole
+from invoker.services.toolbridge.rpcs import SERVICE
 from tests.conftest import SLOW
+from tests.doors.bridge import Bridged, packed, unpacked
 from tests.doors.riff import PATH, Riff, data, eventually, start
 
 PROMPT_S = 0.02 * SLOW
@@ -354,3 +357,15 @@ def test_calls_beside_one_that_blocks_are_served(ran):
             go.set()
             assert [payloads(one) for one in blocked] == [[b"block"]] * 3
     assert "Whole" in ran
+
+
+def test_a_call_of_one_frame_waits_for_no_half_close(ran):
+    """Its request says everything, so that it runs whole although its client never ends its frames."""
+    with Bridged("direct-lending", reply) as served:
+        served.session()
+        args = [packed(b"x")]
+        request = bridge.ToolCallRequest(session_id="s1", tool_id="reply", args=args).SerializeToString()
+        call = served.raw(request, path=f"/{SERVICE}/ExecuteTool", timeout=10)
+        [answer] = call.rpc
+        assert unpacked(bridge.ToolCallResponse.FromString(answer).result) == b"x"
+    assert ran == ["Whole"]
