@@ -57,11 +57,8 @@ class CallMethod:
         session: Makes what translates one call, from its metadata.
         kind: Says which calls are alike, from their metadata: their clients tend to send them in the same way.
         knows_peer: The metadata tell who calls, see `invoker.core.peers`.
-<<<<<<< HEAD
         max_message_bytes: Largest message that the session takes, and checks itself; 0: that of the door's settings.
-=======
         takes_one: The peer sends one frame, and its session needs no half-close behind that: none is waited for.
->>>>>>> d651960 (Wait for no half-close behind a single request)
     """
 
     service: str
@@ -69,11 +66,8 @@ class CallMethod:
     session: Callable[[Headers], CallSession]
     kind: Callable[[Headers], str] = lambda _: ""
     knows_peer: bool = False
-<<<<<<< HEAD
     max_message_bytes: int = 0
-=======
     takes_one: bool = False
->>>>>>> d651960 (Wait for no half-close behind a single request)
     reactor: ClassVar[type[Reactor]] = Reactor
 
     @property
@@ -92,11 +86,8 @@ class LoopMethod:
         session: Makes what translates one call, from its metadata.
         reactor: Runs the session.
         knows_peer: As of a `CallMethod`.
-<<<<<<< HEAD
         max_message_bytes: As of a `CallMethod`.
-=======
         takes_one: As of a `CallMethod`.
->>>>>>> d651960 (Wait for no half-close behind a single request)
     """
 
     service: str
@@ -104,11 +95,8 @@ class LoopMethod:
     session: Callable[[Headers], Any]
     reactor: Callable[..., Reactor] = Reactor
     knows_peer: bool = False
-<<<<<<< HEAD
     max_message_bytes: int = 0
-=======
     takes_one: bool = False
->>>>>>> d651960 (Wait for no half-close behind a single request)
 
     @property
     def path(self) -> str:

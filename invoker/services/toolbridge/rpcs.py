@@ -123,10 +123,7 @@ def _method(bridge: Bridge, row: Row) -> Method:
     make, knows_peer = partial(row.make, bridge), bridge.watch.audit is not None
     most = bridge.settings.message_bytes
     if row.is_call:
-<<<<<<< HEAD
-        return CallMethod(SERVICE, row.name, make, knows_peer=knows_peer, max_message_bytes=most)
-    return LoopMethod(SERVICE, row.name, make, row.reactor, knows_peer=knows_peer, max_message_bytes=most)
-=======
-        return CallMethod(SERVICE, row.name, make, knows_peer=knows_peer, takes_one=True)
-    return LoopMethod(SERVICE, row.name, make, row.reactor, knows_peer=knows_peer, takes_one=True)
->>>>>>> d651960 (Wait for no half-close behind a single request)
+        return CallMethod(SERVICE, row.name, make, knows_peer=knows_peer, max_message_bytes=most, takes_one=True)
+    return LoopMethod(
+        SERVICE, row.name, make, row.reactor, knows_peer=knows_peer, max_message_bytes=most, takes_one=True
+    )
