@@ -18,6 +18,7 @@ failed or was closed before the report came, or the process drains.
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import Protocol, TypeAlias
 
@@ -46,6 +47,8 @@ __all__ = [
     "Resume",
     "SecAggTerms",
     "Secure",
+    "Tokens",
+    "Verdict",
     "Window",
 ]
 
@@ -219,9 +222,9 @@ class Secure(msgspec.Struct, frozen=True):
 
 
 class Over(msgspec.Struct, frozen=True):
-    """The conversation ends with this error as its status."""
+    """The conversation ends with this error as its status; None: with OK, because the client did not half-close (F-015)."""
 
-    error: InvocationError
+    error: InvocationError | None
 
 
 class Resume(msgspec.Struct, frozen=True):
@@ -239,6 +242,24 @@ class Mailbox(Protocol):
 
     def next(self) -> Awaitable[Sequence[Notice]]:
         """Wait for notices, and take all that are there."""
+
+
+class Verdict(enum.Enum):
+    """What a retry token is worth (F-054, F-055)."""
+
+    ABSENT = "there is none, or it is forged, expired or of another population, which is the same as none"
+    EARLY = "it is used before its window begins"
+    IN_WINDOW = "it is used within its window"
+
+
+class Tokens(Protocol):
+    """Makes retry tokens and judges them; their clock is that of the world, since they outlive the process."""
+
+    def make(self, population: str, delay_min_s: float, delay_max_s: float) -> str:
+        """A signed token for a window that begins and ends so many seconds from now."""
+
+    def judge(self, population: str, token: str) -> Verdict:
+        """What a client's token is worth now; never raises."""
 
 
 class Device(Protocol):
