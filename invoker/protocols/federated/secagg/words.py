@@ -1,0 +1,94 @@
+"""What a round of secure aggregation and its owner say to each other.
+
+The owner makes one `SecAggServer` for a round whose devices are chosen, and numbers them from 0 to ``size - 1``::
+
+    rounds = SecAggServer(terms, size, send=..., drop=..., ended=..., compute=...)
+
+    the owner calls                 the rounds call
+    ------------------------------  ------------------------------------------------------------------------
+    start()                         nothing; devices speak first (AdvertiseKeys)
+    receive(index, message)         send(index, message): a message for one device
+    lost(index)                     drop(index, reason): the device is out; its AbortMessage was sent before
+    elapsed()                       ended(outcome), once: `Summed` or `Failed`; nothing is called after it
+
+The owner calls ``elapsed()`` when `round` has been the same for its time-out (F-133): it watches `round` after each
+call, and winds its clock when the number has changed. Devices that are still in when the sum is there (those that
+``drop`` was not called for, and that ``lost`` was not called with) have finished: each gets a ReportResponse, also
+those that were sent an AbortMessage of early success (F-094, F-123). After `Failed` the devices that are still in have
+been sent an AbortMessage, and their conversations end with ABORTED (F-124).
+
+``compute(job, then)`` runs ``job()`` where it does not hold up the loop (F-131), and then calls ``then(result)`` on the
+loop. Jobs never raise. Several may run side by side. Without threads, ``lambda job, then: then(job())`` will do.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeAlias
+
+import msgspec
+
+from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
+
+__all__ = ["Compute", "Drop", "Drops", "Ended", "Failed", "Outcome", "Reason", "Send", "Summed"]
+
+
+class Drop(enum.Enum):
+    """Why a device was put out of a round; the value labels metrics."""
+
+    SILENT_KEYS = "did_not_advertise_keys"
+    INVALID_PUBLIC_KEY = "invalid_public_key"
+    SILENT_SHARES = "did_not_share_keys"
+    INVALID_SHARE_KEYS_RESPONSE = "invalid_share_keys_response"
+    SILENT_INPUT = "did_not_send_masked_input"
+    INVALID_MASKED_INPUT = "invalid_masked_input"
+    INVALID_UNMASKING_RESPONSE = "invalid_unmasking_response"
+    UNEXPECTED = "unexpected_message"
+    CLIENT_ABORT = "client_abort"
+
+
+class Reason(enum.Enum):
+    """Why a whole round failed; the value labels metrics."""
+
+    TOO_FEW = "too_few_clients"
+    TOO_FEW_VISIBLE = "too_few_visible"
+    CORRUPTED_SHARES = "corrupted_shares"
+    INTERNAL = "internal"
+
+
+class Summed(msgspec.Struct, frozen=True):
+    """A round has ended well.
+
+    Attributes:
+        sums: By name, the sum of the updates modulo the vector's modulus: an array (length,) of uint64.
+        clients: How many updates it contains.
+    """
+
+    sums: Mapping[str, Any]
+    clients: int
+
+
+class Failed(msgspec.Struct, frozen=True):
+    """A round has failed: there is no sum, and there will be none.
+
+    Attributes:
+        reason: For metrics.
+        detail: One sentence, without anything that tells one device from another.
+    """
+
+    reason: Reason
+    detail: str
+
+
+Outcome: TypeAlias = Summed | Failed
+Ended: TypeAlias = Callable[[Outcome], None]
+Send: TypeAlias = Callable[[int, secagg_pb.ServerToClientWrapperMessage], None]
+Drops: TypeAlias = Callable[[int, Drop], None]
+
+
+class Compute(Protocol):
+    """Runs heavy jobs beside the loop."""
+
+    def __call__(self, job: Callable[[], Any], then: Callable[[Any], None], /) -> None:
+        """Run ``job()`` and call ``then`` on the loop with what it returns."""
