@@ -102,7 +102,8 @@ class Put(msgspec.Struct, frozen=True):
     """Write an item, or delete it by None; answered by the `Item`, or by None when it is not there any more.
 
     ``expects`` is the version that it must have, or `ABSENT`, or `PRESENT`; None writes whatever it has. ``about`` is a
-    text about the item; if ``keeps_about`` is set, an item that is there keeps the one that it has.
+    text about the item; if ``keeps_about`` is set, an item that is there keeps the one that it has. The answer to one
+    that ``is_durable`` comes when the item survives a crash of the machine, if the store has anything that does.
     """
 
     space: str
@@ -111,6 +112,7 @@ class Put(msgspec.Struct, frozen=True):
     expects: int | None = None
     about: bytes = b""
     keeps_about: bool = False
+    is_durable: bool = False
 
 
 Question: TypeAlias = Create | Look | Hold | Drop | Get | Scan | Put

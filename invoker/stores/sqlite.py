@@ -6,7 +6,8 @@ each with the next number. The others look at SQLite's ``data_version``, which i
 is new. Once all who live have read a change, it is deleted.
 
 The file is in WAL mode with ``synchronous=NORMAL``: what was answered survives the end of any process. A crash of the
-machine may take the last moments with it, but leaves the file whole.
+machine may take the last moments with it, but leaves the file whole. A `Put` that asks to be durable is on the disk
+when it is answered: its transaction is written with ``synchronous=FULL``.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from invoker.core.spaces import StoreLimits
-from invoker.core.store import Change, Refused
+from invoker.core.store import Change, Put, Refused
 from invoker.errors import StartupError
 from invoker.stores.backend import LEASE_S, UNAVAILABLE, Asked, Beat, Event, Listening, Lose, Tell
 from invoker.stores.owners import Reader, Rows, WriteNeededError
@@ -99,7 +100,7 @@ class SqliteBackend:
             try:
                 answers = self._within("BEGIN", asked, Reader(self._rows))
             except WriteNeededError:
-                answers = self._within("BEGIN IMMEDIATE", asked, self._rows)
+                answers = self._written(asked)
         except sqlite3.Error as error:
             self._failed(error)
             return [UNAVAILABLE] * len(asked)
@@ -170,6 +171,15 @@ class SqliteBackend:
                 self._db.execute("ROLLBACK")
             raise
         return answers
+
+    def _written(self, asked: Sequence[Asked]) -> list[Any]:
+        if not any(type(one) is Put and one.is_durable for one in asked):
+            return self._within("BEGIN IMMEDIATE", asked, self._rows)
+        self._db.execute("PRAGMA synchronous=FULL")
+        try:
+            return self._within("BEGIN IMMEDIATE", asked, self._rows)
+        finally:
+            self._db.execute("PRAGMA synchronous=NORMAL")
 
     def _look(self) -> float:
         """Read the changes since the last look; the seconds until the next one."""

@@ -222,3 +222,17 @@ def test_a_guest_is_served_by_the_store_that_it_asks(world: SqliteWorld) -> None
     assert other.ask(Put("s", "a", b"1")).name == "a"
     world.stores.pop().close()
     assert world.ask(Get("s", "a")).value == b"1"
+
+
+def test_F083_what_is_to_be_durable_is_synchronised_with_the_disk(world: SqliteWorld) -> None:
+    """Only its own transaction is; SQLite calls fsync at the end of one if it is written so."""
+    said: list[str] = []
+    (store,) = world.stores
+    store._backend._db.set_trace_callback(said.append)  # type: ignore[attr-defined]  # nothing else shows it
+    world.ask(Put("s", "a", b"1"))
+    assert not any("synchronous" in one for one in said)
+    world.ask(Put("s", "b", b"2", is_durable=True))
+    seen = [one for one in said if "synchronous" in one or "INSERT INTO items" in one or one == "COMMIT"]
+    start = seen.index("PRAGMA synchronous=FULL")
+    assert [one.split(" ")[0] for one in seen[start:]][:4] == ["PRAGMA", "INSERT", "COMMIT", "PRAGMA"]
+    assert seen[start + 3] == "PRAGMA synchronous=NORMAL"

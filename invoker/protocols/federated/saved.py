@@ -1,0 +1,73 @@
+"""`Saved`: what the store keeps of a task between rounds, and how a round commits the next checkpoint to it (F-083).
+
+Each task has a space of its own, so that a checkpoint as large as a message may be always fits. The space has one item,
+which is written whole and expects the version from which the round started: so a round either is committed with its
+checkpoint and its number, or not at all, and of two processes that believe to lead a population one is refused.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+import msgspec
+
+from invoker.core.store import ABSENT, Create, Get, Item, Put
+
+__all__ = ["Saved", "commit", "create", "lookup", "saved_of"]
+
+_ITEM = "checkpoint"
+_TTL_S = 10 * 365 * 24 * 3600.0
+"""A model that nobody has trained or served for ten years is forgotten."""
+
+
+class Saved(msgspec.Struct, frozen=True):
+    """The state of a task at the end of its last committed round.
+
+    Attributes:
+        round: Number of the round; 0: none was committed.
+        checkpoint: That it gave, or the initial one.
+        version: Of the item, which the next commit expects; `ABSENT` where nothing was committed.
+        phase_id: Of the round.
+    """
+
+    round: int
+    checkpoint: bytes
+    version: int = ABSENT
+    phase_id: str = ""
+
+
+class _About(msgspec.Struct, frozen=True):
+    round: int
+    phase_id: str
+
+
+def create(population: str, task: str) -> Create:
+    """Make the space of a task, unless it is there."""
+    return Create(_space(population, task), _TTL_S)
+
+
+def lookup(population: str, task: str) -> Get:
+    """Ask for what was committed; `saved_of` reads the answer."""
+    return Get(_space(population, task), _ITEM)
+
+
+def commit(population: str, task: str, before: Saved, checkpoint: bytes, phase_id: str) -> Put:
+    """Write the checkpoint of the round after ``before``, if nothing was written since.
+
+    It is answered by `Item`, which `saved_of` makes the `Saved` of the next round, or by `Refused`: then the round has
+    failed, and ``before`` still stands.
+    """
+    about = msgspec.json.encode(_About(before.round + 1, phase_id))
+    return Put(_space(population, task), _ITEM, checkpoint, expects=before.version, about=about, is_durable=True)
+
+
+def saved_of(item: Item | None, initial: bytes = b"") -> Saved:
+    """What an item says; without one, the state before the first round."""
+    if item is None:
+        return Saved(0, initial)
+    about = msgspec.json.decode(item.about, type=_About)
+    return Saved(about.round, item.value, item.updated_ns, about.phase_id)
+
+
+def _space(population: str, task: str) -> str:
+    return ":".join(("federated", quote(population, safe=""), quote(task, safe="")))
