@@ -24,8 +24,17 @@ from invoker.protocols.toolbridge.typenames import allowed_values, python_type, 
 __all__ = ["Argument", "Arguments", "Binding", "Violation", "refusal"]
 
 _MOST_TOLD: Final = 100
+_MOST_ARGUMENTS: Final = 1000
+"""Of one call; each is an input of its own, which costs some 30 microseconds."""
+
 _MOST_KEPT: Final = 64
 """Ways to give the arguments of a tool that are remembered; callers choose names where it has ``**kwargs``."""
+
+_MOST_NAMES: Final = 4096
+"""Characters in all the names of a way that is remembered."""
+
+_NAME: Final = 256
+"""Characters of a name that are told, and for which a similar name is looked for."""
 
 
 Feed: TypeAlias = tuple[int, Message[bytes]]
@@ -123,6 +132,8 @@ class Argument:
             feeds.append((index, Message(known(data, self._made(value, name, wrong), self.type), EMPTY, ANY)))
             return
         for number, one in enumerate(value):
+            if len(wrong) >= _MOST_TOLD:
+                return  # nobody is told of more, and the rest may be a million
             made = self._made(one, f"{name}[{number}]", wrong)
             feeds.append((index, Message(known(pack(one), made, self.type), EMPTY, ANY)))
 
@@ -209,8 +220,10 @@ class Arguments:
 
     def _bind_anew(self, key: tuple[Any, ...], args: Sequence[bytes], kwargs: Mapping[str, bytes]) -> Binding:
         """Find which parameter takes what, and keep it for the next call with as many arguments of these names."""
+        if len(key) - 1 + len(args) > _MOST_ARGUMENTS:
+            raise refusal([self._far_too_many(len(key) - 1 + len(args))])
         wrong: list[Violation] = []
-        names: list[str] = []
+        names: dict[str, None] = {}  # in their order, and each is found at once
         feeds: list[Feed] = []
         takers: list[tuple[Argument, str]] = []
         for index, data in enumerate(args):
@@ -224,7 +237,7 @@ class Arguments:
                 break
             argument.take(data, name, len(names), feeds, wrong)
             takers.append((argument, name))
-            names.append(name)
+            names[name] = None
         for keyword, data in kwargs.items():
             found, name = self._called(keyword)
             if found is None:
@@ -235,11 +248,11 @@ class Arguments:
             else:
                 found.take(data, keyword, len(names), feeds, wrong)
                 takers.append((found, keyword))
-                names.append(name)
+                names[name] = None
         wrong += [self._missing(one) for one in self._required if one.name not in names]
         if wrong:
             raise refusal(self._in_order(wrong))
-        if len(self._kept) < _MOST_KEPT:
+        if len(self._kept) < _MOST_KEPT and sum(map(len, names)) <= _MOST_NAMES:
             self._kept[key] = (tuple(names), tuple(takers))
         return Binding(tuple(names), feeds)
 
@@ -266,6 +279,10 @@ class Arguments:
         text = f"'{self._function}' takes {most} argument{'s' if most != 1 else ''} by position, and {count} are given"
         return Violation("too_many_args", "", text, {"expected": str(most), "actual": str(count)})
 
+    def _far_too_many(self, count: int) -> Violation:
+        text = f"'{self._function}' is given {count} arguments, and {_MOST_ARGUMENTS} are the most that a call takes"
+        return Violation("too_many_args", "", text, {"expected": str(_MOST_ARGUMENTS), "actual": str(count)})
+
     def _missing(self, argument: Argument) -> Violation:
         text = f"'{self._function}' needs its argument '{argument.name}', which is not given"
         return Violation("missing_arg", argument.name, text, {"expected": python_type(argument.type)})
@@ -275,10 +292,11 @@ class Arguments:
             text = f"argument '{keyword}' of '{self._function}' can be given by position only"
             return Violation("unknown_arg", keyword, text)
         known = list(dict.fromkeys(one.name for one in self._by_keyword.values()))
-        near = get_close_matches(keyword, known, n=1)
+        near = get_close_matches(keyword, known, n=1) if len(keyword) <= _NAME else ()
         there = f"it has {', '.join(known)}" if known else "it takes none by name"
         hint = f"did you mean '{near[0]}'?" if near else there
-        return Violation("unknown_arg", keyword, f"'{self._function}' has no argument {keyword!a}; {hint}")
+        text = f"'{self._function}' has no argument {_shown(keyword)}; {hint}"
+        return Violation("unknown_arg", keyword[:_NAME], text)
 
 
 def _kind(value: Any) -> str:
