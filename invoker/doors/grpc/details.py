@@ -29,7 +29,7 @@ def clip(detail: str, limit_bytes: int = DETAIL_BYTES) -> str:
 
     Lone surrogates, which cannot be encoded, are replaced by their escapes.
     """
-    text = detail.encode("utf-8", "backslashreplace").decode()
+    text = detail[: limit_bytes + 1].encode("utf-8", "backslashreplace").decode()  # it may have come from the peer
     if len(text) * 12 <= limit_bytes or len(quote(text, safe=_SAFE)) <= limit_bytes:
         return text
     room, kept = limit_bytes - 9, 0  # 9: the ellipsis

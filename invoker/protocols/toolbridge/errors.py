@@ -73,6 +73,12 @@ ENDS_RPC: Final = (Cancelled, NotReady, ShuttingDown)
 """The caller is gone, or this process takes no calls: a client may try again elsewhere, so the status says it."""
 
 _SECOND: Final = 1_000_000_000
+_TEXT: Final = 16_384
+"""Characters of a text that a response tells; callers and authors decide how long texts are."""
+
+_TRAILER_TEXT: Final = 256
+_TRAILER_BYTES: Final = 2048
+"""Clients take 8 KiB of metadata, in which the status has its text besides (R-118)."""
 
 
 class Kind(enum.Enum):
@@ -127,10 +133,24 @@ class BridgeError(StatusError):
         self._at_ns = time.time_ns()
 
     def info(self) -> pb.ErrorInfo:
-        """The message that tells it."""
-        made = pb.ErrorInfo(type=self.kind.value, message=_sendable(self.detail), stacktrace=_sendable(self.stacktrace))
+        """The message that tells it; long texts are cut."""
+        made = self._head(_TEXT)
+        made.stacktrace = _sendable(self.stacktrace, 4 * _TEXT)
         for name, value in self.details.items():
-            made.details[_sendable(name)] = _sendable(value)
+            whole = len(value) if name == "violations" else _TEXT  # JSON, which is bounded where it is made
+            made.details[_sendable(name, _TEXT)] = _sendable(value, whole)
+        return made
+
+    def trailer(self) -> bytes:
+        """The same as the trailer of an rpc, without what is too large for one."""
+        made = self._head(_TRAILER_TEXT)
+        for name, value in self.details.items():
+            if made.ByteSize() + len(name) * 4 + min(len(value), _TRAILER_TEXT) * 4 <= _TRAILER_BYTES:
+                made.details[_sendable(name)] = _sendable(value, _TRAILER_TEXT)
+        return made.SerializeToString()
+
+    def _head(self, most: int) -> pb.ErrorInfo:
+        made = pb.ErrorInfo(type=self.kind.value, message=_sendable(self.detail, most))
         made.timestamp.seconds, made.timestamp.nanos = divmod(self._at_ns, _SECOND)
         return made
 
@@ -140,7 +160,7 @@ def close_with(error: InvocationError) -> Close:
     if isinstance(error, ENDS_RPC):
         return Close(error)
     told = translated(error)
-    return Close(told, ((TRAILER, told.info().SerializeToString()),))
+    return Close(told, ((TRAILER, told.trailer()),))
 
 
 def no_request() -> StatusError:
@@ -223,8 +243,10 @@ def _raised(error: InvocationError) -> tuple[Kind, str, dict[str, object]]:
     return Kind.INTERNAL, text, {"exception": name}
 
 
-def _sendable(text: str) -> str:
-    """Text as protobuf takes it: lone surrogates are escaped."""
+def _sendable(text: str, most: int = _TEXT) -> str:
+    """Text as protobuf takes it: lone surrogates are escaped, and what is too long is cut."""
+    if len(text) > most:
+        text = f"{text[: most - 1]}…"
     try:
         text.encode()
     except UnicodeEncodeError:

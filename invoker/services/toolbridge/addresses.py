@@ -19,6 +19,8 @@ from invoker.protocols.toolbridge.errors import BridgeError, Kind
 __all__ = ["Addresses"]
 
 _MOST_PORT: Final = 65_535
+_PORT_DIGITS: Final = 5
+_SHOWN: Final = 300
 
 
 class Addresses:
@@ -62,10 +64,11 @@ class Addresses:
             return text
         name, _, digits = text.rpartition(":")
         host = host_of(name)
-        if host is None or not (digits.isascii() and digits.isdigit()) or not 0 < int(digits) <= _MOST_PORT:
+        is_number = digits.isascii() and digits.isdigit() and len(digits) <= _PORT_DIGITS
+        if host is None or not is_number or not 0 < int(digits) <= _MOST_PORT:
             raise BridgeError(
                 Kind.VALIDATION,
-                f"callback_address is {text!a}; expected 'host:port' or 'unix:PATH'",
+                f"callback_address is {text[:_SHOWN]!a}; expected 'host:port' or 'unix:PATH'",
                 code="callback_address", field="callback_address",
             )  # fmt: skip
         may_be_here = self._allows_loopback and parse.is_loopback(host)
@@ -90,13 +93,15 @@ class Addresses:
             return list(await asyncio.to_thread(self._resolve, host, port))
         except OSError:
             raise BridgeError(
-                Kind.INTERNAL, f"the host of callback_address {host!a} is not known", code="callback_unreachable"
+                Kind.INTERNAL,
+                f"the host of callback_address {host[:_SHOWN]!a} is not known",
+                code="callback_unreachable",
             ) from None
 
 
 def _forbidden(text: str) -> BridgeError:
     return BridgeError(
         Kind.VALIDATION,
-        f"callback_address {text!a} is none that this server may call; INVOKER_CALLBACK_HOSTS lists those",
+        f"callback_address {text[:_SHOWN]!a} is none that this server may call; INVOKER_CALLBACK_HOSTS lists those",
         code="callback_forbidden", field="callback_address",
     )  # fmt: skip

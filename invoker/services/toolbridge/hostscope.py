@@ -39,6 +39,7 @@ __all__ = ["HOPS", "HostScope"]
 
 HOPS: Final = "x-dspex-hops"
 _MOST_HOPS: Final = 4
+_DIGITS: Final = 5
 
 
 class HostScope:
@@ -264,11 +265,12 @@ def _headers(asked: Asked) -> dict[str, str]:
         BridgeError: The call has gone to and fro too often.
     """
     text = asked.metadata.get(HOPS) or "0"
-    hops = int(text) + 1 if text.isascii() and text.isdigit() else _MOST_HOPS + 1
+    hops = int(text) + 1 if text.isascii() and text.isdigit() and len(text) < _DIGITS else _MOST_HOPS + 1
     if hops > _MOST_HOPS:
         raise BridgeError(
             Kind.EXHAUSTED,
-            f"the call has gone from one program to another {text} times, and {_MOST_HOPS} are the most that it may",
+            f"the call has gone from one program to another {text[:_DIGITS]} times, and {_MOST_HOPS} are the most that "
+            "it may",
             code="hops", limit=_MOST_HOPS,
         )  # fmt: skip
     return {HOPS: str(hops), CORRELATION: asked.metadata[CORRELATION]}

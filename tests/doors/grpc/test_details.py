@@ -1,5 +1,6 @@
 """The text of a status."""
 
+import time
 from urllib.parse import quote
 
 import pytest
@@ -22,3 +23,10 @@ def test_R118_what_is_cut_says_so():
     """By an ellipsis, within the limit."""
     assert clip("x" * 100, 20) == "x" * 11 + "…"
     assert clip("x" * 20, 20) == "x" * 20
+
+
+def test_R118_a_text_of_any_length_is_cut_at_once() -> None:
+    """Eight million characters would take a second to encode, on the loop."""
+    began_s = time.process_time()
+    assert clip("é" * 8_000_000) == "é" * 681 + "…"
+    assert time.process_time() - began_s < 0.1

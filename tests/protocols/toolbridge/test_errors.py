@@ -156,3 +156,23 @@ def test_T009_a_session_that_is_not_there_has_one_kind(reason: Reason, code: str
 def test_a_text_that_is_no_unicode_can_be_told() -> None:
     """A lone surrogate is escaped, because protobuf takes none."""
     assert BridgeError(Kind.INTERNAL, "a\ud800", where="\udfff").info().message == "a\\ud800"
+
+
+def test_T161_a_trailer_fits_into_the_metadata_that_clients_take() -> None:
+    """Callers choose what errors tell of; a client that takes 8 KiB of metadata would see another status instead."""
+    details = {f"d{number}": "\x7f" * 3000 for number in range(50)} | {"field": "\u20ac" * 10_000}
+    close = close_with(BridgeError(Kind.VALIDATION, "\U0001f600" * 2_000_000, code="x", **details))
+    ((_, value),) = close.trailers
+    assert isinstance(value, bytes)
+    assert len(value) <= 2100
+    info = pb.ErrorInfo.FromString(value)
+    assert (info.type, info.details["code"], info.message[:3]) == ("ValidationError", "x", "\U0001f600" * 3)
+
+
+def test_T159_a_response_does_not_tell_texts_of_any_length() -> None:
+    """The name of a tool that does not exist may be as large as the largest request, and is told twice."""
+    text = "x" * 9_000_000
+    info = BridgeError(Kind.TOOL_NOT_FOUND, f"there is no tool {text}", tool_id=text).info()
+    assert len(info.message) == len(info.details["tool_id"]) == 16_384
+    assert info.message.endswith("x…")
+    assert BridgeError(Kind.INTERNAL, "y" * 16_384).info().message == "y" * 16_384

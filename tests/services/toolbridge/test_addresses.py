@@ -107,3 +107,12 @@ async def test_T169_an_unknown_host_is_unreachable() -> None:
 def test_a_list_with_something_else_stops_the_start() -> None:
     with pytest.raises(ConfigError, match="INVOKER_CALLBACK_HOSTS: 'a b' is not a host"):
         Addresses("loopback,a b")
+
+
+@pytest.mark.parametrize("text", ["127.0.0.1:" + "1" * 5000, "127.0.0.1:000001", "a." * 4000 + ":1", ":", "x" * 4000])
+async def test_T169_what_is_no_address_is_told_in_short(text: str) -> None:
+    """A port of thousands of digits is no number that Python reads, and no answer is as long as the request."""
+    with pytest.raises(BridgeError) as caught:
+        await addresses(DEFAULT).target(text)
+    assert (caught.value.kind, caught.value.details["code"]) == (Kind.VALIDATION, "callback_address")
+    assert len(caught.value.detail) < 500

@@ -223,8 +223,9 @@ def test_T172_more_than_four_hops_are_refused(kind: str) -> None:
         response = bridged.send("ExecuteTool", request, metadata=(("x-dspex-hops", "3"),))
         assert response.success
         assert host.called[-1][1]["x-dspex-hops"] == "4"
-        response = bridged.send("ExecuteTool", request, metadata=(("x-dspex-hops", "4"),))
-        assert (response.error.type, response.error.details["code"]) == ("ResourceExhausted", "hops")
+        for hops in ("4", "9" * 5000, "-1", "0x1", "1, 2"):
+            response = bridged.send("ExecuteTool", request, metadata=(("x-dspex-hops", hops),))
+            assert (response.error.type, response.error.details["code"]) == ("ResourceExhausted", "hops")
 
 
 def test_T169_T170_a_host_that_cannot_be_called_back_gets_no_session(kind: str) -> None:
