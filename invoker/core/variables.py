@@ -130,7 +130,7 @@ def check_name(name: str) -> None:
         text = "the name of a variable is empty; expected 1 to 256 bytes"
     if size > _NAME_BYTES:
         text = f"the name of a variable has {size} bytes; expected {_NAME_BYTES} at most"
-    elif size and not any(ord(one) < 32 or 127 <= ord(one) < 160 for one in name):
+    elif size and (name.isprintable() or not any(ord(one) < 32 or 127 <= ord(one) < 160 for one in name)):
         return
     elif size:
         text = f"the name {name!a} of a variable has control characters"

@@ -19,6 +19,8 @@ Gauges: TypeAlias = Callable[[], Mapping[str, int]]
 """What is so right now, by name: ``sessions.active``, ``tool.<id>.active``, ``tool.<id>.zombies``, ``audit.errors``."""
 
 _MINUTE_S: Final = 60
+_NAMES: Final = 10_000
+"""Metrics that are asked for by name."""
 
 
 class GetMetrics(UnarySession[pb.GetMetricsRequest]):
@@ -49,6 +51,9 @@ class GetMetrics(UnarySession[pb.GetMetricsRequest]):
                 f"start_time ({first} s) is later than end_time ({last} s)",
                 code="range", field="start_time",
             )  # fmt: skip
+        if len(request.metric_names) > _NAMES:
+            text = f"{len(request.metric_names)} metrics are asked for, and {_NAMES} are the most; no name means all"
+            raise BridgeError(Kind.VALIDATION, text, code="range", field="metric_names")
         known = values_of(self._counted(first, last), self._gauges_of(first, last))
         if first is not None or last is not None:  # what has a name has it, whenever it was counted
             known = {name: _zero(value) for name, value in values_of(self._tally.total(), {}).items()} | known

@@ -244,13 +244,17 @@ def _creation(desk: Desk, request: pb.InitializeSessionRequest) -> Create:
 
 def _check_metadata(request: pb.InitializeSessionRequest) -> None:
     count = len(request.metadata)
-    size = sum(len(name.encode()) + len(value.encode()) for name, value in request.metadata.items())
-    if count > _METADATA or size > _METADATA_BYTES:
-        raise BridgeError(
-            Kind.VALIDATION,
-            f"metadata has {count} entries of {size} bytes; expected {_METADATA} of {_METADATA_BYTES} bytes at most",
-            code="metadata_size", field="metadata",
-        )  # fmt: skip
+    met = f"{count} entries"
+    if count <= _METADATA:
+        size = sum(len(name.encode()) + len(value.encode()) for name, value in request.metadata.items())
+        if size <= _METADATA_BYTES:
+            return
+        met = f"{count} entries of {size} bytes"
+    raise BridgeError(
+        Kind.VALIDATION,
+        f"metadata has {met}; expected {_METADATA} of {_METADATA_BYTES} bytes at most",
+        code="metadata_size", field="metadata",
+    )  # fmt: skip
 
 
 def _no_room(refused: Refused) -> BridgeError:

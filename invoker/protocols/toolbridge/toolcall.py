@@ -39,6 +39,9 @@ CORRELATION: Final = "x-snakepit-correlation-id"
 MOST_ITEMS: Final = 1000
 """Of a stream that is collected to a list (T-067)."""
 
+_CONTEXT: Final = 1000
+"""Entries of the context of a call."""
+
 _NOTHING: Final = pack(None)
 _NO_STEPS: Final = ()
 _NO_KWARGS: Final[Mapping[str, bytes]] = MappingProxyType({})
@@ -163,6 +166,9 @@ class ToolCall(Operation):
                 f"timeout_ms is {asked.timeout_ms}; expected a number that is not negative, where 0 is the default",
                 code="range", field="timeout_ms",
             )  # fmt: skip
+        if len(asked.context) > _CONTEXT:
+            text = f"context has {len(asked.context)} entries, and {_CONTEXT} are the most"
+            raise BridgeError(Kind.VALIDATION, text, code="range", field="context")
         tool = self.tool = self.desk.tools.find(asked.tool_id)
         if tool is None:
             raise BridgeError(Kind.TOOL_NOT_FOUND, f"there is no tool {asked.tool_id!r}", tool_id=asked.tool_id)

@@ -26,6 +26,9 @@ _SECOND: Final = 1_000_000_000
 _MOST: Final = 1000
 """Variables that are listed unless a limit is given."""
 
+_TAGS: Final = 100
+"""Tags that a listing may ask for; each variable is held against each of them."""
+
 _INT32: Final = 2**31 - 1
 _GONE: Final = {"unknown": Reason.UNKNOWN, "expired": Reason.EXPIRED, "cleaned": Reason.DROPPED}
 
@@ -120,6 +123,9 @@ class ListSessionVariables(Talking[pb.ListVariablesRequest]):
         if request.limit < 0:
             text = f"limit is {request.limit}; expected a number that is not negative, where 0 is {_MOST}"
             raise BridgeError(Kind.VALIDATION, text, code="range", field="limit")
+        if len(request.tags) > _TAGS:
+            text = f"{len(request.tags)} tags are asked for, and {_TAGS} are the most"
+            raise BridgeError(Kind.VALIDATION, text, code="range", field="tags")
         return listed(space, request.prefix, request.tags, request.limit or _MOST)
 
     def reported(self, result: list[Variable]) -> Sequence[Step]:

@@ -7,7 +7,7 @@ slow they wait in `invoker.core.store.News`, which keeps the last change of each
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.core.steps import Send, Step, Subscribe
@@ -15,12 +15,15 @@ from invoker.core.store import Change, Refused
 from invoker.core.variables import PREFIX, check_name
 from invoker.errors import VariableError
 from invoker.protocols.toolbridge.desk import space_of
-from invoker.protocols.toolbridge.errors import session_gone
+from invoker.protocols.toolbridge.errors import BridgeError, Kind, session_gone
 from invoker.protocols.toolbridge.sessions import check_id
 from invoker.protocols.toolbridge.unary import UnarySession
 from invoker.protocols.toolbridge.variables import stamp, told_of
 
 __all__ = ["WatchSessionVariables"]
+
+_NAMES: Final = 10_000
+"""Variables that are watched by name; a session has no more (T-125)."""
 
 
 class WatchSessionVariables(UnarySession[pb.WatchVariablesRequest]):
@@ -33,6 +36,9 @@ class WatchSessionVariables(UnarySession[pb.WatchVariablesRequest]):
         """Listen to the space; no names mean all (T-129)."""
         check_id(request.session_id)
         self._session_id = request.session_id
+        if len(request.variable_names) > _NAMES:
+            text = f"{len(request.variable_names)} variables are to be watched, and {_NAMES} are the most"
+            raise BridgeError(Kind.VALIDATION, text, code="range", field="variable_names")
         try:
             for name in request.variable_names:
                 check_name(name)

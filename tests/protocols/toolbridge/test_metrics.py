@@ -91,3 +91,10 @@ def test_T157_a_start_behind_the_end_is_refused() -> None:
     error = asked(a_tally(), None, start_time=2000, end_time=1000)
     assert error.status == Status.INVALID_ARGUMENT
     assert "start_time (2000 s) is later than end_time (1000 s)" in str(error)
+
+
+def test_T154_ten_thousand_names_are_the_most() -> None:
+    """Whoever wants more asks for all."""
+    names = [f"n{number}" for number in range(10_001)]
+    assert asked(a_tally(), None, *names).status == Status.INVALID_ARGUMENT
+    assert not asked(a_tally(), None, *names[1:])

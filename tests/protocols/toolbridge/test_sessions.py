@@ -260,6 +260,7 @@ def test_T016_the_counters_of_a_session_are_live():
         ({str(n): "" for n in range(33)}, False),
         ({"a": "x" * 4095}, True),
         ({"a": "x" * 4096}, False),
+        ({f"{n}": "x" for n in range(100_000)}, False),
     ],
 )
 def test_T018_the_metadata_of_a_session_are_few(metadata, is_taken):

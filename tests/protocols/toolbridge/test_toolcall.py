@@ -162,6 +162,18 @@ def test_T069_the_context_is_for_the_function():
     assert opened.bound == ("x",)
 
 
+def test_T069_the_context_has_a_thousand_entries_at_most():
+    """It is copied for the function, on the loop."""
+    desk = desk_with()
+    context = {str(number): "" for number in range(1001)}
+    call = call_of(desk, "square", 3, context=context)
+    assert call.begin(known(desk)) == ()
+    assert isinstance(call.error, BridgeError)
+    assert (call.error.kind, call.error.details["field"]) == (Kind.VALIDATION, "context")
+    del context["0"]
+    assert call_of(desk, "square", 3, context=context).begin(known(desk, "s2"))
+
+
 def test_T054_a_tool_with_a_limit_of_its_own_has_no_other_default():
     """The engine knows that limit, and it is a limit also for those who ask for more."""
 

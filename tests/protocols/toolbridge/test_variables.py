@@ -151,6 +151,15 @@ def test_T123_a_list_is_sorted_and_filtered():
     assert (status, info.details["field"]) == (Status.INVALID_ARGUMENT, "limit")
 
 
+def test_a_list_is_filtered_by_a_hundred_tags_at_most():
+    """Each variable is held against each tag; with a million tags nothing else would run for hours."""
+    varied = Varied()
+    varied.put("a", 1, metadata=pb.VariableMetadata(tags={"t": "1"}))
+    assert len(varied.listed("", *["t"] * 100)) == 1
+    status, info = varied.refusal(ListSessionVariables, pb.ListVariablesRequest(session_id="s1", tags=["t"] * 101))
+    assert (status, info.details["field"]) == (Status.INVALID_ARGUMENT, "tags")
+
+
 def test_T123_a_list_has_a_thousand_unless_it_is_said():
     """They are read in pages."""
     varied = Varied()

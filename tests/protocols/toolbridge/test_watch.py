@@ -144,6 +144,17 @@ def test_T125_names_are_checked():
     assert (status, info.details["field"]) == (Status.INVALID_ARGUMENT, "variable_name")
 
 
+def test_T125_no_more_names_are_watched_than_a_session_may_have():
+    """Each is checked, on the loop."""
+    varied = Varied()
+    names = [f"n{number}" for number in range(10_001)]
+    request = pb.WatchVariablesRequest(session_id="s1", variable_names=names)
+    status, info = varied.refusal(WatchSessionVariables, request)
+    assert (status, info.details["field"]) == (Status.INVALID_ARGUMENT, "variable_names")
+    del request.variable_names[-1]
+    assert varied.talk(WatchSessionVariables, request).close is None
+
+
 def test_a_watch_ends_with_unavailable_when_changes_may_be_missed():
     """Its caller watches again, with the values that are there."""
     watch = Varied().watch()
