@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from itertools import accumulate
 from typing import Any, Final
 
 import msgspec
@@ -41,11 +40,16 @@ def parse_json(content: bytes) -> Any:
 def _check(content: bytes) -> None:
     """Refuse what would become too many or too deep objects, before one is made."""
     signs = _STRINGS.sub(b"", content).translate(None, _NO_SIGNS)
-    levels = max(accumulate((_STEPS[sign] for sign in signs), initial=0))
-    if levels > MOST_LEVELS:
-        raise TooComplex(f"is nested in more than {MOST_LEVELS} lists and dicts")
     if len(signs) - signs.count(b"]") - signs.count(b"}") > MOST_ELEMENTS:
         raise TooComplex(f"has more than {MOST_ELEMENTS} elements")
+    signs = signs.translate(_ONE_KIND, b",")
+    for _ in range(MOST_LEVELS):  # each time the innermost lists go, all at once
+        size = len(signs)
+        signs = signs.replace(b"[]", b"")
+        if len(signs) == size:
+            break
+    if b"[]" in signs or signs.count(b"[") > MOST_LEVELS:  # the rest has no end, or too many levels
+        raise TooComplex(f"is nested in more than {MOST_LEVELS} lists and dicts")
 
 
 def _float(content: bytes) -> Any:
@@ -66,4 +70,4 @@ _KINDS: Final = frozenset({"string", "boolean", "choice", "module", "embedding",
 _WORDS: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _STRINGS: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
 _NO_SIGNS: Final = bytes(one for one in range(256) if one not in b"[]{},")
-_STEPS: Final = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1, ord(","): 0}
+_ONE_KIND: Final = bytes.maketrans(b"{}", b"[]")

@@ -10,6 +10,9 @@ __all__ = ["SHORT", "VARINTS", "fields", "read_varint", "sized", "varint"]
 SHORT: Final = 128
 """Numbers below it are one byte."""
 
+_MOST_FIELDS: Final = 1000
+"""No message that is read here has more than seven; senders may repeat them."""
+
 VARINTS: Final = [bytes((one,)) for one in range(SHORT)]
 
 
@@ -53,8 +56,11 @@ def fields(data: bytes) -> Iterator[tuple[int, int, int | bytes]]:
     Raises:
         ValueError: The data are no message.
     """
-    at, end = 0, len(data)
+    at, end, left = 0, len(data), _MOST_FIELDS
     while at < end:
+        if not left:
+            raise ValueError(f"it has more than {_MOST_FIELDS} fields")
+        left -= 1
         tag, at = read_varint(data, at)
         number, kind = tag >> 3, tag & 7
         if kind == 0:

@@ -7,6 +7,7 @@ import datetime as dt
 import math
 import pickle
 import struct
+import time
 import tracemalloc
 
 import pytest
@@ -366,3 +367,15 @@ def test_tags_of_other_peers() -> None:
     inside.extend([{"@type": GOOGLE + "BytesValue", "value": base64.b64encode(b"x").decode() + "!"}])
     with pytest.raises(BadAny, match="cannot be read"):
         unpack(packed(inside)) and unpack(labelled(GOOGLE + "Duration", b"\x08"))
+
+
+@pytest.mark.parametrize(
+    ("text", "code"), [(b"[" * 10_000_000, "too_complex"), (b"]" * 10_000_000, "decode"), (b"[{" * 40, "too_complex")]
+)
+def test_T053_brackets_of_json_are_counted_by_the_million(text: bytes, code: str) -> None:
+    """Ten million of them took half a second, in which no other thread could run."""
+    began_s = time.process_time()
+    with pytest.raises(BadAny) as caught:
+        unpack(labelled("snakepit.list", text))
+    assert caught.value.code == code
+    assert time.process_time() - began_s < 0.2

@@ -29,6 +29,13 @@ def test_fields_of_all_kinds() -> None:
     assert list(fields(data)) == [(1, 0, 150), (2, 2, b"x" * 200), (3, 5, b"1234"), (4, 1, b"12345678")]
 
 
+def test_T053_a_message_has_a_thousand_fields_at_most() -> None:
+    """The last one wins, and five million of them take two seconds to pass."""
+    assert len(list(fields(b"\x08\x01" * 1000))) == 1000
+    with pytest.raises(ValueError, match="more than 1000 fields"):
+        list(fields(b"\x08\x01" * 1001))
+
+
 @pytest.mark.parametrize(
     ("data", "words"), [(b"\x0b", "wire type 3"), (b"\x02\x00", "without a number"), (b"\x0a\x05ab", "ends within")]
 )
