@@ -31,6 +31,7 @@ LONGEST_MATCHED: Final = 65_536
 """Characters of a text that a pattern is matched with; longer ones are refused (T-043)."""
 
 _RULES: Final = "invoker.rules"
+_OWN_LENGTH: Final = "invoker.max_length"  # what the author said, where the Meta has another one
 _SCALARS: Final = (int, float, bool, str, bytes)
 _UNIONS: Final = (typing.Union, types.UnionType)
 
@@ -69,8 +70,13 @@ def Field(  # noqa: N802, PLR0913 - it stands where others have a class; each is
         rule_named(name)
     said = {"ge": ge, "gt": gt, "le": le, "lt": lt, "pattern": pattern, "min_length": min_length}
     said |= {"max_length": max_length, "description": description or None}
+    extra: dict[str, Any] = {_RULES: names} if names else {}
+    capped = max_length
+    if pattern is not None and (max_length is None or max_length > LONGEST_MATCHED):
+        # msgspec matches those deeper within an annotation, and compares lengths before (T-043).
+        extra[_OWN_LENGTH], capped = max_length, LONGEST_MATCHED
     try:
-        made = msgspec.Meta(**said, extra={_RULES: names} if names else None)  # type: ignore[arg-type]  # by name
+        made = msgspec.Meta(**{**said, "max_length": capped}, extra=extra or None)  # type: ignore[arg-type]  # by name
     except re.error as error:
         raise SpecError(f"Field(pattern={pattern!r}) is no regular expression: {error}") from None
     except (TypeError, ValueError) as error:
@@ -223,8 +229,9 @@ def _marks(type_: Any) -> Iterator[Any]:
 
 def _read(mark: Any, type_: Any) -> Constraints:
     if isinstance(mark, msgspec.Meta):
-        rules = (mark.extra or {}).get(_RULES, ())
-        return _bounded(mark, type_, rules=rules)
+        extra = mark.extra or {}
+        found = _bounded(mark, type_, rules=extra.get(_RULES, ()))
+        return replace(found, max_length=extra[_OWN_LENGTH]) if _OWN_LENGTH in extra else found
     cls = type(mark)
     module = cls.__module__.partition(".")[0]
     if module == "pydantic" and cls.__name__ == "FieldInfo":

@@ -24,6 +24,7 @@ from invoker.errors import SpecError
         (Annotated[int, Field(gt=1.5, lt=4.5)], Constraints(2, 4)),
         (Annotated[float, Field(gt=1, lt=5)], Constraints(math.nextafter(1, 2), math.nextafter(5, 4))),
         (Annotated[str, Field(pattern="a", rules="email")], Constraints(pattern="a", rules=("email",))),
+        (Annotated[str, Field(pattern="a", max_length=100_000)], Constraints(pattern="a", max_length=100_000)),
         (Annotated[int | None, Field(ge=0)], Constraints(0)),
         (Annotated[int, Field(ge=0)] | None, Constraints(0)),
         (Annotated[Annotated[int, Field(ge=0)], Field(le=9, description="x")], Constraints(0, 9, description="x")),

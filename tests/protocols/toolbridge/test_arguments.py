@@ -6,7 +6,7 @@ import enum
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypedDict
 
 import pytest
 
@@ -241,6 +241,30 @@ def test_T043_the_input_of_a_pattern_is_bounded() -> None:
 
     assert called(slow, "a" * 65_536) == 65_536
     assert refused(slow, "a" * 65_536 + "b")["code"] == "pattern_input_too_long"
+
+
+class Named(TypedDict):
+    name: Annotated[str, Field(pattern="^(a|a)+$")]
+
+
+@pytest.mark.parametrize(
+    ("type_", "put"),
+    [
+        (list[Annotated[str, Field(pattern="^(a|a)+$")]], lambda text: [text]),
+        (dict[str, list[Annotated[str, Field(pattern="^(a|a)+$", max_length=100_000)]]], lambda text: {"x": [text]}),
+        (Named, lambda text: {"name": text}),
+    ],
+)
+def test_T043_so_is_that_of_a_pattern_deeper_within_an_annotation(type_: Any, put: Any) -> None:
+    """It would be matched for longer than anybody waits; the first level has the bounds that its author gave."""
+
+    def slow(value: Any) -> int:
+        return len(value)
+
+    slow.__annotations__["value"] = type_
+    assert called(slow, put("a" * 20)) == 1
+    details = refused(slow, put("a" * 65_536 + "b"))
+    assert details["code"] == "type"
 
 
 @pytest.mark.parametrize(
