@@ -17,6 +17,10 @@ PB6_TESTS := $(foreach t,attack conformance tensors protocols/graphpipe client/g
 # The part of the tests that shows that the source distribution is whole: the package, its samples, its pages.
 DIST_TESTS := tests/core tests/codecs tests/cli/test_main.py tests/test_packaging.py tests/test_gendocs.py tests/test_pages.py tests/functions
 
+# What takes libraries that are heavy and that few need.
+AGENT_TESTS := tests/services/toolbridge/agents 'tests/test_pages.py::test_the_page_works[run-agents]' \
+    tests/codecs/anyvalue/test_frames.py tests/e2e/test_toolbridge_frames.py
+
 # A few seconds of what `make fuzz` and `make simulate` do at length.
 EXTRAS := $(if $(wildcard tests/fuzz*),fuzz-short) $(if $(wildcard tests/simulate*),simulate)
 
@@ -62,8 +66,8 @@ test-all: $(DEV) ## run all tests, the slow ones too
 test-protobuf6: $(PB6) ## run the tests on the newest protobuf 6
 	.venv-pb6/bin/python -m pytest --quiet $(or $(TESTS),$(SIDE_BY_SIDE) $(PB6_TESTS))
 
-test-agents: $(AGENTS) ## run the tests of agents, which need DSPy
-	.venv-agents/bin/python -m pytest --quiet $(or $(TESTS),tests/services/toolbridge/agents 'tests/test_pages.py::test_the_page_works[run-agents]')
+test-agents: $(AGENTS) ## run the tests of agents, which need DSPy, and of DataFrames, which need pandas
+	.venv-agents/bin/python -m pytest --quiet $(or $(TESTS),$(AGENT_TESTS))
 
 check: fmt-check lint types imports proto-check docs-check trace test-all test-protobuf6 test-agents conformance $(EXTRAS) ## all that CI asks for
 

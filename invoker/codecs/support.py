@@ -9,7 +9,17 @@ from typing import Any
 from invoker.codecs import custom
 from invoker.codecs.parts import Part
 from invoker.codecs.refusal import spell
-from invoker.codecs.typed import BYTES_LIKE, adapter, bytes_like, dec_hook, holds_pydantic, is_any, members, narrowed
+from invoker.codecs.typed import (
+    BYTES_LIKE,
+    adapter,
+    bytes_like,
+    dec_hook,
+    holds_pydantic,
+    is_any,
+    is_frame,
+    members,
+    narrowed,
+)
 
 __all__ = ["decodable", "wants_arrays"]
 
@@ -33,6 +43,9 @@ def decodable(type_: Any, modules: tuple[str, ...] | None = None) -> str | None:
         return None
     if wants_arrays([type_]):
         return None
+    if any(is_frame(one) for one in members(type_)):  # the codec of the tool bridge makes it, no other one does
+        others = (one for one in members(type_) if not is_frame(one))
+        return next((found for one in others if (found := _msgspec(one)) is not None), None)
     if holds_pydantic(type_):
         return _pydantic(type_)
     wanted = narrowed(type_, BYTES_LIKE)

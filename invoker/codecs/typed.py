@@ -29,6 +29,7 @@ __all__ = [
     "fields",
     "holds_pydantic",
     "is_any",
+    "is_frame",
     "is_structured",
     "leaves",
     "members",
@@ -47,6 +48,11 @@ _CONSTRAINTS = ("pydantic.", "annotated_types")  # the modules of `Field(gt=0)` 
 def is_any(type_: Any) -> bool:
     """Whether the annotation leaves the choice to the codec."""
     return type_ is Any or type_ is object
+
+
+def is_frame(type_: Any) -> bool:
+    """Whether the annotation is pandas' class of DataFrames (T-108)."""
+    return isinstance(type_, type) and type_.__name__ == "DataFrame" and type_.__module__.partition(".")[0] == "pandas"
 
 
 def members(type_: Any) -> tuple[Any, ...]:

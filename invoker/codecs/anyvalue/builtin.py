@@ -11,9 +11,8 @@ from typing import Any, Final
 import msgspec
 
 from invoker.codecs.anyvalue.errors import Unserializable
-from invoker.codecs.anyvalue.frames import is_frame
 from invoker.codecs.anyvalue.names import MOST_ELEMENTS
-from invoker.codecs.typed import BYTES_LIKE, enc_hook, is_structured, plain
+from invoker.codecs.typed import BYTES_LIKE, enc_hook, is_frame, is_structured, plain
 
 __all__ = ["natural", "timestamp_parts"]
 

@@ -8,17 +8,12 @@ from typing import Any
 from invoker.codecs.anyvalue.errors import MissingLibrary, TooComplex, Unserializable
 from invoker.codecs.anyvalue.names import MOST_ELEMENTS
 
-__all__ = ["PARQUET", "from_parquet", "is_frame", "to_parquet"]
+__all__ = ["PARQUET", "from_parquet", "to_parquet"]
 
 PARQUET = b"PAR1"
 """A parquet file begins with it."""
 
 _MISSING = "needs pandas and pyarrow, which are not installed here; `pip install pandas pyarrow` brings them"
-
-
-def is_frame(cls: type) -> bool:
-    """Whether it is the class of DataFrames."""
-    return cls.__name__ == "DataFrame" and cls.__module__.partition(".")[0] == "pandas"
 
 
 def to_parquet(frame: Any) -> bytes:

@@ -11,9 +11,10 @@ from typing import Any, Final
 from invoker.codecs.anyvalue import numbers
 from invoker.codecs.anyvalue.builtin import natural, timestamp_parts
 from invoker.codecs.anyvalue.errors import Unserializable
-from invoker.codecs.anyvalue.frames import is_frame, to_parquet
+from invoker.codecs.anyvalue.frames import to_parquet
 from invoker.codecs.anyvalue.names import EXACT, MOST_LEVELS, PREFIX, PROTOBUF, STRUCT, TAG, Opaque
 from invoker.codecs.anyvalue.wire import SHORT, VARINTS, sized, varint
+from invoker.codecs.typed import is_frame
 
 __all__ = ["pack", "packer"]
 

@@ -11,7 +11,8 @@ import pytest
 from google.protobuf import any_pb2, wrappers_pb2
 
 from invoker.codecs.anyvalue import BadAny, Unserializable, pack, unpack
-from invoker.codecs.anyvalue.frames import is_frame
+from invoker.codecs.support import decodable
+from invoker.codecs.typed import is_frame
 
 URL = "type.googleapis.com/pandas.DataFrame"
 
@@ -59,9 +60,18 @@ def test_T108_a_frame_is_parquet_in_a_bytes_value() -> None:
     """The type URL is that of pandas, the content a BytesValue."""
     assert is_frame(DataFrame)
     assert not is_frame(dict)
+    assert not is_frame(DataFrame())
     found = any_pb2.Any.FromString(pack(DataFrame()))
     assert found.type_url == URL
     assert wrappers_pb2.BytesValue.FromString(found.value).value == b"PAR1...PAR1"
+
+
+def test_T108_a_parameter_may_be_annotated_as_a_frame() -> None:
+    """Alone or beside others that can be decoded; nothing makes one within a list."""
+    for type_ in (DataFrame, DataFrame | None, DataFrame | list[int] | None):
+        assert decodable(type_) is None
+    assert "no codec makes DataFrame within list[DataFrame]" in str(decodable(list[DataFrame]))
+    assert "no codec makes" in str(decodable(DataFrame | types.SimpleNamespace))
 
 
 @pytest.mark.parametrize("content", [b"PAR1...", wrappers_pb2.BytesValue(value=b"PAR1...").SerializeToString()])
@@ -99,9 +109,60 @@ def test_T108_what_cannot_be_written() -> None:
     assert caught.value.path == "['a'][0]"
 
 
-def test_T108_a_real_frame() -> None:
-    """With the libraries a frame comes back equal."""
+def real_frames(pandas: Any) -> dict[str, Any]:
+    """Frames of each kind that a tool may give."""
+    return {
+        "numbers and texts": pandas.DataFrame({"a": [1, 2], "b": ["x", None]}),
+        "all of a kind": pandas.DataFrame(
+            {
+                "int8": pandas.array([1, -2], dtype="int8"),
+                "maybe": pandas.array([1, None], dtype="Int64"),
+                "float": [0.5, float("nan")],
+                "yes": [True, False],
+                "bytes": [b"a", b"\xff"],
+                "when": pandas.to_datetime(["2026-01-01T00:00:00.000Z", "2026-01-02T12:34:56.789Z"]),
+                "long": pandas.to_timedelta([1, 2], unit="s"),
+                "kind": pandas.Categorical(["x", "y"]),
+            }
+        ),
+        "an index of its own": pandas.DataFrame({"a": [1, 2]}, index=pandas.Index(["p", "q"], name="key")),
+        "two levels": pandas.DataFrame({"a": [1]}, index=pandas.MultiIndex.from_tuples([("p", 1)], names=["k", "n"])),
+        "no rows": pandas.DataFrame({"a": pandas.array([], dtype="float64")}),
+        "nothing": pandas.DataFrame(),
+    }
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["numbers and texts", "all of a kind", "an index of its own", "two levels", "no rows", "nothing"],
+)
+def test_T108_a_real_frame_comes_back_equal(kind: str) -> None:
+    """With pandas and pyarrow, of which the environment of `make test-agents` has both."""
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
-    frame = pandas.DataFrame({"a": [1, 2], "b": ["x", None]})
-    assert unpack(pack(frame)).equals(frame)
+    frame = real_frames(pandas)[kind]
+    data = pack(frame)
+    pandas.testing.assert_frame_equal(unpack(data), frame)
+    found = any_pb2.Any.FromString(data)
+    bare = any_pb2.Any(type_url=URL, value=wrappers_pb2.BytesValue.FromString(found.value).value)
+    pandas.testing.assert_frame_equal(unpack(bare.SerializeToString()), frame)
+
+
+def test_T108_a_real_frame_that_cannot_be_sent_or_is_none() -> None:
+    """What pyarrow says is told, and garbage is no frame."""
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    with pytest.raises(Unserializable, match="DataFrame that cannot be parquet"):
+        pack(pandas.DataFrame({"a": [object()]}))
+    with pytest.raises(Unserializable, match="1000002 cells"):
+        pack(pandas.DataFrame({"a": range(500_001), "b": range(500_001)}))
+    for garbage in (b"PAR1", b"PAR1" + bytes(100) + b"PAR1", b""):
+        with pytest.raises(BadAny) as caught:
+            unpack(any_pb2.Any(type_url=URL, value=garbage).SerializeToString())
+        assert caught.value.code == "decode"
+    wide = pandas.DataFrame({"a": range(1_000_001)})
+    made = io.BytesIO()
+    wide.to_parquet(made, engine="pyarrow")
+    with pytest.raises(BadAny, match="1000001 cells") as caught:
+        unpack(any_pb2.Any(type_url=URL, value=made.getvalue()).SerializeToString())
+    assert caught.value.code == "too_complex"
