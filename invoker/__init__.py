@@ -5,6 +5,7 @@ Function authors import from here; everything else is the house's own.
 
 from invoker.author.decorator import function
 from invoker.body.tee import tee
+from invoker.checkpoint import Checkpoint, Update
 from invoker.codecs import Codec, codec
 from invoker.constraints import Field
 from invoker.context import Context
@@ -15,6 +16,7 @@ from invoker.rules import rule
 from invoker.toolerror import ToolError
 
 __all__ = [
+    "Checkpoint",
     "Codec",
     "Context",
     "Field",
@@ -30,6 +32,7 @@ __all__ = [
     "StopInvocation",
     "Tensor",
     "ToolError",
+    "Update",
     "VariableError",
     "codec",
     "function",

@@ -60,6 +60,7 @@ def _page(made: str, table: Callable[..., list[str]]) -> Iterator[str]:
             invoker.Headers, invoker.Output, invoker.Metadata, invoker.Ref, invoker.tee, invoker.Tensor, invoker.Field,
             invoker.rule,
         ),
+        "To learn from devices": (invoker.Checkpoint, invoker.Update),
         "To end a call": (invoker.StatusError, invoker.Status, invoker.InputCancelled, invoker.StopInvocation),
         "To hear of errors": (invoker.NestedError, invoker.ToolError, invoker.VariableError),
         "To read and write other media types": (invoker.codec, invoker.Codec),

@@ -10,6 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 
 TOP = {
+    "Checkpoint",
     "Codec",
     "Context",
     "Field",
@@ -25,6 +26,7 @@ TOP = {
     "StopInvocation",
     "Tensor",
     "ToolError",
+    "Update",
     "VariableError",
     "codec",
     "function",

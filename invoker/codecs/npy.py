@@ -17,10 +17,12 @@ from invoker.mediatypes import MediaType
 from invoker.message import EMPTY, Message
 from invoker.wording import Place
 
-__all__ = ["NpyCodec"]
+__all__ = ["NpyCodec", "read_array", "write_array"]
 
 _KINDS: Final = "biufcmMSU"
 _HEADER_BYTES: Final = 10_000
+_HEAD_BYTES: Final = 0x1_0000 + 12
+"""As much of a file as can be its magic, the length of its header, and a header of format 1.0."""
 
 
 class NpyCodec(Specialised):
@@ -43,7 +45,7 @@ class NpyCodec(Specialised):
 
         def decode(message: Message[bytes]) -> Any:
             try:
-                return arrays.fitted(_read(message.payload), wanted)
+                return arrays.fitted(read_array(message.payload), wanted)
             except BaseException as error:
                 raise refuse_decode(error, where, essence, type_) from error
 
@@ -59,17 +61,22 @@ class NpyCodec(Specialised):
 
         def encode(value: Any) -> Message[bytes]:
             try:
-                return Message(_write(value), EMPTY, name)
+                return Message(write_array(value), EMPTY, name)
             except BaseException as error:
                 raise refuse_encode(error, where, name, cls) from error
 
         return encode
 
 
-def _read(payload: bytes) -> Any:
+def read_array(payload: bytes | memoryview) -> Any:
+    """The array in a file of numpy; it is read-only, and a view on the payload where alignment allows.
+
+    Raises:
+        ValueError: It is malformed, or has elements of another kind than numbers, text and times.
+    """
     import numpy as np
 
-    file = io.BytesIO(payload)  # BytesIO shares the bytes, so nothing is copied
+    file = io.BytesIO(payload[:_HEAD_BYTES])
     version = np.lib.format.read_magic(file)
     if version == (1, 0):
         header = np.lib.format.read_array_header_1_0(file, max_header_size=_HEADER_BYTES)
@@ -93,7 +100,12 @@ def _read(payload: bytes) -> Any:
     return array
 
 
-def _write(value: Any) -> bytes:
+def write_array(value: Any) -> bytes:
+    """An array, or what has the form of one, as a file of numpy, format 1.0.
+
+    Raises:
+        ValueError: It has elements of another kind than numbers, text and times.
+    """
     import numpy as np
 
     array = np.asarray(value)

@@ -15,6 +15,7 @@ from typing import Any
 
 from invoker.codecs import custom
 from invoker.codecs.anyvalue import AnyCodec
+from invoker.codecs.checkpoint import CheckpointCodec
 from invoker.codecs.containers import MOST_CONTAINERS
 from invoker.codecs.form import FormCodec
 from invoker.codecs.interface import Codec, Decode, Encode, Offer, Specialised, refusing
@@ -53,6 +54,7 @@ def builtin_codecs(
         msgpack,
         MultipartCodec(),
         AnyCodec(),
+        CheckpointCodec(),
     ]
     part: Specialised = msgpack
     if arrays:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from invoker.codecs import custom
+from invoker.codecs.checkpoint import checkpoint_wanted
 from invoker.codecs.parts import Part
 from invoker.codecs.refusal import spell
 from invoker.codecs.typed import (
@@ -41,7 +42,7 @@ def decodable(type_: Any, modules: tuple[str, ...] | None = None) -> str | None:
             continue
     if is_any(type_) or (bytes_like(type_) is not None and narrowed(type_, BYTES_LIKE) is type_):
         return None
-    if wants_arrays([type_]):
+    if wants_arrays([type_]) or checkpoint_wanted(type_) is not None:
         return None
     if any(is_frame(one) for one in members(type_)):  # the codec of the tool bridge makes it, no other one does
         others = (one for one in members(type_) if not is_frame(one))

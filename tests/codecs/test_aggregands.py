@@ -1,0 +1,69 @@
+"""`invoker.codecs.aggregands`: the same as the protobuf library reads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from invoker._pb.federated import federated_api_pb2 as pb
+from invoker.codecs.aggregands import read_aggregands
+from tests.codecs.wire import PATIENT
+
+NUMBERS = st.integers(0, 2**64 - 1) | st.integers(0, 300)
+
+
+@PATIENT
+@given(st.dictionaries(st.text(min_size=1, max_size=5), st.lists(NUMBERS, max_size=50), max_size=4))
+def test_vectors_are_read_as_the_library_reads_them(vectors: dict[str, list[int]]) -> None:
+    """Any names and numbers of 64 bits."""
+    message = pb.Checkpoint()
+    for name, values in vectors.items():
+        message.aggregands[name].values.extend(values)
+        message.aggregands[name].bitwidth = 64
+    found = read_aggregands(message.SerializeToString())
+    assert {name: array.tolist() for name, array in found.items()} == vectors
+    assert all(array.dtype == np.uint64 for array in found.values())
+
+
+def test_numbers_may_come_one_by_one_and_unknown_fields_are_skipped() -> None:
+    """What is not packed counts as well, and newer fields do no harm."""
+    vector = b"\x08\x05" + b"\x0a\x02\x06\x07" + b"\x08\x08" + b"\x7a\x01x" + b"\x79" + bytes(8) + b"\x7d" + bytes(4)
+    entry = b"\x0a\x01w" + b"\x12" + bytes([len(vector)]) + vector
+    found = read_aggregands(b"\x28\x01" + b"\x0a" + bytes([len(entry)]) + entry)
+    assert {name: array.tolist() for name, array in found.items()} == {"w": [5, 6, 7, 8]}
+
+
+def test_F087_values_have_no_more_bits_than_they_say() -> None:
+    """A value must be smaller than 2 to the power of the bit width, where that is said."""
+    message = pb.Checkpoint()
+    message.aggregands["w"].values.extend([3, 4])
+    assert read_aggregands(message.SerializeToString())["w"].tolist() == [3, 4]
+    message.aggregands["w"].bitwidth = 2
+    with pytest.raises(ValueError, match="'w' has a value 4 that takes more than the 2 bits"):
+        read_aggregands(message.SerializeToString())
+    message.aggregands["w"].bitwidth = 65
+    with pytest.raises(ValueError, match="65 bits"):
+        read_aggregands(message.SerializeToString())
+
+
+@pytest.mark.parametrize(
+    ("payload", "problem"),
+    [
+        (b"\x0a\x05\x0a\x01w", "cut off"),
+        (b"\x0a\x00", "without a name"),
+        (b"\x0a\x08\x0a\x01w\x12\x03\x0a\x01\x80", "last number is cut off"),
+        (b"\x0a\x12\x0a\x01w\x12\x0d\x0a\x0b" + b"\x80" * 10 + b"\1", "more than 64 bits"),
+        (b"\x0a\x11\x0a\x01w\x12\x0c\x0a\x0a" + b"\x80" * 9 + b"\2", "more than 64 bits"),
+        (b"\x80" * 11, "more than 64 bits"),
+        (b"\x80" * 9 + b"\2", "more than 64 bits"),
+        (b"\x0b", "neither a zip nor"),
+        (b"\x0a\x03\x0a\x01w" * 2, "two vectors 'w'"),
+        (b"\x0a\x03\x0a\x01\xff", "utf-8"),
+    ],
+)
+def test_what_is_no_checkpoint_is_refused(payload: bytes, problem: str) -> None:
+    """Cut off, too long, without a name, or of another kind."""
+    with pytest.raises(ValueError, match=problem):
+        read_aggregands(payload)
