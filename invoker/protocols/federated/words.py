@@ -222,7 +222,7 @@ class Secure(msgspec.Struct, frozen=True):
 
 
 class Over(msgspec.Struct, frozen=True):
-    """The conversation ends with this error as its status; None: with OK, because the client did not half-close (F-015)."""
+    """The conversation ends with this error as its status; None: with OK, as the client does not half-close (F-015)."""
 
     error: InvocationError | None
 

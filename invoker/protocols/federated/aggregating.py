@@ -1,0 +1,194 @@
+"""`AggregatingSession`: the conversation of a round with its aggregation function; it has no peer (F-079 to F-084).
+
+A round is one invocation. Its conversation is translated like that of a peer, only that the frames are the words of a
+round: `Begin`, then a `Report` for each update in the order in which they were accepted, then `Enough`; or `Abandon` at
+any time. Whoever runs it gives it to a reactor for sessions that store, with a wire that nobody reads, a window of
+`AHEAD` messages, and the words as frames. The round hears::
+
+    taken(ordinal)                  the input has taken this report, in order
+    finished(checkpoint, error)     the last thing, once: the function is through, or whoever ran it gave it up
+
+The function is fed at most `AHEAD` reports, and `AHEAD_BYTES`, before it reads them (F-081). What it was fed more than
+that waits here, and the devices that sent it wait for their answers. The reactor tells that there is room by `Wants`:
+half of the window is free. Where bytes were the bound, that says too little, so the session waits until the function
+itself does (`hears_waits`).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from typing import Final, Protocol, TypeAlias
+
+import msgspec
+
+from invoker.core.steps import Cancel, Close, Emitted, EndInput, Event, Feed, Finished, Open, Step, Terms, Wants
+from invoker.errors import Cancelled, InvocationError, Status, StatusError
+from invoker.message import Headers, Message
+
+__all__ = ["AHEAD", "AHEAD_BYTES", "CHECKPOINT", "Abandon", "AggregatingSession", "Begin", "Enough", "Report", "Word"]
+
+CHECKPOINT: Final = "application/vnd.fcp.checkpoint"
+"""The media type of updates and checkpoints (F-080)."""
+
+AHEAD: Final = 16
+"""Reports that the function has been fed but has not read (F-081); the window of the reactor."""
+
+AHEAD_BYTES: Final = 64 * 1024 * 1024
+"""Bytes of these, beyond which one report at a time is fed."""
+
+_ACCEPTS: Final = f"{CHECKPOINT}, application/octet-stream;q=0.5"
+"""A function that is annotated with bytes gives bytes, which are a checkpoint as they are."""
+
+_ID: Final = "round"
+_LOW: Final = AHEAD // 2
+_REPORTS: Final = 0
+_MODEL: Final = 1
+
+
+class Begin(msgspec.Struct, frozen=True):
+    """Open the invocation."""
+
+
+class Report(msgspec.Struct, frozen=True):
+    """Feed one report; ``ordinal`` counts from 0 in each round."""
+
+    ordinal: int
+    message: Message[bytes]
+
+
+class Enough(msgspec.Struct, frozen=True):
+    """There are no more reports."""
+
+
+class Abandon(msgspec.Struct, frozen=True):
+    """The round is given up; ``error`` says why."""
+
+    error: InvocationError
+
+
+Word: TypeAlias = Begin | Report | Enough | Abandon
+
+
+class Hears(Protocol):
+    """The round, which is told what becomes of its reports."""
+
+    def taken(self, ordinal: int) -> None:
+        """The input has taken a report."""
+
+    def finished(self, checkpoint: bytes | None, error: InvocationError | None) -> None:
+        """It is over, with the next checkpoint or with an error."""
+
+
+class AggregatingSession:
+    """One round's invocation.
+
+    Args:
+        hears: Is told; see the module.
+        function: Its name in the catalogue.
+        model: What the round starts from, for a function that takes it as its second input; None: it does not.
+        metadata: Of the conversation, for the function's `Context`.
+    """
+
+    headers: tuple[tuple[str, str], ...] = ()
+    is_full = False
+
+    def __init__(self, hears: Hears, function: str, model: bytes | None, metadata: Headers) -> None:
+        self.stalled: set[tuple[str, int]] = set()
+        self.hears_waits = False
+        self.held = 0
+        self._hears = hears
+        self._opening = Open(_ID, function, (_ACCEPTS,), metadata=metadata, terms=Terms.LOOSE)
+        self._model = model
+        self._waiting: deque[Report] = deque()
+        self._fed: deque[int] = deque()  # sizes of the reports that the function may not have read
+        self._has_begun = self._has_enough = self._is_over = False
+        self._checkpoint: bytes | None = None
+
+    def receive(self, frame: Word) -> Iterable[Step]:
+        """Do what the round says."""
+        if self._is_over:
+            return ()
+        if isinstance(frame, Begin):
+            return self._begin()
+        if isinstance(frame, Abandon):
+            return (Cancel(_ID, frame.error),) if self._has_begun else self._finish(frame.error)
+        if isinstance(frame, Report):
+            self._waiting.append(frame)
+            self.held += len(frame.message.payload)
+        else:
+            self._has_enough = True
+        return self._feed()
+
+    def half_close(self) -> Iterable[Step]:
+        """Whoever runs this has no more words: the round is given up."""
+        return self.receive(Abandon(Cancelled("the round was given up")))
+
+    def deliver(self, event: Event) -> Iterable[Step]:
+        """Feed more, keep the checkpoint, or end."""
+        if self._is_over:
+            return ()
+        if isinstance(event, Wants):
+            while len(self._fed) > (0 if event.waits else _LOW):
+                self._fed.popleft()
+            return self._feed()
+        if isinstance(event, Emitted):
+            return self._emitted(event)
+        return self._finish(event.error) if isinstance(event, Finished) else ()
+
+    def release(self) -> None:
+        """The conversation is over; if the round has not heard so, it hears now."""
+        self._finish(Cancelled("the aggregation was ended from outside"))
+
+    def _begin(self) -> Iterable[Step]:
+        self._has_begun = True
+        steps: list[Step] = [self._opening]
+        if self._model is not None:
+            steps += (Feed(_ID, _MODEL, Message(self._model, media_type=CHECKPOINT)), EndInput(_ID, _MODEL))
+        self._model = None
+        return steps
+
+    def _feed(self) -> Iterable[Step]:
+        """Feed as much as may be ahead, and end the input behind the last one."""
+        steps: list[Step] = []
+        ahead = sum(self._fed)
+        while self._waiting and len(self._fed) < AHEAD:
+            size = len(self._waiting[0].message.payload)
+            if self._fed and ahead + size > AHEAD_BYTES:
+                break
+            report = self._waiting.popleft()
+            self._fed.append(size)
+            ahead += size
+            self.held -= size
+            steps.append(Feed(_ID, _REPORTS, report.message))
+            self._hears.taken(report.ordinal)
+        if self._waiting:
+            self.stalled.add((_ID, _REPORTS))
+        else:
+            self.stalled.clear()
+            if self._has_enough:
+                steps.append(EndInput(_ID, _REPORTS))
+        self.hears_waits = bool(self._waiting) and len(self._fed) < AHEAD
+        return steps
+
+    def _emitted(self, event: Emitted) -> Iterable[Step]:
+        if self._checkpoint is not None:
+            text = "the aggregation function gave a second checkpoint; a round has one"
+            return (Cancel(_ID, StatusError(Status.FAILED_PRECONDITION, text)),)
+        self._checkpoint = event.message.payload
+        return ()
+
+    def _finish(self, error: InvocationError | None) -> Iterable[Step]:
+        if self._is_over:
+            return ()
+        self._is_over = True
+        if error is None and self._checkpoint is None:
+            error = StatusError(Status.FAILED_PRECONDITION, "the aggregation function gave no checkpoint")
+        checkpoint, self._checkpoint = self._checkpoint, None
+        self._waiting.clear()
+        self._fed.clear()
+        self.stalled.clear()
+        self.hears_waits = False
+        self.held = 0
+        self._hears.finished(None if error is not None else checkpoint, error)
+        return (Close(),)

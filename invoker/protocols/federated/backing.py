@@ -1,0 +1,112 @@
+"""`Backing`: what the desk needs of its service, because it waits or only the service has it; and what it is given.
+
+The desk calls these on the loop and never waits for them. Where something is answered by a callback, the callback is
+called in a later turn, never from within the call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from invoker.protocols.federated.config import PopulationConfig, TaskConfig
+from invoker.protocols.federated.words import Blob, Tokens
+
+if TYPE_CHECKING:
+    from invoker.protocols.federated.aggregating import AggregatingSession, Word
+
+__all__ = ["Backing", "Commit", "EligibilitySetup", "PopulationSetup", "TaskSetup"]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSetup:
+    """A task with what the service has looked up for it.
+
+    Attributes:
+        config: As the file says.
+        plan: What devices run.
+        checkpoint: What the next round starts from: the last one that was committed, or the initial one.
+        committed: Number of the last round that was committed; 0: none.
+        takes_model: The aggregation function has a second parameter, which gets that checkpoint.
+        check: Raises InvocationError for an update that the function could not read; it excludes that client (F-086).
+    """
+
+    config: TaskConfig
+    plan: Blob
+    checkpoint: Blob
+    committed: int = 0
+    takes_model: bool = False
+    check: Callable[[bytes], object] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EligibilitySetup:
+    """The eligibility task of a population; ``spec`` is opaque."""
+
+    plan: Blob
+    checkpoint: Blob
+    spec: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class PopulationSetup:
+    """A population with what the service has looked up for it.
+
+    Attributes:
+        config: As the file says.
+        tasks: In the order of the file.
+        tokens: Makes and judges retry tokens; None: windows have none.
+        eligibility: None: there is no eligibility task.
+        attest: Whether a measurement is right; None: all are (D17).
+        api_key: That clients must bring; empty: none.
+    """
+
+    config: PopulationConfig
+    tasks: tuple[TaskSetup, ...]
+    tokens: Tokens | None = None
+    eligibility: EligibilitySetup | None = None
+    attest: Callable[[str], object] | None = None
+    api_key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """The result of a round, which counts only once it is stored.
+
+    Attributes:
+        population: Its name.
+        task: Its name.
+        number: Of the round; what is stored must be that of ``number - 1``, else another process is ahead.
+        phase_id: Names the round.
+        checkpoint: The next one.
+    """
+
+    population: str
+    task: str
+    number: int
+    phase_id: str
+    checkpoint: bytes
+
+
+class Backing(Protocol):
+    """The service as the desk sees it."""
+
+    def aggregate(self, session: AggregatingSession) -> Callable[[Word], None]:
+        """Run a conversation without a peer, with at most `AHEAD` messages of window.
+
+        Returns:
+            What gives the session a word, in a later turn and in order; it does nothing once the session has closed.
+        """
+
+    def commit(self, commit: Commit, done: Callable[[bool], None]) -> None:
+        """Store a checkpoint, and say later whether it is stored."""
+
+    def publish(self, checkpoint: bytes) -> Blob:
+        """Make a checkpoint available to devices, from its commit on."""
+
+    def compute(self, job: Callable[[], Any], then: Callable[[Any], None]) -> None:
+        """Run ``job`` off the loop, then give ``then`` what it returned, or the Exception that it raised."""
+
+    def wake(self, at: float) -> None:
+        """`tick` should be called at this time of the desk's clock, which is earlier than was said before."""
