@@ -1,0 +1,25 @@
+"""Messages in chunks: flow control, compression and bounds, the same for both ends of a stream (ADR 42).
+
+`ChunkStream` is what a client and a server use; `Sender` and `Receiver` are its halves.
+"""
+
+from invoker.codecs.chunks.pieces import LEVELS, UNCOMPRESSED, Ack, Data, End, Limits, Packed, Piece, Start, Terms
+from invoker.codecs.chunks.receiver import Receiver
+from invoker.codecs.chunks.sender import Sender
+from invoker.codecs.chunks.stream import ChunkStream
+
+__all__ = [
+    "LEVELS",
+    "UNCOMPRESSED",
+    "Ack",
+    "ChunkStream",
+    "Data",
+    "End",
+    "Limits",
+    "Packed",
+    "Piece",
+    "Receiver",
+    "Sender",
+    "Start",
+    "Terms",
+]

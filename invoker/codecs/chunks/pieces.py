@@ -1,0 +1,122 @@
+"""The pieces that a message is sent in, and what both sides agree on about them.
+
+A message goes as one `Start`, one or more `Data` and one `End`; the receiver answers each `Data` by an `Ack`.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import Final, TypeAlias
+
+import msgspec
+
+from invoker.errors import Status, StatusError
+
+__all__ = ["LEVELS", "UNCOMPRESSED", "Ack", "Data", "End", "Limits", "Packed", "Piece", "Start", "Terms", "broken"]
+
+UNCOMPRESSED: Final = 0
+
+LEVELS: Final = {1: 6, 2: 9, 3: 1}
+"""Compression levels by their numbers on the wire, as zlib counts them (F-033). `UNCOMPRESSED` is none of them."""
+
+_SPARE_BYTES: Final = 64 * 1024
+
+
+class Start(msgspec.Struct, frozen=True):
+    """A message begins.
+
+    Attributes:
+        size: Bytes of the message.
+        level: 0, or a key of `LEVELS`.
+        blob: Bytes on the wire; 0: not told. It is 1 where there are none (F-022).
+    """
+
+    size: int
+    level: int
+    blob: int
+
+
+class Data(msgspec.Struct, frozen=True):
+    """The next bytes of the message; the first has index 0."""
+
+    index: int
+    data: bytes
+
+
+class Ack(msgspec.Struct, frozen=True):
+    """The receiver has the `Data` of this index."""
+
+    index: int
+
+
+class End(msgspec.Struct, frozen=True):
+    """The message is complete; it came in ``count`` Data."""
+
+    count: int
+
+
+Piece: TypeAlias = Start | Data | Ack | End
+
+
+class Terms(msgspec.Struct, frozen=True):
+    """What was agreed on for sending.
+
+    Attributes:
+        chunk_bytes: Of every Data but the last; 0: messages are sent whole.
+        max_pending: Data that may be sent before one is acked; 0: messages are sent whole.
+        level: 0, or a key of `LEVELS`.
+    """
+
+    chunk_bytes: int = 0
+    max_pending: int = 0
+    level: int = UNCOMPRESSED
+
+    @property
+    def has_chunks(self) -> bool:
+        """Whether messages are sent in chunks; zeros mean that they are not, which is what real clients do (D1)."""
+        return self.chunk_bytes > 0 and self.max_pending > 0
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """What a receiver takes.
+
+    Attributes:
+        message_bytes: Of one message, as it is and on the wire (F-034).
+        chunk_bytes: Of one Data; 0: twice those of the terms, and 64 KiB (F-035).
+        chunks: Data of one message.
+    """
+
+    message_bytes: int = 64 * 1024 * 1024
+    chunk_bytes: int = 0
+    chunks: int = 1_000_000
+
+    def chunk_of(self, terms: Terms) -> int:
+        """The most bytes of one Data under these terms; 0: there may be none."""
+        if self.chunk_bytes or not terms.has_chunks:
+            return self.chunk_bytes
+        return 2 * terms.chunk_bytes + _SPARE_BYTES
+
+
+class Packed(msgspec.Struct, frozen=True):
+    """A message as it goes over the wire; made once, it can be sent to many.
+
+    Attributes:
+        blob: Its bytes, compressed if ``level`` says so.
+        level: 0, or a key of `LEVELS`.
+        size: Bytes of the message itself.
+    """
+
+    blob: bytes
+    level: int
+    size: int
+
+    @classmethod
+    def of(cls, message: bytes, level: int) -> Packed:
+        """Compress a message."""
+        blob = zlib.compress(message, LEVELS[level]) if level else message
+        return cls(blob, level, len(message))
+
+
+def broken(text: str) -> StatusError:
+    """The peer broke the rules of chunked transfer (F-028 to F-036; decision D2: INVALID_ARGUMENT)."""
+    return StatusError(Status.INVALID_ARGUMENT, f"chunked transfer: {text}")

@@ -1,0 +1,94 @@
+"""`Sender`: messages to pieces, no more than the receiver has room for.
+
+The credit spans transfers (F-136): it counts all Data that are not acked, of whichever message. While none is left,
+nothing is sent, neither the End of a message nor the Start of the next one (F-024).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+
+from invoker.codecs.chunks.pieces import Data, End, Packed, Piece, Start, Terms, broken
+
+__all__ = ["Sender"]
+
+
+class Sender:
+    """Cuts messages into pieces, in the order in which they were put.
+
+    A message that was put while there were no terms for chunks, or that is small, goes whole, in its place between
+    the others: inside a transfer there is nothing but its pieces (F-029).
+
+    Attributes:
+        terms: For messages that are put from now on. Their ``max_pending`` counts at once, for all (F-019).
+        whole_bytes: Messages up to this size always go whole.
+    """
+
+    def __init__(self, *, whole_bytes: int = 0) -> None:
+        self.terms = Terms()
+        self.whole_bytes = whole_bytes
+        self._waiting: deque[Iterator[Piece | bytes]] = deque()
+        self._unacked: deque[int] = deque()
+        self._pending = 0
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether all pieces of all messages are sent, though perhaps not acked."""
+        return not self._waiting
+
+    def put(self, message: bytes | Packed) -> None:
+        """Add a message; what is `Packed` already is not compressed again, whatever level the terms say."""
+        terms = self.terms
+        size = message.size if isinstance(message, Packed) else len(message)
+        if terms.has_chunks and not 0 < size <= self.whole_bytes:
+            packed = message if isinstance(message, Packed) else Packed.of(message, terms.level)
+            self._waiting.append(_cut(packed, terms.chunk_bytes))
+            self._pending = terms.max_pending
+        else:
+            self._waiting.append(iter((message if isinstance(message, bytes) else _whole(message),)))
+
+    def take(self) -> Iterator[Piece | bytes]:
+        """Give what may be sent now: pieces, and messages that go whole."""
+        while self._waiting and self._has_credit():
+            for piece in self._waiting[0]:
+                if type(piece) is Data:
+                    self._unacked.append(piece.index)
+                yield piece
+                if not self._has_credit():
+                    return
+            self._waiting.popleft()
+
+    def acked(self, index: int) -> None:
+        """The receiver has a Data.
+
+        Raises:
+            StatusError: It is not the oldest that waits for that (F-030).
+        """
+        if not self._unacked:
+            raise broken(f"the ack of chunk {index} answers no chunk")
+        if index != self._unacked[0]:
+            raise broken(f"the ack is of chunk {index}, and the oldest one without an ack is {self._unacked[0]}")
+        self._unacked.popleft()
+
+    def _has_credit(self) -> bool:
+        # New terms may be without chunks; what was begun under older ones is sent as those said.
+        most = self.terms.max_pending if self.terms.has_chunks else self._pending
+        return not self._unacked or len(self._unacked) < most
+
+
+def _cut(packed: Packed, chunk_bytes: int) -> Iterator[Piece]:
+    blob = packed.blob
+    # F-022: A blob of no bytes is one empty Data, and its size is told as 1, for 0 means that it is not told.
+    yield Start(packed.size, packed.level, len(blob) or 1)
+    count = max(1, -(-len(blob) // chunk_bytes))
+    for index in range(count):
+        at = index * chunk_bytes
+        yield Data(index, blob[at : at + chunk_bytes])
+    yield End(count)
+
+
+def _whole(packed: Packed) -> bytes:
+    if packed.level:
+        raise AssertionError("what is compressed can only be sent in chunks")
+    return packed.blob

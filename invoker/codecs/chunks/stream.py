@@ -1,0 +1,207 @@
+"""`ChunkStream`: one stream of messages, both directions, whose frames may be chunks.
+
+It stands between the wire and what understands messages, and is the same for a client and a server::
+
+    stream = ChunkStream(parse=pb.ClientStreamMessage.FromString, writes=pb.ServerStreamMessage)
+    for message in stream.receive(frame):       # complete messages; mostly none or one
+        stream.send(answer)
+    for frame in stream.drain():                # acks, and what there is credit for
+        ...
+
+The classes of messages are given to it, since this room knows no protobuf. Both need a field ``chunked_transfer`` in
+a oneof ``kind``, with the fields that federated compute gives it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from invoker.codecs.chunks.pieces import Ack, Data, End, Limits, Packed, Piece, Start, Terms, broken
+from invoker.codecs.chunks.receiver import Receiver
+from invoker.codecs.chunks.sender import Sender
+
+__all__ = ["ChunkStream"]
+
+
+class ChunkStream:
+    """Both directions of one stream.
+
+    Args:
+        parse: Makes a message of bytes; raises InvocationError.
+        writes: The class of the messages that carry our chunks.
+        limits: For what is received.
+        whole_bytes: Messages up to this size are sent whole, even if chunks were agreed on.
+        may_receive: Asked when a message of so many bytes begins. If it says no, the message is held up, which means
+            that its chunks are not acked, until `resume`.
+
+    Attributes:
+        sent: Bytes of all frames that `drain` gave (F-144).
+        received: Bytes of all frames that came.
+        is_held: Whether a message is held up.
+    """
+
+    def __init__(
+        self,
+        *,
+        parse: Callable[[Any], Any],
+        writes: Callable[[], Any],
+        limits: Limits | None = None,
+        whole_bytes: int = 0,
+        may_receive: Callable[[int], bool] | None = None,
+    ) -> None:
+        self._parse, self._writes = parse, writes
+        self._limits = limits or Limits()
+        self._sender = Sender(whole_bytes=whole_bytes)
+        self._receiver = Receiver(self._limits)
+        self._receiver.chunk_bytes = self._limits.chunk_of(Terms())
+        self._may_receive = may_receive
+        self._frames: list[bytes] = []
+        self._held: deque[tuple[Any, int]] = deque()
+        self._held_bytes = self._most_pending = 0
+        self.is_held = False
+        self.sent = self.received = 0
+
+    # Sending.
+
+    @property
+    def terms(self) -> Terms:
+        """For what is sent from now on."""
+        return self._sender.terms
+
+    def agree(self, terms: Terms) -> None:
+        """Send by these terms from now on, and take what either they or earlier ones allow (F-019).
+
+        The peer may hear of them later, so what it sends may still be as the earlier ones said.
+        """
+        self._sender.terms = terms
+        self._receiver.chunk_bytes = max(self._receiver.chunk_bytes, self._limits.chunk_of(terms))
+        self._most_pending = max(self._most_pending, terms.max_pending)
+
+    def send(self, message: bytes | Packed) -> None:
+        """Add a message, serialized, to what `drain` gives."""
+        self._sender.put(message)
+        self._advance()
+
+    def drain(self) -> list[bytes]:
+        """Give the frames that may be sent now, in order."""
+        frames, self._frames = self._frames, []
+        self.sent += sum(map(len, frames))
+        return frames
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether all that was to be sent was given by `drain`."""
+        return self._sender.is_idle and not self._frames
+
+    def _advance(self) -> None:
+        for piece in self._sender.take():
+            self._frames.append(piece if isinstance(piece, bytes) else self._framed(piece))
+
+    def _framed(self, piece: Piece) -> bytes:
+        message = self._writes()
+        chunk = message.chunked_transfer
+        if type(piece) is Data:
+            chunk.data.chunk_index = piece.index
+            chunk.data.chunk_bytes = piece.data
+        elif type(piece) is Ack:
+            chunk.ack.chunk_index = piece.index
+        elif type(piece) is Start:
+            chunk.start.uncompressed_size = piece.size
+            chunk.start.compression_level = piece.level
+            chunk.start.blob_size_bytes = piece.blob
+        else:
+            assert type(piece) is End
+            chunk.end.chunk_count = piece.count
+        frame: bytes = message.SerializeToString()
+        return frame
+
+    # Receiving.
+
+    def receive(self, frame: bytes) -> list[Any]:
+        """Take one frame, and give the messages that are complete by it, whole ones and reassembled ones.
+
+        Raises:
+            StatusError: The frame breaks the rules of chunked transfer: INVALID_ARGUMENT.
+            LimitExceeded: The message is too large.
+            InvocationError: ``parse`` raised it.
+        """
+        self.received += len(frame)
+        message = self._parse(frame)
+        if message.WhichOneof("kind") == "chunked_transfer":
+            piece = _piece(message.chunked_transfer)
+            if type(piece) is Ack:
+                self._sender.acked(piece.index)
+                self._advance()
+                return []
+            message = piece
+        if self.is_held:
+            self._hold(message, len(frame))
+            return []
+        return self._take(message)
+
+    def resume(self) -> list[Any]:
+        """Go on with the message that was held up; gives messages and raises as `receive` does."""
+        complete: list[Any] = []
+        self.is_held = False
+        while self._held and not self.is_held:
+            one, size = self._held.popleft()
+            self._held_bytes -= size
+            complete += self._take(one)
+        return complete
+
+    def ended(self) -> None:
+        """The peer sends no more.
+
+        Raises:
+            StatusError: It leaves a message unfinished.
+        """
+        if self._receiver.is_receiving:
+            raise broken("the peer ended inside a message")
+
+    def _take(self, one: Any) -> list[Any]:
+        receiver = self._receiver
+        if type(one) is Data:
+            receiver.data(one)
+            self._frames.append(self._framed(Ack(one.index)))
+        elif type(one) is Start:
+            receiver.start(one)
+            if self._may_receive is not None and not self._may_receive(max(one.size, one.blob)):
+                self.is_held = True
+        elif type(one) is End:
+            message = self._parse(receiver.end(one))
+            if message.WhichOneof("kind") == "chunked_transfer":
+                raise broken("a message that came in chunks is itself a chunk")  # F-031
+            return [message]
+        elif receiver.is_receiving:
+            raise broken("a whole message comes inside one in chunks: Chunk reassembly in progress")  # F-029
+        else:
+            return [one]
+        return []
+
+    def _hold(self, one: Any, size: int) -> None:
+        """Keep what the peer may send without an ack; more than that breaks the rules (F-024)."""
+        self._held.append((one, size))
+        self._held_bytes += size
+        most = max(1, self._most_pending)
+        # Messages of one chunk each: three pieces; the chunk of the first one may be acked already.
+        if len(self._held) > 3 * most + 2 or sum(type(each) is Data for each, _ in self._held) > most:
+            raise broken(f"more than {most} chunks came before one was acked")
+        if self._held_bytes > self._receiver.chunk_bytes * (most + 1):
+            raise broken(f"{self._held_bytes} bytes came before a chunk was acked")
+
+
+def _piece(chunk: Any) -> Piece:
+    """Read a piece; what numbers mean is the receiver's to check."""
+    kind = chunk.WhichOneof("kind")
+    if kind == "data":
+        return Data(chunk.data.chunk_index, chunk.data.chunk_bytes)
+    if kind == "ack":
+        return Ack(chunk.ack.chunk_index)
+    if kind == "start":
+        start = chunk.start
+        return Start(start.uncompressed_size, start.compression_level, start.blob_size_bytes)
+    if kind == "end":
+        return End(chunk.end.chunk_count)
+    raise broken("a chunk message has neither start, data, ack nor end")
