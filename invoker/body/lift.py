@@ -15,10 +15,10 @@ from types import AsyncGeneratorType
 from typing import Any, Final
 
 from invoker.author.binding import bind, bind_options
-from invoker.author.spec import CONTEXT, HOOK_TIMEOUT_S, WANTED, FunctionSpec, ResultShape, Slot, Style
+from invoker.author.spec import CONTEXT, HOOK_TIMEOUT_S, WANTED, FunctionSpec, ResultShape, Slot, Style, Take
 from invoker.body.given import given_async, given_sync
 from invoker.body.hooks import Hooks
-from invoker.body.mapping import gather_map, map_async, map_sync
+from invoker.body.mapping import PLAIN, gather_map, is_plain, map_async, map_sync
 from invoker.body.results import async_results, parted, parted_async, sync_results, wanted
 from invoker.context import Context, Inputs
 from invoker.errors import DecodeError
@@ -40,6 +40,7 @@ class Function:
         spec: As its signature was understood.
         hooks: Its life in this process.
         awaits_values: Whether an input is one value, or an option, which has to come before the function is called.
+        is_plain: It is sync, and mapped from payloads to values without anything between; see `once`.
     """
 
     def __init__(self, hooks: Hooks, spec: FunctionSpec) -> None:
@@ -59,6 +60,12 @@ class Function:
         self._takes_options = bool(spec.options)
         self._has_options = any(one.is_option for one in spec.inputs)
         self._has_singles = any(one.single for one in spec.inputs)
+        self.is_plain = (
+            self._maps
+            and not (spec.is_async or self._drops or self._skips_none or self._has_options or spec.call.parts)
+            and bool(spec.inputs or self._ignores)
+            and all(one.take is Take.PAYLOAD for one in spec.inputs)
+        )
         self._whole = self
         self._bindings: dict[tuple[str, ...], Function] = {}
 
@@ -153,6 +160,27 @@ class Function:
                 mapped = _but_none(mapped)
             return (_only_effects(mapped) if self._drops else mapped,)
         return sync_results(self.spec, call(*self._first_values(inputs)), context.wait)
+
+    def once(self, values: Sequence[Any], inputs: Sequence[Iterator[Any]], context: Context) -> Any:
+        """Call a function that `is_plain` as its iterator would if each input had one value and no more.
+
+        Args:
+            values: One of each input.
+            inputs: For the context; they have ended.
+            context: Of this invocation.
+
+        Returns:
+            The value of the only output.
+
+        Raises:
+            BaseException: Whatever the author's call raises.
+        """
+        call = self._begin(inputs, context)
+        try:
+            result = call() if self._ignores else call(*values)
+            return result if type(result) in PLAIN or is_plain(result) else context.wait(result)
+        except StopIteration as error:
+            raise RuntimeError("generator raised StopIteration") from error  # as that iterator would say
 
     async def open_async(self, inputs: Sequence[AsyncIterator[Any]], context: Context) -> Sequence[AsyncIterator[Any]]:
         """Begin one run of an async function; the twin of `open`."""

@@ -17,11 +17,11 @@ from typing import Any, Final
 from invoker.errors import FunctionError, reason_of
 from invoker.message import Message, Output
 
-__all__ = ["gather_map", "is_plain", "map_async", "map_sync"]
+__all__ = ["PLAIN", "gather_map", "is_plain", "map_async", "map_sync"]
 
 Wait = Callable[[Awaitable[Any]], Any]
 
-_PLAIN: set[type[Any]] = {NoneType, bool, int, float, str, bytes, dict, list, tuple, Message, Output}
+PLAIN: set[type[Any]] = {NoneType, bool, int, float, str, bytes, dict, list, tuple, Message, Output}
 """Types whose instances are values and cannot be awaited; grows as types are met."""
 
 _MOST_PLAIN: Final = 1000
@@ -98,7 +98,7 @@ def is_plain(value: Any) -> bool:
         TypeError: It is a generator, which a request/reply function cannot return.
     """
     kind = type(value)
-    if kind in _PLAIN:
+    if kind in PLAIN:
         return True
     if inspect.isawaitable(value):
         return False
@@ -108,13 +108,13 @@ def is_plain(value: Any) -> bool:
             f"a request/reply function returned a generator; annotate its parameter and its result {name}[...], "
             "or decorate it with @function(style='streaming')"
         )
-    if len(_PLAIN) < _MOST_PLAIN:
-        _PLAIN.add(kind)
+    if len(PLAIN) < _MOST_PLAIN:
+        PLAIN.add(kind)
     return True
 
 
 def _each(call: Callable[[Any], Any], values: Iterator[Any], wait: Wait) -> Iterator[Any]:
-    plain = _PLAIN
+    plain = PLAIN
     for value in values:
         result = call(value)
         if type(result) in plain or is_plain(result):
@@ -124,7 +124,7 @@ def _each(call: Callable[[Any], Any], values: Iterator[Any], wait: Wait) -> Iter
 
 
 def _each_ignored(call: Callable[[], Any], values: Iterator[Any], wait: Wait) -> Iterator[Any]:
-    plain = _PLAIN
+    plain = PLAIN
     for _ in values:
         result = call()
         if type(result) in plain or is_plain(result):
@@ -134,7 +134,7 @@ def _each_ignored(call: Callable[[], Any], values: Iterator[Any], wait: Wait) ->
 
 
 def _each_zipped(call: Callable[..., Any], inputs: Sequence[Iterator[Any]], wait: Wait) -> Iterator[Any]:
-    plain = _PLAIN
+    plain = PLAIN
     for values in zip(*inputs, strict=False):
         result = call(*values)
         if type(result) in plain or is_plain(result):

@@ -14,10 +14,11 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextvars import copy_context
 from typing import Any
 
+from invoker.context import RUNNING
 from invoker.core.invocation import Invocation
 from invoker.core.session import CallSession
 from invoker.core.steps import (
@@ -37,6 +38,7 @@ from invoker.core.steps import (
     Timer,
 )
 from invoker.core.streams import InputStream
+from invoker.drive.bodies.runner import production_failed
 from invoker.drive.bodies.spread import Spread
 from invoker.drive.bodies.sync import SyncInput
 from invoker.drive.driver import Driver
@@ -228,7 +230,12 @@ class Whole(Keeping):
         if turn is None or (slow_until and slow_until > time.monotonic()):
             self.beat()
         else:
+            items = self._only_items()  # before anybody else looks after the invocation
             turn.begin(self)
+            if items is not None:
+                self._call_once(items)
+                self._end(None)
+                return
         inputs = [SyncInput(self, stream) for stream in invocation.inputs]
         outputs = self.open(inputs)
         if len(outputs) > 1:
@@ -237,6 +244,36 @@ class Whole(Keeping):
         elif outputs:
             self.drain(0, outputs[0])
         self._end(None)
+
+    def _only_items(self) -> Sequence[Any] | None:
+        """The message of each input, with its decoder, if each has one and the function is plain; they are taken."""
+        invocation = self.invocation
+        if not invocation.function.is_plain:
+            return None
+        for one in invocation.inputs:
+            if len(one.queue) != 1:
+                return None
+        return [one.take() for one in invocation.inputs]
+
+    def _call_once(self, items: Sequence[Any]) -> None:
+        """Do as `open` and `drain` do for a function that is called once, without the iterators between them."""
+        invocation = self.invocation
+        context, function = invocation.context, invocation.function
+        RUNNING.set(context)
+        invocation.generators = 1
+        try:
+            values = [decode(message) for decode, message in items]
+            inputs = [SyncInput(self, one) for one in invocation.inputs] if function.spec.takes_context else ()
+            number, message = invocation.encode(0, function.once(values, inputs, context))
+            if self.is_timed:
+                self.put(number, message)
+            elif not invocation.is_finished:
+                invocation.emit(number, message)
+                self._deliver(Emitted(invocation.key, number, message))
+        except Discarded:
+            self.is_over()  # a peer that is gone is noticed by this
+        except BaseException as error:  # noqa: BLE001 - user code may raise anything (R-123)
+            self.raised(error, production_failed)
 
     def pull(self, stream: InputStream) -> Any:
         """Take a message of ``stream``; None when it has ended.

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from invoker.author.decorator import function
-from invoker.body.mapping import _MOST_PLAIN, _PLAIN, gather_map, is_plain, map_async, map_sync
+from invoker.body.mapping import _MOST_PLAIN, PLAIN, gather_map, is_plain, map_async, map_sync
 from invoker.context import Context
 from invoker.errors import FunctionError
 from tests.bodies import async_value, generator, lifted, run, stream, value
@@ -26,20 +26,20 @@ def test_values_are_told_from_awaitables_by_type() -> None:
     class Mine: ...
 
     assert is_plain(Mine())
-    assert Mine in _PLAIN
+    assert Mine in PLAIN
     future: asyncio.Future[int] = asyncio.Future(loop=asyncio.new_event_loop())
     assert not is_plain(future)
     future.get_loop().close()
-    _PLAIN.discard(Mine)
+    PLAIN.discard(Mine)
 
 
 def test_R011_a_function_that_makes_types_does_not_fill_the_memory() -> None:
     """The set of known types is bounded."""
-    before = set(_PLAIN)
+    before = set(PLAIN)
     for number in range(_MOST_PLAIN + 10):
         assert is_plain(type(f"T{number}", (), {})())
-    assert len(_PLAIN) == _MOST_PLAIN
-    _PLAIN.intersection_update(before)
+    assert len(PLAIN) == _MOST_PLAIN
+    PLAIN.intersection_update(before)
 
 
 def test_each_way_of_mapping() -> None:
