@@ -1,0 +1,208 @@
+"""Built-in aggregation functions of federated compute, and how updates are checked before these see them.
+
+A round gives its function the updates of devices one after the other, and the model that they started from. `mean` and
+`sum` keep one running total, so they take the memory of a few models however many devices report. They are served like
+anybody's function: ``aggregate = "invoker.aggregators:mean"``.
+
+An update that does not fit would fail the round for all. So where a task uses one of these functions, `checker` says
+what is wrong with an update before it is fed, and only the device that sent it is refused (F-086).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from invoker.checkpoint import Checkpoint, Update
+from invoker.codecs.checkpoint import read_checkpoint
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["centred", "checker", "mean", "quantised", "sum"]
+
+_MEAN: Final = "invoker.aggregators:mean"
+_SUM: Final = "invoker.aggregators:sum"
+
+_LARGEST: Final = 1e300
+"""Of an element times its weight: sums of any number of updates stay finite."""
+
+_LARGEST_INTEGER: Final = 2**43
+"""Of an element of one update: sums of a million of them fit 64 bits."""
+
+
+def mean(updates: Iterator[Update], model: Checkpoint) -> Checkpoint:
+    """The mean of the updates, each weighted by its examples; without any weight the model stays (F-085).
+
+    Args:
+        updates: Each has the names and shapes of the model.
+        model: What the round started from; the mean has its dtypes.
+
+    Raises:
+        ValueError: An update does not fit.
+    """
+    import numpy as np
+
+    totals = {name: np.zeros(array.shape, np.float64) for name, array in model.items()}
+    weight = 0.0
+    for update in updates:
+        for name, array in _weighted(update, model).items():
+            totals[name] += array
+        weight += update.examples
+    if not weight:
+        return model
+    return Checkpoint({name: _as(total / weight, model[name].dtype) for name, total in totals.items()})
+
+
+def sum(updates: Iterator[Update], model: Checkpoint) -> Checkpoint:
+    """The sum of the updates, element by element; the model only says which arrays there are (F-085).
+
+    Args:
+        updates: Each has the names and sizes of the model, or, if the model is empty, those of the first update. Flat
+            vectors, as sums of secure aggregation are, get the shape of the model's array.
+        model: What the round started from.
+
+    Raises:
+        ValueError: An update does not fit; or a sum of integers takes more than 64 bits.
+    """
+    import numpy as np
+
+    like, totals = model, dict[str, Any]()
+    for update in updates:
+        like = like or update
+        _check_sum(update, like)
+        for name, array in update.items():
+            wide = {"f": np.float64, "c": np.complex128, "i": np.int64}.get(array.dtype.kind, np.uint64)
+            one = array.astype(wide).reshape(like[name].shape)
+            totals[name] = _added(name, totals[name], one) if name in totals else one
+    return Checkpoint(totals)
+
+
+def checker(entrypoint: str, model: bytes) -> Callable[[bytes], None] | None:
+    """How the updates of a round are checked before the function sees them; None: they are the function's business.
+
+    Args:
+        entrypoint: Of the aggregation function.
+        model: What the round starts from.
+
+    Returns:
+        Raises ValueError or DecodeError for the payload of an update that does not fit, with a text for its sender.
+
+    Raises:
+        DecodeError: The model is no checkpoint.
+    """
+    if entrypoint not in (_MEAN, _SUM):
+        return None
+    like = read_checkpoint(model, Checkpoint)
+
+    def check(payload: bytes) -> None:
+        nonlocal like
+        update = read_checkpoint(payload, Update)
+        if entrypoint == _MEAN:
+            _weighted(update, like)
+            return
+        like = like or update
+        _check_sum(update, like)
+        _check_size(update)
+
+    return check
+
+
+def quantised(values: ArrayLike, *, scale: float, modulus: int) -> NDArray[Any]:
+    """Numbers as unsigned integers for secure aggregation: ``round(value * scale)`` modulo ``modulus``.
+
+    Args:
+        values: Of any shape. The sum of all devices' values must lie between ``-modulus / (2 * scale)`` and that bound
+            without its sign, or it wraps round.
+        scale: Steps for one unit.
+        modulus: Of the vector, 2 to 2^62.
+
+    Raises:
+        ValueError: One value alone would wrap round, or is no number.
+    """
+    import numpy as np
+
+    steps = np.rint(np.asarray(values, np.float64) * scale)
+    if not np.all(np.abs(steps) < modulus / 2):
+        raise ValueError(f"a value of up to {np.abs(values).max()} does not fit {modulus} values at {scale:g} a unit")
+    return np.mod(steps.astype(np.int64), modulus).astype(np.uint64)
+
+
+def centred(sums: ArrayLike, *, scale: float, modulus: int) -> NDArray[Any]:
+    """What `quantised` was made of: values above half of ``modulus`` stand for negative ones (D20).
+
+    Args:
+        sums: Sums of quantised values modulo ``modulus``.
+        scale: As it was given to `quantised`.
+        modulus: Likewise.
+    """
+    import numpy as np
+
+    steps = np.asarray(sums, np.uint64).astype(np.int64)
+    return np.where(steps >= (modulus + 1) // 2, steps - modulus, steps) / scale
+
+
+def _weighted(update: Update, model: Checkpoint) -> dict[str, NDArray[Any]]:
+    """The arrays of an update times its weight."""
+    import numpy as np
+
+    _check_names(update, model)
+    found = {}
+    for name, array in update.items():
+        if array.shape != model[name].shape:
+            raise ValueError(f"the shape of '{name}' is {list(array.shape)}, and the model's {list(model[name].shape)}")
+        if array.dtype.kind == "c":
+            raise ValueError(f"'{name}' is {array.dtype}; the mean takes real numbers")
+        found[name] = array * np.float64(update.examples)
+        if not np.all(np.abs(found[name]) <= _LARGEST):  # this is false for what is no number, too
+            raise ValueError(f"'{name}' has elements that are too large, or no numbers")
+    return found
+
+
+def _check_sum(update: Update, model: Checkpoint) -> None:
+    _check_names(update, model)
+    for name, array in update.items():
+        shape = model[name].shape
+        if array.shape != shape and (array.ndim != 1 or array.size != model[name].size):
+            raise ValueError(f"the shape of '{name}' is {list(array.shape)}, and the model's {list(shape)}")
+
+
+def _check_size(update: Update) -> None:
+    """Refuse elements by which one device would spoil the sum of all."""
+    import numpy as np
+
+    for name, array in update.items():
+        largest = _LARGEST if array.dtype.kind in "fc" else _LARGEST_INTEGER
+        if not np.all(
+            (array <= largest) & (array >= -largest) if array.dtype.kind != "c" else np.abs(array) <= largest
+        ):
+            raise ValueError(f"'{name}' has elements that are too large, or no numbers")
+
+
+def _check_names(update: Update, model: Checkpoint) -> None:
+    if update.keys() != model.keys():
+        raise ValueError(f"it has the arrays {_listed(update)}; the model has {_listed(model)}")
+
+
+def _listed(checkpoint: Checkpoint) -> str:
+    names = sorted(checkpoint)
+    return ", ".join(repr(one[:40]) for one in names[:10]) + (", ..." if len(names) > 10 else "") or "none"
+
+
+def _added(name: str, total: NDArray[Any], array: NDArray[Any]) -> NDArray[Any]:
+    """The sum of two arrays of 64 bits; of kinds that differ it has the kind that holds both."""
+    import numpy as np
+
+    found = np.asarray(total + array)
+    if total.dtype == array.dtype and found.dtype.kind in "iu":
+        has_wrapped = (found < total) != (array < 0)
+        if has_wrapped.any():
+            raise ValueError(f"the sum of '{name}' takes more than 64 bits")
+    return found
+
+
+def _as(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
+    """Means of integers are rounded, not cut off."""
+    import numpy as np
+
+    return (np.rint(array) if dtype.kind in "iub" else array).astype(dtype)
