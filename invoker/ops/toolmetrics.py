@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from invoker.ops.board import Numbers
 
-__all__ = ["COUNTERS", "GAUGES", "OTHER", "families", "tool_numbers"]
+__all__ = ["COUNTERS", "GAUGES", "OTHER", "counted", "families", "tool_gauges", "tool_numbers"]
 
 CALLS: Final = "invoker_tool_calls"
 DURATION: Final = "invoker_tool_duration_seconds"
@@ -42,8 +42,8 @@ LABELLED: Final = {
 OTHER: Final = "other"
 _MOST_BYTES: Final = 96 * 1024
 _ENTRY_BYTES: Final = 56
-_ENTRIES: Final = 24
-"""Outcomes, buckets and the sum of one tool."""
+_ENTRIES: Final = 26
+"""Outcomes, buckets, the sum and the gauges of one tool."""
 
 
 def tool_numbers(
@@ -59,12 +59,7 @@ def tool_numbers(
         durations: By tool: how many calls took no longer than each bound in seconds but longer than the one before,
             and how long all of them took, in seconds.
     """
-    named, size = dict[str, str](), 0
-    for tool in tools:
-        size += _ENTRIES * (len(json.dumps(tool)) + _ENTRY_BYTES)
-        if size > _MOST_BYTES:
-            break
-        named[tool] = tool
+    named = _named(tools)
     made: dict[str, float] = {}
     for (tool, outcome), count in outcomes.items():
         _add(made, f"{CALLS} {named.get(tool, OTHER)} {outcome}", count)
@@ -76,19 +71,48 @@ def tool_numbers(
     return made
 
 
+def tool_gauges(tools: Iterable[str], family: str, running: Mapping[str, int]) -> dict[str, float]:
+    """What is so right now by tool, of those of which anything is; Prometheus is told the sum only.
+
+    Args:
+        tools: As of `tool_numbers`.
+        family: One of `GAUGES`.
+        running: How many there are of each tool.
+    """
+    named = _named(tools)
+    made: dict[str, float] = {}
+    for tool, count in running.items():
+        if count:
+            _add(made, f"{family} {named.get(tool, OTHER)}", count)
+    return made
+
+
+def counted(numbers: Numbers) -> tuple[dict[tuple[str, str], float], dict[str, dict[str, float]]]:
+    """Read what `tool_numbers` has made, or the sum of several: calls by tool and outcome, durations by tool.
+
+    Returns:
+        The durations as they stand there: by bound how many took no longer but longer than the one before, and ``sum``.
+    """
+    outcomes: dict[tuple[str, str], float] = {}
+    durations: dict[str, dict[str, float]] = {}
+    for name, number in sorted(numbers.counters.items()):
+        kind, _, rest = name.partition(" ")
+        tool, _, last = rest.rpartition(" ")
+        if kind == CALLS:
+            outcomes[tool, last] = number
+        elif kind == DURATION:
+            durations.setdefault(tool, {})[last] = number
+    return outcomes, durations
+
+
 def families(numbers: Numbers) -> Iterator[Any]:
     """The families of Prometheus, if the bridge is served."""
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 
     calls = CounterMetricFamily(CALLS, "Tool calls that ended, by tool and outcome.", labels=["tool", "outcome"])
-    found: dict[str, dict[str, float]] = {}
-    for name, number in sorted(numbers.counters.items()):
-        kind, _, rest = name.partition(" ")
-        tool, _, last = rest.rpartition(" ")
-        if kind == CALLS:
-            calls.add_metric([tool, last], number)
-        elif kind == DURATION:
-            found.setdefault(tool, {})[last] = number
+    outcomes, found = counted(numbers)
+    for labels, number in outcomes.items():
+        calls.add_metric([*labels], number)
     if next(iter(COUNTERS)) not in numbers.counters:
         return
     yield calls
@@ -105,6 +129,17 @@ def families(numbers: Numbers) -> Iterator[Any]:
         yield CounterMetricFamily(name, text, value=numbers.counters.get(name, 0.0))
     for name, text in GAUGES.items():
         yield GaugeMetricFamily(name, text, value=numbers.gauges.get(name, 0.0))
+
+
+def _named(tools: Iterable[str]) -> dict[str, str]:
+    """The tools that are named, as many as the board has room for."""
+    named, size = dict[str, str](), 0
+    for tool in tools:
+        size += _ENTRIES * (len(json.dumps(tool)) + _ENTRY_BYTES)
+        if size > _MOST_BYTES:
+            break
+        named[tool] = tool
+    return named
 
 
 def _add(made: dict[str, float], name: str, number: float) -> None:

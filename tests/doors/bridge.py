@@ -29,6 +29,9 @@ _METHODS = pb.DESCRIPTOR.services_by_name["SnakepitBridge"].methods_by_name
 class _Around:
     """What of its process the bridge asks for."""
 
+    share_port = False
+    numbers = None
+
     def __init__(self, driver: Any) -> None:
         self.driver = driver
 

@@ -1,4 +1,7 @@
-"""`GetMetrics`: what this process has counted about tools and host sessions (T-154 to T-158)."""
+"""`GetMetrics`: what was counted about tools and host sessions (T-154 to T-158).
+
+What is asked for without a time is that of all workers, as ``/metrics`` has it. The minutes are kept by each process.
+"""
 
 from __future__ import annotations
 
@@ -29,16 +32,26 @@ class GetMetrics(UnarySession[pb.GetMetricsRequest]):
     Args:
         desk: The host sessions.
         metadata: Of the rpc.
-        tally: Has counted.
+        tally: Has counted, in this process.
+        total: All that was counted, by all workers; None: as the tally says.
         gauges: Gives what is so right now.
     """
 
     reads: ClassVar[type[Any]] = pb.GetMetricsRequest
     answers: ClassVar[type[Any]] = pb.MetricsResponse
 
-    def __init__(self, desk: Desk, metadata: Headers = EMPTY, *, tally: Tally, gauges: Gauges) -> None:
+    def __init__(
+        self,
+        desk: Desk,
+        metadata: Headers = EMPTY,
+        *,
+        tally: Tally,
+        gauges: Gauges,
+        total: Callable[[], Minute] | None = None,
+    ) -> None:
         super().__init__(desk, metadata)
         self._tally = tally
+        self._total = total or tally.total
         self._gauges = gauges
 
     def asked(self, request: pb.GetMetricsRequest) -> Sequence[Step]:
@@ -56,7 +69,7 @@ class GetMetrics(UnarySession[pb.GetMetricsRequest]):
             raise BridgeError(Kind.VALIDATION, text, code="range", field="metric_names")
         known = values_of(self._counted(first, last), self._gauges_of(first, last))
         if first is not None or last is not None:  # what has a name has it, whenever it was counted
-            known = {name: _zero(value) for name, value in values_of(self._tally.total(), {}).items()} | known
+            known = {name: _zero(value) for name, value in values_of(self._total(), {}).items()} | known
         wanted = set(request.metric_names)
         made = pb.MetricsResponse()
         for name, value in known.items():
@@ -66,7 +79,7 @@ class GetMetrics(UnarySession[pb.GetMetricsRequest]):
 
     def _counted(self, first: int | None, last: int | None) -> Minute:
         if first is None and last is None:
-            return self._tally.total()
+            return self._total()
         return self._tally.between(*(None if one is None else one // _MINUTE_S for one in (first, last)))
 
     def _gauges_of(self, first: int | None, last: int | None) -> Mapping[str, int]:

@@ -52,7 +52,7 @@ class Bridge:
         self.desk.new_scope = partial(HostScope, self.desk, self.driver)
         self.keeper = self.desk.keeper = HostKeeper(self.desk, self.driver)
         self.agents = AgentHouse(self.desk, settings, os.environ)
-        self.watch = Watch(self.desk, self.driver, settings)
+        self.watch = Watch(self.desk, self.driver, settings, around.numbers if around.share_port else None)
         self.watch.groups.append(self.callbacks.health)
         if settings.llms:
             self.dependencies["llm"] = lambda: self.agents.is_well

@@ -76,7 +76,8 @@ def _health(bridge: Bridge, metadata: Headers) -> HealthCheck:
 
 
 def _metrics(bridge: Bridge, metadata: Headers) -> GetMetrics:
-    return GetMetrics(bridge.desk, metadata, tally=bridge.watch.tally, gauges=bridge.watch.gauges)
+    watch = bridge.watch
+    return GetMetrics(bridge.desk, metadata, tally=watch.tally, total=watch.total, gauges=watch.gauges)
 
 
 ROWS: tuple[Row, ...] = (

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from invoker.drive.driver import Driver
 from invoker.ops.auditlog import AuditLog
 from invoker.ops.board import Numbers
-from invoker.ops.toolmetrics import tool_numbers
+from invoker.ops.toolmetrics import counted, tool_gauges, tool_numbers
 from invoker.protocols.toolbridge.audit import Redaction, entry_of, line_of
 from invoker.protocols.toolbridge.desk import Desk
 from invoker.protocols.toolbridge.settings import BridgeSettings
-from invoker.protocols.toolbridge.tally import BOUNDS_MS, UNKNOWN, Tally
+from invoker.protocols.toolbridge.tally import BOUNDS_MS, UNKNOWN, Histogram, Minute, Tally
 
 __all__ = ["Watch"]
 
+_RUNNING, _ZOMBIES = "invoker_tool_running_calls", "invoker_tool_zombies"
 _BOUNDS = (*(f"{one / 1000:g}" for one in BOUNDS_MS), "+Inf")
 _TOTALS = {
     "sessions.created": "invoker_tool_sessions_created",
@@ -36,6 +38,7 @@ class Watch:
         desk: The host sessions.
         driver: Knows what runs.
         settings: Whether and where there is an audit log.
+        summed: Gives the numbers of all workers, added up; None: there is this process only.
 
     Attributes:
         audit: The audit log; None: there is none.
@@ -44,8 +47,11 @@ class Watch:
         tally: Has counted.
     """
 
-    def __init__(self, desk: Desk, driver: Driver, settings: BridgeSettings) -> None:
+    def __init__(
+        self, desk: Desk, driver: Driver, settings: BridgeSettings, summed: Callable[[], Numbers] | None = None
+    ) -> None:
         self._desk = desk
+        self._summed = summed
         self._driver = driver
         self.dependencies: dict[str, Callable[[], bool | None]] = dict.fromkeys(("isolation", "llm"), _unknown)
         self.groups: list[Callable[[], Mapping[str, bool | None]]] = []
@@ -76,18 +82,32 @@ class Watch:
             made |= group()
         return made
 
+    def total(self) -> Minute:
+        """All that was counted, by all workers; what is told of a session by itself is of this process."""
+        own = self.tally.total()
+        if self._summed is None:
+            return own
+        numbers, made = self._summed(), Minute()
+        made.sessions = own.sessions
+        for name, told in _TOTALS.items():
+            made.counts[name] = int(numbers.counters.get(told, 0))
+        outcomes, durations = counted(numbers)
+        for key, count in outcomes.items():
+            made.outcomes[key] = int(count)
+        for tool, parts in durations.items():
+            one = made.durations[tool] = Histogram()
+            one.counts = [int(parts.get(bound, 0)) for bound in _BOUNDS]
+            one.sum_ms = parts.get("sum", 0.0) * 1000
+        return made
+
     def gauges(self) -> Mapping[str, int]:
         """What is so right now, by the names of T-155; called on the loop."""
-        desk = self._desk
-        made = {"sessions.active": len(desk.sessions), "audit.errors": self._audit_errors}
-        ids = {tool.function: tool.id for tool in desk.tools}
-        for tool_id in ids.values():
-            made[f"tool.{tool_id}.active"] = made[f"tool.{tool_id}.zombies"] = 0
-        for tool_id in self._running():
-            made[f"tool.{tool_id}.active"] += 1
-        for function in self._driver.zombies():
-            if function in ids:
-                made[f"tool.{ids[function]}.zombies"] += 1
+        numbers = self.numbers() if self._summed is None else self._summed()
+        gauges, errors = numbers.gauges, numbers.counters.get("invoker_audit_errors", 0)
+        made = {"sessions.active": int(gauges.get("invoker_tool_sessions", 0)), "audit.errors": int(errors)}
+        for name in self._desk.tools:
+            made[f"tool.{name.id}.active"] = int(gauges.get(f"{_RUNNING} {name.id}", 0))
+            made[f"tool.{name.id}.zombies"] = int(gauges.get(f"{_ZOMBIES} {name.id}", 0))
         return made
 
     def numbers(self) -> Numbers:
@@ -99,13 +119,17 @@ class Watch:
         }
         counters = {told: float(total.counts[name]) for name, told in _TOTALS.items()}
         counters["invoker_audit_errors"] = float(self._audit_errors)
+        ids = {tool.function: tool.id for tool in self._desk.tools}
+        running, deaf = Counter(self._running()), list(self._driver.zombies())
         gauges = {
-            "invoker_tool_sessions": len(self._desk.sessions),
-            "invoker_tool_running_calls": len(self._running()),
-            "invoker_tool_zombies": sum(1 for _ in self._driver.zombies()),
+            "invoker_tool_sessions": float(len(self._desk.sessions)),
+            _RUNNING: float(running.total()),
+            _ZOMBIES: float(len(deaf)),
         }
-        tools = (UNKNOWN, *(tool.id for tool in self._desk.tools))
-        return Numbers(counters | tool_numbers(tools, total.outcomes, durations), dict(gauges))
+        tools = (UNKNOWN, *ids.values())
+        gauges |= tool_gauges(tools, _RUNNING, running)
+        gauges |= tool_gauges(tools, _ZOMBIES, Counter(ids[one] for one in deaf if one in ids))
+        return Numbers(counters | tool_numbers(tools, total.outcomes, durations), gauges)
 
     def close(self) -> None:
         """Write what waits for the audit log."""
