@@ -1,0 +1,112 @@
+"""Key pairs on P-256, what two of them agree on, and sealed messages (F-096, F-097).
+
+A public key is a compressed point of 33 bytes (X9.62); a secret key is a number of 32 bytes, big-endian. What two pairs
+agree on is the x-coordinate of their common point, 32 bytes, without a key derivation.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+__all__ = ["KEY_BYTES", "POINT_BYTES", "KeyPair", "is_point", "new_key", "open_sealed", "public_of", "seal"]
+
+KEY_BYTES: Final = 32
+POINT_BYTES: Final = 33
+_NONCE_BYTES: Final = 12
+_TAG_BYTES: Final = 16
+
+
+class KeyPair:
+    """A secret key and its public one.
+
+    Args:
+        secret: 32 bytes, big-endian; None makes a new one.
+
+    Raises:
+        ValueError: The secret is no number from 1 to the order of the curve less one.
+    """
+
+    __slots__ = ("_private", "public", "secret")
+
+    def __init__(self, secret: bytes | None = None) -> None:
+        from cryptography.hazmat.primitives import serialization
+        from cryptography.hazmat.primitives.asymmetric import ec
+
+        curve = ec.SECP256R1()
+        self._private = (
+            ec.generate_private_key(curve)
+            if secret is None
+            else ec.derive_private_key(int.from_bytes(secret, "big"), curve)
+        )
+        self.secret = self._private.private_numbers().private_value.to_bytes(KEY_BYTES, "big")
+        form = serialization.PublicFormat.CompressedPoint
+        self.public = self._private.public_key().public_bytes(serialization.Encoding.X962, form)
+
+    def agree(self, public: bytes) -> bytes:
+        """The 32 bytes that this pair and the owner of ``public`` can make, and nobody else.
+
+        Raises:
+            ValueError: ``public`` is no compressed point of the curve.
+        """
+        from cryptography.hazmat.primitives.asymmetric import ec
+
+        return self._private.exchange(ec.ECDH(), _point(public))
+
+    def __repr__(self) -> str:
+        # Secrets must not get into logs and tracebacks by accident.
+        return f"<KeyPair {self.public.hex()}>"
+
+
+def new_key() -> bytes:
+    """A key of 32 bytes from the operating system."""
+    return os.urandom(KEY_BYTES)
+
+
+def is_point(public: bytes) -> bool:
+    """Whether these are 33 bytes of a compressed point that lies on the curve (F-113, F-114)."""
+    try:
+        _point(public)
+    except ValueError:
+        return False
+    return True
+
+
+def public_of(secret: bytes) -> bytes | None:
+    """The public key of a secret one; None: no secret key is like that (F-127)."""
+    try:
+        return KeyPair(secret).public
+    except ValueError:
+        return None
+
+
+def seal(key: bytes, plain: bytes) -> bytes:
+    """Encrypt with AES-256-GCM: a random nonce of 12 bytes, the ciphertext, a tag of 16 bytes."""
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    nonce = os.urandom(_NONCE_BYTES)
+    return nonce + AESGCM(key).encrypt(nonce, plain, None)
+
+
+def open_sealed(key: bytes, sealed: bytes) -> bytes | None:
+    """What `seal` was given; None: it was sealed by another key, or was changed since (F-105)."""
+    from cryptography.exceptions import InvalidTag
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    if len(sealed) < _NONCE_BYTES + _TAG_BYTES:
+        return None
+    try:
+        return AESGCM(key).decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], None)
+    except InvalidTag:
+        return None
+
+
+def _point(public: bytes) -> ec.EllipticCurvePublicKey:
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    if len(public) != POINT_BYTES:
+        raise ValueError(f"a public key is a compressed point of {POINT_BYTES} bytes, not {len(public)} bytes")
+    return ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), public)
