@@ -17,9 +17,9 @@ from invoker.checkpoint import Checkpoint, Update
 from invoker.codecs.checkpoint import read_checkpoint
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import NDArray
 
-__all__ = ["centred", "checker", "mean", "quantised", "sum"]
+__all__ = ["checker", "mean", "sum"]
 
 _MEAN: Final = "invoker.aggregators:mean"
 _SUM: Final = "invoker.aggregators:sum"
@@ -73,7 +73,7 @@ def sum(updates: Iterator[Update], model: Checkpoint) -> Checkpoint:
         _check_sum(update, like)
         for name, array in update.items():
             wide = {"f": np.float64, "c": np.complex128, "i": np.int64}.get(array.dtype.kind, np.uint64)
-            one = array.astype(wide).reshape(like[name].shape)
+            one: NDArray[Any] = array.astype(wide).reshape(like[name].shape)
             totals[name] = _added(name, totals[name], one) if name in totals else one
     return Checkpoint(totals)
 
@@ -106,40 +106,6 @@ def checker(entrypoint: str, model: bytes) -> Callable[[bytes], None] | None:
         _check_size(update)
 
     return check
-
-
-def quantised(values: ArrayLike, *, scale: float, modulus: int) -> NDArray[Any]:
-    """Numbers as unsigned integers for secure aggregation: ``round(value * scale)`` modulo ``modulus``.
-
-    Args:
-        values: Of any shape. The sum of all devices' values must lie between ``-modulus / (2 * scale)`` and that bound
-            without its sign, or it wraps round.
-        scale: Steps for one unit.
-        modulus: Of the vector, 2 to 2^62.
-
-    Raises:
-        ValueError: One value alone would wrap round, or is no number.
-    """
-    import numpy as np
-
-    steps = np.rint(np.asarray(values, np.float64) * scale)
-    if not np.all(np.abs(steps) < modulus / 2):
-        raise ValueError(f"a value of up to {np.abs(values).max()} does not fit {modulus} values at {scale:g} a unit")
-    return np.mod(steps.astype(np.int64), modulus).astype(np.uint64)
-
-
-def centred(sums: ArrayLike, *, scale: float, modulus: int) -> NDArray[Any]:
-    """What `quantised` was made of: values above half of ``modulus`` stand for negative ones (D20).
-
-    Args:
-        sums: Sums of quantised values modulo ``modulus``.
-        scale: As it was given to `quantised`.
-        modulus: Likewise.
-    """
-    import numpy as np
-
-    steps = np.asarray(sums, np.uint64).astype(np.int64)
-    return np.where(steps >= (modulus + 1) // 2, steps - modulus, steps) / scale
 
 
 def _weighted(update: Update, model: Checkpoint) -> dict[str, NDArray[Any]]:

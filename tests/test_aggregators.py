@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from invoker import Checkpoint, Update
-from invoker.aggregators import centred, checker, mean, quantised
+from invoker.aggregators import checker, mean
 from invoker.aggregators import sum as total
 from invoker.codecs.checkpoint import CHECKPOINT, write_checkpoint
 from invoker.errors import CallError, DecodeError
@@ -142,18 +142,3 @@ def test_each_function_has_refusals_of_its_own() -> None:
 def test_other_functions_check_their_updates_themselves() -> None:
     """There is a check for the two functions of this module only."""
     assert checker("functions.federated:mean", b"whatever") is None
-
-
-def test_quantised_values_come_back() -> None:
-    """Sums of quantised values are sums of the values, negative ones included (D20)."""
-    values = np.array([[-1.5, 0.0, 2.25], [0.001, -0.001, 1.0]])
-    small = quantised(values, scale=1000, modulus=1 << 20)
-    assert small.dtype == np.uint64
-    assert (small < 1 << 20).all()
-    sums = (5 * small) % (1 << 20)
-    np.testing.assert_allclose(centred(sums, scale=1000, modulus=1 << 20), 5 * values, atol=1e-12)
-    assert centred([2, 3], scale=1, modulus=5).tolist() == [2, -2]
-    with pytest.raises(ValueError, match="up to 600 does not fit 1048576 values at 1000 a unit"):
-        quantised([1, -600], scale=1000, modulus=1 << 20)
-    with pytest.raises(ValueError, match="does not fit"):
-        quantised([float("nan")], scale=1, modulus=10)

@@ -48,7 +48,7 @@ def quantize(values: ArrayLike, *, scale: float, modulus: int, clip: float | Non
         clip: Values beyond it are brought to it, with their sign. None: such values are not expected.
 
     Returns:
-        (size,) of uint64, each below the modulus: what `Update` wants for a vector of secure aggregation.
+        The same shape, uint64, each below the modulus: an array of an `Update` for secure aggregation.
 
     Raises:
         ValueError: A value is not finite, or its element would be half the modulus or more.
@@ -56,7 +56,7 @@ def quantize(values: ArrayLike, *, scale: float, modulus: int, clip: float | Non
     import numpy as np
 
     bit_width(modulus)
-    real = np.asarray(values, np.float64).reshape(-1)
+    real = np.asarray(values, np.float64)
     if not np.isfinite(real).all():
         raise ValueError("a value is not finite; only finite numbers can be summed up")
     scaled = np.rint((real if clip is None else np.clip(real, -clip, clip)) * scale)

@@ -11,12 +11,12 @@ from invoker.secagg import centred, dequantize, quantize, widest_scale
 
 
 def test_values_are_rounded_and_negative_ones_counted_down_from_the_modulus() -> None:
-    """The elements are flat, unsigned and below the modulus."""
+    """The elements are unsigned and below the modulus; the shape stays."""
     elements = quantize([[0.0, 1.25], [-0.5, -2.0]], scale=4.0, modulus=100)
     assert elements.dtype == np.uint64
-    assert elements.tolist() == [0, 5, 98, 92]
-    assert centred(elements, modulus=100).tolist() == [0, 5, -2, -8]
-    assert dequantize(elements, scale=4.0, modulus=100).tolist() == [0.0, 1.25, -0.5, -2.0]
+    assert elements.tolist() == [[0, 5], [98, 92]]
+    assert centred(elements, modulus=100).tolist() == [[0, 5], [-2, -8]]
+    assert dequantize(elements, scale=4.0, modulus=100).tolist() == [[0.0, 1.25], [-0.5, -2.0]]
 
 
 @pytest.mark.parametrize(
