@@ -20,6 +20,8 @@ TOGETHER = {
     "core/session.py": "an interface without code: the tests of the sessions in protocols/",
     "protocols/evergreen/store.py": "the lower half of Graph: tests/protocols/evergreen/test_graph.py",
     "protocols/federated/backing.py": "words only: tests/protocols/federated/house.py is one",
+    "protocols/federated/members.py": "devices of the desk: tests/protocols/federated/test_desk.py",
+    "protocols/federated/tally.py": "what is counted there",
     "drive/thread/wire.py": "an interface without code: tests/drive/wires.py is one",
     "stores/backend.py": "an interface without code: tests/stores/test_several.py",
     "stores/rows.py": "the lower half of SqliteBackend: tests/stores/test_shared.py, test_sqlite.py",

@@ -1,0 +1,30 @@
+"""Which task a client gets: among those that are open and that it is eligible for, one by chance (F-046)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from random import Random
+
+__all__ = ["choose", "eligible"]
+
+
+def eligible(names: Sequence[str], weights: Mapping[str, float] | None) -> dict[str, float]:
+    """The tasks that a client may get, with their weights.
+
+    Args:
+        names: Of all tasks.
+        weights: What the client says; names that nobody has are ignored (F-045), and tasks that are not among them are
+            never assigned (F-043). None: it says nothing, so each task is as good as any other.
+    """
+    if weights is None:
+        return dict.fromkeys(names, 1.0)
+    return {name: weights[name] for name in names if name in weights}
+
+
+def choose(weights: Mapping[str, float], dice: Random) -> str:
+    """Take one with a probability that is proportional to its weight."""
+    names = list(weights)
+    if len(names) == 1:
+        return names[0]
+    # Weights are floats of 32 bits on the wire, so their sum is finite.
+    return dice.choices(names, [weights[name] for name in names])[0]

@@ -1,0 +1,159 @@
+"""`Member`: a device at the desk, and where it stands.
+
+Theory. A device hears one ending: it is rejected, its report is taken, or its conversation is over. The first two leave
+it time to half-close, then its conversation ends with OK (F-015). Each stage but two has a time limit of its own::
+
+    stage      means                                         left by
+    ---------  --------------------------------------------  ---------------------------------------------------------
+    ENTERED    it has not checked in                         a checkin; 60 s later, DEADLINE_EXCEEDED (F-014)
+    ELIGIBLE   it has the eligibility task                   a checkin; its time limit, DEADLINE_EXCEEDED
+    WAITING    it waits for a round                          the round's decision
+    ACCEPTED   its round waits for its report                a report; the end of reporting, ABORTED (F-016)
+    REPORTED   its round has its report and feeds it         ReportTaken; the round's failure, ABORTED
+    ANSWERED   it was told an answer, and should half-close  5 s later, OK
+    OVER       its conversation ends                         `leave`
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from invoker.errors import InvocationError
+from invoker.protocols.federated.gate import Gate
+from invoker.protocols.federated.tally import Tally
+from invoker.protocols.federated.timers import Timer, Timers
+from invoker.protocols.federated.words import Accepted, Device, Notice, Offer, Over, Rejected, ReportTaken
+
+if TYPE_CHECKING:
+    from invoker.protocols.federated.backing import Backing
+    from invoker.protocols.federated.round import Round
+
+__all__ = ["HALF_CLOSE_S", "Floor", "Member", "Stage"]
+
+HALF_CLOSE_S: Final = 5.0
+
+
+class Stage(enum.Enum):
+    """Where a device stands; the value labels metrics."""
+
+    ENTERED = "entered"
+    ELIGIBLE = "eligible"
+    WAITING = "waiting"
+    ACCEPTED = "accepted"
+    REPORTED = "reported"
+    ANSWERED = "answered"
+    OVER = "over"
+
+
+class Floor:
+    """What all devices and rounds of a desk share.
+
+    Attributes:
+        backing: The service.
+        timers: What is due when.
+        tally: Counts.
+        gate: Room for reports.
+    """
+
+    __slots__ = ("backing", "gate", "tally", "timers")
+
+    def __init__(self, backing: Backing, timers: Timers, tally: Tally, gate: Gate[Member]) -> None:
+        self.backing, self.timers, self.tally, self.gate = backing, timers, tally, gate
+
+
+class Member:
+    """One device.
+
+    Attributes:
+        device: As sessions know it.
+        peer: Its address, without the port.
+        stage: Where it stands.
+        population: That it checked in to; empty: none.
+        has_token: Its retry token is used within its window, so it is preferred (F-055).
+        round: That it waits for or takes part in; None: in none.
+        number: Its place in the round's list; it is told to nobody but secure aggregation.
+    """
+
+    __slots__ = ("_floor", "_limit", "device", "has_token", "number", "peer", "population", "round", "stage")
+
+    def __init__(self, floor: Floor, device: Device, peer: str) -> None:
+        self._floor = floor
+        self._limit: Timer | None = None
+        self.device, self.peer = device, peer
+        self.stage = Stage.ENTERED
+        self.population = ""
+        self.has_token = False
+        self.round: Round | None = None
+        self.number = 0
+        floor.tally.states[self.stage.value] += 1
+
+    @property
+    def is_over(self) -> bool:
+        """It has heard its ending."""
+        return self.stage in (Stage.ANSWERED, Stage.OVER)
+
+    def move(self, stage: Stage) -> None:
+        """It stands elsewhere now, and has no time limit there yet."""
+        states = self._floor.tally.states
+        states[self.stage.value] -= 1
+        states[stage.value] += 1
+        self.stage = stage
+        if self._limit is not None:
+            self._limit.cancel()
+            self._limit = None
+
+    def limit(self, seconds: float, action: Callable[[], None]) -> None:
+        """Something happens if it still stands there after so long."""
+        if self._limit is not None:
+            self._limit.cancel()
+        self._limit = self._floor.timers.after(seconds, action)
+
+    def tell(self, notice: Notice) -> None:
+        """Give its session a notice, unless its conversation is over."""
+        if self.stage is not Stage.OVER:
+            self.device.mailbox.put(notice)
+
+    def accept(self, offer: Offer) -> None:
+        """It takes part."""
+        self.move(Stage.ACCEPTED)
+        self._floor.tally.accepted[self.population, offer.task] += 1
+        self.tell(Accepted(offer))
+
+    def reject(self, reason: str) -> Rejected:
+        """It takes no part; gives the notice, which its session has not been told."""
+        self._floor.tally.rejected[self.population, reason] += 1
+        self._answered()
+        return Rejected(reason)
+
+    def thank(self) -> None:
+        """Its report was taken, or counted as failed."""
+        if not self.is_over:
+            self._answered()
+            self.tell(ReportTaken())
+
+    def over(self, error: InvocationError | None) -> None:
+        """Its conversation ends, if it has not heard its ending."""
+        if not self.is_over:
+            self.cut(error)
+
+    def cut(self, error: InvocationError | None) -> None:
+        """Its conversation ends, also if it only has to half-close."""
+        if self.stage is not Stage.OVER:
+            self.tell(Over(error))
+            self.round = None
+            self.move(Stage.OVER)
+
+    def forget(self) -> None:
+        """It has left: nothing is told any more, and no time runs."""
+        if not self.is_over:
+            self._floor.tally.dropped[self.stage.value] += 1
+        self.move(Stage.OVER)
+        self.round = None
+        self._floor.tally.states[Stage.OVER.value] -= 1
+
+    def _answered(self) -> None:
+        self.round = None
+        self.move(Stage.ANSWERED)
+        self.limit(HALF_CLOSE_S, lambda: self.cut(None))

@@ -1,0 +1,230 @@
+"""`Population`: devices that run the same tasks; who of them takes part in which round (F-040 to F-046)."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from hmac import compare_digest
+from random import Random
+
+import msgspec
+
+from invoker.errors import InvocationError, Status, StatusError
+from invoker.message import Headers
+from invoker.protocols.federated.assignment import choose, eligible
+from invoker.protocols.federated.backing import PopulationSetup, TaskSetup
+from invoker.protocols.federated.members import Floor, Member
+from invoker.protocols.federated.round import Round
+from invoker.protocols.federated.words import Checkin, Eligibility, Verdict, Window
+
+__all__ = ["Population", "Task", "TaskStatus"]
+
+log = logging.getLogger(__name__)
+
+KEY = "x-goog-api-key"
+
+
+class TaskStatus(msgspec.Struct, frozen=True):
+    """How a task stands.
+
+    Attributes:
+        population: Its name.
+        task: Its name.
+        committed: Number of the last committed round.
+        phase: Of the present round; ``done`` and ``drained``: there is none.
+        phase_id: Of that; empty: there is none.
+        waiting: Clients that wait for it.
+        outstanding: Clients whose reports are due.
+        reports: Reports that it has accepted.
+    """
+
+    population: str
+    task: str
+    committed: int
+    phase: str
+    phase_id: str
+    waiting: int
+    outstanding: int
+    reports: int
+
+
+class Task:
+    """One task: its last checkpoint and its present round."""
+
+    def __init__(self, floor: Floor, population: str, setup: TaskSetup) -> None:
+        self.population, self.setup = population, setup
+        self.committed = setup.committed
+        self.checkpoint = setup.checkpoint
+        self.round: Round | None = None
+        self.is_closed = False
+        self._floor = floor
+        self._renew()
+
+    @property
+    def is_done(self) -> bool:
+        """All its rounds are committed."""
+        return 0 < self.setup.config.rounds <= self.committed
+
+    def dissolved(self, round_: Round) -> None:
+        """A selection was too small: another begins."""
+        if self.round is round_:
+            self._renew()
+
+    def ended(self, round_: Round, checkpoint: bytes | None) -> None:
+        """A round has ended; the next one begins, from its checkpoint or from the old one (F-082)."""
+        if self.round is not round_:
+            return
+        if checkpoint is not None:
+            self.committed = round_.number
+            self.checkpoint = self._floor.backing.publish(checkpoint)
+        self._renew()
+
+    def drain(self) -> None:
+        """No round begins any more; one that has clients goes on (F-143)."""
+        self.is_closed = True
+        if self.round is not None and self.round.accepted == 0:
+            self.round.dissolve("draining")
+
+    def stop(self, reason: str, error: InvocationError) -> None:
+        """The present round fails, and no other one begins."""
+        self.is_closed = True
+        if self.round is not None:
+            self.round.fail(reason, error)
+
+    def status(self) -> TaskStatus:
+        """How it stands."""
+        one, name = self.round, self.setup.config.name
+        if one is None:
+            phase = "done" if self.is_done else "drained"
+            return TaskStatus(self.population, name, self.committed, phase, "", 0, 0, 0)
+        return TaskStatus(
+            self.population, name, self.committed, one.phase.value, one.phase_id,
+            len(one.waiting), len(one.outstanding), one.counts["ok"],
+        )  # fmt: skip
+
+    def _renew(self) -> None:
+        if self.is_closed or self.is_done:
+            self.round = None
+            return
+        self.round = Round(self._floor, self, self.committed + 1, self.checkpoint)
+
+
+class Population:
+    """One population.
+
+    Args:
+        floor: What all populations share.
+        setup: What the service knows of it.
+    """
+
+    def __init__(self, floor: Floor, setup: PopulationSetup) -> None:
+        self.setup = setup
+        self.config = setup.config
+        self.name = setup.config.name
+        self.is_draining = False
+        self.tasks = {one.config.name: Task(floor, self.name, one) for one in setup.tasks}
+        self._dice = Random(setup.config.seed)  # noqa: S311 - it chooses tasks, not secrets (F-046)
+        self._execution_id = secrets.token_urlsafe(18)
+
+    def check_key(self, metadata: Headers) -> None:
+        """F-007: Refuse a client without the population's key.
+
+        Raises:
+            StatusError: UNAUTHENTICATED.
+        """
+        given = metadata.get(KEY, "")
+        if self.setup.api_key and not compare_digest(given.encode(), self.setup.api_key.encode()):
+            raise StatusError(Status.UNAUTHENTICATED, f"the population needs the right {KEY}")
+
+    def windows(self) -> tuple[Window, Window]:
+        """When a client should come again if it is accepted, and if it is rejected."""
+        of = self.config
+        return self._window(of.retry_min_s, of.retry_max_s), self._window(of.rejected_min_s, of.rejected_max_s)
+
+    def _window(self, least_s: float, most_s: float) -> Window:
+        tokens = self.setup.tokens
+        token = tokens.make(self.name, least_s, most_s) if tokens is not None else ""
+        return Window(least_s, most_s, token)
+
+    def eligibility(self, checkin: Checkin) -> Eligibility | str | None:
+        """The eligibility task; or why the client is rejected; None: there is no such task (F-040)."""
+        reason = self._refusal(checkin)
+        if reason:
+            return reason
+        if all(task.setup.config.secagg for task in self.tasks.values()) and not checkin.can.secagg:
+            return "incompatible"
+        task = self.setup.eligibility
+        return Eligibility(self._execution_id, task.plan, task.checkpoint, task.spec) if task is not None else None
+
+    def check_in(self, member: Member, checkin: Checkin) -> str:
+        """Let a client wait for a round; gives the reason if it is rejected at once."""
+        reason = self._refusal(checkin) or self._mismatch(checkin)
+        if reason:
+            return reason
+        weights = eligible(list(self.tasks), checkin.weights)
+        if not weights:
+            return "ineligible"
+        able = {name: weight for name, weight in weights.items() if self._is_able(name, checkin)}
+        if not able:
+            return "incompatible"
+        member.has_token = self._verdict(checkin) is Verdict.IN_WINDOW
+        rounds = {name: one for name in able if (one := self.tasks[name].round) is not None}
+        if not rounds:
+            return "done"
+        rooms = [name for name, one in rounds.items() if one.has_room(is_preferred=member.has_token)]
+        if not rooms:
+            return "full"
+        rounds[choose({name: able[name] for name in rooms}, self._dice)].join(member)
+        return ""
+
+    def _refusal(self, checkin: Checkin) -> str:
+        """Why a client is rejected whatever it asks for; empty: it is not."""
+        if self.is_draining:
+            return "draining"
+        if self._verdict(checkin) is Verdict.EARLY:
+            return "early"  # F-055
+        return "" if self._attested(checkin.attestation) else "attestation"
+
+    def _mismatch(self, checkin: Checkin) -> str:
+        if checkin.weights is None:
+            return "no_eligibility" if self.setup.eligibility is not None else ""  # F-041
+        return "" if checkin.weights_version == 1 else "eligibility_version"  # F-045
+
+    def _verdict(self, checkin: Checkin) -> Verdict:
+        tokens = self.setup.tokens
+        if tokens is None or not checkin.retry_token:
+            return Verdict.ABSENT
+        return tokens.judge(self.name, checkin.retry_token)
+
+    def _attested(self, measurement: str) -> bool:
+        """D17: What the operator's function says; one that raises has not said that the measurement is right."""
+        if self.setup.attest is None:
+            return True
+        try:
+            return self.setup.attest(measurement) is True
+        except Exception:
+            log.warning("the attestation function raised", exc_info=True, extra={"population": self.name})
+            return False
+
+    def _is_able(self, name: str, checkin: Checkin) -> bool:
+        """F-088: Secure aggregation is only for clients that know it."""
+        return checkin.can.secagg or self.tasks[name].setup.config.secagg is None
+
+    # Endings.
+
+    def drain(self) -> None:
+        """Accept no more clients (F-143)."""
+        self.is_draining = True
+        for task in self.tasks.values():
+            task.drain()
+
+    def stop(self, reason: str, error: InvocationError) -> None:
+        """All rounds fail; their devices hear ``error``."""
+        self.is_draining = True
+        for task in self.tasks.values():
+            task.stop(reason, error)
+
+    @property
+    def is_busy(self) -> bool:
+        """Some round has clients."""
+        return any(task.round is not None and task.round.accepted > 0 for task in self.tasks.values())

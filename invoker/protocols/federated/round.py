@@ -1,0 +1,370 @@
+"""`Round`: one round of a task, from the first client that waits for it to the checkpoint that it commits.
+
+Theory::
+
+    phase        means                                     left by
+    -----------  ----------------------------------------  -----------------------------------------------------------
+    SELECTING    clients wait; nobody has heard anything   enough wait; selection_timeout after the first (F-050)
+    REPORTING    those that were accepted may report       goal reached, nobody is left, report_timeout (F-051);
+                                                           the function has ended early (F-084)
+    AGGREGATING  the function reads the rest and ends      its checkpoint or its error; aggregate_timeout (F-082)
+    COMMITTING   the checkpoint is being stored            the service's answer
+    ENDED        committed, failed, or not begun           nothing: a round that follows is another object
+
+A selection that is too small rejects all; another round takes its place, which is no failure. Enough are as many as
+`TaskConfig.cohort`. Then the decision waits for the next tick, so of those that come together the ones with a good
+retry token are preferred (F-055); at most max_clients wait.
+
+Whoever was accepted is in one place at any time: *outstanding*, until its report or its departure; *pending*, from its
+report until the function's input has taken it, which answers it (F-081); or counted for good. A report that was
+accepted counts even if its device leaves before it is answered. When the round closes, those outstanding hear ABORTED
+at once; when the function ends early, so do those pending, whose reports were never fed and count as late (F-053).
+
+The round calls nobody who calls it back within the same call: notices wait in mailboxes, words for the function are
+given in a later turn, and what a commit has become is told in one.
+"""
+
+from __future__ import annotations
+
+import enum
+import logging
+import secrets
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Final, Protocol
+
+from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
+from invoker.errors import InvocationError, Status, StatusError
+from invoker.message import Headers, Message
+from invoker.protocols.federated.aggregating import CHECKPOINT, Abandon, AggregatingSession, Begin, Enough, Report, Word
+from invoker.protocols.federated.backing import Commit, TaskSetup
+from invoker.protocols.federated.config import TaskConfig
+from invoker.protocols.federated.members import Floor, Member, Stage
+from invoker.protocols.federated.tally import RoundRecord
+from invoker.protocols.federated.timers import Timer
+from invoker.protocols.federated.words import Blob, Offer, ReportIn, SecAggTerms
+
+__all__ = ["Phase", "Round", "Rounds"]
+
+log = logging.getLogger(__name__)
+
+_CODES: Final = frozenset(Status)
+
+
+class Phase(enum.Enum):
+    """What a round is doing."""
+
+    SELECTING = "selecting"
+    REPORTING = "reporting"
+    AGGREGATING = "aggregating"
+    COMMITTING = "committing"
+    ENDED = "ended"
+
+
+class Rounds(Protocol):
+    """The task of a round, which is told its end."""
+
+    population: str
+    setup: TaskSetup
+
+    def dissolved(self, round_: Round) -> None:
+        """Too few clients were there; they were rejected."""
+
+    def ended(self, round_: Round, checkpoint: bytes | None) -> None:
+        """It has ended, with a checkpoint that is stored, or failed."""
+
+
+class Round:
+    """One round with plain reports; see `invoker.protocols.federated.secure` for the other kind.
+
+    Args:
+        floor: What all rounds of the desk share.
+        task: Whose round it is.
+        number: That it is committed as.
+        checkpoint: What it starts from.
+    """
+
+    def __init__(self, floor: Floor, task: Rounds, number: int, checkpoint: Blob) -> None:
+        self.phase = Phase.SELECTING
+        self.phase_id = secrets.token_urlsafe(18)  # F-048
+        self.number = number
+        self.waiting: dict[Member, None] = {}
+        self.outstanding: dict[Member, None] = {}
+        self.pending: dict[int, Member] = {}
+        self.counts: Counter[str] = Counter()
+        self.accepted = self.summed = 0
+        self.began = floor.timers.now()
+        self._floor, self._task, self._checkpoint = floor, task, checkpoint
+        self._timer: Timer | None = None
+        self._tell: Callable[[Word], None] | None = None  # gives words to the function's conversation
+        self._selects_until = 0.0
+        self._ordinal = 0
+        self._taken = 0
+
+    @property
+    def config(self) -> TaskConfig:
+        """Of its task."""
+        return self._task.setup.config
+
+    # Selection.
+
+    def has_room(self, *, is_preferred: bool) -> bool:
+        """Whether one more client may wait for it (F-052)."""
+        if self.phase is not Phase.SELECTING:
+            return False
+        return len(self.waiting) < self.config.max_clients or (is_preferred and self._least() is not None)
+
+    def join(self, member: Member) -> None:
+        """Wait for the decision."""
+        if len(self.waiting) >= self.config.max_clients and (least := self._least()) is not None:
+            del self.waiting[least]
+            least.tell(least.reject("full"))
+        member.move(Stage.WAITING)
+        member.round = self
+        self.waiting[member] = None
+        if len(self.waiting) == self.config.cohort:
+            self._after(0.0, self._decide)
+        elif len(self.waiting) == 1:
+            self._selects_until = self._floor.timers.now() + self.config.selection_timeout_s
+            self._after(self.config.selection_timeout_s, self._decide)
+
+    def _least(self) -> Member | None:
+        """The last client that would give way to one with a good retry token (F-055)."""
+        return next((one for one in reversed(self.waiting) if not one.has_token), None)
+
+    def _decide(self) -> None:
+        """F-050: Accept those that wait, or reject them if they are too few."""
+        remaining_s = self._selects_until - self._floor.timers.now()
+        if len(self.waiting) < self.config.cohort and remaining_s > 0:
+            self._after(remaining_s, self._decide)  # some have left since there were enough
+            return
+        chosen = sorted(self.waiting, key=lambda one: not one.has_token)
+        most, self.waiting = self.config.cohort, {}
+        if len(chosen) < self.config.min_clients:
+            self._count_selection("too_few")
+            self.dissolve("too_few", chosen)
+            return
+        for one in chosen[most:]:
+            one.tell(one.reject("full"))
+        self._count_selection("begun")
+        self._begin(chosen[:most])
+
+    def dissolve(self, reason: str, waiting: Iterable[Member] | None = None) -> None:
+        """Reject those that wait; the round does not begin."""
+        waiting, self.waiting = list(self.waiting if waiting is None else waiting), {}
+        self._move(Phase.ENDED)
+        for one in waiting:
+            one.tell(one.reject(reason))
+        self._task.dissolved(self)
+
+    def _count_selection(self, what: str) -> None:
+        self._floor.tally.selections[self._task.population, self.config.name, what] += 1
+
+    # Reporting.
+
+    def _begin(self, chosen: list[Member]) -> None:
+        self._move(Phase.REPORTING)
+        self.began = self._floor.timers.now()
+        self.accepted = len(chosen)
+        setup = self._task.setup
+        facts = Headers(population=self._task.population, task=self.config.name, round=str(self.number))
+        model = self._checkpoint.data if setup.takes_model else None
+        self._tell = self._floor.backing.aggregate(AggregatingSession(self, self.config.aggregate, model, facts))
+        self._tell(Begin())
+        terms = self._terms(len(chosen))
+        offer = Offer(self.phase_id, self.config.name, setup.plan, self._checkpoint, terms)
+        for number, one in enumerate(chosen):
+            one.round, one.number = self, number
+            self.outstanding[one] = None
+            one.accept(offer)
+        self._await_reports()
+
+    def _terms(self, clients: int) -> SecAggTerms | None:  # noqa: ARG002 - it is for the other kind
+        return None
+
+    def _await_reports(self) -> None:
+        self._after(self.config.report_timeout_s, self.close)
+
+    def report(self, member: Member, report: ReportIn) -> None:
+        """Take a plain report."""
+        del self.outstanding[member]
+        if self._is_good(member, report):
+            self.counts["ok"] += 1
+            member.move(Stage.REPORTED)
+            self.pending[self._ordinal] = member
+            self._floor.gate.keep(member, len(report.update))
+            duration = report.duration_s
+            self._feed(report.update, {} if duration is None else {"duration_ms": str(round(duration * 1000))})
+        if self.counts["ok"] >= self.config.goal_clients or not self.outstanding:
+            self.close()
+
+    def secure(
+        self,
+        member: Member,
+        message: secagg_pb.ClientToServerWrapperMessage,  # noqa: ARG002 - it is for the other kind
+        report: ReportIn | None,  # noqa: ARG002 - so is this
+    ) -> None:
+        """Take a message of secure aggregation, which has no place here."""
+        self._lose(member, "invalid")
+        member.over(StatusError(Status.INVALID_ARGUMENT, "the reports of this task are plain"))
+
+    def leave(self, member: Member) -> None:
+        """A device has left, or is cut off for what it has sent."""
+        if self.waiting.pop(member, self) is None:
+            if not self.waiting:
+                self._stop_timer()
+        elif member in self.outstanding:
+            self._lose(member, "dropped")
+
+    def _lose(self, member: Member, what: str) -> None:
+        """Count one that is no longer outstanding; the round closes with the last one."""
+        del self.outstanding[member]
+        self.counts[what] += 1
+        if not self.outstanding:
+            self.close()
+
+    def _is_good(self, member: Member, report: ReportIn) -> bool:
+        """Whether a report is for the function; else its device is answered."""
+        self._floor.tally.codes[report.status if report.status in _CODES else Status.UNKNOWN] += 1  # F-061
+        if report.status != Status.OK:
+            self.counts["failed"] += 1  # F-060
+            member.thank()
+            return False
+        check = self._task.setup.check
+        try:
+            if check is not None:
+                check(report.update)
+        except InvocationError as error:
+            self.counts["invalid"] += 1  # F-086
+            member.over(StatusError(Status.INVALID_ARGUMENT, error.detail))
+            return False
+        return True
+
+    def _feed(self, update: bytes, more: dict[str, str]) -> None:
+        """Give a report to the function, with facts that tell nothing of its client (F-080)."""
+        assert self._tell is not None
+        facts = {"population": self._task.population, "task": self.config.name, "round": str(self.number)}
+        headers = Headers(facts | {"ordinal": str(self._ordinal)} | more)
+        self._tell(Report(self._ordinal, Message(update, media_type=CHECKPOINT, headers=headers)))
+        self._ordinal += 1
+
+    # Aggregation.
+
+    def close(self) -> None:
+        """Take no more reports; the function shall end (F-051)."""
+        if self.phase is not Phase.REPORTING:
+            return
+        assert self._tell is not None
+        if self.counts["ok"] < self.config.min_clients:
+            self.fail("too_few")
+            return
+        self._move(Phase.AGGREGATING)
+        self._turn_away()
+        self._tell(Enough())
+        self._await_function()
+
+    def _await_function(self) -> None:
+        limit = self.config.aggregate_timeout_s
+        self._after(limit, lambda: self.fail("aggregate_timeout"))
+
+    def taken(self, ordinal: int) -> None:
+        """The function's input has taken a report, so its device is answered (F-081)."""
+        member = self.pending.pop(ordinal, None)
+        if member is not None:
+            self._taken += 1
+            self._floor.gate.leave(member)
+            member.thank()
+
+    def finished(self, checkpoint: bytes | None, error: InvocationError | None) -> None:
+        """The function has ended."""
+        self._tell = None
+        if self.phase not in (Phase.REPORTING, Phase.AGGREGATING):
+            return
+        if error is not None:
+            log.warning("a round's aggregation failed: %s", error, extra={"phase_id": self.phase_id})
+            self.fail("aggregation")
+            return
+        assert checkpoint is not None, "a session that finishes without an error has a checkpoint"
+        self._turn_away()  # F-084
+        self._turn_away_pending()
+        if self._taken < self._needed:
+            self.fail("ended_early")
+            return
+        self._move(Phase.COMMITTING)
+        commit = Commit(self._task.population, self.config.name, self.number, self.phase_id, checkpoint)
+        self._floor.backing.commit(commit, lambda is_stored: self._committed(checkpoint, is_stored=is_stored))
+
+    @property
+    def _needed(self) -> int:
+        """How many frames the function must have been fed for its checkpoint to count."""
+        return self.config.min_clients
+
+    def _turn_away(self) -> None:
+        """F-016: Those whose reports have not come hear that the round is closed."""
+        late, self.outstanding = self.outstanding, {}
+        self.counts["late"] += len(late)
+        for one in late:
+            one.over(StatusError(Status.ABORTED, "the round has closed before the report came"))
+
+    def _turn_away_pending(self, what: str = "late", error: InvocationError | None = None) -> None:
+        """F-053: Reports that were not fed do not count."""
+        pending, self.pending = self.pending, {}
+        self.counts["ok"] -= len(pending)
+        self.counts[what] += len(pending)
+        for one in pending.values():
+            self._floor.gate.leave(one)
+            one.over(error or StatusError(Status.ABORTED, "the round has closed before the report was taken"))
+
+    def _committed(self, checkpoint: bytes, *, is_stored: bool) -> None:
+        if self.phase is not Phase.COMMITTING:
+            return
+        if is_stored:
+            self._end("", checkpoint)
+        else:
+            self.fail("commit")
+
+    # Endings.
+
+    def fail(self, reason: str, error: InvocationError | None = None) -> None:
+        """The round has failed: nothing of it counts, and whoever waits for an answer hears ``error``, or ABORTED."""
+        if self.phase is Phase.ENDED:
+            return
+        if self.phase is Phase.SELECTING:
+            self.dissolve(reason)
+            return
+        self._move(Phase.ENDED)
+        error = error or StatusError(Status.ABORTED, "the round has failed")
+        if self._tell is not None:
+            self._tell(Abandon(error))
+        self._turn_away_pending("cut", error)
+        cut, self.outstanding = self.outstanding, {}
+        self.counts["cut"] += len(cut)
+        for one in cut:
+            one.over(error)
+        self._end(reason, None)
+
+    def _end(self, reason: str, checkpoint: bytes | None) -> None:
+        self._move(Phase.ENDED)
+        self._floor.tally.ended(self._record(reason))
+        self._task.ended(self, checkpoint)
+
+    def _record(self, reason: str) -> RoundRecord:
+        of = self.counts
+        return RoundRecord(
+            self._task.population, self.config.name, self.number, self.phase_id, "failed" if reason else "committed",
+            reason, self.accepted, of["ok"], of["failed"], of["invalid"], of["late"], of["dropped"], of["cut"],
+            self.summed, self._floor.timers.now() - self.began,
+        )  # fmt: skip
+
+    def _move(self, phase: Phase) -> None:
+        self.phase = phase
+        self._stop_timer()
+
+    def _after(self, seconds: float, action: Callable[[], None]) -> None:
+        self._stop_timer()
+        self._timer = self._floor.timers.after(seconds, action)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

@@ -1,0 +1,82 @@
+"""`Timers`: what is due when, on a clock that is injected. One timer of the service runs them all, by `run`."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from itertools import count
+
+__all__ = ["Timer", "Timers"]
+
+
+class Timer:
+    """Something that happens once, unless it is cancelled before."""
+
+    __slots__ = ("_action", "_timers", "at")
+
+    def __init__(self, timers: Timers, at: float, action: Callable[[], None]) -> None:
+        self.at = at
+        self._timers = timers
+        self._action: Callable[[], None] | None = action
+
+    @property
+    def is_cancelled(self) -> bool:
+        """It will not happen, or has happened."""
+        return self._action is None
+
+    def cancel(self) -> None:
+        """It shall not happen. Idempotent."""
+        if self._action is not None:
+            self._action = None
+            self._timers.forget()
+
+    def fire(self) -> None:
+        """Let it happen."""
+        action, self._action = self._action, None
+        if action is not None:
+            action()
+
+
+class Timers:
+    """What is due when.
+
+    Args:
+        now: The clock, in seconds; it never goes back.
+        wake: Told the time of a timer that is earlier than all others.
+    """
+
+    def __init__(self, now: Callable[[], float], wake: Callable[[float], None]) -> None:
+        self.now = now
+        self._wake = wake
+        self._heap: list[tuple[float, int, Timer]] = []
+        self._numbers = count()
+        self._cancelled = 0
+
+    def after(self, delay_s: float, action: Callable[[], None]) -> Timer:
+        """Let something happen after so many seconds."""
+        timer = Timer(self, self.now() + delay_s, action)
+        heapq.heappush(self._heap, (timer.at, next(self._numbers), timer))
+        if self._heap[0][2] is timer:
+            self._wake(timer.at)
+        return timer
+
+    def next(self) -> float | None:
+        """When `run` has something to do; None: never, as it stands."""
+        while self._heap and self._heap[0][2].is_cancelled:
+            heapq.heappop(self._heap)
+            self._cancelled -= 1
+        return self._heap[0][0] if self._heap else None
+
+    def run(self) -> None:
+        """Let everything happen that is due, in the order of its times."""
+        now = self.now()
+        while (at := self.next()) is not None and at <= now:
+            heapq.heappop(self._heap)[2].fire()
+
+    def forget(self) -> None:
+        """One was cancelled. They are taken out when they are the half, so that memory follows what is still due."""
+        self._cancelled += 1
+        if 2 * self._cancelled > max(64, len(self._heap)):
+            self._heap = [one for one in self._heap if not one[2].is_cancelled]
+            heapq.heapify(self._heap)
+            self._cancelled = 0
