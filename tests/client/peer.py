@@ -30,6 +30,7 @@ class Peer:
         starts: The StartFrames, in order.
         frames: The InputFrames of all calls, in order.
         metadata: Of the last call.
+        started: Set when the first frame of a call has arrived.
         cancelled: Set when a call was cancelled by its caller.
         half_closed: Set when a caller has half-closed.
     """
@@ -38,6 +39,7 @@ class Peer:
     starts: list[pb.StartFrame] = field(default_factory=list)
     frames: list[pb.InputFrame] = field(default_factory=list)
     metadata: dict[str, Any] = field(default_factory=dict)
+    started: threading.Event = field(default_factory=threading.Event)
     cancelled: threading.Event = field(default_factory=threading.Event)
     half_closed: threading.Event = field(default_factory=threading.Event)
 
@@ -47,6 +49,7 @@ class Peer:
         try:
             start = await anext(aiter(requests))
             self.starts.append(start.start)
+            self.started.set()
             async for out in behaviour(self._inputs(requests), start.start, context):
                 yield pb.OutputSignal(data=out)
         except (asyncio.CancelledError, GeneratorExit):

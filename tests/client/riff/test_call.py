@@ -18,7 +18,7 @@ async def test_cancel_wakes_who_iterates(peer: Peer) -> None:
     async with RiffClient(peer.target) as client:
         call = client.invoke([["a"]], function="silent")
         waiting = asyncio.create_task(call.collect())
-        await asyncio.sleep(0.05)
+        assert await asyncio.to_thread(peer.started.wait, 5)
         call.cancel()
         call.cancel()
         with pytest.raises(CallFailed) as caught:
