@@ -18,19 +18,26 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
+from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
 from invoker.errors import InvocationError
+from invoker.protocols.federated.backing import Backing
 from invoker.protocols.federated.gate import Gate
 from invoker.protocols.federated.tally import Tally
 from invoker.protocols.federated.timers import Timer, Timers
-from invoker.protocols.federated.words import Accepted, Device, Notice, Offer, Over, Rejected, ReportTaken
+from invoker.protocols.federated.words import (
+    Accepted,
+    Device,
+    Notice,
+    Offer,
+    Over,
+    Rejected,
+    ReportIn,
+    ReportTaken,
+)
 
-if TYPE_CHECKING:
-    from invoker.protocols.federated.backing import Backing
-    from invoker.protocols.federated.round import Round
-
-__all__ = ["HALF_CLOSE_S", "Floor", "Member", "Stage"]
+__all__ = ["HALF_CLOSE_S", "Floor", "Member", "Party", "Stage"]
 
 HALF_CLOSE_S: Final = 5.0
 
@@ -45,6 +52,19 @@ class Stage(enum.Enum):
     REPORTED = "reported"
     ANSWERED = "answered"
     OVER = "over"
+
+
+class Party(Protocol):
+    """A round as its devices see it."""
+
+    def report(self, member: Member, report: ReportIn) -> None:
+        """Take a plain report."""
+
+    def secure(self, member: Member, message: secagg_pb.ClientToServerWrapperMessage, report: ReportIn | None) -> None:
+        """Take a message of secure aggregation."""
+
+    def leave(self, member: Member) -> None:
+        """The device has left."""
 
 
 class Floor:
@@ -85,7 +105,7 @@ class Member:
         self.stage = Stage.ENTERED
         self.population = ""
         self.has_token = False
-        self.round: Round | None = None
+        self.round: Party | None = None
         self.number = 0
         floor.tally.states[self.stage.value] += 1
 
