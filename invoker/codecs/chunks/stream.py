@@ -35,6 +35,7 @@ class ChunkStream:
         whole_bytes: Messages up to this size are sent whole, even if chunks were agreed on.
         may_receive: Asked when a message of so many bytes begins. If it says no, the message is held up, which means
             that its chunks are not acked, until `resume`.
+        received_one: Told when such a message is complete.
 
     Attributes:
         sent: Bytes of all frames that `drain` gave (F-144).
@@ -50,13 +51,14 @@ class ChunkStream:
         limits: Limits | None = None,
         whole_bytes: int = 0,
         may_receive: Callable[[int], bool] | None = None,
+        received_one: Callable[[], None] | None = None,
     ) -> None:
         self._parse, self._writes = parse, writes
         self._limits = limits or Limits()
         self._sender = Sender(whole_bytes=whole_bytes)
         self._receiver = Receiver(self._limits)
         self._receiver.chunk_bytes = self._limits.chunk_of(Terms())
-        self._may_receive = may_receive
+        self._may_receive, self._received_one = may_receive, received_one
         self._frames: list[bytes] = []
         self._held: deque[tuple[Any, int]] = deque()
         self._held_bytes = self._most_pending = 0
@@ -171,6 +173,8 @@ class ChunkStream:
                 self.is_held = True
         elif type(one) is End:
             message = self._parse(receiver.end(one))
+            if self._received_one is not None:
+                self._received_one()
             if message.WhichOneof("kind") == "chunked_transfer":
                 raise broken("a message that came in chunks is itself a chunk")  # F-031
             return [message]
