@@ -1,0 +1,80 @@
+"""What a client can do, and what is agreed on with it: chunks, compression, secure aggregation."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from invoker._pb.federated import federated_api_pb2 as pb
+from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
+from invoker.codecs.chunks import LEVELS, UNCOMPRESSED, Terms
+from invoker.protocols.federated.words import Capabilities
+
+__all__ = ["DeviceSettings", "capabilities", "options_for", "terms_for"]
+
+_GZIP: Final = pb.HttpCompressionFormat.HTTP_COMPRESSION_FORMAT_GZIP
+_NATIVE: Final = secagg_pb.ClientVariant.SECAGG_CLIENT_VARIANT_NATIVE_V1
+
+
+class DeviceSettings(msgspec.Struct, frozen=True):
+    """Limits and choices of the server for each conversation with a device.
+
+    Attributes:
+        chunk_bytes: Of the chunks that clients are asked to send, and that they are sent (F-018).
+        max_pending: Chunks that may be under way without an ack.
+        level: The compression level that is agreed on with clients that offer it (F-021).
+        message_bytes: Of one message, whole or in chunks (F-034).
+        whole_bytes: Of one that is sent whole, because its client takes no chunks (F-039).
+        ignored: Messages without content that a client may send (F-011).
+        events: Entries of ``serialized_train_event`` in a report, and their bytes (F-064).
+        event_bytes: As it says.
+    """
+
+    chunk_bytes: int = 32 * 1024
+    max_pending: int = 2
+    level: int = 1
+    message_bytes: int = 64 * 1024 * 1024
+    whole_bytes: int = 4 * 1024 * 1024
+    ignored: int = 1000
+    events: int = 100
+    event_bytes: int = 1024 * 1024
+
+
+def capabilities(request: pb.ProtocolOptionsRequest) -> Capabilities:
+    """What a client says that it can do; numbers that nobody knows are left out."""
+    variants = request.side_channels.secure_aggregation.client_variant
+    return Capabilities(
+        chunks=request.supports_chunked_blob_transfer,
+        levels=tuple(level for level in request.supported_compression_levels if level in {UNCOMPRESSED, *LEVELS}),
+        secagg=_NATIVE in variants,
+        wants_ack=request.should_ack_checkin,
+        http=request.supports_http_download,
+        eligibility_http=request.supports_eligibility_eval_http_download,
+        gzip=_GZIP in request.supported_http_compression_formats,
+    )
+
+
+def terms_for(can: Capabilities, settings: DeviceSettings) -> Terms:
+    """Terms for chunks with a client: all zeros if it takes none (F-020)."""
+    if not can.chunks:
+        return Terms()
+    level = settings.level if settings.level in can.levels else UNCOMPRESSED  # F-021
+    return Terms(settings.chunk_bytes, settings.max_pending, level)
+
+
+def options_for(terms: Terms, *, secagg: bool = False) -> pb.ProtocolOptionsResponse:
+    """Tell a client the terms; always all of them, for each such message replaces the one before (F-018, F-134).
+
+    Args:
+        terms: For chunks.
+        secagg: The client takes part in secure aggregation (F-089).
+    """
+    options = pb.ProtocolOptionsResponse(
+        chunk_size_for_upload=terms.chunk_bytes,
+        max_pending_chunks=terms.max_pending,
+        compression_level=pb.CompressionLevel.Name(terms.level),
+    )
+    if secagg:
+        options.side_channels.secure_aggregation.client_variant = _NATIVE
+    return options

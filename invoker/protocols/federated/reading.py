@@ -1,0 +1,122 @@
+"""What clients send, as the desk takes it: checkins and reports. Whatever cannot be is INVALID_ARGUMENT.
+
+``internal_client_id`` is never read (F-010).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Final, TypeAlias
+
+from google.protobuf.any_pb2 import Any as Packed
+from google.protobuf.message import DecodeError
+
+from invoker._pb.federated import federated_api_pb2 as pb
+from invoker.errors import Status, StatusError
+from invoker.message import Headers
+from invoker.protocols.federated.negotiation import DeviceSettings, capabilities
+from invoker.protocols.federated.words import Checkin, ReportIn
+
+__all__ = ["AnyCheckin", "check_same", "checkin_of", "invalid", "parsed", "report_of"]
+
+AnyCheckin: TypeAlias = pb.CheckinRequest | pb.EligibilityEvalCheckinRequest
+
+_VERSION: Final = 1
+_STATS: Final = pb.ClientExecutionStats.DESCRIPTOR.full_name
+
+
+def invalid(text: str) -> StatusError:
+    """The client breaks the protocol, and would do so again: INVALID_ARGUMENT, which it takes for lasting."""
+    return StatusError(Status.INVALID_ARGUMENT, text)
+
+
+def parsed(frame: bytes) -> pb.ClientStreamMessage:
+    """Parse a message.
+
+    Raises:
+        StatusError: It is none.
+    """
+    try:
+        return pb.ClientStreamMessage.FromString(frame)
+    except DecodeError:
+        raise invalid("the bytes are no ClientStreamMessage") from None
+
+
+def checkin_of(request: AnyCheckin, metadata: Headers) -> Checkin:
+    """Read a checkin of either kind.
+
+    Raises:
+        StatusError: A weight cannot be, or a task has two (F-044).
+    """
+    weights, version = None, _VERSION
+    if isinstance(request, pb.CheckinRequest) and request.HasField("task_eligibility_info"):
+        info = request.task_eligibility_info
+        version = info.version
+        # F-045: Nobody knows what the weights of another version mean, so nothing is said against them.
+        weights = _weights(info.task_weights) if version == _VERSION else {}
+    return Checkin(
+        population=request.population_name,
+        retry_token=request.retry_token,
+        attestation=request.attestation_measurement,
+        client_version=request.client_version,
+        can=capabilities(request.protocol_options_request),
+        weights=weights,
+        weights_version=version,
+        metadata=metadata,
+    )
+
+
+def check_same(first: Checkin, second: Checkin) -> None:
+    """Check that a client says in its second checkin who it said it was in the first.
+
+    Raises:
+        StatusError: It does not (F-009).
+    """
+    for name in ("population", "retry_token", "attestation", "client_version"):
+        if getattr(first, name) != getattr(second, name):
+            raise invalid(f"the {name.replace('_', ' ')} of the second checkin is not that of the first")
+
+
+def report_of(request: pb.ReportRequest, settings: DeviceSettings) -> ReportIn:
+    """Read a report.
+
+    Raises:
+        StatusError: It has too many events, or too large ones (F-064).
+    """
+    report = request.report
+    events = report.serialized_train_event
+    if len(events) > settings.events:
+        raise invalid(f"a report has {len(events)} train events; {settings.events} are the most that is taken")
+    size = sum(one.ByteSize() for one in events)
+    if size > settings.event_bytes:
+        raise invalid(f"a report has {size} bytes of train events; {settings.event_bytes} are the most that is taken")
+    # F-061: What is no code of google.rpc.Code counts as UNKNOWN.
+    status = report.status_code if 0 <= report.status_code <= max(Status) else Status.UNKNOWN
+    return ReportIn(report.update_checkpoint, int(status), _duration(events))
+
+
+def _weights(said: Iterable[pb.TaskWeight]) -> dict[str, float]:
+    weights: dict[str, float] = {}
+    for one in said:
+        if one.task_name in weights:
+            raise invalid(f"the task {one.task_name!a} has two weights")
+        if not math.isfinite(one.weight) or one.weight <= 0:
+            raise invalid(f"the weight of the task {one.task_name!a} is {one.weight}; it must be above 0, and finite")
+        weights[one.task_name] = one.weight
+    return weights
+
+
+def _duration(events: Iterable[Packed]) -> float | None:
+    """How long the plan ran, if the client says so in a way that can be (F-062)."""
+    for one in events:
+        if one.type_url.rpartition("/")[2] != _STATS:
+            continue
+        try:
+            stats = pb.ClientExecutionStats.FromString(one.value)
+        except DecodeError:
+            continue
+        duration = stats.duration
+        if stats.HasField("duration") and duration.seconds >= 0 and duration.nanos >= 0:
+            return float(duration.seconds) + duration.nanos / 1e9
+    return None

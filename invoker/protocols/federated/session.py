@@ -1,0 +1,329 @@
+"""`DeviceSession`: the conversation with one device, in which it checks in, gets its task and reports.
+
+::
+
+    state      the client may send                          what leads on
+    ---------  -------------------------------------------  --------------------------------------------------
+    START      a checkin of either kind                     TRYING, FREE, WAITING or DONE
+    TRYING     a checkin: it has run the eligibility task   WAITING
+    FREE       a checkin: there is no eligibility task      WAITING
+    WAITING    nothing, while the desk decides              ACCEPTED, SECURE or DONE, by a notice
+    ACCEPTED   its report                                   TAKING
+    SECURE     messages of secure aggregation               DONE, by a notice
+    TAKING     nothing, while the round takes the report    DONE, by a notice
+    DONE       nothing                                      the end: it half-closes, or the desk loses patience
+
+In each state it may send chunks, which `ChunkStream` makes messages of, and messages without content, which are
+counted (F-011). All else is a violation, which ends this conversation and nothing else: INVALID_ARGUMENT. A client
+that half-closes before it has reported ends with OK, and the desk has its place again (F-012). One that half-closes
+behind its report still gets the answer.
+
+The session keeps one `Await` for its mailbox. That is cancelled however the conversation ends, of which the desk hears
+by the mailbox; so nothing here says ``leave``.
+
+Source: section 2 of the catalogue of federated compute.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+import msgspec
+
+from invoker._pb.federated import federated_api_pb2 as pb
+from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
+from invoker.codecs.chunks import UNCOMPRESSED, ChunkStream, Limits, Packed
+from invoker.core.steps import Answered, Await, Close, Event, Send, Step
+from invoker.errors import InvocationError, LimitExceeded
+from invoker.message import EMPTY, Headers
+from invoker.protocols.federated import answers
+from invoker.protocols.federated.negotiation import DeviceSettings, options_for, terms_for
+from invoker.protocols.federated.reading import AnyCheckin, check_same, checkin_of, invalid, parsed, report_of
+from invoker.protocols.federated.words import (
+    Accepted,
+    Checkin,
+    Desk,
+    Mailbox,
+    Notice,
+    Offer,
+    Over,
+    Rejected,
+    ReportIn,
+    ReportTaken,
+    Resume,
+    Secure,
+    Window,
+)
+
+__all__ = ["DeviceSession", "State"]
+
+_MAIL: Final = "mail"
+
+
+class State(enum.Enum):
+    """Where a conversation is; its value says what may come."""
+
+    START = "a checkin comes first"
+    TRYING = "a checkin comes behind an eligibility task"
+    FREE = "a checkin comes next, since there is no eligibility task"
+    WAITING = "nothing comes until the checkin is decided"
+    ACCEPTED = "the report comes next"
+    SECURE = "messages of secure aggregation come"
+    TAKING = "nothing comes behind the report"
+    DONE = "nothing comes behind the last answer"
+
+
+class DeviceSession:
+    """One conversation.
+
+    Args:
+        desk: Decides.
+        mailbox: Brings what it decided.
+        metadata: Of the rpc.
+        settings: Limits and choices.
+
+    Attributes:
+        state: Where it is.
+        ignored: Messages without content that came.
+        is_closed: It has ended.
+    """
+
+    def __init__(
+        self, desk: Desk, mailbox: Mailbox, metadata: Headers = EMPTY, settings: DeviceSettings | None = None
+    ) -> None:
+        self.desk, self.mailbox = desk, mailbox
+        self.settings = settings or DeviceSettings()
+        self.state = State.START
+        self.ignored = 0
+        self.is_closed = False
+        self._metadata = metadata
+        self._has_begun = self._is_half_closed = self._has_acked = self._has_unmasked = False
+        self._checkin: Checkin | None = None
+        self._windows: tuple[Window, Window] | None = None
+        self._offer: Offer | None = None
+        self._moved = (0, 0)
+        self._stream = ChunkStream(
+            parse=parsed,
+            writes=pb.ServerStreamMessage,
+            limits=Limits(message_bytes=self.settings.message_bytes),
+            whole_bytes=self.settings.chunk_bytes,
+            may_receive=partial(desk.may_receive, self),
+            received_one=partial(desk.received, self),
+        )
+
+    # The methods of `Session`.
+
+    def begin(self) -> Sequence[Step]:
+        """Enter, and wait for notices from now on, also before anything has come; idempotent."""
+        if self._has_begun or self.is_closed:
+            return ()
+        self._has_begun = True
+        try:
+            self.desk.enter(self, self._metadata)
+        except InvocationError as error:
+            return self._end(error)
+        return (Await(_MAIL, self.mailbox.next),)
+
+    def receive(self, frame: bytes) -> Sequence[Step]:
+        """Translate one frame."""
+        steps = list(self.begin())
+        if self.is_closed or self._is_half_closed:
+            return steps
+        try:
+            for message in self._stream.receive(frame):
+                self._take(message)
+        except InvocationError as error:
+            return (*steps, *self._end(error))
+        return (*steps, *self._sends())
+
+    def half_close(self) -> Sequence[Step]:
+        """The client sends no more."""
+        steps = list(self.begin())
+        if self.is_closed:
+            return steps
+        self._is_half_closed = True
+        if self.state is State.START:
+            return (*steps, *self._end(invalid("the conversation has no checkin")))
+        return (*steps, *self._leave())
+
+    def deliver(self, event: Event) -> Sequence[Step]:
+        """Translate notices."""
+        if self.is_closed or type(event) is not Answered or event.key != _MAIL:
+            return ()
+        if isinstance(event.value, InvocationError):
+            return self._end(event.value)
+        try:
+            for notice in event.value:
+                if type(notice) is Over:
+                    return (*self._sends(), *self._end(None if self.state is State.DONE else notice.error))
+                self._heed(notice)
+        except InvocationError as error:
+            return self._end(error)
+        sends = self._sends()
+        ending = self._leave() if self._is_half_closed else ()
+        return (*sends, *(ending or (Await(_MAIL, self.mailbox.next),)))
+
+    def _leave(self) -> Sequence[Step]:
+        """End the conversation of a client that has half-closed, unless something is still to be done for it."""
+        if self._stream.is_held or self.state is State.TAKING or self._has_unmasked:
+            return ()
+        try:
+            self._stream.ended()
+        except InvocationError as error:
+            return self._end(error)
+        # Chunks that wait for an ack will never get it, so there is nothing else to wait for.
+        return self._end(None)
+
+    # What the client sends.
+
+    def _take(self, message: pb.ClientStreamMessage) -> None:
+        kind = message.WhichOneof("kind")
+        secure = message.secure_aggregation_client_message
+        if secure.WhichOneof("message_content") is None:
+            if kind is None:
+                self._ignore()
+                return
+        elif self.state is not State.SECURE:
+            raise invalid(f"a message of secure aggregation comes, but {self.state.value}")
+        if self.state is State.SECURE and kind in (None, "report_request"):
+            self._take_secure(message, secure)
+        elif kind == "report_request" and self.state is State.ACCEPTED:
+            self.state = State.TAKING
+            self.desk.report(self, self._report(message.report_request))
+        elif kind == "eligibility_eval_checkin_request" and self.state is State.START:
+            self._try(message.eligibility_eval_checkin_request)
+        elif kind == "checkin_request" and self.state in (State.START, State.TRYING, State.FREE):
+            self._check_in(message.checkin_request)
+        else:
+            raise invalid(f"a message of the kind {kind} comes, but {self.state.value}")
+
+    def _ignore(self) -> None:
+        self.ignored += 1
+        if self.ignored > self.settings.ignored:
+            raise invalid(f"over {self.settings.ignored} messages had no content")
+
+    def _try(self, request: pb.EligibilityEvalCheckinRequest) -> None:
+        checkin = self._enter(request)
+        task = self.desk.eligibility(self, checkin)
+        response = pb.EligibilityEvalCheckinResponse(protocol_options_response=options_for(self._stream.terms))
+        if task is None:
+            self.state = State.FREE
+            response.no_eligibility_eval_configured.SetInParent()
+        elif isinstance(task, Rejected):
+            self.state = State.DONE
+            response.rejection_info.CopyFrom(answers.rejection(self._untold(1)))
+        else:
+            self.state = State.TRYING
+            response.eligibility_eval_payload.CopyFrom(answers.eligibility(task, checkin.can))
+        self._send(pb.ServerStreamMessage(eligibility_eval_checkin_response=response))
+
+    def _check_in(self, request: pb.CheckinRequest) -> None:
+        checkin = self._enter(request)
+        self.state = State.WAITING
+        self.desk.check_in(self, checkin)
+
+    def _enter(self, request: AnyCheckin) -> Checkin:
+        """Read a checkin, ack it if the client wants that (F-002 to F-005), and agree on how to go on."""
+        checkin = checkin_of(request, self._metadata)
+        if self._checkin is not None:
+            check_same(self._checkin, checkin)
+            if not request.HasField("protocol_options_request"):
+                checkin = msgspec.structs.replace(checkin, can=self._checkin.can)
+        self._checkin = checkin
+        if self._windows is None or checkin.can.wants_ack:
+            self._windows = self.desk.windows(self, checkin)
+        self._stream.agree(terms_for(checkin.can, self.settings))
+        if checkin.can.wants_ack:
+            self._has_acked = True
+            self._send(answers.ack(self._windows))
+        return checkin
+
+    def _report(self, request: pb.ReportRequest) -> ReportIn:
+        """Read a report, which must be of this conversation (F-017)."""
+        offer, checkin = self._offer, self._checkin
+        assert offer is not None
+        assert checkin is not None
+        if request.population_name != checkin.population:
+            raise invalid(f"the report is of the population {request.population_name!a}, not {checkin.population!a}")
+        if request.execution_phase_id != offer.phase_id:
+            raise invalid("the report is of another round: its execution_phase_id is not that of this conversation")
+        return report_of(request, self.settings)
+
+    def _take_secure(self, message: pb.ClientStreamMessage, secure: secagg_pb.ClientToServerWrapperMessage) -> None:
+        """Pass on a message of secure aggregation; the masked input comes with the report, and only it (F-093)."""
+        is_masked = secure.WhichOneof("message_content") == "masked_input_response"
+        if is_masked != (message.WhichOneof("kind") == "report_request"):
+            raise invalid("the masked input and the report come in one message, and nothing else comes with a report")
+        self._has_unmasked = secure.WhichOneof("message_content") == "unmasking_response"
+        self.desk.secure(self, secure, self._report(message.report_request) if is_masked else None)
+
+    # What the desk tells.
+
+    def _heed(self, notice: Notice) -> None:
+        if type(notice) is Resume:
+            for message in self._stream.resume():
+                self._take(message)
+        elif type(notice) is Secure:
+            if self.state is State.SECURE:
+                self._send_secure(notice)
+        elif type(notice) is ReportTaken:
+            if self.state in (State.TAKING, State.SECURE):
+                self.state, self._has_unmasked = State.DONE, False
+                self._send(answers.report_response(self._untold(0)))
+        elif self.state is State.WAITING:
+            self._decide(notice)
+
+    def _decide(self, notice: Notice) -> None:
+        assert self._checkin is not None
+        terms, can = self._stream.terms, self._checkin.can
+        if isinstance(notice, Accepted):
+            self._offer = offer = notice.offer
+            is_secure = offer.secagg is not None
+            self.state = State.SECURE if is_secure else State.ACCEPTED
+            response = pb.CheckinResponse(protocol_options_response=options_for(terms, secagg=is_secure))
+            response.acceptance_info.CopyFrom(answers.acceptance(offer, can))
+        else:
+            self.state = State.DONE
+            response = pb.CheckinResponse(protocol_options_response=options_for(terms))
+            response.rejection_info.CopyFrom(answers.rejection(self._untold(1)))
+        self._send(pb.ServerStreamMessage(checkin_response=response))
+
+    # What is sent.
+
+    def _untold(self, which: int) -> Window | None:
+        """When to come again, for clients that got no ack (F-059)."""
+        return None if self._has_acked or self._windows is None else self._windows[which]
+
+    def _send(self, message: pb.ServerStreamMessage) -> None:
+        frame = message.SerializeToString()
+        if len(frame) > self.settings.whole_bytes and not self._stream.terms.has_chunks:
+            raise LimitExceeded(
+                f"the answer has {len(frame)} bytes, and {self.settings.whole_bytes} are the most that is sent to a "
+                "client that takes no chunks"
+            )
+        self._stream.send(frame)
+
+    def _send_secure(self, notice: Secure) -> None:
+        frame = pb.ServerStreamMessage(secure_aggregation_server_message=notice.message).SerializeToString()
+        # Keys and ciphertexts are as good as random: nothing makes them smaller.
+        self._stream.send(Packed(frame, UNCOMPRESSED, len(frame)))
+
+    def _sends(self) -> list[Step]:
+        steps: list[Step] = [Send(frame) for frame in self._stream.drain()]
+        self._count()
+        return steps
+
+    def _count(self) -> None:
+        """Tell the desk what has moved (F-141)."""
+        sent, received = self._stream.sent - self._moved[0], self._stream.received - self._moved[1]
+        if sent or received:
+            self._moved = (self._stream.sent, self._stream.received)
+            self.desk.moved(self, sent=sent, received=received)
+
+    def _end(self, error: InvocationError | None) -> Sequence[Step]:
+        self.is_closed = True
+        self._count()
+        return (Close(error),)

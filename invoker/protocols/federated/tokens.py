@@ -1,0 +1,83 @@
+"""`RetryTokens`: a promise to a client, signed, that it is preferred if it comes again in its window.
+
+A token is the base64 (for URLs, without padding) of::
+
+    version    1 byte, 1
+    begins     8 bytes, big-endian: when the window begins, in milliseconds of Unix time
+    ends       8 bytes: when it ends
+    signature  16 bytes: the first of HMAC-SHA256 of the three, followed by the name of the population in UTF-8
+
+So it has 44 characters. It says nothing about the client: all that were given the same window have the same token.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import struct
+from collections.abc import Callable
+from typing import Final
+
+from invoker.protocols.federated.words import Verdict
+
+__all__ = ["RetryTokens"]
+
+_VERSION: Final = 1
+_BODY: Final = struct.Struct(">BQQ")
+_SIGNATURE_BYTES: Final = 16
+_LENGTH: Final = 4 * (_BODY.size + _SIGNATURE_BYTES) // 3
+_LATEST_S: Final = 2.0**53
+_LEAST_KEY_BYTES: Final = 16
+
+
+class RetryTokens:
+    """Makes tokens and judges them (F-054, F-055); implements `words.Tokens`.
+
+    Args:
+        key: Signs them. All processes that serve a population need the same one, and keep it when they start again;
+            else older tokens count as absent.
+        now: Unix time, in seconds.
+        grace_s: How long after its window a token still counts, for a client that was on its way.
+
+    Raises:
+        ValueError: The key is shorter than 16 bytes.
+    """
+
+    def __init__(self, key: bytes, now: Callable[[], float], *, grace_s: float = 30.0) -> None:
+        if len(key) < _LEAST_KEY_BYTES:
+            raise ValueError(f"the key of retry tokens has {len(key)} bytes; at least {_LEAST_KEY_BYTES} are needed")
+        self._key, self._now, self._grace_s = key, now, grace_s
+
+    def make(self, population: str, delay_min_s: float, delay_max_s: float) -> str:
+        """A signed token for a window that begins and ends so many seconds from now."""
+        now = self._now()
+        begins, ends = (_milliseconds(now + delay_s) for delay_s in (delay_min_s, max(delay_min_s, delay_max_s)))
+        body = _BODY.pack(_VERSION, begins, ends)
+        return base64.urlsafe_b64encode(body + self._signature(population, body)).decode()
+
+    def judge(self, population: str, token: str) -> Verdict:
+        """What a client's token is worth now; never raises."""
+        if len(token) != _LENGTH or not token.isascii():
+            return Verdict.ABSENT
+        try:
+            data = base64.b64decode(token, altchars=b"-_", validate=True)
+        except binascii.Error:
+            return Verdict.ABSENT
+        body, signature = data[: _BODY.size], data[_BODY.size :]
+        if not hmac.compare_digest(signature, self._signature(population, body)):
+            return Verdict.ABSENT
+        version, begins, ends = _BODY.unpack(body)
+        now = _milliseconds(self._now())
+        if version != _VERSION or now > ends + _milliseconds(self._grace_s):
+            return Verdict.ABSENT
+        return Verdict.EARLY if now < begins else Verdict.IN_WINDOW
+
+    def _signature(self, population: str, body: bytes) -> bytes:
+        signed = body + population.encode("utf-8", "surrogatepass")
+        return hmac.new(self._key, signed, hashlib.sha256).digest()[:_SIGNATURE_BYTES]
+
+
+def _milliseconds(seconds: float) -> int:
+    return round(min(max(0.0, seconds), _LATEST_S) * 1000)

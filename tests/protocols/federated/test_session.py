@@ -1,0 +1,284 @@
+"""Tests of `invoker.protocols.federated.session`: what it says when, and to whom."""
+
+from __future__ import annotations
+
+import pytest
+
+from invoker._pb.federated import federated_api_pb2 as pb
+from invoker.errors import Cancelled, LimitExceeded, Status, StatusError
+from invoker.message import Headers
+from invoker.protocols.federated.negotiation import DeviceSettings
+from invoker.protocols.federated.words import Accepted, Over, Rejected, ReportTaken
+from tests.protocols.federated.desks import (
+    OFFER,
+    TASK,
+    NotedDesk,
+    Talk,
+    checkin,
+    options,
+    report,
+    trying,
+)
+
+
+def accepted(talk: Talk | None = None) -> Talk:
+    """A conversation in which the client has its task."""
+    talk = talk or Talk()
+    talk.say(checkin())
+    talk.tell(Accepted(OFFER))
+    return talk
+
+
+def refused(talk: Talk, text: str) -> None:
+    """It has ended, with the status that clients take for lasting."""
+    assert isinstance(talk.error, StatusError)
+    assert talk.error.status is Status.INVALID_ARGUMENT
+    assert text in talk.error.detail
+
+
+def test_F015_a_whole_conversation_with_an_eligibility_task() -> None:
+    """Ack, payload, acceptance, answer; then the client half-closes, and the status is OK."""
+    talk = Talk(NotedDesk(TASK))
+    assert talk.say(trying()) == [
+        "checkin_request_ack",
+        "eligibility_eval_checkin_response eligibility_eval_payload",
+    ]
+    assert talk.say(checkin(weights=[("train", 2.0)])) == []
+    assert talk.tell(Accepted(OFFER)) == ["checkin_response acceptance_info"]
+    assert talk.say(report()) == []
+    assert talk.tell(ReportTaken()) == ["report_response"]
+    assert talk.close is None
+    talk.half_close()
+    assert talk.close is not None
+    assert talk.close.error is None
+    assert [name for name in talk.desk.names() if name not in ("may_receive", "received")] == [
+        "enter", "windows", "eligibility", "check_in", "report",
+    ]  # fmt: skip
+    assert talk.desk.bytes[0] > 0
+    assert talk.desk.bytes[1] > 0
+
+
+def test_F001_the_first_message_is_a_checkin() -> None:
+    """A report, a message of secure aggregation, or none at all: INVALID_ARGUMENT."""
+    secure = pb.ClientStreamMessage()
+    secure.secure_aggregation_client_message.advertise_keys.SetInParent()
+    for message in (report(), secure):
+        talk = Talk()
+        talk.say(message)
+        refused(talk, "a checkin comes first")
+    talk = Talk()
+    talk.half_close()
+    refused(talk, "no checkin")
+
+
+@pytest.mark.parametrize("first", [trying, checkin])
+def test_F002_the_ack_has_both_windows_and_comes_first(first: type) -> None:
+    """Before anything is decided (F-004), with the token where there is one."""
+    talk = Talk(NotedDesk(TASK))
+    assert talk.say(first(ack=True))[0] == "checkin_request_ack"
+    ack = talk.heard[0].checkin_request_ack
+    assert ack.retry_window_if_accepted.retry_token == "for the accepted"
+    assert ack.retry_window_if_accepted.delay_max.nanos == 500_000_000
+    assert ack.retry_window_if_rejected.delay_max.seconds == 2
+
+
+def test_F003_no_ack_without_being_asked() -> None:
+    """The next message is the response."""
+    talk = Talk(NotedDesk(TASK))
+    assert talk.say(trying(ack=False)) == ["eligibility_eval_checkin_response eligibility_eval_payload"]
+
+
+def test_F005_an_unknown_population_gets_no_ack() -> None:
+    """What the desk says against a checkin is the status, before anything is sent."""
+    desk = NotedDesk()
+    desk.error["windows"] = StatusError(Status.NOT_FOUND, "no such population")
+    talk = Talk(desk)
+    assert talk.say(trying()) == []
+    assert talk.error.status is Status.NOT_FOUND
+
+
+def test_F006_the_metadata_reach_the_desk() -> None:
+    """It compares them with what the checkin says."""
+    talk = Talk(metadata=Headers({"x-goog-population": "iris"}))
+    talk.say(checkin())
+    assert dict(talk.desk.noted)["enter"] == {"x-goog-population": "iris"}
+    assert dict(talk.desk.noted)["check_in"].metadata == {"x-goog-population": "iris"}
+
+
+def test_F139_a_desk_that_lets_nobody_in_ends_it_at_once() -> None:
+    """Before a message has come."""
+    desk = NotedDesk()
+    desk.error["enter"] = LimitExceeded("too many")
+    talk = Talk(desk)
+    assert talk.error.status is Status.RESOURCE_EXHAUSTED
+
+
+def test_F008_nothing_comes_twice() -> None:
+    """A second checkin of either kind, a report before its time, a second report."""
+    for before, message, text in (
+        (Talk(NotedDesk(TASK)), trying(), "behind an eligibility task"),
+        (accepted(), checkin(), "the report comes next"),
+        (accepted(), trying(), "the report comes next"),
+    ):
+        if before.desk.task is not None:
+            before.say(trying())
+        before.say(message)
+        refused(before, text)
+    waiting = Talk()
+    waiting.say(checkin(), checkin())
+    refused(waiting, "until the checkin is decided")
+    reporting = Talk()
+    reporting.say(checkin(), report())
+    refused(reporting, "until the checkin is decided")
+    assert "report" not in reporting.desk.names()
+    twice = accepted()
+    twice.say(report(), report())
+    refused(twice, "nothing comes behind the report")
+    assert twice.desk.names().count("report") == 1
+
+
+@pytest.mark.parametrize("field", ["population_name", "retry_token", "attestation_measurement", "client_version"])
+def test_F009_the_second_checkin_says_the_same(field: str) -> None:
+    """Each of the four."""
+    talk = Talk(NotedDesk(TASK))
+    fields = {"population_name": "iris", "retry_token": "t", "attestation_measurement": "a", "client_version": "1"}
+    talk.say(trying(fields.pop("population_name"), **fields))
+    fields["population_name"] = "iris"
+    fields[field] += "?"
+    talk.say(checkin(fields.pop("population_name"), weights=[("train", 1.0)], **fields))
+    refused(talk, "of the second checkin is not that of the first")
+    assert "check_in" not in talk.desk.names()
+
+
+def test_F010_the_internal_client_id_is_ignored() -> None:
+    """Alone it makes an empty message; with a checkin it changes nothing."""
+    talk = Talk()
+    message = checkin()
+    message.internal_client_id = "someone"
+    talk.say(pb.ClientStreamMessage(internal_client_id="someone"), message)
+    assert talk.close is None
+    assert talk.session.ignored == 1
+    assert "someone" not in repr(talk.desk.noted)
+
+
+def test_F011_messages_without_content_are_counted_to_a_thousand() -> None:
+    """The next one ends it; events of side channels and empty messages of secure aggregation are no content."""
+    talk = Talk()
+    events, empty = pb.ClientStreamMessage(), pb.ClientStreamMessage()
+    events.serialized_side_channel_event.add().type_url = "x/y"
+    empty.secure_aggregation_client_message.SetInParent()
+    talk.say(events, empty, *[pb.ClientStreamMessage()] * 998)
+    assert talk.close is None
+    talk.say(pb.ClientStreamMessage())
+    refused(talk, "no content")
+
+
+def test_F012_a_client_may_leave_before_it_reports() -> None:
+    """Behind the eligibility task, while the desk decides, and behind the acceptance: OK."""
+    tried, waiting = Talk(NotedDesk(TASK)), Talk()
+    tried.say(trying())
+    waiting.say(checkin())
+    for talk in (tried, waiting, accepted()):
+        talk.half_close()
+        assert talk.close is not None
+        assert talk.close.error is None
+        assert "report" not in talk.desk.names()
+
+
+def test_F013_however_it_ends_the_mailbox_is_awaited_until_then() -> None:
+    """One wait from before the first message on, so that its cancel tells the desk."""
+    talk = Talk()
+    assert talk.awaits == 1
+    talk.say(checkin())
+    talk.tell(Accepted(OFFER))
+    assert talk.awaits == 1
+
+
+def test_F014_the_desk_may_end_it_at_any_time() -> None:
+    """With the status that it says."""
+    for talk in (Talk(), accepted()):
+        talk.tell(Over(StatusError(Status.DEADLINE_EXCEEDED, "too late")))
+        assert talk.error.status is Status.DEADLINE_EXCEEDED
+
+
+def test_F015_a_client_that_does_not_half_close_is_left_with_ok() -> None:
+    """Behind the last answer whatever the desk says means OK: the client has all."""
+    talk = accepted()
+    talk.say(report())
+    talk.tell(ReportTaken(), Over(Cancelled("any")))
+    assert talk.close is not None
+    assert talk.close.error is None
+
+
+def test_F015_a_client_that_half_closes_early_still_gets_its_answer() -> None:
+    """Behind the report it has nothing more to say."""
+    talk = accepted()
+    talk.say(report())
+    talk.half_close()
+    assert talk.close is None
+    assert talk.tell(ReportTaken()) == ["report_response"]
+    assert talk.close is not None
+    assert talk.close.error is None
+
+
+def test_F016_a_report_behind_the_end_of_the_round_is_aborted() -> None:
+    """As the desk answers it."""
+    talk = accepted()
+    talk.say(report())
+    talk.tell(Over(StatusError(Status.ABORTED, "the round is closed")))
+    assert talk.error.status is Status.ABORTED
+
+
+def test_F017_a_report_is_of_its_own_round_and_population() -> None:
+    """Else the round hears nothing of it."""
+    for message in (report(phase="phase-2"), report(population="other")):
+        talk = accepted()
+        talk.say(message)
+        refused(talk, "the report is of")
+        assert "report" not in talk.desk.names()
+
+
+def test_F028_behind_the_last_answer_nothing_may_come() -> None:
+    """Not even what was right before."""
+    rejected = Talk()
+    rejected.say(checkin())
+    assert rejected.tell(Rejected("full")) == ["checkin_response rejection_info"]
+    rejected.say(checkin())
+    refused(rejected, "behind the last answer")
+
+
+def test_F045_an_eligibility_task_may_be_refused() -> None:
+    """The client gets a rejection, and half-closes."""
+    talk = Talk(NotedDesk(Rejected("incompatible")))
+    assert talk.say(trying(ack=False)) == ["eligibility_eval_checkin_response rejection_info"]
+    window = talk.heard[0].eligibility_eval_checkin_response.rejection_info.retry_window
+    assert window.retry_token == "for the rejected"
+    talk.half_close()
+    assert talk.close is not None
+    assert talk.close.error is None
+
+
+def test_F059_old_clients_are_told_when_to_come_again() -> None:
+    """In the response, if they asked for no ack; with one, there is nothing there."""
+    for ack in (False, True):
+        rejected, done = Talk(), Talk()
+        rejected.say(checkin(ack=ack))
+        rejected.tell(Rejected("full"))
+        assert rejected.heard[-1].checkin_response.rejection_info.HasField("retry_window") is not ack
+        done.say(checkin(ack=ack))
+        done.tell(Accepted(OFFER))
+        done.say(report())
+        done.tell(ReportTaken())
+        assert done.heard[-1].report_response.HasField("retry_window") is not ack
+        if not ack:
+            assert done.heard[-1].report_response.retry_window.retry_token == "for the accepted"
+
+
+def test_F039_a_large_answer_needs_chunks() -> None:
+    """Without them it is RESOURCE_EXHAUSTED, with a sentence that says why."""
+    talk = Talk(settings=DeviceSettings(whole_bytes=30))
+    talk.say(checkin(protocol_options_request=options(supports_chunked_blob_transfer=False)))
+    talk.tell(Accepted(OFFER))
+    assert talk.error.status is Status.RESOURCE_EXHAUSTED
+    assert "takes no chunks" in str(talk.error)
+    assert accepted(Talk(settings=DeviceSettings(whole_bytes=30, chunk_bytes=9))).close is None
