@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from invoker.protocols.federated.config import PopulationConfig, TaskConfig
 from invoker.protocols.federated.words import Blob, Tokens
@@ -16,7 +16,11 @@ from invoker.protocols.federated.words import Blob, Tokens
 if TYPE_CHECKING:
     from invoker.protocols.federated.aggregating import AggregatingSession, Word
 
-__all__ = ["Backing", "Commit", "EligibilitySetup", "PopulationSetup", "TaskSetup"]
+__all__ = ["Backing", "Check", "Commit", "EligibilitySetup", "PopulationSetup", "TaskSetup"]
+
+
+Check: TypeAlias = Callable[[bytes], object]
+"""Raises for an update that cannot be taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +33,9 @@ class TaskSetup:
         checkpoint: What the next round starts from: the last one that was committed, or the initial one.
         committed: Number of the last round that was committed; 0: none.
         takes_model: The aggregation function has a second parameter, which gets that checkpoint.
-        check: Raises InvocationError for an update that the function could not read; it excludes that client (F-086).
+        checker: Makes what checks the updates of a round, from the checkpoint that it starts from; None, or if it makes
+            None: they are the function's business. A check raises ValueError or InvocationError, with a text for the
+            client, which alone is excluded (F-086).
     """
 
     config: TaskConfig
@@ -37,7 +43,7 @@ class TaskSetup:
     checkpoint: Blob
     committed: int = 0
     takes_model: bool = False
-    check: Callable[[bytes], object] | None = None
+    checker: Callable[[bytes], Check | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
 from invoker.errors import InvocationError, Status, StatusError
 from invoker.message import Headers, Message
 from invoker.protocols.federated.aggregating import CHECKPOINT, Abandon, AggregatingSession, Begin, Enough, Report, Word
-from invoker.protocols.federated.backing import Commit, TaskSetup
+from invoker.protocols.federated.backing import Check, Commit, TaskSetup
 from invoker.protocols.federated.config import TaskConfig
 from invoker.protocols.federated.members import Floor, Member, Stage
 from invoker.protocols.federated.tally import RoundRecord
@@ -96,6 +96,7 @@ class Round:
         self.began = floor.timers.now()
         self._floor, self._task, self._checkpoint = floor, task, checkpoint
         self._timer: Timer | None = None
+        self._check: Check | None = None
         self._tell: Callable[[Word], None] | None = None  # gives words to the function's conversation
         self._selects_until = 0.0
         self._ordinal = 0
@@ -167,6 +168,7 @@ class Round:
         self.began = self._floor.timers.now()
         self.accepted = len(chosen)
         setup = self._task.setup
+        self._check = setup.checker(self._checkpoint.data) if setup.checker is not None else None
         facts = Headers(population=self._task.population, task=self.config.name, round=str(self.number))
         model = self._checkpoint.data if setup.takes_model else None
         self._tell = self._floor.backing.aggregate(AggregatingSession(self, self.config.aggregate, model, facts))
@@ -187,14 +189,17 @@ class Round:
 
     def report(self, member: Member, report: ReportIn) -> None:
         """Take a plain report."""
+        self._floor.tally.codes[report.status if report.status in _CODES else Status.UNKNOWN] += 1  # F-061
+        wrong = self._fault(report.update) if report.status == Status.OK else ""
         del self.outstanding[member]
-        if self._is_good(member, report):
-            self.counts["ok"] += 1
-            member.move(Stage.REPORTED)
-            self.pending[self._ordinal] = member
-            self._floor.gate.keep(member, len(report.update))
-            duration = report.duration_s
-            self._feed(report.update, {} if duration is None else {"duration_ms": str(round(duration * 1000))})
+        if report.status != Status.OK:
+            self.counts["failed"] += 1  # F-060
+            member.thank()
+        elif wrong:
+            self.counts["invalid"] += 1  # F-086
+            member.over(StatusError(Status.INVALID_ARGUMENT, f"the update does not fit: {wrong}"))
+        else:
+            self._accept(member, report)
         if self.counts["ok"] >= self.config.goal_clients or not self.outstanding:
             self.close()
 
@@ -223,22 +228,23 @@ class Round:
         if not self.outstanding:
             self.close()
 
-    def _is_good(self, member: Member, report: ReportIn) -> bool:
-        """Whether a report is for the function; else its device is answered."""
-        self._floor.tally.codes[report.status if report.status in _CODES else Status.UNKNOWN] += 1  # F-061
-        if report.status != Status.OK:
-            self.counts["failed"] += 1  # F-060
-            member.thank()
-            return False
-        check = self._task.setup.check
+    def _fault(self, update: bytes) -> str:
+        """What is wrong with an update; empty: nothing."""
         try:
-            if check is not None:
-                check(report.update)
-        except InvocationError as error:
-            self.counts["invalid"] += 1  # F-086
-            member.over(StatusError(Status.INVALID_ARGUMENT, error.detail))
-            return False
-        return True
+            if self._check is not None:
+                self._check(update)
+        except (ValueError, InvocationError) as error:
+            return str(error) or type(error).__name__
+        return ""
+
+    def _accept(self, member: Member, report: ReportIn) -> None:
+        """Feed a report, which is answered when it is taken."""
+        self.counts["ok"] += 1
+        member.move(Stage.REPORTED)
+        self.pending[self._ordinal] = member
+        self._floor.gate.keep(member, len(report.update))
+        duration = report.duration_s
+        self._feed(report.update, {} if duration is None else {"duration_ms": str(round(duration * 1000))})
 
     def _feed(self, update: bytes, more: dict[str, str]) -> None:
         """Give a report to the function, with facts that tell nothing of its client (F-080)."""

@@ -30,7 +30,7 @@ CAN = Capabilities(chunks=True, secagg=True)
 
 def task(name: str = "train", **numbers: Any) -> TaskSetup:
     """A task whose rounds take two clients, unless it is said otherwise."""
-    own = {key: numbers.pop(key) for key in ("check", "takes_model", "committed") if key in numbers}
+    own = {key: numbers.pop(key) for key in ("checker", "takes_model", "committed") if key in numbers}
     given = {"min_clients": 2, "goal_clients": 2, "max_clients": 2, "over_selection": 1.0} | numbers
     config = TaskConfig(name=name, aggregate="m:" + name, plan="m:train", initial="m:initial", **given)
     return TaskSetup(config, Blob(b"plan " + name.encode()), Blob(b"model 0"), **own)
