@@ -32,6 +32,8 @@ __all__ = ["BatchExecuteTools"]
 _MOST: Final = 100
 _TIMEOUT_MS: Final = 600_000
 _AT_ONCE: Final = 10
+_BOUND: Final = "bound/"
+"""What the key begins with of the answer that the arguments of an item are read."""
 
 
 class BatchExecuteTools(UnarySession[Any]):
@@ -59,6 +61,8 @@ class BatchExecuteTools(UnarySession[Any]):
         self._due = deque(range(count))
         self._running: dict[int, ToolCall] = {}
         self._ended: dict[int, ToolCall] = {}
+        self._bound: dict[int, ToolCall] = {}
+        self._size = request.ByteSize()
         self._is_waiting = self._is_stopped = False
         session = self.desk.find(request.session_id)
         if session is None:
@@ -70,6 +74,11 @@ class BatchExecuteTools(UnarySession[Any]):
         """The session is known, or there may be a place in it."""
         if key == "room":
             self._is_waiting = False
+            return self._go_on()
+        if key.startswith(_BOUND):
+            number = int(key.removeprefix(_BOUND))
+            self._bound[number] = self._running.pop(number)
+            self._due.appendleft(number)
             return self._go_on()
         self._session = found_session(self.desk, self._request.session_id, value)
         return self._go_on()
@@ -116,6 +125,11 @@ class BatchExecuteTools(UnarySession[Any]):
                 self._over(number, call)
                 continue
             call.most_ms = left_ms
+            aside = call.aside(self._size, f"{_BOUND}{number}")
+            if aside is not None:
+                self._running[number] = call
+                yield aside
+                continue
             try:
                 steps = call.begin(self._session)
             except NoPlace:
@@ -133,13 +147,17 @@ class BatchExecuteTools(UnarySession[Any]):
     def _call(self, number: int) -> ToolCall:
         item = self._request.items[number]
         asked = Asked(self._request.session_id, item.tool_id, item.args, item.kwargs, metadata=self.metadata)
-        return ToolCall(self.desk, asked, "batch", key=str(number))
+        call = ToolCall(self.desk, asked, "batch", key=str(number))
+        if number in self._bound:
+            call.bind(self._bound[number])
+        return call
 
     def _left_ms(self) -> int:
         return _TIMEOUT_MS - (self.desk.now_ns() - self._began_ns) // 1_000_000
 
     def _over(self, number: int, call: ToolCall) -> None:
         self._running.pop(number, None)
+        self._bound.pop(number, None)
         self._ended[number] = call
         if call.error is not None and self._request.config.stop_on_error:
             self._is_stopped = True

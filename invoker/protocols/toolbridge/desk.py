@@ -21,17 +21,34 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.core.store import Reason, Space
 from invoker.protocols.toolbridge.errors import BridgeError, Kind, session_gone
 from invoker.protocols.toolbridge.settings import BridgeSettings
 
-__all__ = ["Callbacks", "Desk", "HostSession", "HostTools", "Keeper", "NoPlace", "Observer", "Operation", "space_of"]
+__all__ = [
+    "LARGE",
+    "Aside",
+    "Callbacks",
+    "Desk",
+    "HostSession",
+    "HostTools",
+    "Keeper",
+    "NoPlace",
+    "Observer",
+    "Operation",
+    "space_of",
+]
 
 _PREFIX: Final = "toolbridge/"
 _SECOND: Final = 1_000_000_000
+
+T = TypeVar("T")
+
+LARGE: Final = 64 * 1024
+"""Bytes of a request whose arguments may take more than some milliseconds to read."""
 
 Observer: TypeAlias = Callable[[Any], None]
 """Told of each `ToolCall` once, when it has ended or was refused; from the thread where that happened."""
@@ -62,6 +79,16 @@ class Keeper(Protocol):
 
     def settle(self, session: HostSession) -> None:
         """Hold the session's space if something runs in it, else let go of it, before it is dropped; on the loop."""
+
+
+class Aside(Protocol):
+    """Reads the arguments of large requests where nobody waits; see `invoker.services.toolbridge.aside`."""
+
+    def is_due(self) -> bool:
+        """Whether others wait for this thread, so that it must not do it itself."""
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Do some work elsewhere."""
 
 
 class NoPlace(BridgeError):
@@ -174,6 +201,7 @@ class Desk:
         clock: Nanoseconds of the epoch.
 
     Attributes:
+        aside: Reads the arguments of large requests; None: whoever has the request does it.
         callbacks: Connects to hosts (`invoker.services.toolbridge.callback`); None: no host can be called back.
         capabilities: What InitializeSession tells that is served.
         chunks: Data chunks that were streamed since the process started.
@@ -204,6 +232,7 @@ class Desk:
         self.lock = lock
         self.settings = settings or BridgeSettings()
         self.now_ns = clock
+        self.aside: Aside | None = None
         self.callbacks: Callbacks | None = None
         self.capabilities: tuple[str, ...] = ()
         self.chunks = 0

@@ -36,7 +36,7 @@ class ExecuteTool:
         metadata: Of the rpc.
     """
 
-    __slots__ = ("_again", "_asked", "_call", "_desk", "_is_asked", "_is_closed", "_metadata")
+    __slots__ = ("_again", "_asked", "_call", "_desk", "_is_asked", "_is_closed", "_metadata", "_session", "_size")
 
     def __init__(self, desk: Desk, metadata: Headers = EMPTY) -> None:
         self._desk = desk
@@ -44,6 +44,8 @@ class ExecuteTool:
         self._asked: Asked | None = None
         self._call: ToolCall | None = None
         self._again: ToolCall | None = None  # stands for this rpc where another one's call answers it
+        self._session: HostSession | None = None
+        self._size = 0
         self._is_asked = self._is_closed = False
 
     def receive(self, frame: bytes) -> Sequence[CallStep]:
@@ -67,6 +69,7 @@ class ExecuteTool:
             request.context,
             self._metadata,
         )
+        self._size = len(frame)
         session = desk.find(asked.session_id)
         try:
             if session is None:
@@ -79,8 +82,7 @@ class ExecuteTool:
                 return self._stored(entry.response)
         except BridgeError as error:
             return self._refuse(error)
-        call = self._call = ToolCall(desk, asked, "execute")
-        return call.begin(session) or self._answer(call)
+        return self._found(session, asked)
 
     def half_close(self) -> Sequence[CallStep]:
         """The request says everything."""
@@ -94,7 +96,7 @@ class ExecuteTool:
         if self._is_closed:
             return ()
         if type(event) is Answered:
-            return self._answered(event.value)
+            return self._answered(event.key, event.value)
         call = self._call
         assert call is not None
         if type(event) is Emitted:
@@ -106,25 +108,39 @@ class ExecuteTool:
 
     # Private helpers.
 
-    def _answered(self, value: Any) -> Sequence[CallStep]:
-        asked, desk = self._asked, self._desk
+    def _answered(self, key: str, value: Any) -> Sequence[CallStep]:
+        asked = self._asked
         assert asked is not None
         try:
-            session = found_session(desk, asked.session_id, value)
-            if asked.request_id and session.caches:
-                return self._share(session, asked)
+            if key != "bound":
+                return self._found(found_session(self._desk, asked.session_id, value), asked)
+            assert self._session is not None
+            assert self._call is not None
+            return self._run(self._session, asked, self._call)
         except BridgeError as error:
             return self._refuse(error)
-        call = self._call = ToolCall(desk, asked, "execute")
+
+    def _found(self, session: HostSession, asked: Asked) -> Sequence[CallStep]:
+        """Begin the call, once its arguments are read."""
+        call = self._call = ToolCall(self._desk, asked, "execute")
+        aside = call.aside(self._size)
+        if aside is None:
+            return self._run(session, asked, call)
+        self._session = session
+        return (aside,)  # type: ignore[return-value]  # it is due on a loop only, where sessions may await
+
+    def _run(self, session: HostSession, asked: Asked, call: ToolCall) -> Sequence[CallStep]:
+        if asked.request_id and session.caches:
+            return self._share(session, asked, call)
         return call.begin(session) or self._answer(call)
 
-    def _share(self, session: HostSession, asked: Asked) -> Sequence[CallStep]:
+    def _share(self, session: HostSession, asked: Asked, call: ToolCall) -> Sequence[CallStep]:
         """Run the call for all who send its request id, or wait for the one that runs already; on the loop."""
         desk = self._desk
         with desk.lock:
             entry = results_of(session).find(asked, desk.now_ns())
         if entry is None:
-            call = self._call = ToolCall(desk, asked, "execute", key=f"{space_of(session.id)}/{asked.request_id}")
+            call.key = f"{space_of(session.id)}/{asked.request_id}"
             with desk.lock:
                 results_of(session).begin(asked, call)
             return call.begin(session, is_shared=True) or self._answer(call)
@@ -164,7 +180,7 @@ class ExecuteTool:
     def _close(self) -> None:
         """Let go of the call: its rpc may be held a little longer, and its result be large."""
         self._is_closed = True
-        self._call = self._asked = self._again = None
+        self._call = self._asked = self._again = self._session = None
 
     def _answer(self, call: ToolCall) -> Sequence[CallStep]:
         if self._again is not None:

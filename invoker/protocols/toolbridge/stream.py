@@ -64,7 +64,7 @@ class StreamTool:
             "_metadata",
             "_number",
         ),
-        *("_stream_id", "_tag", "ahead_bytes"),
+        *("_session", "_size", "_stream_id", "_tag", "ahead_bytes"),
     )
 
     def __init__(self, desk: Desk, metadata: Headers = EMPTY) -> None:
@@ -73,6 +73,8 @@ class StreamTool:
         self._metadata = metadata
         self._asked: Asked | None = None
         self._call: ToolCall | None = None
+        self._session: HostSession | None = None
+        self._size = 0
         self._is_asked = self._is_closed = False
         self._stream_id = ""
         self._tag = b""
@@ -91,6 +93,7 @@ class StreamTool:
         except BridgeError as error:
             self._is_closed = True
             return (close_with(error),)
+        self._size = len(frame)
         self._stream_id = request.stream_id or uuid.uuid4().hex
         self._tag = field(b"\x0a", self._stream_id.encode())
         self._asked = Asked(request.session_id, request.tool_id, request.args, request.kwargs, metadata=self._metadata)
@@ -116,6 +119,10 @@ class StreamTool:
             return ()
         if type(event) is Answered:
             assert self._asked is not None
+            if event.key == "bound":
+                assert self._session is not None
+                assert self._call is not None
+                return self._call.begin(self._session) or self._end(self._call)
             try:
                 session = found_session(self._desk, self._asked.session_id, event.value)
             except BridgeError as error:
@@ -147,6 +154,10 @@ class StreamTool:
         assert self._asked is not None
         call = self._call = ToolCall(self._desk, self._asked, "stream")
         call.default_ms = _TIMEOUT_MS
+        aside = call.aside(self._size)
+        if aside is not None:
+            self._session = session
+            return (aside,)
         return call.begin(session) or self._end(call)
 
     def _refuse(self, error: BridgeError) -> Sequence[Step]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 from uuid import uuid4
@@ -24,10 +25,11 @@ from uuid import uuid4
 import msgspec
 
 from invoker.codecs.anyvalue import pack, unpack
-from invoker.core.steps import CallStep, Cancel, Emitted, EndInput, Feed, Open
+from invoker.core.steps import Await, CallStep, Cancel, Emitted, EndInput, Feed, Open
 from invoker.errors import InvocationError
 from invoker.message import EMPTY, METADATA, Headers
-from invoker.protocols.toolbridge.desk import Desk, HostSession, NoPlace, Operation
+from invoker.protocols.toolbridge.arguments import Binding
+from invoker.protocols.toolbridge.desk import LARGE, Desk, HostSession, NoPlace, Operation
 from invoker.protocols.toolbridge.errors import ENDS_RPC, BridgeError, Kind, translated
 from invoker.protocols.toolbridge.tools import Tool
 
@@ -82,6 +84,7 @@ class ToolCall(Operation):
 
     Attributes:
         default_ms: How long it may take if the caller, the session and the tool say nothing (T-054).
+        bound: The tool with its arguments, or what is wrong with them, if they were read before `begin`.
         began_ns: When it was made, on the clock of ``time.perf_counter_ns``.
         entry: Hears of the end, if duplicates are told by the request id (`invoker.protocols.toolbridge.results`).
         error: What it ended with; None while it runs and after a success.
@@ -95,6 +98,7 @@ class ToolCall(Operation):
 
     __slots__ = (
         *(
+            "bound",
             "_correlation",
             "_last",
             "_size",
@@ -132,6 +136,33 @@ class ToolCall(Operation):
         self._size = 0
         self._last: Emitted | None = None
         self._correlation = ""
+        self.bound: tuple[Tool, Binding | BridgeError] | None = None
+
+    def aside(self, size: int, key: str = "bound") -> Await | None:
+        """How to read the arguments elsewhere, before `begin`; None where that is not worth it, or done.
+
+        Args:
+            size: Of the request, in bytes.
+            key: Of the answer.
+        """
+        aside = self.desk.aside
+        if size <= LARGE or aside is None or self.bound is not None or not aside.is_due():
+            return None
+        return Await(key, partial(aside.run, self.bind))
+
+    def bind(self, other: ToolCall | None = None) -> None:
+        """Bind the arguments, in any thread; `begin` tells what is wrong with them.
+
+        Args:
+            other: Has bound the same.
+        """
+        if other is not None:
+            self.bound = other.bound
+        elif (tool := self.desk.tools.find(self.asked.tool_id)) is not None:
+            try:
+                self.bound = tool, tool.bind(self.asked.args, self.asked.kwargs)
+            except BridgeError as error:
+                self.bound = tool, error
 
     def begin(self, session: HostSession, *, is_shared: bool = False) -> Sequence[CallStep]:
         """Begin to run in a session.
@@ -172,7 +203,7 @@ class ToolCall(Operation):
         tool = self.tool = self.desk.tools.find(asked.tool_id)
         if tool is None:
             raise BridgeError(Kind.TOOL_NOT_FOUND, f"there is no tool {asked.tool_id!r}", tool_id=asked.tool_id)
-        names, feeds = tool.bind(asked.args, asked.kwargs)
+        names, feeds = self._binding(tool)
         timeout_ms = asked.timeout_ms or (session.timeout_ms if self.via != "stream" else 0)
         timeout_ms = timeout_ms or (0 if tool.source.bounds.timeout_s else self.default_ms)
         if self.most_ms:
@@ -191,6 +222,14 @@ class ToolCall(Operation):
             scope=session.scope,
         )
         return (opened, *[Feed(key, index, message) for index, message in feeds], EndInput(key))
+
+    def _binding(self, tool: Tool) -> Binding:
+        if self.bound is None or self.bound[0] is not tool:
+            return tool.bind(self.asked.args, self.asked.kwargs)
+        bound = self.bound[1]
+        if isinstance(bound, BridgeError):
+            raise bound
+        return bound
 
     def emitted(self, event: Emitted) -> Sequence[CallStep]:
         """Take what the function gave.

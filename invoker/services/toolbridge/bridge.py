@@ -15,6 +15,7 @@ from invoker.protocols.toolbridge.tools import Tools
 from invoker.services.service import Surroundings
 from invoker.services.toolbridge.addresses import Addresses
 from invoker.services.toolbridge.agents.house import AgentHouse
+from invoker.services.toolbridge.aside import AsideThreads
 from invoker.services.toolbridge.callback import Callbacks
 from invoker.services.toolbridge.hostscope import HostScope
 from invoker.services.toolbridge.keeper import HostKeeper
@@ -32,6 +33,7 @@ class Bridge:
 
     Attributes:
         agents: Makes and runs agents.
+        aside: Reads the arguments of large requests.
         callbacks: Connects to hosts that are called back.
         desk: The host sessions of this process.
         driver: Runs invocations; has the store.
@@ -46,6 +48,7 @@ class Bridge:
         self.driver = around.driver
         self.desk = Desk(threading.Lock(), settings)
         self.desk.drains = lambda: self.driver.engine.is_draining
+        self.aside = self.desk.aside = AsideThreads()
         self.desk.tools = Tools(one.spec for one in self.driver.engine.catalog)
         self.driver.engine.on_close.append(_finish)
         self.callbacks = self.desk.callbacks = Callbacks(Addresses(settings.callback_hosts), settings.message_bytes)

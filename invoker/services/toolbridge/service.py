@@ -159,3 +159,4 @@ class ToolBridgeService(Service):
             await self._bridge.callbacks.close()
             await self._bridge.agents.close()
             self._bridge.watch.close()
+            self._bridge.aside.close()
