@@ -141,6 +141,14 @@ class BridgeError(StatusError):
             made.details[_sendable(name, _TEXT)] = _sendable(value, whole)
         return made
 
+    def kept(self) -> BridgeError:
+        """This error without the frames through which it came, because something keeps it that they know.
+
+        They hold the request, so a ring of them would wait for the garbage collector with megabytes.
+        """
+        self.__traceback__ = self.__context__ = self.__cause__ = None
+        return self
+
     def trailer(self) -> bytes:
         """The same as the trailer of an rpc, without what is too large for one."""
         made = self._head(_TRAILER_TEXT)
@@ -159,7 +167,7 @@ def close_with(error: InvocationError) -> Close:
     """End an rpc that has no response to carry the error."""
     if isinstance(error, ENDS_RPC):
         return Close(error)
-    told = translated(error)
+    told = translated(error).kept()
     return Close(told, ((TRAILER, told.trailer()),))
 
 

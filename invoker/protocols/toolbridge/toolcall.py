@@ -286,7 +286,7 @@ class ToolCall(Operation):
         self.is_over = True
         self.took_s = (time.perf_counter_ns() - self.began_ns) * 1e-9
         if error is not None:
-            self.error = error if isinstance(error, ENDS_RPC) else self._told(error)
+            self.error = error if isinstance(error, ENDS_RPC) else self._told(error).kept()
         if self.session is not None:
             self.desk.end(self)
         if self.entry is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,10 +12,17 @@ from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.core.steps import Answered, Ask, Close, Send, Step
 from invoker.core.store import Look
 from invoker.errors import ShuttingDown, Status
+from invoker.protocols.toolbridge.batch import BatchExecuteTools
 from invoker.protocols.toolbridge.errors import BridgeError, Kind
+from invoker.protocols.toolbridge.execute import ExecuteTool
+from invoker.protocols.toolbridge.sessions import InitializeSession
 from invoker.protocols.toolbridge.settings import BridgeSettings
+from invoker.protocols.toolbridge.stream import StreamTool
+from invoker.protocols.toolbridge.toolcall import ToolCall
 from invoker.protocols.toolbridge.unary import UnarySession, Unbuilt
-from tests.protocols.toolbridge.desks import a_desk
+from invoker.protocols.toolbridge.variables import ListSessionVariables
+from tests.protocols.toolbridge.calls import desk_with
+from tests.protocols.toolbridge.desks import a_desk, known
 
 
 class Info(UnarySession[pb.GetSessionInfoRequest]):
@@ -102,3 +110,39 @@ def test_an_rpc_that_is_not_served_says_so() -> None:
     """With its request or without."""
     assert status_of(Unbuilt("GetMetrics").receive(b"")) is Status.UNIMPLEMENTED
     assert status_of(Unbuilt("GetMetrics").half_close()) is Status.UNIMPLEMENTED
+
+
+def _refused(session: Any, request: Any) -> list[Any]:
+    """As a reactor does: its frame knows the last step, and stands behind those in which the error was raised."""
+    steps = list(session.receive(request.SerializeToString()))
+    step = steps[-1]
+    assert step is not None
+    return [type(one) for one in steps]
+
+
+@pytest.mark.parametrize(
+    ("make", "request_"),
+    [
+        (ExecuteTool, pb.ToolCallRequest(session_id="s1", tool_id="none")),
+        (ExecuteTool, pb.ToolCallRequest(session_id="s1", tool_id="square")),
+        (StreamTool, pb.ToolStreamRequest(session_id="s1", tool_id="none")),
+        (BatchExecuteTools, pb.BatchToolCallRequest(session_id="s1", items=[pb.ToolCallItem(tool_id="none")] * 2)),
+        (BatchExecuteTools, pb.BatchToolCallRequest(session_id="s1", items=[pb.ToolCallItem(tool_id="none")])),
+        (ListSessionVariables, pb.ListVariablesRequest(session_id="s1", limit=-1)),
+        (InitializeSession, pb.InitializeSessionRequest(session_id="")),
+    ],
+)
+def test_a_refused_request_is_freed_at_once(make, request_):
+    """An error that is kept must not keep the frames that know it: 60 requests of 9 MB each held 5 GB."""
+    desk = desk_with()
+    desk.observers.clear()
+    known(desk)
+    gc.collect()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        assert _refused(make(desk), request_)[-1] is Close
+        gc.collect()
+        assert not [one for one in gc.garbage if isinstance(one, (BridgeError, ToolCall, make))]
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
