@@ -51,6 +51,11 @@ class Bridged(Riff):
         self.bridge = Bridge(_Around(self.driver), settings or BridgeSettings())  # type: ignore[arg-type]
         self._door["methods"] = (riff_method(), *methods_of(self.bridge))
 
+    def close(self, grace_s: float = 0.0) -> None:
+        """Stop serving, and let the threads of the bridge end."""
+        super().close(grace_s)
+        self.bridge.aside.close()
+
     def execute(self, tool: str, *args: Any, session_id: str = "s1", request_id: str = "", **kwargs: Any) -> Any:
         """Call a tool with these arguments."""
         return self.rpc(
