@@ -30,6 +30,7 @@ from invoker.core.peers import with_peer
 from invoker.core.steps import Close
 from invoker.doors.grpc.cygrpc import cygrpc
 from invoker.doors.grpc.details import status_of
+from invoker.doors.grpc.held import Held
 from invoker.doors.grpc.lending import Lender
 from invoker.doors.grpc.loopline import JoiningLine, LoopLine
 from invoker.doors.grpc.methods import (
@@ -186,15 +187,16 @@ class FastDoor:
 
     def _lead(self, turn: Turn) -> None:
         """Wait for calls and serve them, until another thread does."""
-        queue = self._queue
+        queue, held = self._queue, Held(turn, self._finish)
         while True:
-            event = queue.poll()
+            event = held.next(queue)
             tag = event.tag
             if type(tag) is _Accept:
                 if event.success:
                     self._request(tag.method)
-                    self._accept(event, tag, turn)
+                    self._accept(event, tag, turn, held)
                     if not turn.leads:
+                        held.let_go()
                         return
             elif tag is _SHUTDOWN:
                 self._call_loop(self._stopped.set)
@@ -231,7 +233,7 @@ class FastDoor:
         except ValueError:
             return
 
-    def _accept(self, event: Any, accept: _Accept, turn: Turn) -> None:
+    def _accept(self, event: Any, accept: _Accept, turn: Turn, held: Held) -> None:
         """Serve one call."""
         driver = self.driver
         line = WholeLine(event.call, accept.queue, driver, turn)
@@ -243,14 +245,14 @@ class FastDoor:
             return
         self._rest.glance()
         try:
-            self._converse(line, event, accept.method, turn)
+            self._converse(line, event, accept.method, turn, held)
         except BaseException:
             # Nothing that we know of gets here. A queue dropped with operations under way would freeze the process.
             log.exception("a call failed inside the invoker")
             line.cut(InternalError())
             self._finish(line, [], Close(InternalError()))
 
-    def _converse(self, line: WholeLine, event: Any, method: CallMethod, turn: Turn) -> None:
+    def _converse(self, line: WholeLine, event: Any, method: CallMethod, turn: Turn, held: Held) -> None:
         """Run one call in a slot that was taken for it."""
         driver = self.driver
         sent: list[bytes] = []
@@ -274,7 +276,7 @@ class FastDoor:
                     driver.exited_direct(conversation)
         finally:
             driver.threads.leave()  # before the peer hears of the end: it may call again at once
-        self._finish(line, sent, close)
+        held.finish(line, sent, close)
 
     def _habit(self, method: CallMethod, metadata: Headers) -> Habit:
         """What is known of calls of one kind. Peers choose the kinds, so few are remembered."""

@@ -162,7 +162,10 @@ class LoopLine:
             return
         self._is_finished = True
         self._status = (code, detail, trailers)
-        self._advance()
+        if self._sending or (self._out and len(self._out[0]) > _LITTLE_BYTES):
+            self._advance()
+        else:
+            self._lender.later(self._advance)  # with those of the other calls of this turn (ADR 38)
 
     # Inside.
 

@@ -37,6 +37,8 @@ _PARK_S = 0.003
 _MOST_BYTES = 256 * 1024
 """A call with more bytes in its frames, or more than `AHEAD` of them, is read while its function runs."""
 
+_LIGHT_BYTES = 16 * 1024
+
 _MOST_MISSES = 10
 
 
@@ -115,6 +117,7 @@ class WholeLine:
         while not post(operations, READ):
             event = poll(until)
             if event.completion_type != DONE and not until and habit.pays():
+                self._turn.let_go()
                 until = time.time() + _PARK_S
                 event = poll(until)
             if event.completion_type != DONE:
@@ -132,6 +135,8 @@ class WholeLine:
                 return False  # of what comes now the ordinary line takes the cancel
             frames.append(frame)
             size += len(frame)
+            if size > _LIGHT_BYTES:
+                self._turn.let_go()  # what is in it takes a while to be read
             if len(frames) >= most or size >= most_bytes:
                 return False
             if takes_one:
@@ -145,6 +150,10 @@ class WholeLine:
         line = self._line = self._make_line()
         line.open(self.frames, is_reading=self._pending > 0)
         return line
+
+    def is_light(self, frames: list[bytes]) -> bool:
+        """Whether `finish` sends these without a wait for the peer, and little is kept if it comes later."""
+        return self._line is None and (not frames or (len(frames) == 1 and len(frames[0]) <= _LIGHT_BYTES))
 
     def finish(self, frames: list[bytes], close: Close) -> bool:
         """Send frames, which are taken out of the list, then the status and its metadata.

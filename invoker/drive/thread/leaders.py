@@ -31,16 +31,18 @@ class Turn:
 
     Attributes:
         busy: What the thread serves in user code; whoever has said `begin` clears it once that has been left.
+        let_go: Sends what the thread has held back, if its door does that; called before it waits or lasts.
         seen: What the sweeper saw at its last beat.
     """
 
-    __slots__ = ("_leaders", "_sweeper", "busy", "seen")
+    __slots__ = ("_leaders", "_sweeper", "busy", "let_go", "seen")
 
     def __init__(self, leaders: Leaders, sweeper: Sweeper) -> None:
         self._leaders = leaders
         self._sweeper = sweeper
         self.busy: Busy | None = None
         self.seen: Busy | None = None
+        self.let_go: Callable[[], None] = _nothing
 
     @property
     def leads(self) -> bool:
@@ -54,6 +56,7 @@ class Turn:
 
     def pass_on(self) -> None:
         """Let another thread lead, since this one may not come back for a while. A second call does nothing."""
+        self.let_go()
         if self._leaders.leader is self:
             self._leaders.replace(self)
 
@@ -121,3 +124,7 @@ class Leaders:
             turn.pass_on()
         finally:
             self._sweeper.unfollow(turn)
+
+
+def _nothing() -> None:
+    """A door that holds nothing back."""

@@ -205,3 +205,27 @@ def test_a_frame_that_is_the_last_one_is_the_end_as_well(takes_one):
     assert hearer.heard == ([b"frame", None] if takes_one else [b"frame"])
     assert line.is_ended == takes_one
     assert len(call.posted) - before == (not takes_one)
+
+
+class _Turn(_Posted):
+    """A turn of the loop, whose end a test brings about."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.flushes: list[Callable[[], None]] = []
+
+    def later(self, flush: Callable[[], None]) -> None:
+        self.flushes.append(flush)
+
+
+@pytest.mark.parametrize("size", [10, 100_000])
+def test_short_replies_leave_at_the_end_of_the_turn(size):
+    """Together with those of other calls; a large one is not kept."""
+    turn = _Turn()
+    line = LoopLine(turn, turn)
+    line.write(bytes(size))
+    line.finish(0, "")
+    assert len(turn.posted) == (size > 64 * 1024)
+    for flush in turn.flushes:
+        flush()
+    assert len(turn.posted) == 1
