@@ -22,14 +22,12 @@ from typing import Final, Protocol, TypeAlias
 
 import msgspec
 
+from invoker.codecs.checkpoint import CHECKPOINT
 from invoker.core.steps import Cancel, Close, Emitted, EndInput, Event, Feed, Finished, Open, Step, Terms, Wants
 from invoker.errors import Cancelled, InvocationError, Status, StatusError
 from invoker.message import Headers, Message
 
-__all__ = ["AHEAD", "AHEAD_BYTES", "CHECKPOINT", "Abandon", "AggregatingSession", "Begin", "Enough", "Report", "Word"]
-
-CHECKPOINT: Final = "application/vnd.fcp.checkpoint"
-"""The media type of updates and checkpoints (F-080)."""
+__all__ = ["AHEAD", "AHEAD_BYTES", "Abandon", "AggregatingSession", "Begin", "Enough", "Report", "Word"]
 
 AHEAD: Final = 16
 """Reports that the function has been fed but has not read (F-081); the window of the reactor."""

@@ -53,7 +53,7 @@ class DeskLimits:
 
     Attributes:
         sessions: Conversations at once (F-139).
-        sessions_per_peer: The same of one address.
+        sessions_per_peer: The same of one address, where it is known.
         first_message_s: How long a device may say nothing, and how long without a checkin where there is no
             eligibility task (F-014).
         report_bytes: Of large messages and reports at once (F-081).
@@ -150,7 +150,7 @@ class FederatedDesk:
         peer = _address(metadata.get(PEER, ""))
         if len(self._members) >= self._limits.sessions:
             raise LimitExceeded(f"{self._limits.sessions} devices are connected, and no more are allowed")
-        if self._peers[peer] >= self._limits.sessions_per_peer:
+        if peer and self._peers[peer] >= self._limits.sessions_per_peer:
             raise LimitExceeded(f"{self._peers[peer]} devices of this address are connected, and no more are allowed")
         member = self._members[device] = Member(self._floor, device, peer)
         self._peers[peer] += 1

@@ -30,14 +30,15 @@ import enum
 import logging
 import secrets
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Protocol
 
 from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
+from invoker.codecs.checkpoint import CHECKPOINT
 from invoker.errors import InvocationError, Status, StatusError
 from invoker.message import Headers, Message
-from invoker.protocols.federated.aggregating import CHECKPOINT, Abandon, AggregatingSession, Begin, Enough, Report, Word
-from invoker.protocols.federated.backing import Check, Commit, TaskSetup
+from invoker.protocols.federated.aggregating import Abandon, AggregatingSession, Begin, Enough, Report, Word
+from invoker.protocols.federated.backing import Commit, TaskSetup
 from invoker.protocols.federated.config import TaskConfig
 from invoker.protocols.federated.members import Floor, Member, Stage
 from invoker.protocols.federated.tally import RoundRecord
@@ -90,13 +91,14 @@ class Round:
         self.number = number
         self.waiting: dict[Member, None] = {}
         self.outstanding: dict[Member, None] = {}
-        self.pending: dict[int, Member] = {}
+        self.pending: dict[int, Sequence[Member]] = {}  # by the ordinal of the report that answers them
         self.counts: Counter[str] = Counter()
         self.accepted = self.summed = 0
         self.began = floor.timers.now()
         self._floor, self._task, self._checkpoint = floor, task, checkpoint
         self._timer: Timer | None = None
-        self._check: Check | None = None
+        checker = task.setup.checker
+        self._check = checker(checkpoint.data) if checker is not None else None
         self._tell: Callable[[Word], None] | None = None  # gives words to the function's conversation
         self._selects_until = 0.0
         self._ordinal = 0
@@ -129,6 +131,11 @@ class Round:
             self._selects_until = self._floor.timers.now() + self.config.selection_timeout_s
             self._after(self.config.selection_timeout_s, self._decide)
 
+    @property
+    def _least_clients(self) -> int:
+        """With fewer it does not begin."""
+        return self.config.min_clients
+
     def _least(self) -> Member | None:
         """The last client that would give way to one with a good retry token (F-055)."""
         return next((one for one in reversed(self.waiting) if not one.has_token), None)
@@ -141,7 +148,7 @@ class Round:
             return
         chosen = sorted(self.waiting, key=lambda one: not one.has_token)
         most, self.waiting = self.config.cohort, {}
-        if len(chosen) < self.config.min_clients:
+        if len(chosen) < self._least_clients:
             self._count_selection("too_few")
             self.dissolve("too_few", chosen)
             return
@@ -168,7 +175,6 @@ class Round:
         self.began = self._floor.timers.now()
         self.accepted = len(chosen)
         setup = self._task.setup
-        self._check = setup.checker(self._checkpoint.data) if setup.checker is not None else None
         facts = Headers(population=self._task.population, task=self.config.name, round=str(self.number))
         model = self._checkpoint.data if setup.takes_model else None
         self._tell = self._floor.backing.aggregate(AggregatingSession(self, self.config.aggregate, model, facts))
@@ -189,7 +195,7 @@ class Round:
 
     def report(self, member: Member, report: ReportIn) -> None:
         """Take a plain report."""
-        self._floor.tally.codes[report.status if report.status in _CODES else Status.UNKNOWN] += 1  # F-061
+        self._count_code(report)
         wrong = self._fault(report.update) if report.status == Status.OK else ""
         del self.outstanding[member]
         if report.status != Status.OK:
@@ -228,6 +234,9 @@ class Round:
         if not self.outstanding:
             self.close()
 
+    def _count_code(self, report: ReportIn) -> None:
+        self._floor.tally.codes[report.status if report.status in _CODES else Status.UNKNOWN] += 1  # F-061
+
     def _fault(self, update: bytes) -> str:
         """What is wrong with an update; empty: nothing."""
         try:
@@ -241,7 +250,7 @@ class Round:
         """Feed a report, which is answered when it is taken."""
         self.counts["ok"] += 1
         member.move(Stage.REPORTED)
-        self.pending[self._ordinal] = member
+        self.pending[self._ordinal] = (member,)
         self._floor.gate.keep(member, len(report.update))
         duration = report.duration_s
         self._feed(report.update, {} if duration is None else {"duration_ms": str(round(duration * 1000))})
@@ -274,12 +283,13 @@ class Round:
         self._after(limit, lambda: self.fail("aggregate_timeout"))
 
     def taken(self, ordinal: int) -> None:
-        """The function's input has taken a report, so its device is answered (F-081)."""
-        member = self.pending.pop(ordinal, None)
-        if member is not None:
-            self._taken += 1
-            self._floor.gate.leave(member)
-            member.thank()
+        """The function's input has taken a report, so whoever sent it is answered (F-081)."""
+        if self.phase is Phase.ENDED:
+            return  # they have heard that it failed
+        self._taken += 1
+        for one in self.pending.pop(ordinal, ()):
+            self._floor.gate.leave(one)
+            one.thank()
 
     def finished(self, checkpoint: bytes | None, error: InvocationError | None) -> None:
         """The function has ended."""
@@ -314,10 +324,10 @@ class Round:
 
     def _turn_away_pending(self, what: str = "late", error: InvocationError | None = None) -> None:
         """F-053: Reports that were not fed do not count."""
-        pending, self.pending = self.pending, {}
+        pending, self.pending = [one for some in self.pending.values() for one in some], {}
         self.counts["ok"] -= len(pending)
         self.counts[what] += len(pending)
-        for one in pending.values():
+        for one in pending:
             self._floor.gate.leave(one)
             one.over(error or StatusError(Status.ABORTED, "the round has closed before the report was taken"))
 
