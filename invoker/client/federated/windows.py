@@ -1,0 +1,107 @@
+"""When a device comes again: windows that the server names, and times without one (F-056 to F-058).
+
+A server sends two windows as soon as it has heard of a device: one for a device that takes part in a round, one for a
+device that does not. The client draws its time from both at once, and keeps the two; which one counts is decided by how
+the conversation ends.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+from google.protobuf.duration_pb2 import Duration
+
+from invoker._pb.federated import federated_api_pb2 as pb
+from invoker.errors import Status
+
+__all__ = ["PERMANENT", "Retry", "Windows", "is_permanent"]
+
+TRANSIENT_S: Final = 900.0
+PERMANENT_S: Final = 14_400.0
+SPREAD: Final = 0.2
+"""Without a window, times are spread by so much, so that devices do not come all at once."""
+
+PERMANENT: Final = frozenset({Status.NOT_FOUND, Status.INVALID_ARGUMENT, Status.UNIMPLEMENTED})
+"""A client that ends with one of these will not succeed soon."""
+
+
+class Retry(msgspec.Struct, frozen=True):
+    """When to come again.
+
+    Attributes:
+        at: In seconds of the client's clock.
+        token: To bring then; empty: none.
+    """
+
+    at: float
+    token: str = ""
+
+    def in_s(self, now: float) -> float:
+        """Seconds from now: a window without width (F-057)."""
+        return max(0.0, self.at - now)
+
+
+class Windows:
+    """What is known of when to come again.
+
+    Args:
+        now: The client's clock, in seconds.
+        rng: Draws the times.
+
+    Attributes:
+        is_acked: Whether the server has named windows.
+    """
+
+    def __init__(self, now: Callable[[], float], rng: random.Random) -> None:
+        self._now, self._rng = now, rng
+        self._accepted: Retry | None = None
+        self._rejected: Retry | None = None
+        self._told: Retry | None = None
+
+    @property
+    def is_acked(self) -> bool:
+        """Whether the server has named windows."""
+        return self._accepted is not None
+
+    def acked(self, ack: pb.CheckinRequestAck) -> None:
+        """Draw from both windows, once (F-057)."""
+        self._accepted = self._drawn(ack.retry_window_if_accepted)
+        self._rejected = self._drawn(ack.retry_window_if_rejected)
+
+    def told(self, window: pb.RetryWindow) -> None:
+        """Keep the window in a rejection or in the answer to a report; it counts only without an ack (F-059)."""
+        self._told = self._drawn(window)
+
+    def choose(self, status: Status, *, was_accepted: bool) -> Retry:
+        """When to come again after a conversation (F-058).
+
+        Args:
+            status: How it ended; OK for a rejection, too.
+            was_accepted: Whether the server accepted the device in a round, however that ended.
+        """
+        if is_permanent(status):
+            return self._spread(PERMANENT_S)
+        chosen = self._accepted if was_accepted else self._rejected
+        if chosen is None and status is Status.OK:
+            chosen = self._told
+        return chosen or self._spread(TRANSIENT_S)
+
+    def _drawn(self, window: pb.RetryWindow) -> Retry:
+        least = max(0.0, _seconds(window.delay_min))
+        most = max(least, _seconds(window.delay_max))
+        return Retry(self._now() + self._rng.uniform(least, most), window.retry_token)
+
+    def _spread(self, seconds: float) -> Retry:
+        return Retry(self._now() + self._rng.uniform(seconds * (1 - SPREAD), seconds * (1 + SPREAD)))
+
+
+def is_permanent(status: Status) -> bool:
+    """Whether coming again soon is of no use."""
+    return status in PERMANENT
+
+
+def _seconds(duration: Duration) -> float:
+    return duration.seconds + duration.nanos / 1e9
