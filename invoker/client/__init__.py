@@ -1,8 +1,8 @@
-"""Call functions of others: of riff invokers, Evergreen servers, GraphPipe models and tool bridges.
+"""Call functions of others: of riff invokers, Evergreen servers, GraphPipe models and tool bridges; or be a device.
 
 `RiffClient`, `EvergreenSession`, `GraphPipe` and `ToolBridge` do so;
 `SyncRiffClient`, `SyncEvergreenSession` and `SyncToolBridge` are for code without a loop, `AsyncGraphPipe` for code on
-one.
+one. `FederatedClient` and `SyncFederatedClient` are devices of federated compute, which train when a server asks.
 """
 
 from invoker.client.evergreen import (
@@ -19,6 +19,7 @@ from invoker.client.evergreen import (
     attachment,
 )
 from invoker.client.failure import CallFailed, ConnectFailed
+from invoker.client.federated import DeviceOptions, FederatedClient, SyncFederatedClient
 from invoker.client.graphpipe import AsyncGraphPipe, GraphPipe, GraphPipeError
 from invoker.client.riff import Call, Options, Outputs, Received, RiffClient, SyncCall, SyncRiffClient
 from invoker.client.tls import Tls
@@ -36,7 +37,9 @@ __all__ = [
     "Call",
     "CallFailed",
     "ConnectFailed",
+    "DeviceOptions",
     "EvergreenSession",
+    "FederatedClient",
     "GraphPipe",
     "GraphPipeError",
     "LeafNode",
@@ -50,6 +53,7 @@ __all__ = [
     "SyncAnswer",
     "SyncCall",
     "SyncEvergreenSession",
+    "SyncFederatedClient",
     "SyncRiffClient",
     "SyncToolBridge",
     "Talk",

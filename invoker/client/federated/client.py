@@ -54,6 +54,8 @@ class DeviceOptions(msgspec.Struct, frozen=True, kw_only=True):
         pickle_key: The key of plans that bring their function; None: these are refused.
         secagg: Whether the device offers secure aggregation; None: if ``cryptography`` is installed.
         seed: Of the times at which the device comes; None: another one each time.
+        now: The clock of retry windows and of the cache, in seconds.
+        sleep: Waits for windows.
     """
 
     api_key: str = ""
@@ -69,6 +71,8 @@ class DeviceOptions(msgspec.Struct, frozen=True, kw_only=True):
     pickle_key: bytes | None = None
     secagg: bool | None = None
     seed: int | None = None
+    now: Callable[[], float] = time.time
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
 
 class FederatedClient:
@@ -85,8 +89,6 @@ class FederatedClient:
         runner: Runs plans; it makes ``functions`` and ``examples`` superfluous.
         should_abort: Asked several times a second; when it says yes the device stops within a second, in any state.
         tell: Hears of what happens: `EligibilityAsked`, `Assigned`, `Report`, exceptions of plans, and `Attempt`.
-        now: The clock of retry windows, in seconds.
-        sleep: Waits for them.
 
     Attributes:
         retry: When to come again; None: at once.
@@ -105,15 +107,13 @@ class FederatedClient:
         runner: Runner | None = None,
         should_abort: Callable[[], bool] = lambda: False,
         tell: Callable[[Any], None] = lambda _: None,
-        now: Callable[[], float] = time.time,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.target, self.population = target, population
         self.retry: Retry | None = None
         self._options = said = options or DeviceOptions()
-        self._should_abort, self._tell, self._now, self._sleep = should_abort, tell, now, sleep
+        self._should_abort, self._tell = should_abort, tell
         self._rng = random.Random(said.seed)  # noqa: S311 - it spreads load, and guards nothing
-        downloads = Downloads(Cache(said.cache, now), most_bytes=said.most_bytes, tls=said.download_tls)
+        downloads = Downloads(Cache(said.cache, said.now), most_bytes=said.most_bytes, tls=said.download_tls)
         self._means = Means(
             runner or CallingRunner(functions or {}, examples),
             downloads,
@@ -128,7 +128,7 @@ class FederatedClient:
     async def once(self) -> Attempt:
         """Take part once, from the checkin to the end of the report; waits for no window."""
         said = self._options
-        windows = Windows(self._now, self._rng)
+        windows = Windows(said.now, self._rng)
         token = "" if self.retry is None else self.retry.token
         new_secagg = _secagg() if said.secagg is not False else None
         hello = Hello(self.population, token, said.attestation, said.client_version, new_secagg is not None)
@@ -169,8 +169,10 @@ class FederatedClient:
 
     async def wait(self) -> None:
         """Sleep until it is time to come again, or until `should_abort` says yes."""
-        while self.retry is not None and (left := self.retry.in_s(self._now())) > 0 and not self._should_abort():
-            await self._sleep(min(left, POLL_S))
+        while (
+            self.retry is not None and (left := self.retry.in_s(self._options.now())) > 0 and not self._should_abort()
+        ):
+            await self._options.sleep(min(left, POLL_S))
 
     def _channel(self) -> grpc.aio.Channel:
         options: tuple[tuple[str, Any], ...] = (

@@ -105,15 +105,12 @@ class Conversation:
     async def _frames(self) -> AsyncGenerator[bytes, None]:
         """What the session sends; its end is the half-close."""
         while True:
+            self._news.clear()
             for frame in self._session.drain():
                 yield frame
             if self._session.is_over:
                 return
-            self._news.clear()
-            if not (frames := self._session.drain()):
-                await self._news.wait()
-            for frame in frames:
-                yield frame
+            await self._news.wait()
 
     async def _read(self, exchange: Exchange) -> None:
         self._session.start()

@@ -105,21 +105,21 @@ class Downloads:
                 return self._read(response)
         except (OSError, http.client.HTTPException) as error:
             status = Status.DEADLINE_EXCEEDED if isinstance(error, TimeoutError) else Status.UNAVAILABLE
-            raise CallFailed(status, f"{_shown(uri)}: {error or type(error).__name__}") from error
+            raise CallFailed(status, f"{_shown(uri)}: {str(error) or type(error).__name__}") from error
         finally:
             connection.close()
 
     def _connect(self, uri: str) -> tuple[http.client.HTTPConnection, str]:
         if not uri:
             raise CallFailed(Status.INVALID_ARGUMENT, "the server names no address")
-        parts = urllib.parse.urlsplit(uri)
         try:
+            parts = urllib.parse.urlsplit(uri)
             host, port = parts.hostname or "", parts.port
         except ValueError as error:
             raise CallFailed(Status.INVALID_ARGUMENT, f"{_shown(uri)} is no address: {error}") from None
-        target = urllib.parse.urlunsplit(("", "", parts.path or "/", parts.query, ""))
-        if not target.isascii() or not target.isprintable() or " " in target or "@" in parts.netloc:
+        if not uri.isascii() or not uri.isprintable() or " " in uri or "@" in parts.netloc:
             raise CallFailed(Status.INVALID_ARGUMENT, f"{_shown(uri)} is no address")
+        target = urllib.parse.urlunsplit(("", "", parts.path or "/", parts.query, ""))
         if uri.startswith("https://") and host:
             tls = self._tls or ssl.create_default_context()
             return http.client.HTTPSConnection(host, port, timeout=self._timeout_s, context=tls), target
@@ -143,10 +143,10 @@ class Downloads:
         else:
             # The library stops at the announced length, and F-071 wants to know of more; so its file is read.
             file = response.fp
-            body = file.read(length) if file is not None and length else b""
+            body = file.read(length) if length else b""
             if len(body) < length:
                 raise CallFailed(Status.INVALID_ARGUMENT, f"the body has {len(body)} bytes of {length} that were told")
-            if response.will_close and file is not None and file.read(1):
+            if response.will_close and file.read(1):
                 raise CallFailed(Status.OUT_OF_RANGE, f"the body has more than the {length} bytes that were told")
         return Entry(body, response.getheader("content-type", ""))
 

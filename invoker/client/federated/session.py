@@ -247,7 +247,9 @@ class DeviceSession:
         if kind == "eligibility_eval_payload":
             payload = response.eligibility_eval_payload
             self._at = _At.DECIDING
-            return [EligibilityAsked(payload.execution_id, _source(payload, "plan"), _source(payload, "init_checkpoint"))]
+            return [
+                EligibilityAsked(payload.execution_id, _source(payload, "plan"), _source(payload, "init_checkpoint"))
+            ]
         if kind == "no_eligibility_eval_configured":
             self._check_in(None)
         elif kind == "rejection_info":
