@@ -30,6 +30,7 @@ TOGETHER = {
     "drive/nested/order.py": "what the scope asks: tests/drive/nested/test_scope.py",
     "drive/bodies/calls.py": "the caller's side of it: tests/drive/nested/test_scope.py",
     "client/federated/conversation.py": "a part of the client: tests/client/federated/test_client.py",
+    "client/federated/reading.py": "what the session reads: tests/client/federated/test_session.py",
     "client/federated/words.py": "types only: tests/client/federated/test_session.py",
     "drive/outlet.py": "so is this: tests/drive/wholes.py has one",
     "drive/loop/wire.py": "so is this: tests/drive/looplines.py has one",

@@ -17,7 +17,7 @@ from invoker.client.federated.downloads import Downloads, Source
 from invoker.client.federated.plans import read_plan
 from invoker.client.federated.running import Ran, Runner, arrays_of, bytes_of, weights_of
 from invoker.client.federated.session import DeviceSession
-from invoker.client.federated.words import Assigned, EligibilityAsked, Event, Report
+from invoker.client.federated.words import Assigned, Compute, EligibilityAsked, Event, Report
 from invoker.errors import InvokerError, Status
 from invoker.wording import describe
 
@@ -135,6 +135,10 @@ class Conversation:
 
     async def _answer(self, event: Event) -> None:
         """Do what the server asks for."""
+        if isinstance(event, Compute):
+            self._session.computed(await asyncio.to_thread(event.job))
+            self._news.set()
+            return
         self._means.tell(event)
         try:
             plan, checkpoint = await asyncio.gather(

@@ -25,18 +25,18 @@ from google.protobuf.duration_pb2 import Duration
 
 from invoker._pb.federated import federated_api_pb2 as pb
 from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
-from invoker.client.federated.downloads import Source
+from invoker.client.federated.reading import parsed, source_of, terms_of
 from invoker.client.federated.windows import Windows
 from invoker.client.federated.words import (
     Assigned,
     Attempt,
+    Compute,
     EligibilityAsked,
     Event,
     Hello,
     NewSecAgg,
     Report,
     SecAgg,
-    SecAggTask,
     Turn,
 )
 from invoker.codecs.chunks import ChunkStream, Limits, Terms
@@ -48,7 +48,6 @@ ABORT_REASON: Final = "Abort upon external request"
 ELIGIBILITY_VERSION: Final = 1
 
 _LEVELS: Final = (pb.UNCOMPRESSED, pb.ZLIB_DEFAULT, pb.ZLIB_BEST_COMPRESSION, pb.ZLIB_BEST_SPEED)
-_MOST_BITS: Final = 62
 _VARIANT: Final = secagg_pb.SECAGG_CLIENT_VARIANT_NATIVE_V1
 
 
@@ -80,7 +79,7 @@ class DeviceSession:
         self, hello: Hello, windows: Windows, *, new_secagg: NewSecAgg | None = None, limits: Limits | None = None
     ) -> None:
         self._hello, self._windows, self._new_secagg = hello, windows, new_secagg
-        self._stream = ChunkStream(parse=_parsed, writes=pb.ClientStreamMessage, limits=limits)
+        self._stream = ChunkStream(parse=parsed, writes=pb.ClientStreamMessage, limits=limits)
         self._at = _At.START
         self._assigned: Assigned | None = None
         self._secagg: SecAgg | None = None
@@ -177,6 +176,11 @@ class DeviceSession:
         self._at = _At.SECURE
         self._turned(self._secagg.start())
 
+    def computed(self, turn: Turn) -> None:
+        """Go on with what a job of secure aggregation gave."""
+        if self._at is _At.SECURE:
+            self._turned(turn)
+
     def fail(self, status: Status, detail: str) -> None:
         """Break off: what the conversation needs cannot be had, such as a checkpoint to download."""
         if self._at is not _At.ENDED:
@@ -213,9 +217,8 @@ class DeviceSession:
         kind = message.WhichOneof("kind")
         if message.HasField("secure_aggregation_server_message"):
             if self._at is _At.SECURE and kind is None and self._secagg is not None:
-                self._turned(self._secagg.receive(message.secure_aggregation_server_message))
-            else:
-                self._broken("the server sent a message of secure aggregation that does not belong there")
+                return self._turned(self._secagg.receive(message.secure_aggregation_server_message))
+            self._broken("the server sent a message of secure aggregation that does not belong there")
             return []
         if kind is None or self._at is _At.ENDED:
             return []
@@ -248,7 +251,9 @@ class DeviceSession:
             payload = response.eligibility_eval_payload
             self._at = _At.DECIDING
             return [
-                EligibilityAsked(payload.execution_id, _source(payload, "plan"), _source(payload, "init_checkpoint"))
+                EligibilityAsked(
+                    payload.execution_id, source_of(payload, "plan"), source_of(payload, "init_checkpoint")
+                )
             ]
         if kind == "no_eligibility_eval_configured":
             self._check_in(None)
@@ -272,9 +277,9 @@ class DeviceSession:
         self._assigned = Assigned(
             info.execution_phase_id,
             info.task_name,
-            _source(info, "plan"),
-            _source(info, "init_checkpoint"),
-            _terms(info) if wants_secagg else None,
+            source_of(info, "plan"),
+            source_of(info, "init_checkpoint"),
+            terms_of(info) if wants_secagg else None,
             info.federated_select_uri_info.uri_template,
         )
         variant = response.protocol_options_response.side_channels.secure_aggregation.client_variant
@@ -297,7 +302,7 @@ class DeviceSession:
                 raise StatusError(Status.INTERNAL, f"there is no compression level {said.compression_level}")
             self._stream.agree(Terms(said.chunk_size_for_upload, said.max_pending_chunks, said.compression_level))
 
-    def _turned(self, turn: Turn) -> None:
+    def _turned(self, turn: Turn) -> list[Event]:
         for message in turn.messages:
             framed = pb.ClientStreamMessage(secure_aggregation_client_message=message)
             if message.HasField("masked_input_response"):  # F-093: it shares its frame with the report
@@ -307,6 +312,7 @@ class DeviceSession:
             self._lost(*turn.error)
         elif turn.is_done:
             self._at = _At.REPORTED
+        return [] if turn.job is None else [Compute(turn.job)]
 
     # What the device says.
 
@@ -366,41 +372,3 @@ class DeviceSession:
     def _finish(self, end: str, status: Status = Status.OK, detail: str = "") -> None:
         if self._at is not _At.ENDED:
             self._at, self._end, self._status, self._detail = _At.ENDED, end, status, detail
-
-
-def _parsed(data: Any) -> pb.ServerStreamMessage:
-    try:
-        return pb.ServerStreamMessage.FromString(bytes(data))
-    except Exception as error:  # protobuf's DecodeError has a module of its own in each implementation
-        raise StatusError(Status.INTERNAL, f"{len(data)} bytes are no ServerStreamMessage") from error
-
-
-def _source(message: Any, name: str) -> Source:
-    """A plan or a checkpoint, which is in the message, behind an address, or nowhere, which means empty (F-068)."""
-    kind = message.WhichOneof(f"{name}_type")
-    if kind != f"{name}_resource":
-        return Source(getattr(message, name))
-    resource = getattr(message, kind)
-    age = resource.max_age.seconds + resource.max_age.nanos / 1e9
-    return Source(b"", resource.uri, resource.client_cache_id, age)
-
-
-def _terms(info: pb.AcceptanceInfo) -> SecAggTask:
-    """What the acceptance says of secure aggregation (F-089, F-090).
-
-    Raises:
-        StatusError: A modulus is less than 2 or more than 2^62.
-    """
-    moduli = {}
-    for name, side in info.side_channels.items():
-        said = side.secure_aggregand
-        moduli[name] = said.modulus or (1 << said.output_bitwidth if 0 < said.output_bitwidth <= _MOST_BITS else 0)
-        if not 1 < moduli[name] <= 1 << _MOST_BITS:
-            raise StatusError(Status.INTERNAL, f"the modulus {said.modulus} of vector {name[:40]!r} cannot be")
-    protocol = info.side_channel_protocol_execution_info.secure_aggregation
-    return SecAggTask(
-        moduli,
-        protocol.expected_number_of_clients,
-        protocol.minimum_surviving_clients_for_reconstruction,
-        protocol.minimum_clients_in_server_visible_aggregate,
-    )

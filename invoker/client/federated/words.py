@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeAlias
 
 import msgspec
@@ -16,6 +16,7 @@ from invoker.message import EMPTY
 __all__ = [
     "Assigned",
     "Attempt",
+    "Compute",
     "EligibilityAsked",
     "Event",
     "Hello",
@@ -80,7 +81,13 @@ class Assigned(msgspec.Struct, frozen=True):
     select_uri: str = ""
 
 
-Event: TypeAlias = EligibilityAsked | Assigned
+class Compute(msgspec.Struct, frozen=True):
+    """A job of secure aggregation that takes long, for a thread; answered by `DeviceSession.computed`."""
+
+    job: Callable[[], Turn]
+
+
+Event: TypeAlias = EligibilityAsked | Assigned | Compute
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -133,11 +140,13 @@ class Turn(msgspec.Struct, frozen=True):
         messages: To be sent, in order.
         is_done: All of it is done, and the answer to the report comes next.
         error: It has failed; ``messages`` are still sent, and then the stream is closed.
+        job: Takes long, and gives what to do then. It may run in a thread; nothing else is received before it returns.
     """
 
     messages: tuple[secagg_pb.ClientToServerWrapperMessage, ...] = ()
     is_done: bool = False
     error: tuple[Status, str] | None = None
+    job: Callable[[], Turn] | None = None
 
 
 class SecAgg(Protocol):

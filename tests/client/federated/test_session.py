@@ -278,6 +278,9 @@ class FakeSecAgg:
             made = secagg_pb.ClientToServerWrapperMessage()
             made.masked_input_response.vectors["w"].encoded_vector = b"masked"
             return Turn((made,))
+        if kind == "masked_input_request":
+            later = secagg_pb.ClientToServerWrapperMessage(unmasking_response=secagg_pb.UnmaskingResponse())
+            return Turn(job=lambda: Turn((later,)))
         if kind == "abort":
             return Turn(error=(Status.CANCELLED, "SecAgg aborted"))
         return Turn(is_done=True)
@@ -315,6 +318,20 @@ def test_F093_the_masked_input_shares_its_message_with_the_report() -> None:
     assert len(last.report_request.report.serialized_train_event) == 1
     device.hear(said("unmasking_request"), taken())
     assert device.session.attempt().end == "reported"
+
+
+def test_what_takes_long_is_asked_for() -> None:
+    """A job of the rounds is an event, and what it gives is sent."""
+    device = secure()
+    device.session.report(Report(vectors={"w": [1]}))
+    device.drain().hear(said("masked_input_request"))
+    turn = device.events[-1].job()
+    device.session.computed(turn)
+    assert device.drain().sent[-1].secure_aggregation_client_message.HasField("unmasking_response")
+    device.session.abort()
+    count = len(device.drain().sent)
+    device.session.computed(turn)
+    assert device.drain().sent[count:] == []
 
 
 def test_F094_an_answer_before_the_end_of_the_rounds_is_an_error() -> None:
