@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
-from invoker.codecs.chunks.pieces import Data, End, Packed, Piece, Start, Terms, broken
+from invoker.codecs.chunks.pieces import UNCOMPRESSED, Data, End, Packed, Piece, Start, Terms, broken
 
 __all__ = ["Sender"]
 
@@ -40,8 +40,9 @@ class Sender:
     def put(self, message: bytes | Packed) -> None:
         """Add a message; what is `Packed` already is not compressed again, whatever level the terms say."""
         terms = self.terms
-        size = message.size if isinstance(message, Packed) else len(message)
-        if terms.has_chunks and not 0 < size <= self.whole_bytes:
+        size, level = (message.size, message.level) if isinstance(message, Packed) else (len(message), UNCOMPRESSED)
+        is_small = 0 < size <= self.whole_bytes and level == UNCOMPRESSED
+        if terms.has_chunks and not is_small:
             packed = message if isinstance(message, Packed) else Packed.of(message, terms.level)
             self._waiting.append(_cut(packed, terms.chunk_bytes))
             self._pending = terms.max_pending

@@ -15,7 +15,7 @@ a oneof ``kind``, with the fields that federated compute gives it.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from invoker.codecs.chunks.pieces import Ack, Data, End, Limits, Packed, Piece, Start, Terms, broken
@@ -35,7 +35,6 @@ class ChunkStream:
         whole_bytes: Messages up to this size are sent whole, even if chunks were agreed on.
         may_receive: Asked when a message of so many bytes begins. If it says no, the message is held up, which means
             that its chunks are not acked, until `resume`.
-        received_one: Told when such a message is complete.
 
     Attributes:
         sent: Bytes of all frames that `drain` gave (F-144).
@@ -51,14 +50,13 @@ class ChunkStream:
         limits: Limits | None = None,
         whole_bytes: int = 0,
         may_receive: Callable[[int], bool] | None = None,
-        received_one: Callable[[], None] | None = None,
     ) -> None:
         self._parse, self._writes = parse, writes
         self._limits = limits or Limits()
         self._sender = Sender(whole_bytes=whole_bytes)
         self._receiver = Receiver(self._limits)
         self._receiver.chunk_bytes = self._limits.chunk_of(Terms())
-        self._may_receive, self._received_one = may_receive, received_one
+        self._may_receive = may_receive
         self._frames: list[bytes] = []
         self._held: deque[tuple[Any, int]] = deque()
         self._held_bytes = self._most_pending = 0
@@ -91,6 +89,11 @@ class ChunkStream:
         frames, self._frames = self._frames, []
         self.sent += sum(map(len, frames))
         return frames
+
+    @property
+    def is_receiving(self) -> bool:
+        """Whether the peer has begun a message in chunks, and it is not complete; also while that is held up."""
+        return self._receiver.is_receiving
 
     @property
     def is_idle(self) -> bool:
@@ -143,15 +146,16 @@ class ChunkStream:
             return []
         return self._take(message)
 
-    def resume(self) -> list[Any]:
-        """Go on with the message that was held up; gives messages and raises as `receive` does."""
-        complete: list[Any] = []
+    def resume(self) -> Iterator[Any]:
+        """Go on with the message that was held up; gives messages and raises as `receive` does.
+
+        Several messages may be complete now. Each is given before it is asked whether the next one may come.
+        """
         self.is_held = False
         while self._held and not self.is_held:
             one, size = self._held.popleft()
             self._held_bytes -= size
-            complete += self._take(one)
-        return complete
+            yield from self._take(one)
 
     def ended(self) -> None:
         """The peer sends no more.
@@ -173,8 +177,6 @@ class ChunkStream:
                 self.is_held = True
         elif type(one) is End:
             message = self._parse(receiver.end(one))
-            if self._received_one is not None:
-                self._received_one()
             if message.WhichOneof("kind") == "chunked_transfer":
                 raise broken("a message that came in chunks is itself a chunk")  # F-031
             return [message]

@@ -10,7 +10,7 @@ from google.protobuf.duration_pb2 import Duration
 from invoker._pb.federated import federated_api_pb2 as pb
 from invoker.protocols.federated.words import Capabilities, Eligibility, Offer, Resource, Window
 
-__all__ = ["acceptance", "ack", "eligibility", "rejection", "report_response", "resource", "window"]
+__all__ = ["ack", "fill_acceptance", "fill_eligibility", "rejection", "report_response", "resource", "window"]
 
 _NANO: Final = 1_000_000_000
 _LONGEST_S: Final = 315_576_000_000.0
@@ -55,9 +55,9 @@ def resource(given: Resource, *, gzip: bool) -> pb.UriResource:
     return message
 
 
-def eligibility(given: Eligibility, can: Capabilities) -> pb.EligibilityEvalPayload:
+def fill_eligibility(payload: pb.EligibilityEvalPayload, given: Eligibility, can: Capabilities) -> None:
     """The eligibility task, as its client can take it."""
-    payload = pb.EligibilityEvalPayload(execution_id=given.execution_id)
+    payload.execution_id = given.execution_id
     if can.eligibility_http and given.checkpoint.resource is not None:
         payload.init_checkpoint_resource.CopyFrom(resource(given.checkpoint.resource, gzip=can.gzip))
     else:
@@ -68,12 +68,11 @@ def eligibility(given: Eligibility, can: Capabilities) -> pb.EligibilityEvalPayl
         payload.plan = given.plan.data
     if given.spec:
         payload.population_eligibility_spec = given.spec
-    return payload
 
 
-def acceptance(offer: Offer, can: Capabilities) -> pb.AcceptanceInfo:
+def fill_acceptance(info: pb.AcceptanceInfo, offer: Offer, can: Capabilities) -> None:
     """A place in a round, as its client can take it (F-047, F-089)."""
-    info = pb.AcceptanceInfo(execution_phase_id=offer.phase_id, task_name=offer.task)
+    info.execution_phase_id, info.task_name = offer.phase_id, offer.task
     if can.http and offer.checkpoint.resource is not None:
         info.init_checkpoint_resource.CopyFrom(resource(offer.checkpoint.resource, gzip=can.gzip))
     else:
@@ -91,7 +90,6 @@ def acceptance(offer: Offer, can: Capabilities) -> pb.AcceptanceInfo:
         terms.expected_number_of_clients = offer.secagg.expected
         terms.minimum_surviving_clients_for_reconstruction = offer.secagg.threshold
         terms.minimum_clients_in_server_visible_aggregate = offer.secagg.min_visible
-    return info
 
 
 def _sane(seconds: float) -> float:

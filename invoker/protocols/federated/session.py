@@ -27,6 +27,7 @@ Source: section 2 of the catalogue of federated compute.
 from __future__ import annotations
 
 import enum
+from collections import deque
 from collections.abc import Sequence
 from functools import partial
 from typing import Final
@@ -35,12 +36,14 @@ import msgspec
 
 from invoker._pb.federated import federated_api_pb2 as pb
 from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
-from invoker.codecs.chunks import UNCOMPRESSED, ChunkStream, Limits, Packed
-from invoker.core.steps import Answered, Await, Close, Event, Send, Step
-from invoker.errors import InvocationError, LimitExceeded
+from invoker.codecs.chunks import ChunkStream, Limits
+from invoker.core.steps import Answered, Await, Close, Event, Step
+from invoker.errors import InvocationError
 from invoker.message import EMPTY, Headers
 from invoker.protocols.federated import answers
+from invoker.protocols.federated.forms import form_of_eligibility, form_of_offer
 from invoker.protocols.federated.negotiation import DeviceSettings, options_for, terms_for
+from invoker.protocols.federated.outgoing import Outgoing, Pack
 from invoker.protocols.federated.reading import AnyCheckin, check_same, checkin_of, invalid, parsed, report_of
 from invoker.protocols.federated.words import (
     Accepted,
@@ -84,6 +87,7 @@ class DeviceSession:
         mailbox: Brings what it decided.
         metadata: Of the rpc.
         settings: Limits and choices.
+        pack: Compresses large answers beside the loop; None: everything is done at once.
 
     Attributes:
         state: Where it is.
@@ -92,7 +96,13 @@ class DeviceSession:
     """
 
     def __init__(
-        self, desk: Desk, mailbox: Mailbox, metadata: Headers = EMPTY, settings: DeviceSettings | None = None
+        self,
+        desk: Desk,
+        mailbox: Mailbox,
+        metadata: Headers = EMPTY,
+        settings: DeviceSettings | None = None,
+        *,
+        pack: Pack | None = None,
     ) -> None:
         self.desk, self.mailbox = desk, mailbox
         self.settings = settings or DeviceSettings()
@@ -104,6 +114,8 @@ class DeviceSession:
         self._checkin: Checkin | None = None
         self._windows: tuple[Window, Window] | None = None
         self._offer: Offer | None = None
+        self._awaits_mail = False
+        self._unheard: deque[Notice] = deque()
         self._moved = (0, 0)
         self._stream = ChunkStream(
             parse=parsed,
@@ -111,8 +123,8 @@ class DeviceSession:
             limits=Limits(message_bytes=self.settings.message_bytes),
             whole_bytes=self.settings.chunk_bytes,
             may_receive=partial(desk.may_receive, self),
-            received_one=partial(desk.received, self),
         )
+        self._out = Outgoing(self._stream, self.settings, pack)
 
     # The methods of `Session`.
 
@@ -125,19 +137,23 @@ class DeviceSession:
             self.desk.enter(self, self._metadata)
         except InvocationError as error:
             return self._end(error)
-        return (Await(_MAIL, self.mailbox.next),)
+        return self._told()
 
     def receive(self, frame: bytes) -> Sequence[Step]:
         """Translate one frame."""
         steps = list(self.begin())
         if self.is_closed or self._is_half_closed:
             return steps
+        stream = self._stream
+        was_receiving = stream.is_receiving
         try:
-            for message in self._stream.receive(frame):
+            for message in stream.receive(frame):
                 self._take(message)
+            if was_receiving and not stream.is_receiving:
+                self.desk.received(self)
         except InvocationError as error:
             return (*steps, *self._end(error))
-        return (*steps, *self._sends())
+        return (*steps, *self._told())
 
     def half_close(self) -> Sequence[Step]:
         """The client sends no more."""
@@ -150,21 +166,27 @@ class DeviceSession:
         return (*steps, *self._leave())
 
     def deliver(self, event: Event) -> Sequence[Step]:
-        """Translate notices."""
-        if self.is_closed or type(event) is not Answered or event.key != _MAIL:
+        """Translate notices, and go on when a large answer is packed."""
+        if self.is_closed or type(event) is not Answered:
             return ()
         if isinstance(event.value, InvocationError):
             return self._end(event.value)
+        if event.key == _MAIL:
+            self._awaits_mail = False
+            self._unheard += event.value
+        else:
+            self._out.packed(event.value)
         try:
-            for notice in event.value:
+            while self._unheard and not self._out.is_packing:
+                notice = self._unheard.popleft()
                 if type(notice) is Over:
-                    return (*self._sends(), *self._end(None if self.state is State.DONE else notice.error))
+                    return (*self._out.steps(), *self._end(None if self.state is State.DONE else notice.error))
                 self._heed(notice)
         except InvocationError as error:
             return self._end(error)
-        sends = self._sends()
-        ending = self._leave() if self._is_half_closed else ()
-        return (*sends, *(ending or (Await(_MAIL, self.mailbox.next),)))
+        if self._is_half_closed and (ending := self._leave()):
+            return (*self._out.steps(), *ending)
+        return self._told()
 
     def _leave(self) -> Sequence[Step]:
         """End the conversation of a client that has half-closed, unless something is still to be done for it."""
@@ -208,17 +230,18 @@ class DeviceSession:
     def _try(self, request: pb.EligibilityEvalCheckinRequest) -> None:
         checkin = self._enter(request)
         task = self.desk.eligibility(self, checkin)
+        if task is not None and not isinstance(task, Rejected):
+            self.state = State.TRYING
+            self._out.send_form(form_of_eligibility(task, checkin.can, self._stream.terms))
+            return
         response = pb.EligibilityEvalCheckinResponse(protocol_options_response=options_for(self._stream.terms))
         if task is None:
             self.state = State.FREE
             response.no_eligibility_eval_configured.SetInParent()
-        elif isinstance(task, Rejected):
+        else:
             self.state = State.DONE
             response.rejection_info.CopyFrom(answers.rejection(self._untold(1)))
-        else:
-            self.state = State.TRYING
-            response.eligibility_eval_payload.CopyFrom(answers.eligibility(task, checkin.can))
-        self._send(pb.ServerStreamMessage(eligibility_eval_checkin_response=response))
+        self._out.send(pb.ServerStreamMessage(eligibility_eval_checkin_response=response))
 
     def _check_in(self, request: pb.CheckinRequest) -> None:
         checkin = self._enter(request)
@@ -238,7 +261,7 @@ class DeviceSession:
         self._stream.agree(terms_for(checkin.can, self.settings))
         if checkin.can.wants_ack:
             self._has_acked = True
-            self._send(answers.ack(self._windows))
+            self._out.send(answers.ack(self._windows))
         return checkin
 
     def _report(self, request: pb.ReportRequest) -> ReportIn:
@@ -266,30 +289,30 @@ class DeviceSession:
         if type(notice) is Resume:
             for message in self._stream.resume():
                 self._take(message)
+                self.desk.received(self)
         elif type(notice) is Secure:
             if self.state is State.SECURE:
-                self._send_secure(notice)
+                message = pb.ServerStreamMessage(secure_aggregation_server_message=notice.message)
+                self._out.send(message, compresses=False)  # keys and ciphertexts are as good as random
         elif type(notice) is ReportTaken:
             if self.state in (State.TAKING, State.SECURE):
                 self.state, self._has_unmasked = State.DONE, False
-                self._send(answers.report_response(self._untold(0)))
+                self._out.send(answers.report_response(self._untold(0)))
         elif self.state is State.WAITING:
             self._decide(notice)
 
     def _decide(self, notice: Notice) -> None:
         assert self._checkin is not None
-        terms, can = self._stream.terms, self._checkin.can
+        terms = self._stream.terms
         if isinstance(notice, Accepted):
-            self._offer = offer = notice.offer
-            is_secure = offer.secagg is not None
-            self.state = State.SECURE if is_secure else State.ACCEPTED
-            response = pb.CheckinResponse(protocol_options_response=options_for(terms, secagg=is_secure))
-            response.acceptance_info.CopyFrom(answers.acceptance(offer, can))
-        else:
-            self.state = State.DONE
-            response = pb.CheckinResponse(protocol_options_response=options_for(terms))
-            response.rejection_info.CopyFrom(answers.rejection(self._untold(1)))
-        self._send(pb.ServerStreamMessage(checkin_response=response))
+            self._offer = notice.offer
+            self.state = State.ACCEPTED if notice.offer.secagg is None else State.SECURE
+            self._out.send_form(form_of_offer(notice.offer, self._checkin.can, terms))
+            return
+        self.state = State.DONE
+        response = pb.CheckinResponse(protocol_options_response=options_for(terms))
+        response.rejection_info.CopyFrom(answers.rejection(self._untold(1)))
+        self._out.send(pb.ServerStreamMessage(checkin_response=response))
 
     # What is sent.
 
@@ -297,23 +320,13 @@ class DeviceSession:
         """When to come again, for clients that got no ack (F-059)."""
         return None if self._has_acked or self._windows is None else self._windows[which]
 
-    def _send(self, message: pb.ServerStreamMessage) -> None:
-        frame = message.SerializeToString()
-        if len(frame) > self.settings.whole_bytes and not self._stream.terms.has_chunks:
-            raise LimitExceeded(
-                f"the answer has {len(frame)} bytes, and {self.settings.whole_bytes} are the most that is sent to a "
-                "client that takes no chunks"
-            )
-        self._stream.send(frame)
-
-    def _send_secure(self, notice: Secure) -> None:
-        frame = pb.ServerStreamMessage(secure_aggregation_server_message=notice.message).SerializeToString()
-        # Keys and ciphertexts are as good as random: nothing makes them smaller.
-        self._stream.send(Packed(frame, UNCOMPRESSED, len(frame)))
-
-    def _sends(self) -> list[Step]:
-        steps: list[Step] = [Send(frame) for frame in self._stream.drain()]
+    def _told(self) -> list[Step]:
+        """What is to be done now."""
+        steps = self._out.steps()
         self._count()
+        if not self._awaits_mail:
+            self._awaits_mail = True
+            steps.append(Await(_MAIL, self.mailbox.next))
         return steps
 
     def _count(self) -> None:

@@ -19,12 +19,13 @@ failed or was closed before the report came, or the process drains.
 from __future__ import annotations
 
 import enum
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Hashable, Mapping, Sequence
 from typing import Protocol, TypeAlias
 
 import msgspec
 
 from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
+from invoker.codecs.chunks import Packed
 from invoker.errors import InvocationError
 from invoker.message import EMPTY, Headers
 
@@ -156,6 +157,7 @@ class Offer(msgspec.Struct, frozen=True):
         checkpoint: What it starts from.
         secagg: Terms of secure aggregation; None: the report is plain.
         select_uri: Template of federated select; empty: none.
+        forms: What sessions have made of it for the wire, so that each form is made once and not for each client.
     """
 
     phase_id: str
@@ -164,6 +166,7 @@ class Offer(msgspec.Struct, frozen=True):
     checkpoint: Blob
     secagg: SecAggTerms | None = None
     select_uri: str = ""
+    forms: dict[Hashable, Packed] = msgspec.field(default_factory=dict)
 
 
 class Eligibility(msgspec.Struct, frozen=True):
@@ -174,12 +177,14 @@ class Eligibility(msgspec.Struct, frozen=True):
         plan: What the device runs to learn for which tasks it is eligible.
         checkpoint: What that starts from.
         spec: The population's eligibility specification, opaque; empty: none.
+        forms: As of an `Offer`.
     """
 
     execution_id: str
     plan: Blob
     checkpoint: Blob
     spec: bytes = b""
+    forms: dict[Hashable, Packed] = msgspec.field(default_factory=dict)
 
 
 class ReportIn(msgspec.Struct, frozen=True):
@@ -312,7 +317,7 @@ class Desk(Protocol):
         """
 
     def received(self, device: Device) -> None:
-        """The message that `may_receive` has allowed is complete, or will never be."""
+        """A message that `may_receive` was asked about is complete; if it was a report, the desk has it already."""
 
     def leave(self, device: Device) -> None:
         """The conversation is over; the device's place is free again (F-012, F-013). Idempotent."""

@@ -187,7 +187,7 @@ def test_F081_a_message_that_must_wait_gets_no_acks() -> None:
     assert asked == [len(message)]
     assert host.is_held
     assert not device.is_idle
-    assert host.resume() == []
+    assert list(host.resume()) == []
     _, (got,) = exchange(device, host)
     assert got == report(bytes(30))
 

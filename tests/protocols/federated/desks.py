@@ -11,6 +11,7 @@ from invoker.core.steps import Answered, Await, Close, Send, Step
 from invoker.errors import InvocationError
 from invoker.message import EMPTY, Headers
 from invoker.protocols.federated.negotiation import DeviceSettings
+from invoker.protocols.federated.outgoing import Pack
 from invoker.protocols.federated.session import DeviceSession
 from invoker.protocols.federated.words import (
     Blob,
@@ -113,15 +114,13 @@ class Talk:
         *,
         metadata: Headers = EMPTY,
         settings: DeviceSettings | None = None,
-        terms: Terms | None = None,
+        pack: Pack | None = None,
     ) -> None:
         self.desk = desk or NotedDesk()
-        self.session = DeviceSession(self.desk, NoMailbox(), metadata, settings)
+        self.session = DeviceSession(self.desk, NoMailbox(), metadata, settings, pack=pack)
         self.client = ChunkStream(
             parse=pb.ServerStreamMessage.FromString, writes=pb.ClientStreamMessage, limits=Limits(chunk_bytes=2**22)
         )
-        if terms is not None:
-            self.client.agree(terms)
         self.heard: list[pb.ServerStreamMessage] = []
         self.steps: list[Step] = []
         self.close: Close | None = None
@@ -136,18 +135,25 @@ class Talk:
             self._carry()
         return [shown(one) for one in self.heard[before:]]
 
-    def frame(self, frame: bytes) -> None:
-        """Send one frame as it is."""
-        self._do(self.session.receive(frame))
+    def force(self, *messages: pb.ClientStreamMessage) -> None:
+        """Send frames as a client does that keeps to no rules, and reads no more."""
+        for message in messages:
+            if self.close is None:
+                steps = self.session.receive(message.SerializeToString())
+                self.close = next((one for one in steps if isinstance(one, Close)), None)
 
     def tell(self, *notices: Notice) -> list[str]:
         """Bring notices, and give what the server says then."""
         assert self.awaits == 1
         self.awaits = 0
         before = len(self.heard)
-        self._do(self.session.deliver(Answered("mail", notices)))
-        self._carry()
+        self.bring(Answered("mail", notices))
         return [shown(one) for one in self.heard[before:]]
+
+    def bring(self, event: Answered) -> None:
+        """Bring any answer, and carry what follows."""
+        self._do(self.session.deliver(event))
+        self._carry()
 
     def half_close(self) -> None:
         """The client sends no more."""
@@ -163,19 +169,28 @@ class Talk:
     def _carry(self) -> None:
         while frames := self.client.drain():
             for frame in frames:
-                self.frame(frame)
+                self._do(self.session.receive(frame))
 
     def _do(self, steps: Iterable[Step]) -> None:
         for step in steps:
             assert self.close is None, f"{step} behind the end"
             self.steps.append(step)
             if isinstance(step, Send):
-                self.heard += self.client.receive(step.frame)
+                for message in self.client.receive(step.frame):
+                    self._hear(message)
             elif isinstance(step, Close):
                 self.close = step
             else:
                 assert isinstance(step, Await)
-                self.awaits += 1
+                self.awaits += step.key == "mail"
+
+    def _hear(self, message: pb.ServerStreamMessage) -> None:
+        """Do as real clients do: the options of a response replace those from before, and an absent message none."""
+        self.heard.append(message)
+        kind = message.WhichOneof("kind") or ""
+        if kind.endswith("checkin_response") and (body := getattr(message, kind)).HasField("protocol_options_response"):
+            said = body.protocol_options_response
+            self.client.agree(Terms(said.chunk_size_for_upload, said.max_pending_chunks, said.compression_level))
 
 
 def shown(message: pb.ServerStreamMessage) -> str:

@@ -6,16 +6,31 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
+from invoker._pb.federated import federated_api_pb2 as pb
 from invoker.protocols.federated import answers
-from invoker.protocols.federated.words import Blob, Capabilities, Resource, Window
+from invoker.protocols.federated.words import Blob, Capabilities, Eligibility, Offer, Resource, Window
 from tests.protocols.federated.desks import OFFER, SECURE_OFFER, TASK
+
+
+def accepted(offer: Offer, can: Capabilities) -> pb.AcceptanceInfo:
+    """What an accepted client gets."""
+    info = pb.AcceptanceInfo()
+    answers.fill_acceptance(info, offer, can)
+    return info
+
+
+def tried(task: Eligibility, can: Capabilities) -> pb.EligibilityEvalPayload:
+    """What a client of an eligibility task gets."""
+    payload = pb.EligibilityEvalPayload()
+    answers.fill_eligibility(payload, task, can)
+    return payload
 
 
 def test_F065_what_is_downloaded_depends_on_the_two_flags_apart() -> None:
     """One is for tasks, the other for the eligibility task; else blobs are inline."""
     for task, trying in ((False, False), (True, False), (False, True), (True, True)):
         can = Capabilities(http=task, eligibility_http=trying)
-        info, payload = answers.acceptance(OFFER, can), answers.eligibility(TASK, can)
+        info, payload = accepted(OFFER, can), tried(TASK, can)
         for message, by_http in ((info, task), (payload, trying)):
             end = "_resource" if by_http else ""
             assert message.WhichOneof("plan_type") == f"plan{end}"
@@ -26,7 +41,7 @@ def test_F065_what_is_downloaded_depends_on_the_two_flags_apart() -> None:
 def test_F065_a_blob_that_is_nowhere_is_inline() -> None:
     """Also for clients that could download it."""
     offer = msgspec.structs.replace(OFFER, plan=Blob(b"here"))
-    info = answers.acceptance(offer, Capabilities(http=True))
+    info = accepted(offer, Capabilities(http=True))
     assert info.plan == b"here"
     assert info.init_checkpoint_resource.uri == "https://x/model"
 
@@ -34,7 +49,7 @@ def test_F065_a_blob_that_is_nowhere_is_inline() -> None:
 def test_F066_gzip_is_for_clients_that_offer_it() -> None:
     """Each form has its own address."""
     for gzip, uri in ((False, "https://x/plan"), (True, "https://x/plan.gz")):
-        assert answers.acceptance(OFFER, Capabilities(http=True, gzip=gzip)).plan_resource.uri == uri
+        assert accepted(OFFER, Capabilities(http=True, gzip=gzip)).plan_resource.uri == uri
 
 
 def test_F067_how_long_to_keep_it_is_told_exactly_if_it_may_be_kept() -> None:
@@ -48,7 +63,7 @@ def test_F067_how_long_to_keep_it_is_told_exactly_if_it_may_be_kept() -> None:
 
 def test_F047_an_acceptance_names_round_and_task() -> None:
     """A plain one has no side channels."""
-    info = answers.acceptance(OFFER, Capabilities())
+    info = accepted(OFFER, Capabilities())
     assert (info.execution_phase_id, info.task_name) == ("phase-1", "train")
     assert not info.side_channels
     assert not info.HasField("side_channel_protocol_execution_info")
@@ -57,7 +72,7 @@ def test_F047_an_acceptance_names_round_and_task() -> None:
 
 def test_F089_a_secure_one_tells_the_modulus_of_each_vector_and_the_three_numbers() -> None:
     """As real clients read them."""
-    info = answers.acceptance(SECURE_OFFER, Capabilities())
+    info = accepted(SECURE_OFFER, Capabilities())
     moduli = {name: one.secure_aggregand.modulus for name, one in info.side_channels.items()}
     assert moduli == {"w": 1 << 20, "b": 5}
     told = info.side_channel_protocol_execution_info.secure_aggregation

@@ -7,7 +7,6 @@ import pytest
 from invoker._pb.federated import federated_api_pb2 as pb
 from invoker.errors import Cancelled, LimitExceeded, Status, StatusError
 from invoker.message import Headers
-from invoker.protocols.federated.negotiation import DeviceSettings
 from invoker.protocols.federated.words import Accepted, Over, Rejected, ReportTaken
 from tests.protocols.federated.desks import (
     OFFER,
@@ -15,7 +14,6 @@ from tests.protocols.federated.desks import (
     NotedDesk,
     Talk,
     checkin,
-    options,
     report,
     trying,
 )
@@ -272,13 +270,3 @@ def test_F059_old_clients_are_told_when_to_come_again() -> None:
         assert done.heard[-1].report_response.HasField("retry_window") is not ack
         if not ack:
             assert done.heard[-1].report_response.retry_window.retry_token == "for the accepted"
-
-
-def test_F039_a_large_answer_needs_chunks() -> None:
-    """Without them it is RESOURCE_EXHAUSTED, with a sentence that says why."""
-    talk = Talk(settings=DeviceSettings(whole_bytes=30))
-    talk.say(checkin(protocol_options_request=options(supports_chunked_blob_transfer=False)))
-    talk.tell(Accepted(OFFER))
-    assert talk.error.status is Status.RESOURCE_EXHAUSTED
-    assert "takes no chunks" in str(talk.error)
-    assert accepted(Talk(settings=DeviceSettings(whole_bytes=30, chunk_bytes=9))).close is None

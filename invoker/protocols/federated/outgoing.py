@@ -1,0 +1,98 @@
+"""`Outgoing`: what a session says to its client: whole or in chunks, compressed or not, here or beside the loop."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Hashable
+from functools import partial
+from typing import Final, TypeAlias
+
+from invoker._pb.federated import federated_api_pb2 as pb
+from invoker.codecs.chunks import UNCOMPRESSED, ChunkStream, Packed
+from invoker.core.steps import Await, Send, Step
+from invoker.errors import LimitExceeded
+from invoker.protocols.federated.forms import Form
+from invoker.protocols.federated.negotiation import DeviceSettings
+
+__all__ = ["PACKED", "Outgoing", "Pack"]
+
+PACKED: Final = "packed"
+"""The key of the `Await` for an answer that is compressed beside the loop."""
+
+Pack: TypeAlias = Callable[[Hashable, Callable[[], Packed]], Awaitable[Packed]]
+"""Runs what takes long beside the loop, and only once for all that ask with the same key at the same time."""
+
+_LARGE_BYTES: Final = 256 * 1024
+"""What is larger is compressed beside the loop; this much takes about 10 ms."""
+
+
+class Outgoing:
+    """The answers of one conversation.
+
+    Args:
+        stream: Carries them.
+        settings: Say what is too large.
+        pack: None: everything is compressed at once.
+    """
+
+    def __init__(self, stream: ChunkStream, settings: DeviceSettings, pack: Pack | None) -> None:
+        self._stream, self._settings, self._pack = stream, settings, pack
+        self._packing: Form | None = None
+        self._await: Await | None = None
+
+    @property
+    def is_packing(self) -> bool:
+        """Whether an answer is being compressed, so that nothing may be sent yet that comes behind it."""
+        return self._packing is not None
+
+    def send(self, message: pb.ServerStreamMessage, *, compresses: bool = True) -> None:
+        """Send an answer that is for this client alone.
+
+        Raises:
+            LimitExceeded: It is too large to go whole, and its client takes no chunks (F-039).
+        """
+        frame = message.SerializeToString()
+        level = self._level(frame)
+        self._stream.send(Packed.of(frame, level if compresses else UNCOMPRESSED))
+
+    def send_form(self, form: Form) -> None:
+        """Send what others may have sent already; where it is large, compress it beside the loop.
+
+        Raises:
+            LimitExceeded: As `send`.
+        """
+        packed = form.packed
+        if packed is None:
+            frame = form.build().SerializeToString()
+            level = self._level(frame)
+            if level != UNCOMPRESSED and len(frame) > _LARGE_BYTES and self._pack is not None:
+                job = partial(Packed.of, frame, level)
+                self._packing = form
+                self._await = Await(PACKED, partial(self._pack, (id(form.kept), form.key), job))
+                return
+            packed = form.keep(Packed.of(frame, level))
+        self._stream.send(packed)
+
+    def packed(self, packed: Packed) -> None:
+        """An answer is compressed: send it."""
+        form, self._packing = self._packing, None
+        assert form is not None
+        self._stream.send(form.keep(packed))
+
+    def steps(self) -> list[Step]:
+        """What is to be done now: frames that may be sent, and an answer to compress."""
+        steps: list[Step] = [Send(frame) for frame in self._stream.drain()]
+        if self._await is not None:
+            steps.append(self._await)
+            self._await = None
+        return steps
+
+    def _level(self, frame: bytes) -> int:
+        """How far to compress an answer: those that go whole are not."""
+        size, terms, settings = len(frame), self._stream.terms, self._settings
+        if terms.has_chunks:
+            return terms.level if size > settings.chunk_bytes else UNCOMPRESSED
+        if size > settings.whole_bytes:
+            raise LimitExceeded(
+                f"the answer has {size} bytes; {settings.whole_bytes} are the most for a client that takes no chunks"
+            )
+        return UNCOMPRESSED

@@ -1,0 +1,291 @@
+"""Tests of `invoker.protocols.federated.session`: what comes and goes in chunks."""
+
+from __future__ import annotations
+
+import random
+import tracemalloc
+import zlib
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from invoker._pb.federated import federated_api_pb2 as pb
+from invoker.core.steps import Answered, Await, Close, Send
+from invoker.errors import InvocationError, Status
+from invoker.protocols.federated.negotiation import DeviceSettings
+from invoker.protocols.federated.session import DeviceSession
+from invoker.protocols.federated.words import Accepted, Blob, Over, Rejected, ReportTaken, Resume
+from tests.protocols.federated.desks import (
+    OFFER,
+    SECURE_OFFER,
+    TASK,
+    NoMailbox,
+    NotedDesk,
+    Talk,
+    checkin,
+    options,
+    report,
+    trying,
+)
+
+REAL = DeviceSettings(chunk_bytes=8192, max_pending=2)
+
+
+def chunk(**pieces: Any) -> pb.ClientStreamMessage:
+    """A piece of the client."""
+    return pb.ClientStreamMessage(chunked_transfer=pb.ChunkedTransferMessage(**pieces))
+
+
+def start(size: int, level: int, blob: int) -> pb.ClientStreamMessage:
+    """A message begins."""
+    piece = pb.ChunkedTransferMessage.Start(uncompressed_size=size, blob_size_bytes=blob)
+    piece.compression_level = level  # type: ignore[assignment]
+    return chunk(start=piece)
+
+
+def data(index: int, given: bytes) -> pb.ClientStreamMessage:
+    """A chunk."""
+    return chunk(data=pb.ChunkedTransferMessage.Data(chunk_index=index, chunk_bytes=given))
+
+
+def ack(index: int) -> pb.ClientStreamMessage:
+    """An ack."""
+    return chunk(ack=pb.ChunkedTransferMessage.Ack(chunk_index=index))
+
+
+def end(count: int) -> pb.ClientStreamMessage:
+    """The end of a message."""
+    return chunk(end=pb.ChunkedTransferMessage.End(chunk_count=count))
+
+
+def accepted(settings: DeviceSettings = REAL, desk: NotedDesk | None = None) -> Talk:
+    """A conversation in which the client has its task, and sends in chunks."""
+    talk = Talk(desk, settings=settings)
+    talk.say(checkin())
+    talk.tell(Accepted(msgspec.structs.replace(OFFER, forms={})))
+    return talk
+
+
+@pytest.mark.parametrize("level", range(4))
+def test_F026_a_report_of_10_mib_arrives_at_every_level(level: int) -> None:
+    """By chunks of 8192, two of them pending, acked without waiting for the whole."""
+    update = random.Random(7).randbytes(5 * 2**20) + bytes(5 * 2**20)
+    talk = accepted(DeviceSettings(chunk_bytes=8192, level=level))
+    talk.say(report(update))
+    assert dict(talk.desk.noted)["report"].update == update
+    assert talk.tell(ReportTaken()) == ["report_response"]
+    assert talk.desk.bytes == [talk.client.received, talk.client.sent]
+
+
+def test_F038_every_message_may_come_in_chunks() -> None:
+    """Once there are options; the second checkin and the report do."""
+    talk = Talk(NotedDesk(TASK), settings=DeviceSettings(chunk_bytes=3))
+    talk.say(trying())
+    talk.say(checkin(weights=[("train", 1.0)]))
+    talk.tell(Accepted(OFFER))
+    talk.say(report())
+    assert talk.tell(ReportTaken()) == ["report_response"]
+    assert talk.desk.names().count("may_receive") == talk.desk.names().count("received") == 2
+
+
+def test_F018_the_options_are_in_the_first_response() -> None:
+    """In that to the eligibility checkin, or to the checkin if there is none; also where it says no."""
+    first = Talk(NotedDesk(TASK))
+    first.say(trying())
+    told = first.heard[-1].eligibility_eval_checkin_response.protocol_options_response
+    assert (told.chunk_size_for_upload, told.max_pending_chunks, told.compression_level) == (32768, 2, 1)
+    for notice in (Accepted(OFFER), Rejected("full")):
+        talk = Talk()
+        talk.say(checkin())
+        talk.tell(notice)
+        assert talk.heard[-1].checkin_response.protocol_options_response == told
+    free = Talk()
+    free.say(trying())
+    assert free.heard[-1].eligibility_eval_checkin_response.protocol_options_response == told
+
+
+def test_F020_a_client_that_takes_no_chunks_gets_none_and_zeros() -> None:
+    """And may send none."""
+    talk = Talk(settings=DeviceSettings(chunk_bytes=1))
+    talk.say(checkin(protocol_options_request=options(supports_chunked_blob_transfer=False)))
+    talk.tell(Accepted(OFFER))
+    told = talk.heard[-1].checkin_response.protocol_options_response
+    assert (told.chunk_size_for_upload, told.max_pending_chunks, told.compression_level) == (0, 0, 0)
+    talk.say(start(1, 0, 1))
+    assert "no chunks were agreed on" in str(talk.error)
+
+
+def test_F019_what_a_second_checkin_offers_replaces_the_first() -> None:
+    """Without options in it, those of the first stay."""
+    for said, chunk_bytes in ((options(supports_chunked_blob_transfer=False), 0), (None, 8192)):
+        talk = Talk(NotedDesk(TASK), settings=REAL)
+        talk.say(trying(), checkin(protocol_options_request=said, weights=[("train", 1.0)]))
+        talk.tell(Accepted(OFFER))
+        assert talk.heard[-1].checkin_response.protocol_options_response.chunk_size_for_upload == chunk_bytes
+
+
+@pytest.mark.parametrize(
+    ("messages", "text"),
+    [
+        ([start(9, 0, 9), data(1, b"123")], "the turn of 0"),
+        ([start(9, 0, 9), data(0, b"123"), end(2)], "after 2 chunks"),
+        ([start(9, 0, 9), start(9, 0, 9)], "inside another one"),
+        ([data(0, b"123")], "outside a message"),
+        ([end(1)], "has not begun"),
+        ([ack(0)], "answers no chunk"),
+        ([start(9, 0, 9), checkin()], "Chunk reassembly in progress"),
+        ([start(-1, 0, 9)], "cannot be"),
+        ([start(9, 7, 9)], "no compression level"),
+        ([start(9, 0, 9), data(0, bytes(2 * 8192 + 65537))], "are the most"),
+        ([chunk()], "neither start"),
+        ([start(2, 0, 2), data(0, chunk().SerializeToString()), end(1)], "is itself a chunk"),
+        ([start(3, 0, 3), data(0, b"\xff\xff\xff"), end(1)], "no ClientStreamMessage"),
+    ],
+)
+def test_F028_a_client_that_breaks_the_rules_ends_only_itself(messages: list[Any], text: str) -> None:
+    """INVALID_ARGUMENT to it; the desk hears of no report, and the one beside it goes on."""
+    desk = NotedDesk()
+    talk, beside = accepted(desk=desk), accepted(desk=desk)
+    talk.force(*messages)
+    assert talk.error.status is Status.INVALID_ARGUMENT
+    assert text in str(talk.error)
+    assert "report" not in desk.names()
+    beside.say(report())
+    assert "report" in desk.names()
+
+
+def test_F030_an_ack_of_another_chunk_is_a_violation() -> None:
+    """The oldest one is due first."""
+    talk = Talk(settings=DeviceSettings(chunk_bytes=4))
+    talk.session.receive(checkin().SerializeToString())
+    talk.session.deliver(Answered("mail", [Accepted(msgspec.structs.replace(OFFER, forms={}))]))
+    (close,) = talk.session.receive(ack(1).SerializeToString())
+    assert isinstance(close, Close)
+    assert "the oldest one without an ack is 0" in str(close.error)
+
+
+def test_F034_a_message_above_the_limit_is_refused_at_its_start() -> None:
+    """RESOURCE_EXHAUSTED, at exactly one byte more."""
+    for size, status in ((2**20, None), (2**20 + 1, Status.RESOURCE_EXHAUSTED)):
+        talk = accepted(DeviceSettings(message_bytes=2**20))
+        talk.force(start(size, 1, 9))
+        assert (talk.close.error.status if talk.close and talk.close.error else None) is status
+
+
+@pytest.mark.parametrize("said", [1000, 2**31 - 1])
+def test_F034_a_bomb_ends_only_its_conversation_in_bounded_memory(said: int) -> None:
+    """64 KiB that would be 64 MiB: it stops at the size that it said, or is refused at its start."""
+    packer = zlib.compressobj(9)
+    bomb = b"".join(packer.compress(bytes(2**20)) for _ in range(64))
+    talk = accepted(DeviceSettings(message_bytes=2**20))
+    tracemalloc.start()
+    try:
+        talk.force(start(said, 1, len(bomb)))
+        for index in range(0, len(bomb), 8192):
+            talk.force(data(index // 8192, bomb[index : index + 8192]))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 3 * 2**20
+    assert talk.error.status in (Status.INVALID_ARGUMENT, Status.RESOURCE_EXHAUSTED)
+
+
+def test_F081_a_report_that_must_wait_gets_no_acks_until_the_desk_says_so() -> None:
+    """Then it goes on to its end, and the desk is told that it is there behind the report."""
+    desk = NotedDesk()
+    talk = accepted(desk=desk)
+    desk.allows = False
+    talk.say(report(bytes(random.Random(1).randbytes(100_000))))
+    assert "report" not in desk.names()
+    desk.allows = True
+    talk.tell(Resume())
+    assert desk.names()[-2:] == ["report", "received"]
+    assert talk.tell(ReportTaken()) == ["report_response"]
+
+
+def test_F081_one_that_half_closes_while_it_waits_is_heard_to_its_end() -> None:
+    """A small report is complete before its first ack."""
+    desk = NotedDesk()
+    talk = accepted(desk=desk)
+    desk.allows = False
+    talk.say(report())
+    talk.half_close()
+    assert talk.close is None
+    talk.tell(Resume())
+    assert desk.names()[-2:] == ["report", "received"]
+    assert talk.tell(ReportTaken()) == ["report_response"]
+    assert talk.close is not None
+
+
+def test_F028_half_closing_inside_a_message_is_a_violation() -> None:
+    """Something was lost."""
+    talk = accepted()
+    talk.force(start(9, 0, 9))
+    talk.half_close()
+    assert talk.error.status is Status.INVALID_ARGUMENT
+
+
+def test_F024_the_server_sends_no_more_than_its_client_acks() -> None:
+    """A client that reads but never acks costs one answer, and chunks of it are not made before they are sent."""
+    talk = Talk(settings=DeviceSettings(chunk_bytes=4))
+    sent = [one for one in talk.session.receive(checkin().SerializeToString()) if isinstance(one, Send)]
+    assert not sent
+    steps = talk.session.deliver(
+        Answered("mail", [Accepted(msgspec.structs.replace(OFFER, checkpoint=Blob(bytes(99))))])
+    )
+    assert len([one for one in steps if isinstance(one, Send)]) == 3
+    steps = talk.session.receive(ack(0).SerializeToString())
+    assert len([one for one in steps if isinstance(one, Send)]) == 1
+
+
+MESSAGES = st.one_of(
+    st.sampled_from(
+        [
+            trying(), trying(ack=False), checkin(), checkin(weights=[("train", 1.0)]), checkin("other"),
+            report(), report(phase="phase-2"), report(status_code=13), pb.ClientStreamMessage(),
+            start(5, 0, 5), start(0, 0, 1), end(1), ack(0), ack(1), chunk(), data(0, b""),
+        ]
+    ),
+    st.builds(start, st.integers(-1, 40), st.integers(0, 4), st.integers(-1, 40)),
+    st.builds(data, st.integers(0, 2), st.binary(max_size=8)),
+    st.builds(end, st.integers(0, 3)),
+)  # fmt: skip
+FRAMES = st.one_of(MESSAGES.map(pb.ClientStreamMessage.SerializeToString), st.binary(max_size=20))
+NOTICES = st.sampled_from(
+    [Accepted(OFFER), Accepted(SECURE_OFFER), Rejected("full"), ReportTaken(), Resume(), Over(None)]
+)
+
+
+@given(
+    st.lists(st.one_of(FRAMES, st.lists(NOTICES, max_size=3), st.none()), max_size=12),
+    st.sampled_from([TASK, Rejected("x"), None]),
+    st.booleans(),
+)
+def test_F001_any_frames_and_notices_give_steps_and_one_end(moves: list[Any], task: Any, allows: bool) -> None:
+    """Nothing is ever raised, nothing follows a Close, and while there is none exactly one wait for mail is open."""
+    desk = NotedDesk(task)
+    desk.allows = allows
+    session = DeviceSession(desk, NoMailbox(), settings=DeviceSettings(chunk_bytes=16, level=0))
+    waits = 0
+    steps = list(session.begin())
+    is_closed = False
+    for move in moves:
+        waits += sum(isinstance(one, Await) for one in steps)
+        assert waits == 1 or is_closed
+        if isinstance(move, bytes):
+            steps = list(session.receive(move))
+        elif move is None:
+            steps = list(session.half_close())
+        else:
+            waits = 0
+            steps = list(session.deliver(Answered("mail", move)))
+        assert not (is_closed and steps)
+        for one in steps:
+            assert not is_closed
+            if isinstance(one, Close):
+                is_closed = True
+                assert one.error is None or isinstance(one.error, InvocationError)
+    assert session.is_closed is is_closed
