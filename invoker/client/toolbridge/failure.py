@@ -112,6 +112,8 @@ def from_status(tool: str, error: grpc.RpcError, target: str) -> CallFailed:
         )
     if told := _snakepit(tool, status, text):
         return told
+    if status is Status.UNIMPLEMENTED:
+        text = f"{text} ({target} serves no tool bridge, or not this rpc of it; the log of its start says why)"
     return ToolCommunicationError(status, explained(status, text, target))
 
 

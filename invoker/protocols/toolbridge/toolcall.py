@@ -202,7 +202,7 @@ class ToolCall(Operation):
             raise BridgeError(Kind.VALIDATION, text, code="range", field="context")
         tool = self.tool = self.desk.tools.find(asked.tool_id)
         if tool is None:
-            raise BridgeError(Kind.TOOL_NOT_FOUND, f"there is no tool {asked.tool_id!r}", tool_id=asked.tool_id)
+            raise self._missing()
         names, feeds = self._binding(tool)
         timeout_ms = asked.timeout_ms or (session.timeout_ms if self.via != "stream" else 0)
         timeout_ms = timeout_ms or (0 if tool.source.bounds.timeout_s else self.default_ms)
@@ -230,6 +230,16 @@ class ToolCall(Operation):
         if isinstance(bound, BridgeError):
             raise bound
         return bound
+
+    def _missing(self) -> BridgeError:
+        name, tools = self.asked.tool_id, self.desk.tools
+        near, host = tools.near(name), self.session.callback if self.session is not None else None
+        text = f"there is no tool {name!r}"
+        if host is not None and host.find(name) is not None:
+            text += " here; it is one of the host, which functions call by their context (ctx.call)"
+        elif near:
+            text += f"; did you mean {near!r}?"
+        return BridgeError(Kind.TOOL_NOT_FOUND, text, tool_id=name)
 
     def emitted(self, event: Emitted) -> Sequence[CallStep]:
         """Take what the function gave.

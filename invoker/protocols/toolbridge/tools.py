@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, Final
 
 from invoker._pb.dspex import bridge_pb2 as pb
@@ -20,6 +21,7 @@ from invoker.protocols.toolbridge.typenames import allowed_values, elixir_type, 
 
 __all__ = ["Tool", "Tools"]
 
+_LONGEST: Final = 64
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}").fullmatch
 _GIVES_MANY: Final = (ResultShape.STREAM, ResultShape.SEVERAL, ResultShape.UNKNOWN)
 
@@ -142,6 +144,10 @@ class Tools:
     def find(self, key: str) -> Tool | None:
         """The tool with this id, or with this name (T-021)."""
         return self._found.get(key)
+
+    def near(self, key: str) -> str:
+        """The name that a caller who gave another one may have meant; empty if none is like it."""
+        return next(iter(get_close_matches(key[:_LONGEST], self._by_name, n=1)), "")
 
     def __iter__(self) -> Iterator[Tool]:
         return iter(self._by_name.values())

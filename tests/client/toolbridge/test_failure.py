@@ -10,6 +10,7 @@ from invoker.client import CallFailed
 from invoker.client.toolbridge import ToolBridge, ToolCommunicationError, ToolExecutionError, ToolSession
 from invoker.errors import Status
 from tests.client.toolbridge.peer import Peer
+from tests.serving import serving
 
 
 async def test_T162_an_error_in_the_answer_has_tool_type_message_and_details(session: ToolSession) -> None:
@@ -109,6 +110,16 @@ async def test_T079_snakepit_says_not_found_for_sessions_and_tools(session: Tool
 async def test_T068_an_error_in_a_result_is_a_result(session: ToolSession) -> None:
     """Snakepit answers so when a generator is called; nobody may guess what a dict means."""
     assert await session.call("generator") == {"error": "Streaming tool called"}
+
+
+async def test_where_no_bridge_is_served_the_text_says_so() -> None:
+    """The text of gRPC, "Method not found!", tells nobody what to do."""
+    with serving("functions.square", "--protocols", "riff") as served:
+        async with ToolBridge(served.grpc) as bridge:
+            with pytest.raises(ToolCommunicationError, match="serves no tool bridge, or not this rpc of it") as caught:
+                await bridge.health()
+        assert caught.value.code is Status.UNIMPLEMENTED
+        assert served.grpc in str(caught.value)
 
 
 async def test_where_nothing_listens_the_text_says_so() -> None:

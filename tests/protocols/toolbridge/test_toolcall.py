@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Annotated
 
 import pytest
@@ -52,7 +53,30 @@ def test_T036_an_unknown_tool_is_refused():
     assert isinstance(call.error, BridgeError)
     assert call.error.kind is Kind.TOOL_NOT_FOUND
     assert call.error.details == {"tool_id": "cube"}
+    assert call.error.detail == "there is no tool 'cube'"
     assert desk.ended == [call]
+
+
+@pytest.mark.parametrize("asked", ["sqare", "Square", "square " + "x" * 10_000_000])
+def test_T036_an_unknown_tool_that_is_nearly_one_is_told_of_it(asked):
+    """Of a name that was misspelt; a very long one takes no time."""
+    desk = desk_with()
+    call = call_of(desk, asked)
+    call.begin(known(desk))
+    assert call.error is not None
+    assert call.error.detail.endswith("; did you mean 'square'?") is (len(asked) < 100)
+
+
+def test_T171_a_tool_of_the_host_is_said_to_be_one():
+    """To callers of ExecuteTool, who see it in GetSessionTools; D: they are the host, so they call it themselves."""
+    desk = desk_with()
+    session = known(desk)
+    session.callback = SimpleNamespace(find={"callback:rows": object()}.get, close=lambda: None)
+    call = call_of(desk, "callback:rows")
+    call.begin(session)
+    assert isinstance(call.error, BridgeError)
+    assert call.error.kind is Kind.TOOL_NOT_FOUND
+    assert "one of the host, which functions call by their context" in call.error.detail
 
 
 def test_T055_a_negative_timeout_is_refused():
