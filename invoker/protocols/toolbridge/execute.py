@@ -10,8 +10,9 @@ frame. Two kinds of calls ask the store first, and go on on the loop where they 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from invoker.core.steps import Answered, Ask, CallStep, Close, Emitted, Event, Finished, Open, Send
 from invoker.core.store import Look
@@ -26,6 +27,8 @@ from invoker.protocols.toolbridge.unary import parsed
 from invoker.protocols.toolbridge.wire import CallRequest
 
 __all__ = ["ExecuteTool"]
+
+_NUMBERS: Final = itertools.count()
 
 
 class ExecuteTool:
@@ -140,7 +143,8 @@ class ExecuteTool:
         with desk.lock:
             entry = results_of(session).find(asked, desk.now_ns())
         if entry is None:
-            call.key = f"{space_of(session.id)}/{asked.request_id}"
+            # The invocation of an earlier call of this id may still be ending, in this session or in one before it.
+            call.key = f"{space_of(session.id)}#{next(_NUMBERS)}"
             with desk.lock:
                 results_of(session).begin(asked, call)
             return call.begin(session, is_shared=True) or self._answer(call)

@@ -148,6 +148,22 @@ def test_T070_a_request_id_that_is_new_goes_on_on_the_loop():
     assert third.receive(frame)[0] == answers[0]
 
 
+def test_T017_T072_a_call_made_anew_does_not_join_one_that_still_ends():
+    """An invocation may outlive its call and its session, and must not get the arguments of the next, or answer it."""
+    desk = desk_with()
+    keys = set()
+    for created_ns in (1, 1, 2):
+        space = a_space(created_ns=created_ns, enable_caching=1)
+        desk.adopt(space)
+        session = ExecuteTool(desk)
+        session.receive(request("square", 5, request_id="r"))
+        opened = session.deliver(Answered("session", space))[0]
+        assert isinstance(opened, Open)
+        keys.add(opened.id)
+        opened.configs[0].finish(FunctionError("it went wrong, so it is not kept"))
+    assert len(keys) == 3
+
+
 def test_T073_without_caching_a_request_id_is_only_echoed():
     """A duplicate runs again."""
     desk = desk_with()
