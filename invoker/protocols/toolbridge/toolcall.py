@@ -162,7 +162,7 @@ class ToolCall(Operation):
             try:
                 self.bound = tool, tool.bind(self.asked.args, self.asked.kwargs)
             except BridgeError as error:
-                self.bound = tool, error
+                self.bound = tool, error.kept()
 
     def begin(self, session: HostSession, *, is_shared: bool = False) -> Sequence[CallStep]:
         """Begin to run in a session.
@@ -224,9 +224,10 @@ class ToolCall(Operation):
         return (opened, *[Feed(key, index, message) for index, message in feeds], EndInput(key))
 
     def _binding(self, tool: Tool) -> Binding:
-        if self.bound is None or self.bound[0] is not tool:
+        found, self.bound = self.bound, None
+        if found is None or found[0] is not tool:
             return tool.bind(self.asked.args, self.asked.kwargs)
-        bound = self.bound[1]
+        bound = found[1]
         if isinstance(bound, BridgeError):
             raise bound
         return bound

@@ -103,7 +103,7 @@ class UnarySession(ABC, Generic[R]):
     def fail(self, error: InvocationError) -> Sequence[Step]:
         """Tell an error in the response if that can carry it, else by the status of the rpc (T-160)."""
         if "error" in self.answers.DESCRIPTOR.fields_by_name and not isinstance(error, ENDS_RPC):
-            return self.reply(self.answers(error=translated(error).info()))
+            return self.reply(self.answers(error=translated(error).kept().info()))
         return self.refuse(error)
 
     def refuse(self, error: InvocationError) -> Sequence[Step]:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from invoker._pb.dspex import bridge_pb2 as pb
+from invoker.codecs.anyvalue import pack
 from invoker.core.steps import Answered, Ask, Close, Send, Step
 from invoker.core.store import Look
 from invoker.errors import ShuttingDown, Status
@@ -18,7 +19,7 @@ from invoker.protocols.toolbridge.execute import ExecuteTool
 from invoker.protocols.toolbridge.sessions import InitializeSession
 from invoker.protocols.toolbridge.settings import BridgeSettings
 from invoker.protocols.toolbridge.stream import StreamTool
-from invoker.protocols.toolbridge.toolcall import ToolCall
+from invoker.protocols.toolbridge.toolcall import Asked, ToolCall
 from invoker.protocols.toolbridge.unary import UnarySession, Unbuilt
 from invoker.protocols.toolbridge.variables import ListSessionVariables
 from tests.protocols.toolbridge.calls import desk_with
@@ -146,3 +147,31 @@ def test_a_refused_request_is_freed_at_once(make, request_):
     finally:
         gc.set_debug(0)
         gc.garbage.clear()
+
+
+def test_arguments_that_were_read_elsewhere_are_freed_at_once():
+    """Also what was wrong with them, and an error that was awaited."""
+    desk = desk_with()
+    desk.observers.clear()
+    known(desk)
+    gc.collect()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        call = ToolCall(desk, Asked("s1", "square", [pack("x")]), "execute")
+        call.bind()
+        assert call.begin(known(desk)) == ()
+        del call
+        ToolCall(desk, Asked("s1", "square", [pack("x")]), "execute").bind()
+        assert _failed(InitializeSession(desk), BridgeError(Kind.INTERNAL, "no")) == [Send, Close]
+        gc.collect()
+        assert not [one for one in gc.garbage if isinstance(one, (BridgeError, ToolCall, InitializeSession))]
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+
+
+def _failed(session: Any, error: BridgeError) -> list[Any]:
+    session.receive(pb.InitializeSessionRequest(session_id="s1").SerializeToString())
+    event = Answered("host", error)
+    del error
+    return [type(one) for one in session.deliver(event)]
