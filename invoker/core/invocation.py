@@ -72,15 +72,17 @@ class Invocation:
         generators: How many iterators the body gave; 0 until it has given them.
         bytes_in: Payload bytes fed so far.
         bytes_out: Payload bytes emitted so far.
+        cpu_ns: Processor time of its user code, as far as that is known; 0 where nobody can tell.
+        memory_bytes: What its process took at most; 0 where other invocations run in it.
         frames_in: Messages that were fed until it finished.
         frames_out: Messages that were emitted until it finished.
         took_s: Seconds until it finished.
     """
 
     __slots__ = (
-        *("awaits", "budget", "bytes_in", "bytes_out", "context", "drops_unlisted", "error", "frames_in"),
+        *("awaits", "budget", "bytes_in", "bytes_out", "context", "cpu_ns", "drops_unlisted", "error", "frames_in"),
         *("frames_out", "function", "generators", "has_place", "id", "inputs", "is_finished", "is_settled"),
-        *("key", "limit", "order", "outputs", "policy", "started_s", "took_s"),
+        *("key", "limit", "memory_bytes", "order", "outputs", "policy", "started_s", "took_s"),
     )
 
     def __init__(self, plan: Plan, key: str, context: Context, budget: Budget, policy: ErrorPolicy) -> None:
@@ -108,6 +110,7 @@ class Invocation:
         self.generators = 0
         self.bytes_in = 0
         self.bytes_out = 0
+        self.cpu_ns = self.memory_bytes = 0
         self.frames_in = 0
         self.frames_out = 0
         self.took_s = 0.0

@@ -261,6 +261,7 @@ class Whole(Keeping):
         context, function = invocation.context, invocation.function
         RUNNING.set(context)
         invocation.generators = 1
+        began_ns = time.thread_time_ns()
         try:
             values = [decode(message) for decode, message in items]
             inputs = [SyncInput(self, one) for one in invocation.inputs] if function.spec.takes_context else ()
@@ -271,9 +272,13 @@ class Whole(Keeping):
                 invocation.emit(number, message)
                 self._deliver(Emitted(invocation.key, number, message))
         except Discarded:
+            self.spent(began_ns)
             self.is_over()  # a peer that is gone is noticed by this
         except BaseException as error:  # noqa: BLE001 - user code may raise anything (R-123)
+            self.spent(began_ns)
             self.raised(error, production_failed)
+        else:
+            self.spent(began_ns)
 
     def pull(self, stream: InputStream) -> Any:
         """Take a message of ``stream``; None when it has ended.

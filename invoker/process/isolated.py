@@ -17,6 +17,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -214,6 +215,7 @@ class _Host:
         self._waiting: set[asyncio.Task[None]] = set()
         self._base_bytes = 0
         self._is_worn = False
+        self._began_ns = 0
         self._faults: dict[str, Fault | None] = {}
         self.engine.on_close.append(self._closed)
         session = ChildSession(self._scope, _configs, self._done)
@@ -243,6 +245,8 @@ class _Host:
         if isinstance(frame, Begin):
             self._is_worn = False
             self._limit(frame.memory_bytes)
+            self._began_ns = time.process_time_ns()
+            _forget_peak()
         self.reactor.arrived(frame)
 
     def _limit(self, memory_bytes: int) -> None:
@@ -262,18 +266,19 @@ class _Host:
         return self._faults.pop(begun.id if begun is not None else "", fault_of(error))
 
     def _done(self, error: InvocationError | None) -> None:
-        task = asyncio.get_running_loop().create_task(self._tell_done(self._fault(error)), name="idle")
+        done = Done(self._fault(error), max(0, time.process_time_ns() - self._began_ns), _peak_bytes())
+        task = asyncio.get_running_loop().create_task(self._tell_done(done), name="idle")
         self._waiting.add(task)
         task.add_done_callback(self._waiting.discard)
 
-    async def _tell_done(self, fault: Fault | None) -> None:
+    async def _tell_done(self, done: Done) -> None:
         """Tell the ending, and that user code has been left: at once, if it leaves soon, as it mostly does.
 
         So the caller's next call finds this child idle, rather than about to be.
         """
         await asyncio.sleep(0)
         has_left = await self.driver.left(_SOON_S)
-        self._line.write(Done(fault))
+        self._line.write(done)
         while not has_left:
             has_left = await self.driver.left(3600.0)
         begun = self._session.begun
@@ -343,6 +348,21 @@ def _lacked_memory(error: BaseException | None) -> bool:
         seen.add(id(error))
         error = error.__cause__ or error.__context__
     return False
+
+
+def _forget_peak() -> None:
+    """Let the kernel note a new peak of resident memory; where it does not, the peak is that of all calls."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+
+
+def _peak_bytes() -> int:
+    """Memory that was resident at most; 0 where the system does not tell."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    return 0
 
 
 def _address_space() -> int:

@@ -251,6 +251,7 @@ class ProcessRunner:
     def _done(self, frame: Done) -> None:
         self._is_done = True
         fault, bounds = frame.fault, self.invocation.function.spec.bounds
+        self.invocation.cpu_ns, self.invocation.memory_bytes = frame.cpu_ns, frame.memory_bytes
         if fault is None:
             self.host.finished(self.invocation, None)
             return

@@ -32,6 +32,7 @@ class Spread(SpreadBody):
 
     def __init__(self, body: SyncBody, inputs: Sequence[SyncInput], threads: Threads) -> None:
         super().__init__(body.invocation, threads)
+        self.began_ns = body.began_ns
         self.lock = body.lock
         self._body = body
         self._all_left = threading.Event()

@@ -13,6 +13,7 @@ an ending:
 from __future__ import annotations
 
 import logging
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -41,15 +42,17 @@ class SyncBody(ABC):
         invocation: What to run.
 
     Attributes:
+        began_ns: When the function was opened, on the processor clock of the thread that did it.
         failure: What user code, or the codec of an input, has ended the invocation with.
         lock: Held while the invocation is changed by what user code did.
     """
 
-    __slots__ = ("failure", "invocation")
+    __slots__ = ("began_ns", "failure", "invocation")
 
     lock: AbstractContextManager[Any]
 
     def __init__(self, invocation: Invocation) -> None:
+        self.began_ns = 0
         self.invocation = invocation
         self.failure: InvocationError | None = None
 
@@ -151,9 +154,11 @@ class SyncBody(ABC):
         """Call the function, and return its iterators; none if it raised."""
         invocation = self.invocation
         RUNNING.set(invocation.context)
+        self.began_ns = time.thread_time_ns()
         try:
             outputs = invocation.function.open(inputs, invocation.context)
         except BaseException as error:  # noqa: BLE001 - user code may raise anything (R-123)
+            self.spent(self.began_ns)
             self.raised(error, call_failed)
             return ()
         with self.lock:
@@ -162,10 +167,14 @@ class SyncBody(ABC):
 
     def drain(self, index: int, values: Iterator[Any]) -> None:
         """Send what one iterator gives until it ends, fails, or the invocation is over."""
+        began_ns = time.thread_time_ns() if index else self.began_ns  # the first one is drained where it was opened
         try:
             self.send_all(index, values)
         except BaseException as error:  # noqa: BLE001 - user code may raise anything (R-123)
+            self.spent(began_ns)
             self.raised(error, production_failed)
+        else:
+            self.spent(began_ns)
         finally:
             self.close(values)
 
@@ -182,6 +191,11 @@ class SyncBody(ABC):
         with self.lock:
             if self.invocation.end_output(index):
                 self.tell_end(index)
+
+    def spent(self, began_ns: int) -> None:
+        """Count the processor time of the calling thread since ``began_ns``, on its clock, for the invocation."""
+        with self.lock:
+            self.invocation.cpu_ns += time.thread_time_ns() - began_ns
 
     def check_over(self) -> None:
         """Stop the function after a dropped value if the invocation is over, since no write has told it."""

@@ -17,7 +17,7 @@ A child runs the author's code, so what it sends is checked like what a peer sen
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
 import msgspec
 
@@ -53,6 +53,8 @@ __all__ = [
 ]
 
 _HEAD: Final = 4
+_Amount: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
+
 MOST_BYTES: Final = 2**32 - 1
 """Of one frame."""
 
@@ -200,9 +202,16 @@ class Over(msgspec.Struct, tag=11, array_like=True):
 
 
 class Done(msgspec.Struct, tag=12, array_like=True):
-    """The invocation is over."""
+    """The invocation is over.
+
+    Attributes:
+        cpu_ns: Processor time of the child since the invocation began.
+        memory_bytes: Memory that was resident at most meanwhile; 0: unknown.
+    """
 
     fault: Fault | None = None
+    cpu_ns: _Amount = 0
+    memory_bytes: _Amount = 0
 
 
 class Idle(msgspec.Struct, tag=13, array_like=True):

@@ -34,6 +34,7 @@ class Several(SpreadBody):
 
     def __init__(self, single: Single, inputs: Sequence[SyncInput], threads: Threads) -> None:
         super().__init__(single.invocation, threads)
+        self.began_ns = single.began_ns
         self.conversation = single.conversation
         self.wire = single.conversation.wire
         self.lock = self.changed = self.conversation.turns = self.wire.share()

@@ -19,6 +19,7 @@ _SUCCESS: Final = b"\x08\x01"
 _RESULT, _METRICS, _REQUEST_ID = b"\x12", b"\x22", b"\x2a"
 _EMPTY_METRICS: Final = b"\x22\x00"
 _SHORT: Final = 128
+_MS_S, _MS_NS = 0.001, 1_000_000
 
 
 def call_response(call: ToolCall) -> bytes:
@@ -31,8 +32,8 @@ def call_response(call: ToolCall) -> bytes:
         return _failure(call, error)
     size = len(result)
     head = b"\x08\x01\x12%c" % size if size < _SHORT else _SUCCESS + _RESULT + varint(size)
-    took_ms = int(call.took_s * 1000)
-    metrics = field(_METRICS, b"\x08" + varint(took_ms)) if took_ms else _EMPTY_METRICS
+    is_little = call.took_s < _MS_S and call.cpu_ns < _MS_NS and not call.memory_bytes
+    metrics = _EMPTY_METRICS if is_little else field(_METRICS, metrics_of(call).SerializeToString())
     request_id = call.asked.request_id
     if request_id:
         return b"%b%b%b%b" % (head, result, metrics, field(_REQUEST_ID, request_id.encode()))
@@ -41,7 +42,9 @@ def call_response(call: ToolCall) -> bytes:
 
 def metrics_of(call: ToolCall) -> pb.ExecutionMetrics:
     """What a call took."""
-    return pb.ExecutionMetrics(duration_ms=int(call.took_s * 1000))
+    return pb.ExecutionMetrics(
+        duration_ms=int(call.took_s * 1000), cpu_time_ms=call.cpu_ns // _MS_NS, memory_bytes=call.memory_bytes
+    )
 
 
 def field(tag: bytes, value: bytes) -> bytes:

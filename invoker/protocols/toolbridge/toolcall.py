@@ -86,10 +86,12 @@ class ToolCall(Operation):
         default_ms: How long it may take if the caller, the session and the tool say nothing (T-054).
         bound: The tool with its arguments, or what is wrong with them, if they were read before `begin`.
         began_ns: When it was made, on the clock of ``time.perf_counter_ns``.
+        cpu_ns: Processor time of the function; 0 where it is not known.
         entry: Hears of the end, if duplicates are told by the request id (`invoker.protocols.toolbridge.results`).
         error: What it ended with; None while it runs and after a success.
         is_over: It has ended.
         items: What it gave, for each output.
+        memory_bytes: What its child process took at most; 0: it had none.
         most_ms: How long it may take whoever says what; 0: nobody limits it so.
         session: In which it runs; None if there is none.
         tool: That is called; None if there is none.
@@ -104,6 +106,7 @@ class ToolCall(Operation):
             "_size",
             "asked",
             "began_ns",
+            "cpu_ns",
             "default_ms",
             "desk",
             "entry",
@@ -111,6 +114,7 @@ class ToolCall(Operation):
             "is_over",
             "items",
             "key",
+            "memory_bytes",
             "most_ms",
         ),
         *("took_s", "tool", "via"),
@@ -133,7 +137,7 @@ class ToolCall(Operation):
         self.is_over = False
         self.items: list[list[bytes]] = [[]]
         self.took_s = 0.0
-        self._size = 0
+        self.cpu_ns = self.memory_bytes = self._size = 0
         self._last: Emitted | None = None
         self._correlation = ""
         self.bound: tuple[Tool, Binding | BridgeError] | None = None

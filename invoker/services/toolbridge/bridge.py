@@ -70,4 +70,6 @@ def _finish(invocation: Invocation) -> None:
     """The end of its invocation is the end of a tool call, also where no session is left to hear of it."""
     configs = invocation.context.configs
     if configs and type(configs[0]) is ToolCall:
-        configs[0].finish(invocation.error)
+        call = configs[0]
+        call.cpu_ns, call.memory_bytes = invocation.cpu_ns, invocation.memory_bytes
+        call.finish(invocation.error)

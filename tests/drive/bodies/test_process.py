@@ -148,3 +148,17 @@ async def test_one_child_serves_many_calls() -> None:
         seen = {(await world.call("pid", [1]))[0][0] for _ in range(8)}
         assert len(seen) <= 2
         assert os.getpid() not in seen
+
+
+async def test_T064_a_child_tells_what_its_invocation_took() -> None:
+    """Its processor time, and its memory at most: of this call, whatever the child has done before."""
+    seen: list[tuple[int, int]] = []
+    async with serving(f.spends, f.square, most=1) as world:
+        world.driver.engine.on_close.append(lambda one: seen.append((one.cpu_ns, one.memory_bytes)))
+        assert await world.call("spends", [100]) == ([100 << 20], None)
+        assert await world.call("square", [2]) == ([4], None)
+    (much_ns, much_bytes), (little_ns, little_bytes) = seen
+    assert much_ns >= 30_000_000
+    assert 0 < little_ns < 30_000_000
+    assert much_bytes > 100 << 20
+    assert 1 << 20 < little_bytes < much_bytes - (50 << 20)

@@ -202,3 +202,13 @@ class Model:
     def __call__(self, x: int) -> bool:
         """Whether this is the process in which it was entered."""
         return self.entered == os.getpid()
+
+
+@function(isolation="process")
+def spends(mib: int) -> int:
+    """Keep the processor busy for 30 ms, with so much memory."""
+    held = b"x" * (mib << 20)
+    until = time.process_time() + 0.03
+    while time.process_time() < until:
+        pass
+    return len(held)

@@ -14,28 +14,31 @@ from tests.protocols.toolbridge.calls import desk_with, emitted
 from tests.protocols.toolbridge.desks import known
 
 
-def ended(value: object, request_id: str, took_s: float) -> ToolCall:
+def ended(value: object, request_id: str, took_s: float, cpu_ns: int = 0, memory_bytes: int = 0) -> ToolCall:
     desk = desk_with()
     call = ToolCall(desk, Asked("s1", "square", [pack(1)], request_id=request_id), "execute")
     call.begin(known(desk))
     call.emitted(emitted(value))
     call.finish(None)
-    call.took_s = took_s
+    call.took_s, call.cpu_ns, call.memory_bytes = took_s, cpu_ns, memory_bytes
     return call
 
 
 @pytest.mark.parametrize("value", [None, 5, "x" * 50, "x" * 127, "x" * 128, b"y" * 70_000])
 @pytest.mark.parametrize("request_id", ["", "r", "é" * 100])
 @pytest.mark.parametrize("took_s", [0.0, 0.0009, 0.127, 300.0])
-def test_T064_a_success_is_what_protobuf_would_write(value, request_id, took_s):
+@pytest.mark.parametrize(("cpu_ns", "memory_bytes"), [(0, 0), (999_999, 0), (1_000_000, 0), (70_000_000, 2**40)])
+def test_T064_a_success_is_what_protobuf_would_write(value, request_id, took_s, cpu_ns, memory_bytes):
     """Byte for byte."""
     expected = pb.ToolCallResponse(
         success=True,
         result=any_pb2.Any.FromString(pack(value)),
-        metrics=pb.ExecutionMetrics(duration_ms=int(took_s * 1000)),
+        metrics=pb.ExecutionMetrics(
+            duration_ms=int(took_s * 1000), cpu_time_ms=cpu_ns // 1_000_000, memory_bytes=memory_bytes
+        ),
         request_id=request_id,
     )
-    assert call_response(ended(value, request_id, took_s)) == expected.SerializeToString()
+    assert call_response(ended(value, request_id, took_s, cpu_ns, memory_bytes)) == expected.SerializeToString()
 
 
 def test_T065_a_failure_has_no_result():

@@ -7,6 +7,7 @@ import gc
 import threading
 import time
 import tracemalloc
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -314,3 +315,47 @@ def test_T014_calls_race_with_forced_clean_ups(kind):
 def _tried(served: Bridged, tool: str, session_id: str) -> str:
     """The type of the error with which a call ended."""
     return str(served.execute(tool, 1, session_id=session_id).error.type)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_T064_the_metrics_tell_the_processor_time_of_a_sync_tool(kind, fails):
+    """That of its own thread, also if it fails; what it slept is not of it, and of async tools it is not known."""
+
+    def spends(x: int) -> int:
+        until = time.thread_time() + 0.03
+        while time.thread_time() < until:
+            pass
+        time.sleep(0.05)
+        if fails:
+            raise ValueError(x)
+        return x
+
+    async def aspends(x: int) -> int:
+        return spends(x)
+
+    with Bridged(kind, spends, *([] if kind.startswith("direct") else [aspends])) as served:
+        served.session()
+        metrics = served.execute("spends", 1).metrics
+        assert metrics.duration_ms >= 80
+        assert 30 <= metrics.cpu_time_ms <= metrics.duration_ms - 30
+        assert metrics.memory_bytes == 0
+        if not kind.startswith("direct"):
+            assert served.execute("aspends", 1).metrics.cpu_time_ms == 0
+
+
+def test_T064_the_metrics_of_a_generator(kind):
+    """Its values are collected, and what each of them took."""
+
+    def spends(count: int) -> Iterator[int]:
+        for number in range(count):
+            until = time.thread_time() + 0.01
+            while time.thread_time() < until:
+                pass
+            yield number
+
+    async def other(x: int) -> int:
+        return x
+
+    with Bridged(kind, spends, *([] if kind.startswith("direct") else [other])) as served:
+        served.session()
+        assert 30 <= served.execute("spends", 3).metrics.cpu_time_ms < 1000
