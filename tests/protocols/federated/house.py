@@ -21,6 +21,7 @@ from invoker.protocols.federated.words import (
     Rejected,
     ReportIn,
     ReportTaken,
+    Resume,
 )
 
 __all__ = ["Aggregator", "Client", "House", "population", "task"]
@@ -64,6 +65,9 @@ class Client:
 
     def __init__(self, house: House, metadata: Headers = EMPTY) -> None:
         self.house = house
+        self.ever = ""  # for tests that write down what it has done
+        self.may = False
+        self.status = 0
         self.mailbox = Mail()
         house.desk.enter(self, metadata)
 
@@ -86,6 +90,10 @@ class Client:
     @property
     def is_waiting(self) -> bool:
         return not self.notices
+
+    @property
+    def was_resumed(self) -> bool:
+        return Resume() in self.notices
 
     @property
     def error(self) -> InvocationError | None:
@@ -112,6 +120,7 @@ class Aggregator:
         self.session = session
         self.words: list[Word] = []
         self.taken = 0
+        self.is_over = False
 
     @property
     def reports(self) -> list[Report]:

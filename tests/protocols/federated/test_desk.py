@@ -195,6 +195,19 @@ def test_F081_large_reports_wait_for_room():
     assert desk.desk.held_bytes == LARGE
 
 
+def test_F081_a_device_that_is_over_is_not_resumed():
+    """It has waited for room for longer than its time."""
+    desk = House(population("iris", task(min_clients=1)), limits=DeskLimits(report_bytes=LARGE))
+    slow, late = desk.client(), desk.client()
+    assert desk.desk.may_receive(slow, LARGE)
+    assert not desk.desk.may_receive(late, LARGE)
+    desk.passes(60)
+    slow.leave()
+    assert len(late.notices) == 1
+    late.leave()
+    assert desk.desk.held_bytes == 0
+
+
 def test_F081_a_report_needs_room_until_it_is_taken_or_turned_away():
     """Whether its device is still there or not."""
     desk = House(population("iris", task(min_clients=1)))
