@@ -28,6 +28,8 @@ class Receiver:
         chunk_bytes: The most bytes of one Data; 0: none may come.
     """
 
+    __slots__ = ("_count", "_inflater", "_limits", "_message", "_start", "_total", "chunk_bytes")
+
     def __init__(self, limits: Limits | None = None) -> None:
         self.chunk_bytes = 0
         self._limits = limits or Limits()

@@ -6,7 +6,6 @@ nothing is sent, neither the End of a message nor the Start of the next one (F-0
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 
 from invoker.codecs.chunks.pieces import UNCOMPRESSED, Data, End, Packed, Piece, Start, Terms, broken
@@ -25,11 +24,14 @@ class Sender:
         whole_bytes: Messages up to this size always go whole.
     """
 
+    # There are thousands of these at once, so they have no dictionary; the lists hold a few entries each.
+    __slots__ = ("_pending", "_unacked", "_waiting", "terms", "whole_bytes")
+
     def __init__(self, *, whole_bytes: int = 0) -> None:
         self.terms = Terms()
         self.whole_bytes = whole_bytes
-        self._waiting: deque[Iterator[Piece | bytes]] = deque()
-        self._unacked: deque[int] = deque()
+        self._waiting: list[Iterator[Piece | bytes]] = []
+        self._unacked: list[int] = []
         self._pending = 0
 
     @property
@@ -58,7 +60,7 @@ class Sender:
                 yield piece
                 if not self._has_credit():
                     return
-            self._waiting.popleft()
+            self._waiting.pop(0)
 
     def acked(self, index: int) -> None:
         """The receiver has a Data.
@@ -70,7 +72,7 @@ class Sender:
             raise broken(f"the ack of chunk {index} answers no chunk")
         if index != self._unacked[0]:
             raise broken(f"the ack is of chunk {index}, and the oldest one without an ack is {self._unacked[0]}")
-        self._unacked.popleft()
+        self._unacked.pop(0)
 
     def _has_credit(self) -> bool:
         # New terms may be without chunks; what was begun under older ones is sent as those said.

@@ -14,7 +14,6 @@ a oneof ``kind``, with the fields that federated compute gives it.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -42,6 +41,11 @@ class ChunkStream:
         is_held: Whether a message is held up.
     """
 
+    __slots__ = (
+        "_frames", "_held", "_held_bytes", "_limits", "_may_receive", "_most_pending", "_parse", "_receiver", "_sender",
+        "_writes", "is_held", "received", "sent",
+    )  # fmt: skip
+
     def __init__(
         self,
         *,
@@ -58,7 +62,7 @@ class ChunkStream:
         self._receiver.chunk_bytes = self._limits.chunk_of(Terms())
         self._may_receive = may_receive
         self._frames: list[bytes] = []
-        self._held: deque[tuple[Any, int]] = deque()
+        self._held: list[tuple[Any, int]] = []
         self._held_bytes = self._most_pending = 0
         self.is_held = False
         self.sent = self.received = 0
@@ -153,7 +157,7 @@ class ChunkStream:
         """
         self.is_held = False
         while self._held and not self.is_held:
-            one, size = self._held.popleft()
+            one, size = self._held.pop(0)
             self._held_bytes -= size
             yield from self._take(one)
 

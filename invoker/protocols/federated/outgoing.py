@@ -34,6 +34,8 @@ class Outgoing:
         pack: None: everything is compressed at once.
     """
 
+    __slots__ = ("_await", "_pack", "_packing", "_settings", "_stream")
+
     def __init__(self, stream: ChunkStream, settings: DeviceSettings, pack: Pack | None) -> None:
         self._stream, self._settings, self._pack = stream, settings, pack
         self._packing: Form | None = None

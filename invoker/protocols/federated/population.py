@@ -124,7 +124,7 @@ class Population:
         self.is_draining = False
         self.tasks = {one.config.name: Task(floor, self.name, one) for one in setup.tasks}
         self._dice = Random(setup.config.seed)  # noqa: S311 - it chooses tasks, not secrets (F-046)
-        self._execution_id = secrets.token_urlsafe(18)
+        self._eligibility = _eligibility(setup)
 
     def check_key(self, metadata: Headers) -> None:
         """F-007: Refuse a client without the population's key.
@@ -153,8 +153,7 @@ class Population:
             return reason
         if all(task.setup.config.secagg for task in self.tasks.values()) and not checkin.can.secagg:
             return "incompatible"
-        task = self.setup.eligibility
-        return Eligibility(self._execution_id, task.plan, task.checkpoint, task.spec) if task is not None else None
+        return self._eligibility
 
     def check_in(self, member: Member, checkin: Checkin) -> str:
         """Let a client wait for a round; gives the reason if it is rejected at once."""
@@ -228,3 +227,11 @@ class Population:
     def is_busy(self) -> bool:
         """Some round has clients."""
         return any(task.round is not None and task.round.accepted > 0 for task in self.tasks.values())
+
+
+def _eligibility(setup: PopulationSetup) -> Eligibility | None:
+    """The eligibility task; one for all clients, so that each form of it is packed once (F-048)."""
+    task = setup.eligibility
+    if task is None:
+        return None
+    return Eligibility(secrets.token_urlsafe(18), task.plan, task.checkpoint, task.spec)

@@ -27,7 +27,6 @@ Source: section 2 of the catalogue of federated compute.
 from __future__ import annotations
 
 import enum
-from collections import deque
 from collections.abc import Sequence
 from functools import partial
 from typing import Final
@@ -95,6 +94,12 @@ class DeviceSession:
         is_closed: It has ended.
     """
 
+    __slots__ = (
+        "_awaits_mail", "_checkin", "_has_acked", "_has_begun", "_has_unmasked", "_is_half_closed", "_metadata",
+        "_moved", "_offer", "_out", "_stream", "_unheard", "_windows", "desk", "ignored", "is_closed", "mailbox",
+        "settings", "state",
+    )  # fmt: skip
+
     def __init__(
         self,
         desk: Desk,
@@ -115,7 +120,7 @@ class DeviceSession:
         self._windows: tuple[Window, Window] | None = None
         self._offer: Offer | None = None
         self._awaits_mail = False
-        self._unheard: deque[Notice] = deque()
+        self._unheard: list[Notice] = []
         self._moved = (0, 0)
         self._stream = ChunkStream(
             parse=parsed,
@@ -178,7 +183,7 @@ class DeviceSession:
             self._out.packed(event.value)
         try:
             while self._unheard and not self._out.is_packing:
-                notice = self._unheard.popleft()
+                notice = self._unheard.pop(0)
                 if type(notice) is Over:
                     return (*self._out.steps(), *self._end(None if self.state is State.DONE else notice.error))
                 self._heed(notice)
