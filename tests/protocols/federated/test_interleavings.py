@@ -195,7 +195,8 @@ def check(update: bytes) -> None:
 
 ACTS = [
     *[Life.enter] * 4, Life.evaluate, *[Life.check_in] * 6, *[Life.announce] * 5, *[Life.report] * 6,
-    Life.leave, *[Life.obey] * 3, *[Life.wait] * 2, *[Life.take] * 3, *[Life.finish] * 2, Life.obey_abandon, *[Life.store] * 2,
+    Life.leave, *[Life.obey] * 3, *[Life.wait] * 2, *[Life.take] * 3, *[Life.finish] * 2, Life.obey_abandon,
+    *[Life.store] * 2,
 ]  # fmt: skip
 
 
