@@ -121,12 +121,13 @@ def test_F034_a_size_above_the_limit_is_refused_at_the_start() -> None:
 
 
 def bomb() -> bytes:
-    """1 MiB that is 1 GiB and more inflated, which is as much as deflate can do."""
+    """10 MiB that are 10 GiB inflated, which is as much as deflate can do; a flushed block can be repeated."""
     packer = zlib.compressobj(9)
-    block, made = bytes(2**24), bytearray()
-    while len(made) < 2**20:
-        made += packer.compress(block)
-    return bytes(made[: 2**20])
+    header = packer.compress(b"") + packer.flush(zlib.Z_FULL_FLUSH)
+    block = packer.compress(bytes(2**24)) + packer.flush(zlib.Z_FULL_FLUSH)
+    blob = header + block * (10 * 2**20 // len(block))
+    assert len(blob) // len(block) * 2**24 >= 2**33
+    return blob
 
 
 def give(receiver: Receiver, blob: bytes) -> None:
@@ -139,7 +140,7 @@ def give(receiver: Receiver, blob: bytes) -> None:
 def test_F034_a_bomb_takes_no_more_memory_than_it_said(said: int) -> None:
     """One that says a small size stops there, and so does one that says a large one."""
     blob = bomb()
-    receiver = taking(message_bytes=8 * 2**20)
+    receiver = taking(message_bytes=16 * 2**20)
     tracemalloc.start()
     try:
         receiver.start(Start(said, 1, len(blob)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from invoker._pb.federated import federated_api_pb2 as pb
@@ -125,7 +125,12 @@ class Talk:
         self.steps: list[Step] = []
         self.close: Close | None = None
         self.awaits = 0
+        self._receive: Callable[[bytes], Iterable[Step]] = self.session.receive
         self._do(self.session.begin())
+
+    def hear_frames(self, receive: Callable[[bytes], Iterable[Step]]) -> None:
+        """Give the client's frames to this from now on."""
+        self._receive = receive
 
     def say(self, *messages: pb.ClientStreamMessage) -> list[str]:
         """Send messages, carry what follows, and give the kinds of the server's messages by then."""
@@ -169,7 +174,7 @@ class Talk:
     def _carry(self) -> None:
         while frames := self.client.drain():
             for frame in frames:
-                self._do(self.session.receive(frame))
+                self._do(self._receive(frame))
 
     def _do(self, steps: Iterable[Step]) -> None:
         for step in steps:

@@ -289,3 +289,60 @@ def test_F001_any_frames_and_notices_give_steps_and_one_end(moves: list[Any], ta
                 is_closed = True
                 assert one.error is None or isinstance(one.error, InvocationError)
     assert session.is_closed is is_closed
+
+
+def trace(offer: Any) -> list[bytes]:
+    """The frames of a client in a whole conversation, in small chunks."""
+    talk = Talk(NotedDesk(TASK), settings=DeviceSettings(chunk_bytes=16))
+    frames: list[bytes] = []
+    receive = talk.session.receive
+
+    def note(frame: bytes) -> Any:
+        frames.append(frame)
+        return receive(frame)
+
+    talk.hear_frames(note)
+    talk.say(trying(), checkin(weights=[("train", 1.0)]))
+    talk.tell(Accepted(offer))
+    talk.say(report(b"x" * 40))
+    return frames
+
+
+FRAMES_OF_ONE = trace(OFFER)
+
+
+@st.composite
+def spoiled(draw: st.DrawFn) -> list[bytes]:
+    """A right conversation with frames that are lost, doubled, exchanged, cut or changed."""
+    frames = list(FRAMES_OF_ONE)
+    for _ in range(draw(st.integers(1, 4))):
+        at = draw(st.integers(0, len(frames) - 1))
+        way = draw(st.sampled_from(["lose", "double", "exchange", "cut", "change"]))
+        if way == "lose" and len(frames) > 1:
+            del frames[at]
+        elif way == "double":
+            frames.insert(at, frames[at])
+        elif way == "exchange":
+            frames[at], frames[at - 1] = frames[at - 1], frames[at]
+        elif way == "cut":
+            frames[at] = frames[at][: draw(st.integers(0, len(frames[at])))]
+        elif frames[at]:
+            place = draw(st.integers(0, len(frames[at]) - 1))
+            frames[at] = frames[at][:place] + bytes([draw(st.integers(0, 255))]) + frames[at][place + 1 :]
+    return frames
+
+
+@given(spoiled())
+def test_F028_a_spoiled_conversation_ends_or_goes_on_and_nothing_is_raised(frames: list[bytes]) -> None:
+    """The desk gets one report at most."""
+    desk = NotedDesk(TASK)
+    session = DeviceSession(desk, NoMailbox(), settings=DeviceSettings(chunk_bytes=16))
+    session.begin()
+    for frame in frames:
+        session.receive(frame)
+        if desk.noted[-1][0] == "check_in":
+            session.deliver(Answered("mail", [Accepted(OFFER)]))
+    session.deliver(Answered("mail", [ReportTaken()]))
+    assert desk.names().count("report") <= 1
+    session.half_close()
+    assert session.is_closed
