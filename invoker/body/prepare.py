@@ -17,7 +17,7 @@ from invoker.author.spec import HOOK_TIMEOUT_S, IGNORED, FunctionSpec
 from invoker.body.lift import Function, lift
 from invoker.errors import ConfigError, SpecError
 
-__all__ = ["Prepared", "prepare", "prepare_function", "with_actions"]
+__all__ = ["Prepared", "prepare", "prepare_function", "with_actions", "with_functions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +108,30 @@ def with_actions(
     return tuple(served.values()), by_action
 
 
+def with_functions(
+    found: Iterable[Prepared],
+    entrypoints: Iterable[str],
+    *,
+    allow_pickle: bool = False,
+    hook_timeout_s: float = HOOK_TIMEOUT_S,
+) -> tuple[Prepared, ...]:
+    """Load the functions of entrypoints that are not served yet; one whose name is taken is named by its entrypoint.
+
+    Raises:
+        StartupError: One cannot be loaded, understood or served.
+    """
+    served = {one.spec.name: one for one in found}
+    for target in entrypoints:
+        if all(target != one.spec.entrypoint for one in served.values()):
+            made = _action(target, served, allow_pickle=allow_pickle, hook_timeout_s=hook_timeout_s)
+            served[made.spec.name] = made
+    return tuple(served.values())
+
+
 def _action(target: str, served: dict[str, Prepared], *, allow_pickle: bool, hook_timeout_s: float) -> Prepared:
     found = load(target, allow_pickle=allow_pickle)
     if isinstance(found, Catalogue):
-        raise SpecError(f"'{target}' names several functions; an action needs one, as in module:function")
+        raise SpecError(f"'{target}' names several functions; one is needed here, as in module:function")
     made = prepare_function(found, entrypoint=target, name=_name(target), hook_timeout_s=hook_timeout_s)
     if made.spec.name in served:
         made = prepare_function(found, entrypoint=target, name=target, hook_timeout_s=hook_timeout_s)

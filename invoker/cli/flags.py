@@ -40,7 +40,9 @@ def parser() -> argparse.ArgumentParser:
         add_help=False,
     )
     made.add_argument_group("what is served").add_argument(
-        "entrypoint", metavar="ENTRYPOINT", help="mymod:fn, pkg.mod:Class, ./file.py:fn, file.pkl, or a module"
+        "entrypoint",
+        metavar="ENTRYPOINT",
+        help="mymod:fn, pkg.mod:Class, ./file.py:fn, file.pkl, a module, or rounds.toml",
     )
     general = made.add_argument_group("general")
     general.add_argument("--help", "-h", action="help", help="show this text and leave")

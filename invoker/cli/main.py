@@ -15,17 +15,22 @@ from typing import TYPE_CHECKING, Any
 
 from invoker.cli.flags import COMMANDS, command_meant, parser
 from invoker.config import Config
-from invoker.errors import LoadError, StartupError
+from invoker.errors import ConfigError, LoadError, StartupError
 from invoker.services.actions import ActionKnobs
+from invoker.services.federated.service import FederatedKnobs, FederatedService
 from invoker.services.table import TABLE
 from invoker.usage import Parser
 
 if TYPE_CHECKING:
+    from invoker.body.prepare import Prepared
     from invoker.process.server import Server
 
 __all__ = ["build", "main"]
 
 log = logging.getLogger(__name__)
+
+_ROUNDS = ".toml"
+"""How the name of a file of federated rounds ends, which may stand where an entrypoint does."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -67,9 +72,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _serve(options: argparse.Namespace) -> int:
     given = {one.name: getattr(options, one.name) for one in TABLE.knobs}
+    if options.entrypoint.endswith(_ROUNDS):
+        given["federated"] = options.entrypoint
     config = TABLE.read(os.environ, {name: value for name, value in given.items() if value is not None})
     from invoker.cli.variables import strays
-    from invoker.errors import ConfigError
     from invoker.ops.logs import set_up
     from invoker.process.stopping import limit_exit
 
@@ -130,7 +136,15 @@ def build(config: Config, entrypoint: str) -> Server:
     from invoker.core.catalog import Catalog
     from invoker.process.server import Server
 
-    found = prepare(entrypoint, allow_pickle=config.allow_pickle, hook_timeout_s=config.hook_timeout_s)
+    found: tuple[Prepared, ...] = ()
+    if entrypoint.endswith(_ROUNDS):
+        _check_rounds(config, entrypoint)
+    else:
+        found = prepare(entrypoint, allow_pickle=config.allow_pickle, hook_timeout_s=config.hook_timeout_s)
+    if config.of(FederatedKnobs).federated:
+        from invoker.services.federated.setups import with_aggregators
+
+        found = with_aggregators(config.of(FederatedKnobs).federated, found, config)
     found, actions = with_actions(
         found, config.of(ActionKnobs).actions, allow_pickle=config.allow_pickle, hook_timeout_s=config.hook_timeout_s
     )
@@ -148,10 +162,17 @@ def build(config: Config, entrypoint: str) -> Server:
     return Server(config, catalog, registry, actions=actions)
 
 
+def _check_rounds(config: Config, entrypoint: str) -> None:
+    """Refuse knobs with which a file of rounds cannot be served."""
+    if config.reload_per_invocation:
+        raise ConfigError("--reload-per-invocation serves one entrypoint, and a file of rounds may name several")
+    if FederatedService not in TABLE.served(config):
+        raise ConfigError(f"'{entrypoint}' is a file of federated rounds, which INVOKER_PROTOCOLS leaves out")
+
+
 def _renewer(entrypoint: str, config: Config) -> Callable[[Any], Any]:
     """R-010: Return what loads a function anew for each invocation. Functions with hooks are refused."""
     from invoker.body.prepare import prepare
-    from invoker.errors import ConfigError
 
     def renew(function: Any) -> Any:
         for prepared in prepare(entrypoint, allow_pickle=config.allow_pickle, fresh=True):
@@ -203,8 +224,6 @@ def _loop_factory(server: Server) -> Any:
         import uvloop
     except ImportError:
         if wanted == "uvloop":
-            from invoker.errors import ConfigError
-
             raise ConfigError("INVOKER_LOOP is 'uvloop', which is not installed; pip install uvloop") from None
         return None
     return uvloop.new_event_loop

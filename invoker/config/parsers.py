@@ -10,6 +10,7 @@ from pathlib import Path
 from invoker.config.cores import usable_cores
 
 __all__ = [
+    "base_url",
     "directories",
     "endpoint",
     "host",
@@ -143,6 +144,13 @@ def path(text: str) -> str:
     if not text.startswith("/") or any(sign in text for sign in "?# "):
         raise ValueError("a path that starts with /, such as /sessions")
     return text
+
+
+def base_url(text: str) -> str:
+    """A URL before paths of ours; without the slash at its end."""
+    if not re.fullmatch(r"https?://[^/?#@\s]+(/[^?#\s]*)?", text):
+        raise ValueError("a URL such as https://rounds.example.org")
+    return text.rstrip("/")
 
 
 def sink(text: str) -> str:

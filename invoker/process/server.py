@@ -162,8 +162,7 @@ class Server:
         tls = TlsFiles.of(self.config.tls_cert, self.config.tls_key, self.config.tls_client_ca)
         around = Surroundings(
             *(self.config, self.driver, self._actions, self.is_ready, self.numbers, self._endings.note, tls),
-            share_port=self.share_ports,
-            is_asked=self._table.is_asked(self.config),
+            *(self.share_ports, self._table.is_asked(self.config), lambda: self.http_address),
         )
         self._services = tuple(kind(around) for kind in (*self._kinds, *self._table.own(self.config)))
         self._fronts = [one.http_front for one in reversed(self._services) if one.on_http]

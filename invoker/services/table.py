@@ -18,6 +18,7 @@ from invoker.config.knob import Flags, as_given, gathered, knob, knobs_of
 from invoker.errors import ConfigError
 from invoker.services.action_engine import ActionEngineService
 from invoker.services.evergreen.service import EvergreenService
+from invoker.services.federated.service import FederatedService
 from invoker.services.graphpipe.service import GraphPipeService
 from invoker.services.health import HealthService
 from invoker.services.pages import PagesService
@@ -34,6 +35,7 @@ SERVICES: tuple[type[Service], ...] = (
     GraphPipeService,
     ActionEngineService,
     ToolBridgeService,
+    FederatedService,
 )
 """A later row is asked before an earlier one, so what no other service claims is left to the first rows."""
 

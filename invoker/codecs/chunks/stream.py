@@ -67,6 +67,10 @@ class ChunkStream:
         self.is_held = False
         self.sent = self.received = 0
 
+    def forget(self) -> None:
+        """Ask ``may_receive`` no more, since nothing will come."""
+        self._may_receive = None
+
     # Sending.
 
     @property

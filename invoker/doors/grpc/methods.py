@@ -93,7 +93,7 @@ class LoopMethod:
     service: str
     name: str
     session: Callable[[Headers], Any]
-    reactor: Callable[..., Reactor] = Reactor
+    reactor: Callable[..., Listener] = Reactor
     knows_peer: bool = False
     max_message_bytes: int = 0
     takes_one: bool = False

@@ -189,4 +189,5 @@ class AggregatingSession:
         self.hears_waits = False
         self.held = 0
         self._hears.finished(None if error is not None else checkpoint, error)
+        del self._hears  # with its model, which would wait until Python looks for circles
         return (Close(),)

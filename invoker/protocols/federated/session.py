@@ -193,6 +193,15 @@ class DeviceSession:
             return (*self._out.steps(), *ending)
         return self._told()
 
+    def release(self) -> None:
+        """The conversation is over, however it ended: let go of the round's model, and of what refers to this object.
+
+        What is left is freed at once, and not when Python looks for circles.
+        """
+        self.is_closed = True
+        self._offer = None
+        self._stream.forget()
+
     def _leave(self) -> Sequence[Step]:
         """End the conversation of a client that has half-closed, unless something is still to be done for it."""
         if self._stream.is_held or self.state is State.TAKING or self._has_unmasked:

@@ -124,8 +124,11 @@ class Resource(msgspec.Struct, frozen=True):
     max_age_s: float = 0.0
 
 
-class Blob(msgspec.Struct, frozen=True):
-    """A plan or a checkpoint: its bytes, and where clients that can download it find it; None: nowhere (F-065)."""
+class Blob(msgspec.Struct, frozen=True, weakref=True):
+    """A plan or a checkpoint: its bytes, and where clients that can download it find it; None: nowhere (F-065).
+
+    It can be downloaded as long as somebody refers to it, such as the round that offers it.
+    """
 
     data: bytes
     resource: Resource | None = None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from invoker.config import parsers as parse
 from invoker.config.knob import knob
 from invoker.errors import SpecError
+from invoker.services.public import PublicKnobs
 from invoker.services.service import Service
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolBridgeKnobs:
+class ToolBridgeKnobs(PublicKnobs):
     """The settings of the tool bridge."""
 
     tool_session_ttl_s: float = knob(
@@ -71,10 +72,6 @@ class ToolBridgeKnobs:
         "Which rpcs of the tool bridge are served: 1 sessions and tools, 2 also variables, 3 also batches and agents, "
         "4 all.",
         flag="--phase",
-    )  # fmt: skip
-    insecure_public: bool = knob(
-        False, "INVOKER_INSECURE_PUBLIC", parse.switch,
-        "Whether the tool bridge is served without TLS on an address that other machines can reach.",
     )  # fmt: skip
     llms: tuple[str, ...] = knob(
         (), "INVOKER_LLM", parse.names,

@@ -1,0 +1,3 @@
+"""Federated compute's place at the doors."""
+
+__all__: list[str] = []

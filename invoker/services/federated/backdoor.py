@@ -1,0 +1,83 @@
+"""`Backdoor`: the socket at which a leader takes conversations from the other processes of the same service.
+
+It is a Unix socket in a folder that only this user can enter. Who calls there brings the token that the leader has put
+into the store.
+"""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from invoker.core.peers import PEER
+from invoker.core.steps import Close
+from invoker.doors.grpc.aio import AioDoor
+from invoker.doors.grpc.loopline import Listener
+from invoker.doors.grpc.methods import LoopMethod, OnClose
+from invoker.doors.grpc.settings import GrpcSettings
+from invoker.drive.driver import Driver
+from invoker.errors import Status, StatusError
+from invoker.message import Headers
+from invoker.services.federated.relay import PASS, RELAYED_PEER
+
+__all__ = ["Backdoor"]
+
+
+class Backdoor:
+    """Listens for relayed conversations.
+
+    Args:
+        method: Of the gRPC door; it is served here, too.
+        driver: Runs them.
+        settings: Of the gRPC door.
+
+    Attributes:
+        address: Path of the socket, once started.
+        token: That relays bring.
+    """
+
+    def __init__(self, method: LoopMethod, driver: Driver, settings: GrpcSettings) -> None:
+        self.token = secrets.token_urlsafe(32)
+        self._folder = Path(tempfile.mkdtemp(prefix="invoker-rounds-"))
+        self.address = str(self._folder / "door")
+        self._method = method
+        own = LoopMethod(method.service, method.name, self._session, self._begin)
+        self._door = AioDoor(driver, methods=(own,), settings=settings)
+
+    async def start(self) -> None:
+        """Begin to listen."""
+        self._door.bind(f"unix:{self.address}")
+        await self._door.start()
+
+    async def stop(self, grace_s: float) -> None:
+        """Listen no more."""
+        await self._door.stop(grace_s)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _session(self, metadata: Headers) -> Headers:
+        return metadata
+
+    def _begin(self, metadata: Headers, wire: object, driver: Driver, on_close: OnClose, **given: object) -> Listener:
+        if not secrets.compare_digest(metadata.get(PASS, "").encode(), self.token.encode()):
+            on_close(Close(StatusError(Status.UNAUTHENTICATED, "this socket is for processes of one service")))
+            return _Refused()
+        own = {name: value for name, value in metadata.items() if name not in (PASS, RELAYED_PEER)}
+        told = Headers({**own, PEER: metadata.get(RELAYED_PEER, "")})
+        begin: Callable[..., Listener] = self._method.reactor
+        return begin(self._method.session(told), wire, driver, on_close, **given)
+
+
+class _Refused:
+    """The listener of a conversation that was refused."""
+
+    settles = False
+
+    def arrived(self, frame: bytes | None) -> bool:  # noqa: ARG002 - the listener's interface
+        """Ignore the rest."""
+        return True
+
+    def gone(self) -> None:
+        """Do nothing: the end has been told."""

@@ -1,0 +1,62 @@
+"""`Ticker`: the one timer of a desk. It calls `tick` when something of the desk is due."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Protocol
+
+__all__ = ["Ticker"]
+
+log = logging.getLogger(__name__)
+
+
+class Ticking(Protocol):
+    """What has times of its own, on its own clock."""
+
+    def next_tick(self) -> float | None:
+        """When `tick` is due; None: never, as things are."""
+
+    def tick(self) -> None:
+        """Do what is due."""
+
+
+class Ticker:
+    """Calls a desk when it is time.
+
+    Args:
+        desk: Is called.
+        now: Its clock, in seconds.
+    """
+
+    def __init__(self, desk: Ticking, now: Callable[[], float]) -> None:
+        self._desk = desk
+        self._now = now
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+        self._due = float("inf")
+        self._is_stopped = False
+
+    def wake(self, at: float) -> None:
+        """Something is due at this time, which may be earlier than what was known before."""
+        if at < self._due and not self._is_stopped:
+            self._due = at
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = self._loop.call_later(max(0.0, at - self._now()), self._tick)
+
+    def stop(self) -> None:
+        """Call no more."""
+        self._is_stopped = True
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _tick(self) -> None:
+        self._timer, self._due = None, float("inf")
+        try:
+            self._desk.tick()
+        except Exception:
+            log.exception("the desk of federated rounds failed")
+        if (due := self._desk.next_tick()) is not None:
+            self.wake(due)

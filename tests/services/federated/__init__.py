@@ -1,0 +1,1 @@
+"""Tests of the service of federated compute."""

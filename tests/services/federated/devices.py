@@ -1,0 +1,132 @@
+"""Devices that speak the protocol as a real client does, by grpc.aio and the messages alone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import grpc.aio
+
+from invoker._pb.federated import federated_api_pb2 as pb
+
+__all__ = ["PATH", "Device", "rounds"]
+
+PATH = "/google.internal.federatedml.v2.FederatedTrainingApi/Session"
+
+TASK = """
+[[population.task]]
+name = "{name}"
+aggregate = "tests.services.federated.functions:{aggregate}"
+plan = "devices:train"
+initial = "tests.services.federated.functions:initial"
+min_clients = {clients}
+goal_clients = {clients}
+max_clients = {most}
+over_selection = 1.0
+selection_timeout_s = {selection_s}
+report_timeout_s = {report_s}
+"""
+
+
+def rounds(
+    *populations: str, aggregate: str = "add", clients: int = 2, most: int = 0, selection_s: float = 5.0,
+    report_s: float = 30.0, head: str = "", tasks: Sequence[str] = ("train",),
+) -> str:  # fmt: skip
+    """The text of a file of rounds."""
+    text = ""
+    for population in populations or ("iris",):
+        text += f'[[population]]\nname = "{population}"\n{head}\n'
+        for name in tasks:
+            text += TASK.format(
+                name=name, aggregate=aggregate, clients=clients, most=most or clients, selection_s=selection_s,
+                report_s=report_s,
+            )  # fmt: skip
+    return text
+
+
+class Device:
+    """One conversation.
+
+    Args:
+        channel: To the server.
+        population: Of the device.
+        metadata: Of the call.
+    """
+
+    def __init__(self, channel: grpc.aio.Channel, population: str = "iris", **metadata: str) -> None:
+        self.population = population
+        self.accepted = pb.AcceptanceInfo()
+        call: Any = channel.stream_stream(
+            PATH,
+            request_serializer=pb.ClientStreamMessage.SerializeToString,
+            response_deserializer=pb.ServerStreamMessage.FromString,
+        )
+        self.call = call(metadata=tuple((name.replace("_", "-"), value) for name, value in metadata.items()))
+
+    async def read(self) -> pb.ServerStreamMessage:
+        """The next message; raises the status of a call that ends with an error."""
+        try:
+            message = await self.call.read()
+        except grpc.aio.AioRpcError as error:
+            raise EOFError(f"{error.code().name}: {error.details()}") from None
+        assert message is not grpc.aio.EOF, "the conversation ended with OK"
+        found: pb.ServerStreamMessage = message
+        return found
+
+    async def write(self, message: pb.ClientStreamMessage) -> None:
+        """Send a message; raises as `read`."""
+        try:
+            await self.call.write(message)
+        except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
+            await self.read()
+
+    async def ask(self, *, ack: bool = True, **options: Any) -> None:
+        """Check in; the answer may take a while."""
+        given = {name: options.pop(name) for name in ("attestation_measurement", "retry_token") if name in options}
+        wanted = pb.ProtocolOptionsRequest(should_ack_checkin=ack, **options)
+        request = pb.CheckinRequest(population_name=self.population, protocol_options_request=wanted, **given)
+        await self.write(pb.ClientStreamMessage(checkin_request=request))
+        if ack:
+            assert (await self.read()).WhichOneof("kind") == "checkin_request_ack"
+
+    async def decided(self) -> bool:
+        """Whether it was accepted."""
+        response = (await self.read()).checkin_response
+        self.accepted = response.acceptance_info
+        return response.WhichOneof("checkin_result") == "acceptance_info"
+
+    async def check_in(self, **options: Any) -> bool:
+        """Check in, and wait for the decision."""
+        await self.ask(**options)
+        return await self.decided()
+
+    async def tell(self, update: bytes, status: int = 0) -> None:
+        """Report."""
+        report = pb.Report(update_checkpoint=update, status_code=status)
+        request = pb.ReportRequest(
+            population_name=self.population, execution_phase_id=self.accepted.execution_phase_id, report=report
+        )
+        await self.write(pb.ClientStreamMessage(report_request=request))
+
+    async def thanked(self) -> None:
+        """Wait for the answer to the report, and end."""
+        assert (await self.read()).WhichOneof("kind") == "report_response"
+        await self.end()
+
+    async def end(self) -> None:
+        """Half-close, and wait for OK."""
+        await self.call.done_writing()
+        assert await self.call.read() is grpc.aio.EOF
+        assert await self.call.code() is grpc.StatusCode.OK
+
+    async def report(self, update: bytes) -> None:
+        """Report, and wait for the answer."""
+        await self.tell(update)
+        await self.thanked()
+
+    async def run(self, update: bytes, **options: Any) -> bytes:
+        """All of it; gives the checkpoint that it got."""
+        assert await self.check_in(**options), "it was rejected"
+        await self.report(update)
+        return self.accepted.init_checkpoint

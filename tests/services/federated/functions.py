@@ -1,0 +1,48 @@
+"""Functions of rounds whose updates and checkpoints are whole numbers in text."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+__all__ = ["add", "attest", "broken", "counted", "initial", "nothing", "slow"]
+
+
+def initial() -> bytes:
+    """Where the sums begin."""
+    return b"100"
+
+
+def add(updates: Iterator[bytes], model: bytes) -> bytes:
+    """The checkpoint plus all updates."""
+    return str(int(model) + sum(int(one) for one in updates)).encode()
+
+
+def slow(updates: Iterator[bytes], model: bytes) -> bytes:
+    """The same, but it waits at its end as long as there is a file."""
+    result = add(updates, model)
+    while Path("hold").exists():
+        time.sleep(0.01)
+    return result
+
+
+def broken(updates: Iterator[bytes]) -> bytes:
+    """It gives up at the second update."""
+    next(updates)
+    next(updates)
+    raise ValueError("the second update is one too many")
+
+
+def attest(measurement: str) -> bool:
+    """Only one kind of device is right."""
+    return measurement == "right"
+
+
+def nothing() -> None:
+    """It is no checkpoint."""
+
+
+def counted(updates: Iterator[bytes]) -> bytes:
+    """How many updates there were."""
+    return str(len(list(updates))).encode()

@@ -1,0 +1,114 @@
+"""What one process keeps of its rounds, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from pathlib import Path
+
+import grpc.aio
+import httpx
+import pytest
+
+from tests.services.federated.conftest import Serve, desk_of, rounds_of
+from tests.services.federated.devices import Device, rounds
+
+
+async def test_F083_a_restart_goes_on_from_the_last_committed_round(serve: Serve, tmp_path: Path) -> None:
+    """Its number goes on, too; without a store it begins anew."""
+    store = f"sqlite:{tmp_path / 'store.db'}"
+    for checkpoint in (b"100", b"101"):
+        async with (
+            serve(rounds(clients=1), store=store) as server,
+            grpc.aio.insecure_channel(server.grpc_address) as channel,
+        ):
+            assert await Device(channel).run(b"1") == checkpoint
+            async with asyncio.timeout(2):
+                while not desk_of(server).tally.records:  # noqa: ASYNC110 - nobody is told
+                    await asyncio.sleep(0.01)
+    (record,) = desk_of(server).tally.records
+    assert (record.number, record.outcome) == (2, "committed")
+
+
+async def test_F143_a_drain_rejects_who_waits_and_lets_rounds_finish(serve: Serve, tmp_path: Path) -> None:
+    """What they give is committed before the process ends."""
+    store = f"sqlite:{tmp_path / 'store.db'}"
+    async with (
+        serve(rounds(tasks=("train",)), store=store) as server,
+        grpc.aio.insecure_channel(server.grpc_address) as channel,
+    ):
+        devices = [Device(channel) for _ in range(3)]
+        for one in devices:
+            await one.ask()
+        assert await asyncio.gather(*(one.decided() for one in devices[:2])) == [True, True]
+        stopping = asyncio.ensure_future(server.stop(drain_s=5.0))
+        assert not await devices[2].decided()
+        for one in devices[:2]:
+            await one.tell(b"1")
+        await asyncio.gather(*(one.thanked() for one in devices[:2]), devices[2].end())
+        assert await stopping
+    async with (
+        serve(rounds(clients=1), store=store) as server,
+        grpc.aio.insecure_channel(server.grpc_address) as channel,
+    ):
+        assert await Device(channel).run(b"1") == b"102"
+
+
+async def test_F143_what_does_not_finish_in_time_is_cut(serve: Serve) -> None:
+    """Its devices are told UNAVAILABLE, and what was committed stays."""
+    async with serve(rounds()) as server, grpc.aio.insecure_channel(server.grpc_address) as channel:
+        devices = [Device(channel) for _ in range(2)]
+        assert await asyncio.gather(*(one.check_in() for one in devices)) == [True, True]
+        assert not await server.stop(drain_s=0.1)
+        for one in devices:
+            with pytest.raises(EOFError, match="UNAVAILABLE"):
+                await one.read()
+
+
+async def test_F066_a_device_downloads_what_it_is_offered(serve: Serve) -> None:
+    """At a path of the HTTP door, which ends with the round."""
+    text = rounds(clients=1)
+    async with serve(text) as server, grpc.aio.insecure_channel(server.grpc_address) as channel:
+        await Device(channel).run(b"1")
+        device = Device(channel)
+        assert await device.check_in(supports_http_download=True)
+        accepted = device.accepted
+        assert not accepted.init_checkpoint
+        port = server.http_address.rpartition(":")[2]
+        uri = accepted.init_checkpoint_resource.uri
+        assert uri.startswith(f"http://localhost:{port}/federated/")
+        assert accepted.plan_resource.uri != uri
+        async with httpx.AsyncClient(trust_env=False) as client:
+            assert (await client.get(uri)).content == b"101"
+            assert (await client.get(accepted.plan_resource.uri)).content.startswith(b"INVPLAN1\n")
+            assert (await client.get(uri[:-1] + "x")).status_code == 404
+            await device.report(b"1")
+            async with asyncio.timeout(2):
+                while (await client.get(uri)).status_code == 200:  # noqa: ASYNC110 - nobody is told
+                    await asyncio.sleep(0.01)
+
+
+async def test_F066_any_process_gives_what_a_device_is_offered(serve: Serve, tmp_path: Path) -> None:
+    """A download may come to another one than the round does."""
+    store = f"sqlite:{tmp_path / 'store.db'}"
+    async with serve(rounds(clients=1), store=store) as leader:
+        assert await rounds_of(leader)._leaderships["iris"].decided(5)
+        async with (
+            serve(rounds(clients=1), store=store) as other,
+            grpc.aio.insecure_channel(other.grpc_address) as channel,
+        ):
+            device = Device(channel)
+            assert await device.check_in(supports_http_download=True)
+            path = device.accepted.init_checkpoint_resource.uri.partition("/federated/")[2]
+            async with httpx.AsyncClient(trust_env=False) as client:
+                for server in (leader, other):
+                    answer = await client.get(f"http://{server.http_address}/federated/{path}")
+                    assert answer.content == b"100"
+            await device.report(b"1")
+
+
+async def test_who_has_no_store_is_told_so_at_the_start(serve: Serve, caplog: pytest.LogCaptureFixture) -> None:
+    """Rounds end with the process then."""
+    caplog.set_level(logging.INFO)
+    async with serve(rounds()):
+        assert "rounds are kept in memory" in caplog.text

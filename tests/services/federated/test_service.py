@@ -1,0 +1,109 @@
+"""Rounds behind real doors: devices that speak the protocol, a server in this process."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import grpc.aio
+import pytest
+
+from invoker.errors import ConfigError, StartupError
+from invoker.services.federated.service import FederatedService
+from invoker.services.table import TABLE
+from tests.services.federated.conftest import Serve, desk_of
+from tests.services.federated.devices import Device, rounds
+
+
+@pytest.mark.parametrize("driver", ["aio", "fast"])
+async def test_rounds_are_served_on_either_door(serve: Serve, driver: str) -> None:
+    """Each round starts from what the one before has committed."""
+    async with serve(rounds(), grpc_driver=driver) as server, grpc.aio.insecure_channel(server.grpc_address) as channel:
+        assert "federated" in server.ready_block()
+        for checkpoint in (b"100", b"103", b"106"):
+            got = await asyncio.gather(Device(channel).run(b"1"), Device(channel).run(b"2"))
+            assert got == [checkpoint] * 2
+
+
+async def test_F138_populations_and_tasks_do_not_share_state(serve: Serve) -> None:
+    """Rounds of two populations run at once, and each sums its own updates."""
+    async with (
+        serve(rounds("iris", "rose")) as server,
+        grpc.aio.insecure_channel(server.grpc_address) as channel,
+    ):
+        for iris, rose in ((b"100", b"100"), (b"102", b"120")):
+            devices = [Device(channel, one) for one in ("iris", "rose", "iris", "rose")]
+            assert await asyncio.gather(*(one.check_in() for one in devices)) == [True] * 4
+            assert [one.accepted.init_checkpoint for one in devices] == [iris, rose, iris, rose]
+            for one, update in zip(devices, (b"1", b"10", b"1", b"10"), strict=True):
+                await one.tell(update)
+            await asyncio.gather(*(one.thanked() for one in devices))
+
+
+async def test_F013_who_cancels_frees_the_place_within_a_second(serve: Serve) -> None:
+    """The next device is accepted, though the round has room for two only."""
+    async with serve(rounds()) as server, grpc.aio.insecure_channel(server.grpc_address) as channel:
+        gone = Device(channel)
+        await gone.ask()
+        desk = desk_of(server)
+        assert len(desk._members) == 1
+        gone.call.cancel()
+        async with asyncio.timeout(1):
+            while desk._members:  # noqa: ASYNC110 - nobody is told
+                await asyncio.sleep(0.01)
+        assert await asyncio.gather(*(Device(channel).run(b"1") for _ in range(2))) == [b"100"] * 2
+
+
+async def test_F084_a_function_that_returns_early_closes_the_round(serve: Serve) -> None:
+    """One that raises fails the round, and the same checkpoint is served again (F-082)."""
+    async with serve(rounds(aggregate="broken")) as server, grpc.aio.insecure_channel(server.grpc_address) as channel:
+        for _ in range(2):
+            devices = [Device(channel) for _ in range(2)]
+            assert await asyncio.gather(*(one.check_in() for one in devices)) == [True] * 2
+            assert devices[0].accepted.init_checkpoint == b"100"
+            await asyncio.gather(*(one.tell(b"1") for one in devices))
+            await asyncio.gather(*(one.thanked() for one in devices), return_exceptions=True)
+        assert [one.outcome for one in desk_of(server).tally.records][:1] == ["failed"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (rounds(aggregate="missing"), "population 'iris', task 'train': .*missing"),
+        (rounds().replace("functions:initial", "functions:absent"), "population 'iris', task 'train': .*absent"),
+        (rounds().replace("functions:initial", "functions:nothing"), "population 'iris', task 'train': .*nothing"),
+        (rounds(head='attestation = "tests.services.federated.functions:no"'), "population 'iris': .*no"),
+        (rounds(head='api_key_env = "NO_SUCH_KEY"'), "population 'iris': .*NO_SUCH_KEY"),
+        (rounds(clients=0), "task 'train': min_clients"),
+    ],
+)
+async def test_F137_what_cannot_be_served_stops_the_start(serve: Serve, text: str, said: str) -> None:
+    """The text names the task, or the population."""
+    with pytest.raises(StartupError, match=said):
+        async with serve(text):
+            pass
+
+
+@pytest.mark.parametrize(
+    ("knobs", "is_refused"),
+    [
+        ({"host": "0.0.0.0"}, True),
+        ({"host": "0.0.0.0", "insecure_public": True}, False),
+        ({"host": "0.0.0.0", "tls_cert": "c.pem", "tls_key": "k.pem"}, False),
+        ({"host": "127.0.0.1"}, False),
+    ],
+)
+def test_F142_other_machines_need_tls(knobs: dict[str, Any], is_refused: bool) -> None:
+    """Or the operator's word; the process does not start without."""
+    if is_refused:
+        with pytest.raises(ConfigError, match="federated rounds take no devices of other machines without TLS"):
+            TABLE.configured(federated="rounds.toml", protocols=("riff", "federated"), **knobs)
+    else:
+        assert FederatedService in TABLE.served(TABLE.configured(federated="rounds.toml", **knobs))
+
+
+def test_it_is_served_only_where_a_file_is_given() -> None:
+    """Nothing else changes without one."""
+    assert FederatedService not in TABLE.served(TABLE.configured(host="127.0.0.1"))
+    with pytest.raises(ConfigError, match="needs a file of rounds; see INVOKER_FEDERATED"):
+        TABLE.configured(host="127.0.0.1", protocols=("federated",))

@@ -1,0 +1,120 @@
+"""What a file of rounds names: plans, first checkpoints, keys, functions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from invoker.body.prepare import Prepared, prepare
+from invoker.config import Config
+from invoker.core.catalog import Catalog
+from invoker.errors import ConfigError
+from invoker.protocols.federated.saved import Saved
+from invoker.protocols.federated.words import Blob
+from invoker.services.federated.setups import Setups, read_rounds, with_aggregators
+from tests.services.federated.devices import rounds
+
+MODULE = "tests.services.federated.functions"
+
+
+def made(folder: Path, text: str, *, is_public: bool = False) -> Setups:
+    """The setups of a file with this text."""
+    path = folder / "rounds.toml"
+    path.write_text(text)
+    found = with_aggregators(str(path), (), Config())
+    return Setups(str(path), Catalog([one.function for one in found]), is_public=is_public)
+
+
+def setup_of(setups: Setups, name: str = "iris", checkpoint: bytes = b"7") -> Any:
+    """A population of them."""
+    saved = {one.name: Saved(3, checkpoint) for one in setups.populations[name].tasks}
+    return setups.setup(name, saved, Blob, None)
+
+
+def test_F074_a_plan_names_a_function_of_the_device(tmp_path: Path) -> None:
+    """With its parameters, behind the magic line; or it is a file as it is."""
+    text = rounds().replace('plan = "devices:train"', 'plan = "devices:train"\nparams = { rate = 0.5 }')
+    (task,) = setup_of(made(tmp_path, text)).tasks
+    magic, _, told = task.plan.data.partition(b"\n")
+    assert magic == b"INVPLAN1"
+    assert json.loads(told) == {"kind": "entrypoint", "fn": "devices:train", "params": {"rate": 0.5}}
+    (tmp_path / "plan.bin").write_bytes(b"opaque")
+    (task,) = setup_of(made(tmp_path, rounds().replace('plan = "devices:train"', 'plan_file = "plan.bin"'))).tasks
+    assert task.plan.data == b"opaque"
+
+
+def test_a_task_starts_from_what_was_committed(tmp_path: Path) -> None:
+    """The file says how it begins: by a function, or by a file beside it."""
+    setups = made(tmp_path, rounds())
+    assert setups.initial("iris", "train") == b"100"
+    (task,) = setup_of(setups).tasks
+    assert (task.checkpoint.data, task.committed, task.takes_model) == (b"7", 3, True)
+    (tmp_path / "model").write_bytes(b"5")
+    text = rounds(aggregate="counted").replace(f'initial = "{MODULE}:initial"', 'initial_file = "model"')
+    setups = made(tmp_path, text)
+    assert setups.initial("iris", "train") == b"5"
+    assert not setup_of(setups).tasks[0].takes_model
+
+
+def test_functions_of_one_name_are_served_beside_each_other(tmp_path: Path) -> None:
+    """The second one is named by its whole entrypoint, which the task then says."""
+    path = tmp_path / "other.py"
+    path.write_text("def add(updates):\n    return b''\n")
+    text = rounds(tasks=("a", "b")).replace(f"{MODULE}:add", f"{path}:add", 1)
+    tasks = setup_of(made(tmp_path, text)).tasks
+    assert [one.config.aggregate for one in tasks] == ["add", f"{MODULE}:add"]
+
+
+def test_functions_that_are_served_already_stay_as_they_are(tmp_path: Path) -> None:
+    """A file of rounds beside an entrypoint adds only what is missing."""
+    path = tmp_path / "rounds.toml"
+    path.write_text(rounds())
+    found: tuple[Prepared, ...] = prepare(f"{MODULE}:add")
+    assert with_aggregators(str(path), found, Config()) == found
+
+
+def test_F086_updates_for_our_own_functions_are_checked(tmp_path: Path) -> None:
+    """Other functions look at updates themselves; so does secure aggregation."""
+    pytest.importorskip("numpy")
+    from invoker import Checkpoint
+    from invoker.codecs.checkpoint import write_checkpoint
+
+    setups = made(tmp_path, rounds().replace(f"{MODULE}:add", "invoker.aggregators:mean"))
+    model = write_checkpoint(Checkpoint({"w": [1.0, 2.0]}))
+    check = setup_of(setups, checkpoint=model).tasks[0].checker(model)
+    check(model)
+    with pytest.raises(ValueError, match="the model has 'w'"):
+        check(write_checkpoint(Checkpoint({"v": [1.0]})))
+    assert setup_of(made(tmp_path, rounds())).tasks[0].checker(model) is None
+
+
+def test_F142_other_machines_need_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It stands in the file, or in a variable."""
+    with pytest.raises(ConfigError, match="population 'iris': it has no api_key"):
+        made(tmp_path, rounds(), is_public=True)
+    assert setup_of(made(tmp_path, rounds(head='api_key = "k"'), is_public=True)).api_key == "k"
+    monkeypatch.setenv("IRIS_KEY", "secret")
+    assert setup_of(made(tmp_path, rounds(head='api_key_env = "IRIS_KEY"'), is_public=True)).api_key == "secret"
+
+
+def test_attestation_and_eligibility_are_looked_up(tmp_path: Path) -> None:
+    """One is a function of this process, the other one of the devices."""
+    head = f'attestation = "{MODULE}:attest"\neligibility = "devices:look"'
+    found = setup_of(made(tmp_path, rounds(head=head)))
+    assert found.attest("right")
+    assert not found.attest("wrong")
+    assert b'"fn":"devices:look"' in found.eligibility.plan.data
+    (tmp_path / "look.bin").write_bytes(b"opaque")
+    found = setup_of(made(tmp_path, rounds(head='eligibility_file = "look.bin"')))
+    assert found.eligibility.plan.data == b"opaque"
+
+
+def test_F137_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    """Of rounds, or of what they name."""
+    with pytest.raises(ConfigError, match=r"none\.toml"):
+        read_rounds(str(tmp_path / "none.toml"))
+    with pytest.raises(ConfigError, match=r"task 'train': plan_file is 'no\.bin'"):
+        made(tmp_path, rounds().replace('plan = "devices:train"', 'plan_file = "no.bin"'))
