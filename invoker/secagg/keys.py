@@ -6,6 +6,7 @@ agree on is the x-coordinate of their common point, 32 bytes, without a key deri
 
 from __future__ import annotations
 
+import functools
 import os
 from typing import TYPE_CHECKING, Final
 
@@ -104,7 +105,9 @@ def open_sealed(key: bytes, sealed: bytes) -> bytes | None:
         return None
 
 
+@functools.lru_cache(maxsize=4096)
 def _point(public: bytes) -> ec.EllipticCurvePublicKey:
+    # A server checks each key of a round, and later agrees with it for each dead device.
     from cryptography.hazmat.primitives.asymmetric import ec
 
     if len(public) != POINT_BYTES:

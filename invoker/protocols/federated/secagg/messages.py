@@ -1,0 +1,40 @@
+"""What the server says: one function for each message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
+from invoker._pb.federated.secagg_messages_pb2 import ServerToClientWrapperMessage
+
+__all__ = ["abort", "early_success", "masked_input_request", "share_keys_request", "unmasking_request"]
+
+
+def abort(text: str) -> ServerToClientWrapperMessage:
+    """The device is out of the round, or the round has failed."""
+    return ServerToClientWrapperMessage(abort=secagg_pb.AbortMessage(diagnostic_info=text))
+
+
+def early_success() -> ServerToClientWrapperMessage:
+    """F-123: The round goes well without the rest of what this device could say."""
+    text = "The sum does not need the shares of this device."
+    return ServerToClientWrapperMessage(abort=secagg_pb.AbortMessage(diagnostic_info=text, early_success=True))
+
+
+def share_keys_request(pairs: Sequence[secagg_pb.PairOfPublicKeys], session: bytes) -> ServerToClientWrapperMessage:
+    """Everybody's public keys; an empty pair is a dead device's."""
+    request = secagg_pb.ShareKeysRequest(pairs_of_public_keys=pairs, session_id=session)
+    return ServerToClientWrapperMessage(share_keys_request=request)
+
+
+def masked_input_request(shares: Mapping[int, Sequence[bytes]], index: int, size: int) -> ServerToClientWrapperMessage:
+    """F-117: Entry ``index`` of each device that has sent shares is the entry of that device for this one."""
+    entries = [shares[sender][index] if sender in shares else b"" for sender in range(size)]
+    request = secagg_pb.MaskedInputCollectionRequest(encrypted_key_shares=entries)
+    return ServerToClientWrapperMessage(masked_input_request=request)
+
+
+def unmasking_request(missing: Iterable[int]) -> ServerToClientWrapperMessage:
+    """F-120: Who is missing in the sum; on the wire the first device has number 1."""
+    request = secagg_pb.UnmaskingRequest(dead_3_client_ids=[index + 1 for index in missing])
+    return ServerToClientWrapperMessage(unmasking_request=request)

@@ -1,0 +1,76 @@
+"""The running sums of masked vectors: each vector is added when it comes, and is gone (F-119).
+
+What is in here says nothing about any device, also not in the moment when the vector of the first one has been added:
+all vectors are masked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from invoker.secagg.packing import unpack
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from invoker.protocols.federated.secagg.words import Compute
+
+    Array: TypeAlias = np.ndarray[Any, Any]
+
+__all__ = ["Sums"]
+
+
+class Sums:
+    """Sums of vectors modulo their moduli.
+
+    Args:
+        vectors: By name, modulus and length.
+        compute: Adds beside the loop, one piece of work at a time.
+    """
+
+    def __init__(self, vectors: Mapping[str, tuple[int, int]], compute: Compute) -> None:
+        self._vectors = vectors
+        self._compute = compute
+        self._totals: dict[str, Array] = {}
+        self._waiting: list[Mapping[str, bytes]] = []
+        self._is_busy = False
+        self._then: Callable[[dict[str, Array]], None] | None = None
+
+    def add(self, packed: Mapping[str, bytes]) -> None:
+        """Add the vectors of one device, whose sizes were checked."""
+        self._waiting.append(packed)
+        self._go_on()
+
+    def finish(self, then: Callable[[dict[str, Array]], None]) -> None:
+        """Give the sums by name when all is added; each is (length,) of uint64 below its modulus."""
+        self._then = then
+        self._go_on()
+
+    def _go_on(self) -> None:
+        if self._is_busy:
+            return
+        if self._waiting:
+            self._is_busy = True
+            # Those that come while this runs are added together in the next piece of work.
+            some, self._waiting = self._waiting, []
+            self._compute(lambda: self._add(some), self._added)
+        elif self._then is not None:
+            then, self._then = self._then, None
+            then(self._totals)
+
+    def _added(self, _result: None) -> None:
+        self._is_busy = False
+        self._go_on()
+
+    def _add(self, some: list[Mapping[str, bytes]]) -> None:
+        import numpy as np
+
+        while some:
+            packed = some.pop()
+            for name, (modulus, length) in self._vectors.items():
+                values = unpack(packed[name], modulus, length)
+                total = self._totals.setdefault(name, np.zeros(length, np.uint64))
+                # Both are below 2^62, so the sum fits.
+                np.add(total, values, out=total)
+                np.subtract(total, np.uint64(modulus), out=total, where=total >= modulus)

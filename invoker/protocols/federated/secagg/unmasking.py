@@ -1,0 +1,154 @@
+"""What takes the masks off a sum: secrets from shares, and the masks that are still in it.
+
+A device that is in the sum has its own mask there, whose key its peers have shares of. A device that sent shares and
+then no vector is missing in the sum, but its peers have added the masks that they share with it; they have shares of
+its noise key. Of no device are both ever known, so no vector of one device can be unmasked.
+
+Shares may be wrong, because a device lies. What is put together of them is checked (F-127, F-128, F-135): noise keys
+must give the public keys that were advertised, limbs must be possible, and all shares that are left over must lie on
+the same polynomials.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import msgspec
+
+from invoker.secagg.derive import mask_key
+from invoker.secagg.keys import KEY_BYTES, KeyPair, public_of
+from invoker.secagg.masks import add_masks
+from invoker.secagg.shares import combine, join, weights
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array: TypeAlias = np.ndarray[Any, Any]
+
+__all__ = ["Cohort", "Secrets", "recover", "unmask"]
+
+_MOST_SUBSETS: Final = 500
+"""So many subsets of shares are tried before a round is given up."""
+
+
+class Cohort(msgspec.Struct, frozen=True):
+    """Who is where when vectors have been summed up.
+
+    Attributes:
+        session: Id of the session.
+        noise: The advertised noise key of each device, by index; empty: it never took part.
+        included: Indices of devices in the sum, ascending.
+        missing: Indices of devices that sent shares and are not in the sum, ascending.
+    """
+
+    session: bytes
+    noise: Sequence[bytes]
+    included: Sequence[int]
+    missing: Sequence[int]
+
+
+class Secrets(msgspec.Struct, frozen=True):
+    """Keys of own masks of those in the sum, and noise keys of those missing there; in their order."""
+
+    own: Sequence[bytes]
+    noise: Sequence[bytes]
+
+
+def recover(cohort: Cohort, replies: Mapping[int, Array], threshold: int) -> Secrets | None:
+    """Put the secrets together; None: the shares are corrupt, and more of them may help.
+
+    Args:
+        cohort: Who is where.
+        replies: By index of the device that sent them, shares of the included and then of the missing devices:
+            (devices, limbs) of uint32.
+        threshold: How many replies are needed; there are at least as many.
+    """
+    for subset in itertools.islice(_subsets(sorted(replies), threshold), _MOST_SUBSETS):
+        if (secrets := _recovered(cohort, replies, subset)) is not None:
+            return secrets if _all_agree(cohort, replies, subset) else None
+    return None
+
+
+def unmask(
+    cohort: Cohort,
+    secrets: Secrets,
+    sums: Mapping[str, Array],
+    vectors: Mapping[str, tuple[int, int]],
+    *,
+    stopped: Callable[[], bool],
+) -> dict[str, Array]:
+    """Take all masks off the sums.
+
+    Returns:
+        By name, (length,) of uint64 below the modulus.
+    """
+    import numpy as np
+
+    plus, minus = _left_masks(cohort, secrets, stopped)
+    unmasked = {}
+    for name, (modulus, length) in vectors.items():
+        added, taken = (
+            add_masks(
+                [mask_key(key, session=cohort.session, modulus=modulus, length=length, name=name) for key in keys],
+                modulus,
+                length,
+                stopped=stopped,
+            )
+            for keys in (plus, minus)
+        )
+        # All three are below the modulus, which is at most 2^62, so nothing wraps around before the remainder.
+        unmasked[name] = (sums[name] + added + (np.uint64(modulus) - taken)) % np.uint64(modulus)
+    return unmasked
+
+
+def _left_masks(cohort: Cohort, secrets: Secrets, stopped: Callable[[], bool]) -> tuple[list[bytes], list[bytes]]:
+    """Keys of the masks that have to be added to the sum, and of those that have to be taken off it."""
+    plus, minus = list[bytes](), list(secrets.own)
+    for dead, secret in zip(cohort.missing, secrets.noise, strict=True):
+        if stopped():
+            break
+        pair = KeyPair(secret)
+        for index in cohort.included:
+            # A device has added the masks that it shares with those before it, and subtracted the others.
+            (plus if dead > index else minus).append(pair.agree(cohort.noise[index]))
+    return plus, minus
+
+
+def _subsets(replied: Sequence[int], threshold: int) -> Iterator[Sequence[int]]:
+    """The first ones by index (F-127); then neighbours, of which some leave out any one device; then all others."""
+    twice = [*replied, *replied]
+    turned = (sorted(twice[start : start + threshold]) for start in range(len(replied)))
+    return itertools.chain(turned, itertools.combinations(replied, threshold))
+
+
+def _recovered(cohort: Cohort, replies: Mapping[int, Array], subset: Sequence[int]) -> Secrets | None:
+    """The secrets that one subset gives, if they can be right."""
+    import numpy as np
+
+    limbs = combine(weights(subset), np.stack([replies[index] for index in subset]))
+    secrets = [join(row, KEY_BYTES) for row in limbs]
+    known = [secret for secret in secrets if secret is not None]
+    if len(known) < len(secrets):
+        return None
+    own, noise = known[: len(cohort.included)], known[len(cohort.included) :]
+    if any(public_of(key) != cohort.noise[dead] for dead, key in zip(cohort.missing, noise, strict=True)):
+        return None
+    return Secrets(own, noise)
+
+
+def _all_agree(cohort: Cohort, replies: Mapping[int, Array], subset: Sequence[int]) -> bool:
+    """Whether the replies that are left over fit. One whose noise shares are wrong is known to lie, and is ignored."""
+    import numpy as np
+
+    left = [index for index in replies if index not in subset]
+    if not left:
+        return True
+    shares = np.stack([replies[index] for index in subset])
+    count = len(cohort.included)
+    for index in left:
+        does_fit = (combine(weights(subset, at=index + 1), shares) == replies[index]).all(axis=1)
+        if does_fit[count:].all() and not does_fit[:count].all():
+            return False
+    return True
