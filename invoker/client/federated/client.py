@@ -190,4 +190,6 @@ def _secagg() -> NewSecAgg | None:
     """The client's side of secure aggregation, if what it takes is installed."""
     if importlib.util.find_spec("cryptography") is None or importlib.util.find_spec("numpy") is None:
         return None
-    return None
+    from invoker.client.federated.secagg import SecAggClient
+
+    return SecAggClient

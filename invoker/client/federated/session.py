@@ -216,7 +216,8 @@ class DeviceSession:
     def _heard(self, message: pb.ServerStreamMessage) -> list[Event]:
         kind = message.WhichOneof("kind")
         if message.HasField("secure_aggregation_server_message"):
-            if self._at is _At.SECURE and kind is None and self._secagg is not None:
+            # After its last message a device may still hear that it was not needed, or that the round has failed.
+            if self._at in (_At.SECURE, _At.REPORTED) and kind is None and self._secagg is not None:
                 return self._turned(self._secagg.receive(message.secure_aggregation_server_message))
             self._broken("the server sent a message of secure aggregation that does not belong there")
             return []
