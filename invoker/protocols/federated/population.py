@@ -15,6 +15,7 @@ from invoker.protocols.federated.assignment import choose, eligible
 from invoker.protocols.federated.backing import PopulationSetup, TaskSetup
 from invoker.protocols.federated.members import Floor, Member
 from invoker.protocols.federated.round import Round
+from invoker.protocols.federated.secure import SecureRound
 from invoker.protocols.federated.words import Checkin, Eligibility, Verdict, Window
 
 __all__ = ["Population", "Task", "TaskStatus"]
@@ -106,7 +107,8 @@ class Task:
         if self.is_closed or self.is_done:
             self.round = None
             return
-        self.round = Round(self._floor, self, self.committed + 1, self.checkpoint)
+        kind = SecureRound if self.setup.config.secagg is not None else Round
+        self.round = kind(self._floor, self, self.committed + 1, self.checkpoint)
 
 
 class Population:

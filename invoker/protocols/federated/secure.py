@@ -1,0 +1,192 @@
+"""`SecureRound`: a round whose reports are added up masked, so that nobody sees one alone (F-088 to F-133).
+
+While it is REPORTING, a `SecAggServer` leads the devices through the four rounds of secure aggregation. This object
+brings it their messages, its own to them, and the time: each of its rounds has `TaskConfig.step_s`, the first one
+includes the training of the devices. A device that it puts out hears why, and the round goes on without it. In the end
+it has a sum, which the function gets as the only frame of the round (F-130); those still in are answered when that is
+taken, after their last message of secure aggregation (F-094). Or it has none, and the round has failed (F-124).
+
+What a device that has left or was put out had sent masked before, stays in the sum (F-122): so `summed` of a record may
+be more than the reports that were answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from invoker._pb.federated import federated_api_pb2 as pb
+from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
+from invoker.codecs.checkpoint import NUM_CLIENTS
+from invoker.errors import Status, StatusError
+from invoker.protocols.federated.aggregating import Enough
+from invoker.protocols.federated.members import Member, Stage
+from invoker.protocols.federated.round import Phase, Round
+from invoker.protocols.federated.secagg.words import Drop, Failed, Outcome, Summed
+from invoker.protocols.federated.words import ReportIn, SecAggTerms, Secure
+
+if TYPE_CHECKING:
+    from invoker.protocols.federated.secagg.server import SecAggServer
+
+__all__ = ["SecureRound", "serialize"]
+
+_PIECE: Final = 50_000
+"""Elements that are copied at once, so that a thread that does it lets others run in between."""
+
+_SILENT: Final = (Drop.SILENT_KEYS, Drop.SILENT_SHARES, Drop.SILENT_INPUT)
+
+
+class SecureRound(Round):
+    """One round with secure aggregation; see the module."""
+
+    _server: SecAggServer | None = None
+    _step = -1  # the round of secure aggregation whose time runs
+
+    @property
+    def _least_clients(self) -> int:
+        assert self.config.secagg is not None
+        return max(self.config.min_clients, self.config.secagg.min_visible)
+
+    def _terms(self, clients: int) -> SecAggTerms:
+        """F-091: The most clients that a round may have are expected, but the threshold is that of those there are."""
+        secagg = self.config.secagg
+        assert secagg is not None
+        threshold = self.config.threshold(clients)
+        return SecAggTerms(secagg.vectors, self.config.cohort, threshold, secagg.min_visible or threshold)
+
+    def _await_reports(self) -> None:
+        self._in_order = list(self.outstanding)
+        self._server = self._new_server(self._terms(len(self._in_order)), len(self._in_order))
+        self._server.start()
+        self._look()
+
+    def _new_server(self, terms: SecAggTerms, size: int) -> SecAggServer:
+        from invoker.protocols.federated.secagg.server import SecAggServer  # it needs cryptography
+
+        return SecAggServer(terms, size, send=self._send, drop=self._drop, ended=self._ended, compute=self._compute)
+
+    # What devices do.
+
+    def report(self, member: Member, report: ReportIn) -> None:
+        """Take a report without its masked input: only a failed one can be that."""
+        if report.status == Status.OK:
+            self._lose(member, "invalid")
+            member.over(StatusError(Status.INVALID_ARGUMENT, "the reports of this task have masked inputs"))
+        else:
+            self._failed(member, report)
+
+    def secure(self, member: Member, message: secagg_pb.ClientToServerWrapperMessage, report: ReportIn | None) -> None:
+        """Take a message of secure aggregation."""
+        if report is not None and report.status != Status.OK:
+            self._failed(member, report)
+            return
+        if report is not None:
+            self._count_code(report)
+        if self._server is not None:
+            self._server.receive(member.number, message)
+            self._look()
+
+    def _failed(self, member: Member, report: ReportIn) -> None:
+        """F-060: What a device could not train is not in the sum."""
+        self._count_code(report)
+        self._lose(member, "failed")
+        member.thank()
+
+    def _lose(self, member: Member, what: str) -> None:
+        del self.outstanding[member]
+        self.counts[what] += 1
+        if self._server is not None:
+            self._server.lost(member.number)
+            self._look()
+
+    # What secure aggregation says.
+
+    def _send(self, number: int, message: secagg_pb.ServerToClientWrapperMessage) -> None:
+        self._in_order[number].tell(Secure(message))
+
+    def _drop(self, number: int, reason: Drop) -> None:
+        """A device is put out; it has been told why, unless it has said so itself (F-126)."""
+        member = self._in_order[number]
+        if self.phase is not Phase.REPORTING or member not in self.outstanding:
+            return
+        # The server may be in its next round already, which it has begun without this device.
+        self._floor.tally.secure_drops[self._task.population, self.config.name, self._step, reason.value] += 1
+        del self.outstanding[member]
+        text = f"secure aggregation goes on without this client: {reason.value}"
+        if reason is Drop.CLIENT_ABORT:
+            self.counts["dropped"] += 1
+            member.over(StatusError(Status.CANCELLED, text))
+        elif reason in _SILENT:
+            self.counts["late"] += 1
+            member.over(StatusError(Status.ABORTED, text))
+        else:
+            self.counts["invalid"] += 1
+            member.over(StatusError(Status.INVALID_ARGUMENT, text))
+
+    def _ended(self, outcome: Outcome) -> None:
+        """There is a sum, or there is none and never will be."""
+        if self.phase is not Phase.REPORTING:
+            return
+        self._server = None
+        if isinstance(outcome, Failed):
+            self.fail(outcome.reason.value)
+            return
+        self._move(Phase.AGGREGATING)
+        there, self.outstanding = tuple(self.outstanding), {}
+        self.pending[self._ordinal] = there
+        self.counts["ok"] += len(there)
+        self.summed = outcome.clients
+        for one in there:
+            one.move(Stage.REPORTED)
+        self._await_function()
+        assert self.config.secagg is not None
+        job = partial(serialize, outcome, self.config.secagg.vectors)
+        self._floor.backing.compute(job, self._feed_sum)
+
+    def _feed_sum(self, update: bytes) -> None:
+        if self.phase is Phase.AGGREGATING and self._tell is not None:
+            self._feed(update, {NUM_CLIENTS: str(self.summed)})
+            self._tell(Enough())
+
+    def _compute(self, job: Callable[[], Any], then: Callable[[Any], None]) -> None:
+        """Run a job of secure aggregation, which may be in another of its rounds when it is done."""
+
+        def done(result: Any) -> None:
+            if self.phase is Phase.REPORTING:
+                then(result)
+                self._look()
+
+        self._floor.backing.compute(job, done)
+
+    def _look(self) -> None:
+        """F-133: Each round of secure aggregation has its own time."""
+        if self._server is not None and self.phase is Phase.REPORTING and self._server.round != self._step:
+            self._step = self._server.round
+            self._after(self.config.step_s, self._elapsed)
+
+    def _elapsed(self) -> None:
+        if self._server is not None:
+            self._server.elapsed()
+            self._step = -1  # a last round that is not over has the same time again
+            self._look()
+
+    # The function.
+
+    def close(self) -> None:
+        """Secure aggregation closes the round, when it has ended."""
+
+    @property
+    def _needed(self) -> int:
+        return 1
+
+
+def serialize(outcome: Summed, vectors: Mapping[str, tuple[int, int]]) -> bytes:
+    """A sum as the message Checkpoint of aggregands (F-130)."""
+    message = pb.Checkpoint()
+    for name, total in outcome.sums.items():
+        aggregand = message.aggregands[name]
+        aggregand.bitwidth = (vectors[name][0] - 1).bit_length()
+        for start in range(0, len(total), _PIECE):
+            aggregand.values.extend(total[start : start + _PIECE].tolist())
+    return message.SerializeToString(deterministic=True)
