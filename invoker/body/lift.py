@@ -40,13 +40,14 @@ class Function:
         spec: As its signature was understood.
         hooks: Its life in this process.
         awaits_values: Whether an input is one value, or an option, which has to come before the function is called.
+        takes_context: A parameter receives the invocation's context.
         is_plain: It is sync, and mapped from payloads to values without anything between; see `once`.
     """
 
     def __init__(self, hooks: Hooks, spec: FunctionSpec) -> None:
         self.spec = spec
         self.hooks = hooks
-        self._takes_context = spec.takes_context
+        self.takes_context = spec.takes_context
         self._names = tuple(stream.name for stream in spec.inputs)
         self._ignores = all(slot.index < 0 for slot in spec.call.slots) and not spec.call.variadic
         self._bind = _binder(spec)
@@ -212,7 +213,7 @@ class Function:
 
     def _begin(self, inputs: Sequence[Any], context: Context) -> Callable[..., Any]:
         target: Callable[..., Any] = self.hooks.target
-        if self._takes_context and not context.inputs:  # otherwise the inputs that were given are set already
+        if self.takes_context and not context.inputs:  # otherwise the inputs that were given are set already
             context.inputs = Inputs(inputs, context.input_names, self._names)
         return target if self._bind is None else self._bind(target, context)
 

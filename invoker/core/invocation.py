@@ -90,13 +90,16 @@ class Invocation:
         self.key = key
         self.function = plan.function
         self.context = context
-        self.inputs: Sequence[InputStream] = [
-            (SingleInput if one.spec.single else InputStream)(one, budget) for one in plan.inputs
-        ]
-        self.outputs: list[OutputStream | UnwantedOutput] = [
-            OutputStream(one) if isinstance(one, Encoders) else UnwantedOutput(one.index, one.name)
-            for one in plan.outputs
-        ]
+        inputs: list[InputStream] = []
+        for decoders in plan.inputs:  # loops cost less than comprehensions here
+            inputs.append((SingleInput if decoders.spec.single else InputStream)(decoders, budget))  # noqa: PERF401
+        self.inputs: Sequence[InputStream] = inputs
+        self.outputs: list[OutputStream | UnwantedOutput] = []
+        for one in plan.outputs:
+            if isinstance(one, Encoders):
+                self.outputs.append(OutputStream(one))
+            else:
+                self.outputs.append(UnwantedOutput(one.index, one.name))
         self.budget = budget
         self.limit: TimeLimit | None = None
         self.order: Open | None = None

@@ -135,8 +135,9 @@ class Whole(Keeping):
                     return
                 if not may_begin and invocation is not None:
                     may_begin = not invocation.function.awaits_values or invocation.may_begin()
-            if not may_begin or invocation is None or not invocation.heeds_end:
-                self._half_close(invocation)
+            heeds_end = invocation is not None and invocation.heeds_end
+            if not may_begin or not heeds_end:
+                self._half_close(invocation, heeds_end=heeds_end)
                 if not may_begin and invocation is not None:
                     invocation.may_begin()
         except InvocationError as error:
@@ -155,9 +156,9 @@ class Whole(Keeping):
         )  # fmt: skip
         self.closed = Away(self.driver, self.outlet.is_gone).run(rest)
 
-    def _half_close(self, invocation: Invocation | None) -> None:
+    def _half_close(self, invocation: Invocation | None, *, heeds_end: bool) -> None:
         """Translate the end of the frames, once it is certain."""
-        if invocation is not None and invocation.heeds_end:
+        if heeds_end:
             if self.outlet.settle_s:
                 self.beat()
             self.outlet.await_end()
@@ -264,7 +265,7 @@ class Whole(Keeping):
         began_ns = time.thread_time_ns()
         try:
             values = [decode(message) for decode, message in items]
-            inputs = [SyncInput(self, one) for one in invocation.inputs] if function.spec.takes_context else ()
+            inputs = [SyncInput(self, one) for one in invocation.inputs] if function.takes_context else ()
             number, message = invocation.encode(0, function.once(values, inputs, context))
             if self.is_timed:
                 self.put(number, message)
@@ -296,7 +297,7 @@ class Whole(Keeping):
             try:
                 self.check_gone()
                 if not stream.queue and not self._has_ended:
-                    self._half_close(self.invocation)
+                    self._half_close(self.invocation, heeds_end=self.invocation.heeds_end)
             except InvocationError as error:
                 self.break_off(error)
         return stream.take()
@@ -378,7 +379,9 @@ class Whole(Keeping):
             self.driver.engine.close(invocation)
             try:
                 for step in self.session.deliver(Finished(invocation.key, error)):
-                    if type(step) is Close:
+                    if type(step) is Send:
+                        self.keep(step.frame)
+                    elif type(step) is Close:
                         self.closed = self.closed or step
                     else:
                         self._perform(step)

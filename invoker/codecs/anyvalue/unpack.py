@@ -21,14 +21,25 @@ from invoker.codecs.anyvalue.wire import SHORT, fields, read_varint
 __all__ = ["unpack"]
 
 
+_TEXT_URL: Final = b"type.googleapis.com/google.protobuf.StringValue"
+_SHORT_TEXTS: Final = [b"\n\x2f%b\x12%c\n%c" % (_TEXT_URL, size + 2, size) for size in range(SHORT - 2)]
+"""What stands before a text of so many bytes, in a StringValue without other fields."""
+_AT: Final = len(_SHORT_TEXTS[0])
+
+
 def unpack(data: bytes) -> Any:
     """The value of a serialised ``google.protobuf.Any``.
 
     Raises:
         BadAny: It is none, its type is not known here, or the bytes are not of that type.
     """
-    type_url, content = _parts(data)
-    reader = _READERS.get(type_url)
+    size = len(data) - _AT
+    if 0 < size < len(_SHORT_TEXTS) and data.startswith(_SHORT_TEXTS[size]):  # as most values are
+        type_url, content = _TEXT_URL, data[_AT:]
+        reader: Callable[[bytes], Any] | None = bytes.decode
+    else:
+        type_url, content = _parts(data)
+        reader = _READERS.get(type_url)
     try:
         if reader is not None:
             return reader(content)

@@ -101,7 +101,8 @@ class FastDoor:
         self._methods = tuple(methods)
         for method in self._methods:
             self._server.register_method(method.path)
-        self._accepts = {method: functools.partial(self._accept_on_loop, method) for method in self._methods}
+        self._accepts = {method.path: functools.partial(self._accept_on_loop, method) for method in self._methods}
+        self._most_bytes = {method.path: checked_bytes(method, self.settings) for method in self._methods}
         self._last_metadata: tuple[Any, Headers, float] = ((), EMPTY, 0.0)
         self._side: Any = None
         self._free: deque[Any] = deque()
@@ -258,11 +259,11 @@ class FastDoor:
         sent: list[bytes] = []
         try:
             metadata, line.settle_s = self._metadata(event.invocation_metadata)
-            line.most_bytes = checked_bytes(method, self.settings)
+            line.most_bytes = self._most_bytes[method.path]
             if method.knows_peer:
                 metadata = _with_peer(event.call, metadata)
             session, deadline = method.session(metadata), _deadline(event)
-            if line.take(self._habit(method, metadata), takes_one=method.takes_one):
+            if line.take(functools.partial(self._habit, method, metadata), takes_one=method.takes_one):
                 whole = Whole(session, driver, line, turn=turn, deadline=deadline)
                 close, sent = whole.run(line.frames), whole.sent
             else:
@@ -314,7 +315,7 @@ class FastDoor:
         """Ask for one more call whose events the loop gets."""
         if self._is_stopping:
             return
-        self._server.request_registered_call(self._side, self._queue, method.path, self._accepts[method])
+        self._server.request_registered_call(self._side, self._queue, method.path, self._accepts[method.path])
 
     def _request_other_on_loop(self) -> None:
         if not self._is_stopping:
@@ -331,7 +332,7 @@ class FastDoor:
         self._request_on_loop(method)
         lender = self._lender or self._lend()
         metadata, settle_s = self._metadata(event.invocation_metadata)
-        most_bytes = checked_bytes(method, self.settings)
+        most_bytes = self._most_bytes[method.path]
         line: LoopLine
         if isinstance(method, SessionMethod):
             line = joining = JoiningLine(event.call, lender, settle_s, most_bytes)

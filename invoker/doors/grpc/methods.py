@@ -8,7 +8,7 @@ open any number of invocations; `SessionMethod` is for sessions that store what 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, TypeAlias
 
 from invoker.core.session import CallSession
@@ -59,6 +59,7 @@ class CallMethod:
         knows_peer: The metadata tell who calls, see `invoker.core.peers`.
         max_message_bytes: Largest message that the session takes, and checks itself; 0: that of the door's settings.
         takes_one: The peer sends one frame, and its session needs no half-close behind that: none is waited for.
+        path: As HTTP/2 names the method.
     """
 
     service: str
@@ -68,12 +69,11 @@ class CallMethod:
     knows_peer: bool = False
     max_message_bytes: int = 0
     takes_one: bool = False
+    path: str = field(init=False)
     reactor: ClassVar[type[Reactor]] = Reactor
 
-    @property
-    def path(self) -> str:
-        """As HTTP/2 names the method."""
-        return f"/{self.service}/{self.name}"
+    def __post_init__(self) -> None:
+        _set_path(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +88,7 @@ class LoopMethod:
         knows_peer: As of a `CallMethod`.
         max_message_bytes: As of a `CallMethod`.
         takes_one: As of a `CallMethod`.
+        path: As of a `CallMethod`.
     """
 
     service: str
@@ -97,11 +98,10 @@ class LoopMethod:
     knows_peer: bool = False
     max_message_bytes: int = 0
     takes_one: bool = False
+    path: str = field(init=False)
 
-    @property
-    def path(self) -> str:
-        """As HTTP/2 names the method."""
-        return f"/{self.service}/{self.name}"
+    def __post_init__(self) -> None:
+        _set_path(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,20 +112,25 @@ class SessionMethod:
         service: Full name.
         name: Of the method.
         begin: Begins one.
+        path: As of a `CallMethod`.
     """
 
     service: str
     name: str
     begin: Begin
+    path: str = field(init=False)
     max_message_bytes: ClassVar[int] = 0
 
-    @property
-    def path(self) -> str:
-        """As HTTP/2 names the method."""
-        return f"/{self.service}/{self.name}"
+    def __post_init__(self) -> None:
+        _set_path(self)
 
 
 Method: TypeAlias = CallMethod | LoopMethod | SessionMethod
+
+
+def _set_path(method: Method) -> None:
+    """Once, because each call asks for it."""
+    object.__setattr__(method, "path", f"/{method.service}/{method.name}")
 
 
 def largest_message(methods: Iterable[Method]) -> int:

@@ -16,6 +16,7 @@ import contextlib
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 from invoker.core.steps import Close
@@ -103,31 +104,32 @@ class WholeLine:
 
     # For the thread that accepted the call.
 
-    def take(self, habit: Habit, *, takes_one: bool = False) -> bool:
+    def take(self, habit_of: Callable[[], Habit], *, takes_one: bool = False) -> bool:
         """Receive what is there, and what comes in a moment; whether that is all, with its end.
 
         Args:
-            habit: Of calls of this kind.
+            habit_of: Gives what is known of calls of this kind; asked for if not all is there.
             takes_one: The first frame is the last; nobody needs to know that the peer has half-closed.
         """
         frames, post, poll = self.frames, self._call.start_server_batch, self.queue.poll
         limits, operations = self._driver.engine.limits, (self._receive,)
         most, most_bytes = min(limits.high_frames, AHEAD), min(limits.high_bytes, _MOST_BYTES)
-        until, size = 0.0, 0  # at first `poll` does not wait
+        until, size, habit = 0.0, 0, None  # at first `poll` does not wait
         while not post(operations, READ):
             event = poll(until)
-            if event.completion_type != DONE and not until and habit.pays():
+            if event.completion_type != DONE and habit is None and (known := habit_of()).pays():
+                habit = known
                 self._turn.let_go()
                 until = time.time() + _PARK_S
                 event = poll(until)
             if event.completion_type != DONE:
-                if until:
+                if habit is not None:
                     habit.learn(is_whole=False)
                 self._pending = 1
                 return False
             frame = event.batch_operations[-1].message()
             if frame is None:
-                if until:
+                if habit is not None:
                     habit.learn(is_whole=True)
                 return bool(frames) and event.success
             if len(frame) > self.most_bytes:
@@ -140,7 +142,7 @@ class WholeLine:
             if len(frames) >= most or size >= most_bytes:
                 return False
             if takes_one:
-                if until:
+                if habit is not None:
                     habit.learn(is_whole=True)
                 return True
         return False

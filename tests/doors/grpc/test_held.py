@@ -146,6 +146,6 @@ def test_what_is_held_leaves_before_the_rest_of_a_call_is_waited_for_or_a_large_
         )
 
     line.queue = SimpleNamespace(poll=poll)
-    assert line.take(habit or Habit(), takes_one=True) is (event is HERE)
+    assert line.take(lambda: habit, takes_one=True) is (event is HERE)
     assert world.sent == [[b"a"]]
     assert sent == [[[b"a"]] if event is NOTHING else []]
