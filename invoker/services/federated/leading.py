@@ -173,6 +173,9 @@ class Leadership:
         self._takes.lose(self._population)
 
     async def _follow(self, leader: Leader) -> None:
+        if await self._is_dead(leader):
+            await self._drop(leader, is_forced=True)
+            return
         self.leader = leader
         self._decided.set()
         self._asker.on_end(self._space, self._end)
@@ -186,6 +189,10 @@ class Leadership:
         """Return when there is no such leader any more."""
         looks = unheld = 0
         while not self._ended.is_set():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_LOOK_S):
+                    await self._ended.wait()
+                    return
             if await self._is_dead(leader):
                 await self._drop(leader, is_forced=True)
                 return
@@ -199,9 +206,6 @@ class Leadership:
                 if unheld > 1:
                     await self._drop(leader, is_forced=False)
                     return
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_LOOK_S):
-                    await self._ended.wait()
 
     async def _drop(self, leader: Leader, *, is_forced: bool) -> None:
         """Drop the space of a leader that is gone, unless another process has done so and leads now."""

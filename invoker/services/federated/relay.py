@@ -153,6 +153,8 @@ class Relay:
         except grpc.aio.AioRpcError:
             pass  # its code is told below, as that of a normal end
         status, detail = Status((await self._call.code()).value[0]), await self._call.details()
+        if status is Status.UNAVAILABLE:  # grpcio's own text names our socket
+            detail = "the process that runs the rounds of this population is gone; come again"
         self._end(Close(None if status is Status.OK else StatusError(status, detail or "")))
 
     def _end(self, close: Close | None) -> None:

@@ -57,12 +57,17 @@ class Device:
     def __init__(self, channel: grpc.aio.Channel, population: str = "iris", **metadata: str) -> None:
         self.population = population
         self.accepted = pb.AcceptanceInfo()
-        call: Any = channel.stream_stream(
+        self._method: Any = channel.stream_stream(
             PATH,
             request_serializer=pb.ClientStreamMessage.SerializeToString,
             response_deserializer=pb.ServerStreamMessage.FromString,
         )
-        self.call = call(metadata=tuple((name.replace("_", "-"), value) for name, value in metadata.items()))
+        self._metadata = tuple((name.replace("_", "-"), value) for name, value in metadata.items())
+        self.begin()
+
+    def begin(self) -> None:
+        """Call the server, anew if it was called before."""
+        self.call: Any = self._method(metadata=self._metadata)
 
     async def read(self) -> pb.ServerStreamMessage:
         """The next message; raises the status of a call that ends with an error."""
@@ -126,7 +131,14 @@ class Device:
         await self.thanked()
 
     async def run(self, update: bytes, **options: Any) -> bytes:
-        """All of it; gives the checkpoint that it got."""
-        assert await self.check_in(**options), "it was rejected"
+        """All of it; gives the checkpoint that it got. Who comes while a round is being committed comes again."""
+        for _ in range(100):
+            if await self.check_in(**options):
+                break
+            await self.end()
+            await asyncio.sleep(0.02)
+            self.begin()
+        else:
+            raise AssertionError("it was rejected")
         await self.report(update)
         return self.accepted.init_checkpoint

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["add", "attest", "broken", "counted", "initial", "nothing", "slow"]
+__all__ = ["add", "attest", "broken", "counted", "initial", "nothing", "slow", "where"]
 
 
 def initial() -> bytes:
@@ -20,11 +21,17 @@ def add(updates: Iterator[bytes], model: bytes) -> bytes:
 
 
 def slow(updates: Iterator[bytes], model: bytes) -> bytes:
-    """The same, but it waits at its end as long as there is a file."""
+    """The same, but it waits at its end as long as the file is there that a variable names."""
     result = add(updates, model)
-    while Path("hold").exists():
+    while Path(os.environ["HOLD"]).exists():
         time.sleep(0.01)
     return result
+
+
+def where(updates: Iterator[bytes], model: bytes) -> bytes:
+    """How many updates there were so far, and in which process the last round was."""
+    before = int(model.split()[0])
+    return f"{before + len(list(updates))} {os.getpid()}".encode()
 
 
 def broken(updates: Iterator[bytes]) -> bytes:

@@ -1,0 +1,152 @@
+"""Rounds in real processes: what a kill leaves, in each phase of a round; several workers; what logs tell."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import grpc.aio
+import pytest
+
+from tests.conftest import SLOW
+from tests.e2e.process import Process, started
+from tests.services.federated.devices import Device, rounds
+
+pytestmark = pytest.mark.timeout(60 * SLOW)
+
+OWN_CONNECTION = (("grpc.use_local_subchannel_pool", 1),)
+
+
+class Served:
+    """A file of rounds with a store, which processes serve one after the other."""
+
+    def __init__(self, folder: Path) -> None:
+        self.rounds = folder / "rounds.toml"
+        self.store = folder / "store.db"
+        self.hold = folder / "hold"
+
+    def process(self, *args: str) -> Process:
+        env = {"HOLD": str(self.hold), "INVOKER_STORE": f"sqlite:{self.store}"}
+        return Process(str(self.rounds), *args, env=env)
+
+    @asynccontextmanager
+    async def serving(self, process: Process) -> AsyncIterator[grpc.aio.Channel]:
+        """A channel to a process, which is killed at the end if it was not before."""
+        try:
+            address, _ = await asyncio.to_thread(process.ready)
+            async with grpc.aio.insecure_channel(address) as channel:
+                yield channel
+        finally:
+            await asyncio.to_thread(process.close)
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Served:
+    return Served(tmp_path)
+
+
+async def kill(process: Process) -> None:
+    process.send(signal.SIGKILL)
+    await asyncio.to_thread(process.exit_code)
+
+
+async def ended(*devices: Device) -> None:
+    """The process of these devices is gone."""
+    for one in devices:
+        with pytest.raises(EOFError, match="UNAVAILABLE"):
+            await one.read()
+
+
+@pytest.mark.parametrize("phase", ["selecting", "accepted", "reporting", "aggregating"])
+async def test_F083_a_killed_process_goes_on_from_the_last_committed_round(served: Served, phase: str) -> None:
+    """Wherever the next round was; nothing of that is left, and devices that come again run it anew."""
+    served.rounds.write_text(rounds(aggregate="slow"))
+    first = served.process()
+    async with served.serving(first) as channel:
+        assert await asyncio.gather(Device(channel).run(b"1"), Device(channel).run(b"2")) == [b"100"] * 2
+        one, two = Device(channel), Device(channel)
+        await asyncio.to_thread(first.wait_for, "round committed")
+        served.hold.touch()
+        await one.ask()
+        if phase != "selecting":
+            assert await asyncio.gather(two.check_in(), one.decided()) == [True, True]
+            assert one.accepted.init_checkpoint == b"103"
+        if phase == "reporting":
+            await one.tell(b"10")
+        if phase == "aggregating":
+            await asyncio.gather(one.tell(b"10"), two.tell(b"20"))
+            await asyncio.gather(one.read(), two.read())
+        await kill(first)
+        await ended(one)
+    served.hold.unlink()
+    async with served.serving(served.process()) as channel:
+        for checkpoint in (b"103", b"110"):
+            assert await asyncio.gather(Device(channel).run(b"3"), Device(channel).run(b"4")) == [checkpoint] * 2
+
+
+async def test_F083_a_kill_at_any_moment_leaves_a_whole_round(served: Served) -> None:
+    """The last one was committed or it was not; what follows counts from there, and no round is counted twice."""
+    served.rounds.write_text(rounds(clients=1))
+    committed = 100
+    for turn in range(6):
+        process = served.process()
+        async with served.serving(process) as channel:
+            device = Device(channel)
+            assert await device.check_in()
+            found = int(device.accepted.init_checkpoint)
+            assert found in (committed, committed + 1), "what was committed stays, and of the last round all or nothing"
+            committed = found
+            await device.tell(b"1")
+            if turn % 2:
+                with suppress(EOFError):
+                    await device.read()
+                await asyncio.sleep(0.001 * turn)
+            await kill(process)
+
+
+@asynccontextmanager
+async def channels(address: str, many: int) -> AsyncIterator[list[grpc.aio.Channel]]:
+    """So many connections, which the system spreads over the workers."""
+    made = [grpc.aio.insecure_channel(address, OWN_CONNECTION) for _ in range(many)]
+    try:
+        yield made
+    finally:
+        for one in made:
+            await one.close()
+
+
+async def a_round(address: str, many: int = 8) -> tuple[int, int]:
+    """Run a round with devices on connections of their own; the sum before it, and the process of the round before."""
+    async with channels(address, many) as made:
+        devices = [Device(one) for one in made]
+        async with asyncio.timeout(20 * SLOW):
+            got = await asyncio.gather(*(one.run(b"1") for one in devices))
+        assert len({one.accepted.execution_phase_id for one in devices}) == 1
+        assert len(set(got)) == 1
+        total, _, pid = got[0].decode().partition(" ")
+        return int(total), int(pid or 0)
+
+
+async def test_F083_workers_share_a_population_also_when_its_leader_is_killed(tmp_path: Path) -> None:
+    """Sessions on all of them feed one round; another worker goes on from the last committed one."""
+    path = tmp_path / "rounds.toml"
+    path.write_text(rounds(aggregate="where", clients=8, selection_s=10.0))
+    with started(str(path), "--workers", "2") as process:
+        address, http = await asyncio.to_thread(process.ready)
+        await asyncio.to_thread(process.wait_for, "worker 2 is ready")
+        assert (await a_round(address))[0] == 100
+        total, leader = await a_round(address)
+        assert total == 108
+        os.kill(leader, signal.SIGKILL)
+        await asyncio.to_thread(process.wait_for, "this process runs the rounds", 2)
+        await asyncio.to_thread(process.wait_for, "worker 3 is ready")
+        total, last = await a_round(address)
+        assert (total, last) == (116, leader)
+        total, last = await a_round(address)
+        assert total == 124
+        assert last != leader
+        del http
