@@ -63,6 +63,8 @@ class BatchExecuteTools(UnarySession[Any]):
         self._ended: dict[int, ToolCall] = {}
         self._bound: dict[int, ToolCall] = {}
         self._size = request.ByteSize()
+        self._results: dict[int, bytes] = {}
+        self._given = 0
         self._is_waiting = self._is_stopped = False
         session = self.desk.find(request.session_id)
         if session is None:
@@ -159,14 +161,34 @@ class BatchExecuteTools(UnarySession[Any]):
         self._running.pop(number, None)
         self._bound.pop(number, None)
         self._ended[number] = call
+        if call.error is None:
+            self._keep(number, call.result())
+        call.release()
         if call.error is not None and self._request.config.stop_on_error:
             self._is_stopped = True
 
+    def _keep(self, number: int, result: bytes) -> None:
+        """Keep a result until all are there. Once they are too many to be sent, none is kept: a batch has hundreds."""
+        self._given += len(result)
+        self._results[number] = result
+        if self._given > self.desk.settings.message_bytes:
+            self._results.clear()
+
+    def _check(self, size: int) -> None:
+        most = self.desk.settings.message_bytes
+        if size > most:
+            raise BridgeError(
+                Kind.EXHAUSTED,
+                f"the results of the batch have {size} bytes, and {most} are the most that is sent",
+                code="result_too_large", size=size, limit=most,
+            )  # fmt: skip
+
     def _answer(self) -> Sequence[Step]:
+        self._check(self._given)
         request = self._request
         response = pb.BatchToolCallResponse(batch_id=request.batch_id)
         for number in sorted(self._ended):
-            self._tell(response.results.add(), request.items[number].index, self._ended[number])
+            self._tell(response.results.add(), request.items[number].index, number)
         metrics, results = response.metrics, response.results
         metrics.total_items = len(request.items)
         metrics.successful_items = sum(one.success for one in results)
@@ -174,21 +196,16 @@ class BatchExecuteTools(UnarySession[Any]):
         metrics.total_duration_ms = (self.desk.now_ns() - self._began_ns) // 1_000_000
         took_ms = [call.took_s * 1000 for call in self._ended.values()]
         metrics.avg_duration_ms = sum(took_ms) / len(took_ms) if took_ms else 0.0
-        size, most = response.ByteSize(), self.desk.settings.message_bytes
-        if size > most:
-            raise BridgeError(
-                Kind.EXHAUSTED,
-                f"the results of the batch have {size} bytes, and {most} are the most that is sent",
-                code="result_too_large", size=size, limit=most,
-            )  # fmt: skip
-        self._ended, self._request = {}, None
+        self._check(response.ByteSize())
+        self._ended, self._results, self._request = {}, {}, None
         return self.reply(response)
 
-    def _tell(self, result: Any, index: int, call: ToolCall) -> None:
+    def _tell(self, result: Any, index: int, number: int) -> None:
+        call = self._ended[number]
         result.index = index
         result.metrics.CopyFrom(metrics_of(call))
         result.success = call.error is None
         if call.error is None:
-            result.result.MergeFromString(call.result())
+            result.result.MergeFromString(self._results[number])
         else:
             result.error.CopyFrom(translated(call.error).info())

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.doors.grpc.methods import CallMethod, LoopMethod, Method
 from invoker.drive.loop.ahead import AheadReactor
+from invoker.drive.loop.holding import HoldingReactor
 from invoker.drive.loop.reactor import Reactor
 from invoker.message import Headers
 from invoker.protocols.toolbridge.agents import CreateReActAgent, ExecuteAgent
@@ -87,13 +88,17 @@ ROWS: tuple[Row, ...] = (
     Row("GetSessionTools", at_desk(GetSessionTools)),
     Row("ExecuteTool", lambda bridge, metadata: ExecuteTool(bridge.desk, metadata), is_call=True),
     Row("StreamTool", lambda bridge, metadata: StreamTool(bridge.desk, metadata), reactor=AheadReactor),
-    Row("BatchExecuteTools", at_desk(BatchExecuteTools)),
+    Row("BatchExecuteTools", at_desk(BatchExecuteTools), reactor=HoldingReactor),
     Row("GetSessionVariable", at_desk(GetSessionVariable)),
     Row("SetSessionVariable", at_desk(SetSessionVariable)),
     Row("ListSessionVariables", at_desk(ListSessionVariables)),
     Row("WatchSessionVariables", at_desk(WatchSessionVariables)),
     Row("CreateReActAgent", lambda bridge, metadata: CreateReActAgent(bridge.desk, bridge.agents, metadata)),
-    Row("ExecuteAgent", lambda bridge, metadata: ExecuteAgent(bridge.desk, bridge.agents, metadata)),
+    Row(
+        "ExecuteAgent",
+        lambda bridge, metadata: ExecuteAgent(bridge.desk, bridge.agents, metadata),
+        reactor=HoldingReactor,
+    ),
     Row("HealthCheck", _health),
     Row("GetMetrics", _metrics),
 )

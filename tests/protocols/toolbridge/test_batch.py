@@ -253,6 +253,21 @@ def test_T062_results_that_are_too_large_together_are_refused():
     assert batch.status == (Status.RESOURCE_EXHAUSTED, "result_too_large")
 
 
+def test_results_that_cannot_be_sent_are_not_held_until_the_end():
+    """All items run, and what was given is let go of as soon as it is too much; nor is it held twice."""
+    desk = desk_with(settings=BridgeSettings(message_bytes=1000))
+    known(desk)
+    batch = Batch([an_item(n) for n in range(10)], desk)
+    for number in range(10):
+        batch.done(str(number), "x" * 300)
+        held = sum(map(len, batch.session._results.values()))
+        assert held < 1000
+        assert not any(any(call.items) for call in batch.session._ended.values())
+        assert (held == 0) is (number > 1)
+    assert batch.opened == [str(n) for n in range(10)]
+    assert batch.status == (Status.RESOURCE_EXHAUSTED, "result_too_large")
+
+
 def test_a_process_that_leaves_refuses_the_batch():
     """The caller may try another one."""
     batch = Batch([an_item(0), an_item(1)])

@@ -8,12 +8,13 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import grpc
 import pytest
 
 from invoker import function
 from invoker._pb.dspex import bridge_pb2 as pb
 from tests.doors.bridge import DOORS, Bridged, packed, unpacked
-from tests.doors.riff import form
+from tests.doors.riff import eventually, form
 
 pytestmark = pytest.mark.parametrize("kind", DOORS)
 
@@ -128,3 +129,33 @@ def test_T014_a_forced_clean_up_ends_a_batch(kind):
             time.sleep(0.001)
         assert served.rpc("CleanupSession", session_id="s1", force=True).success
         assert {one.error.type for one in answer.result(60).results} == {"SessionExpired"}
+
+
+def test_a_batch_counts_against_the_memory_of_the_process(kind):
+    """All of it while its items run one after the other; one that does not fit is refused, and may come again."""
+    began, go_on = threading.Event(), threading.Event()
+
+    def held(data: bytes) -> int:
+        began.set()
+        go_on.wait(20)
+        return len(data)
+
+    async def aheld(data: bytes) -> int:
+        return await asyncio.to_thread(held, data)
+
+    aheld.__name__ = "held"
+    items = [pb.ToolCallItem(index=n, tool_id="held", args=[packed(bytes(1 << 20))]) for n in range(3)]
+    with Bridged(kind, form(kind, held, aheld)) as served, ThreadPoolExecutor(1) as pool:
+        served.session()
+        memory = served.driver.engine.memory
+        memory.most_bytes = 5 << 20
+        first = pool.submit(served.rpc, "BatchExecuteTools", session_id="s1", items=items)
+        assert began.wait(20)
+        assert 3 << 20 <= memory.held <= 4 << 20
+        with pytest.raises(grpc.RpcError) as caught:
+            served.rpc("BatchExecuteTools", session_id="s1", items=items)
+        assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        go_on.set()
+        assert [one.success for one in first.result(20).results] == [True] * 3
+        assert eventually(lambda: memory.held == 0)
+        assert len(served.rpc("BatchExecuteTools", session_id="s1", items=items).results) == 3
