@@ -48,11 +48,11 @@ class _Flag:
 
 
 def _flags(command: str) -> list[_Flag]:
-    from invoker.cli import call, chat
+    from invoker.cli import call, chat, device
     from invoker.cli import inspect as inspect_cmd
     from invoker.conformance import cli as conformance
 
-    modules = {"call": call, "chat": chat, "inspect": inspect_cmd, "conformance": conformance}
+    modules = {"call": call, "chat": chat, "device": device, "inspect": inspect_cmd, "conformance": conformance}
     if command == "serve":
         made = parser()
     else:

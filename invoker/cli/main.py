@@ -198,6 +198,10 @@ def _client_command(command: str) -> tuple[argparse.ArgumentParser, Callable[[ar
         from invoker.cli import chat as module  # type: ignore[no-redef]
 
         about = "Hold a conversation in the terminal with an action of any Evergreen server."
+    elif command == "device":
+        from invoker.cli import device as module  # type: ignore[no-redef]
+
+        about = "Be a device, or many, that trains functions in rounds of a federated server."
     elif command == "completion":
         from invoker.cli import completion as module  # type: ignore[no-redef]
 

@@ -125,7 +125,7 @@ def test_inspect_and_help_are_commands(capsys):
     """Each command has its own help."""
     assert cli.main(["inspect", "functions.square:square"]) == 0
     assert "square" in capsys.readouterr().out
-    for command in ("inspect", "conformance", "completion", "chat", "call"):
+    for command in ("inspect", "conformance", "completion", "chat", "call", "device"):
         with pytest.raises(SystemExit) as left:
             cli.main([command, "--help"])
         assert left.value.code == 0

@@ -1,0 +1,118 @@
+r"""Learning on devices: a logistic regression on iris flowers, of which each device has a few. Needs numpy.
+
+python -m invoker functions/iris.toml
+python -m invoker device functions.federated:train --server localhost:8081 --population iris \
+    --examples functions.federated:examples --devices 50
+
+`train` runs on devices, `mean` on the server, which sees updates and no flowers. With functions/iris_secagg.toml it
+does not even see an update: `train_secure` gives integers, of which secure aggregation brings `mean_secure` only the
+sum.
+"""
+
+import csv
+import functools
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from invoker import Checkpoint, Update, aggregators
+from invoker.secagg import dequantize, quantize
+
+DATA = Path(__file__).parent / "data" / "iris.csv"
+CENTRE, SPREAD = np.array([5.8, 3.0, 3.8, 1.2]), np.array([0.8, 0.4, 1.8, 0.8])
+"""Roughly the mean and the spread of the four lengths, in cm: what one knows of flowers without looking at these."""
+
+SPECIES = ("setosa", "versicolor", "virginica")
+DECAY = 1e-3
+MODULUS, SCALE, CLIP = 1 << 32, 1e5, 100.0
+"""For secure sums: five decimal places, and room for 200 devices that each change a weight by 100 at most."""
+
+Example = tuple[list[float], int]
+
+
+def initial() -> Checkpoint:
+    """Weights of no opinion: (features + 1, species), the last row the bias."""
+    return Checkpoint({"weights": np.zeros((5, 3))})
+
+
+def train(checkpoint: Checkpoint, examples: Iterator[Example], learning_rate: float = 0.5, steps: int = 5) -> Update:
+    """Learn from the device's own flowers by a few steps of gradient descent. Runs on the device."""
+    lengths, labels = zip(*examples, strict=True)
+    features = np.hstack([(np.array(lengths) - CENTRE) / SPREAD, np.ones((len(lengths), 1))])
+    wanted, weights = np.eye(len(SPECIES))[list(labels)], checkpoint["weights"].copy()
+    for _ in range(steps):
+        slope = features.T @ (_softmax(features @ weights) - wanted) / len(features)
+        weights -= learning_rate * (slope + DECAY * weights)
+    return Update({"weights": weights}, examples=len(labels))
+
+
+def eligible(checkpoint: Checkpoint, examples: Iterator[Example]) -> dict[str, float]:
+    """A device takes part in the task `train` if it has a flower. Runs on the device."""
+    return {"train": 1.0} if next(examples, None) is not None else {}
+
+
+def mean(updates: Iterator[Update], model: Checkpoint) -> Checkpoint:
+    """The mean of the devices' weights, each by its number of flowers; tells how good it is. Runs on the server."""
+    made = aggregators.mean(updates, model)
+    print(f"accuracy {accuracy(made):.3f}", flush=True)
+    return made
+
+
+def train_secure(
+    checkpoint: Checkpoint, examples: Iterator[Example], learning_rate: float = 0.5, steps: int = 5
+) -> Update:
+    """Train, and give the change of the weights as integers, for secure aggregation. Runs on the device."""
+    update = train(checkpoint, examples, learning_rate, steps)
+    change = (update["weights"] - checkpoint["weights"]) * update.examples
+    flowers = np.array([update.examples], np.uint64)
+    return Update({"weights": quantize(change, scale=SCALE, modulus=MODULUS, clip=CLIP), "flowers": flowers})
+
+
+def mean_secure(updates: Iterator[Update], model: Checkpoint) -> Checkpoint:
+    """Add the mean change to the model; the one update is the sum over all devices. Runs on the server."""
+    (total,) = updates
+    change = dequantize(total["weights"], scale=SCALE, modulus=MODULUS) / int(total["flowers"][0])
+    made = Checkpoint({"weights": model["weights"] + change.reshape(model["weights"].shape)})
+    print(f"accuracy {accuracy(made):.3f}, of {total.examples:g} devices", flush=True)
+    return made
+
+
+def examples(device: int = 0, devices: int = 50) -> list[Example]:
+    """The flowers of one device, counted from 0: each flower is on one device, in no order."""
+    return [flowers()[index] for index in _shuffled()[device::devices]]
+
+
+def central(rounds: int, learning_rate: float = 0.5, steps: int = 5) -> Checkpoint:
+    """The same model, trained in one place on all flowers, by as many steps as so many rounds have."""
+    everything = iter(flowers())
+    return Checkpoint({"weights": train(initial(), everything, learning_rate, rounds * steps)["weights"]})
+
+
+def accuracy(model: Checkpoint) -> float:
+    """Which part of all flowers the model knows by their lengths."""
+    lengths, labels = zip(*flowers(), strict=True)
+    features = np.hstack([(np.array(lengths) - CENTRE) / SPREAD, np.ones((len(lengths), 1))])
+    return float(((features @ model["weights"]).argmax(1) == np.array(labels)).mean())
+
+
+@functools.cache
+def flowers() -> list[Example]:
+    """All of them: four lengths in cm, and the number of the species."""
+    with DATA.open(newline="") as file:
+        rows = list(csv.reader(file))[1:]
+    return [([float(one) for one in row[:4]], SPECIES.index(row[4])) for row in rows]
+
+
+@functools.cache
+def _shuffled() -> list[int]:
+    order = list(range(len(flowers())))
+    random.Random(1936).shuffle(order)
+    return order
+
+
+def _softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    powers = np.exp(scores - scores.max(1, keepdims=True))
+    return powers / powers.sum(1, keepdims=True)

@@ -1,0 +1,239 @@
+"""``python -m invoker device FUNCTION ...``: devices that train functions of ours in rounds of a federated server.
+
+Exit codes: 0 a clean end, 1 a device with ``--once`` or ``--times`` did not get through, 2 an argument is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import importlib
+import inspect
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from invoker.cli.plans import Plans
+    from invoker.client.federated import Attempt, DeviceOptions
+
+__all__ = ["add_arguments", "run"]
+
+_EPILOG = """\
+functions:
+  A device runs only the functions that are named here, by the names that they are given here: a server whose plan
+  names functions.federated:train gets work from a device that was started with functions.federated:train. Nothing that
+  a server names is imported. FUNCTION takes a Checkpoint and an iterator of examples, and returns an Update; an
+  eligibility plan returns a dict of weights by tasks.
+
+examples:
+  invoker device functions.federated:train --server 127.0.0.1:8081 --population iris \\
+      --examples functions.federated:examples
+  invoker device functions.federated:train functions.federated:eligible --server 127.0.0.1:8081 \\
+      --population iris --examples functions.federated:examples --devices 50 --once
+
+exit codes:
+  0    interrupted, or all devices have taken part as often as asked
+  1    a device was lost, which its line tells
+  2    an argument is wrong
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    from invoker.client.connection import add_tls, positive
+
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = _EPILOG
+    parser.add_argument("functions", metavar="FUNCTION", nargs="+", help="mymod:fn, which plans may name")
+    what = parser.add_argument_group("what the device is")
+    what.add_argument("--server", metavar="HOST:PORT", required=True, help="the gRPC port of the server")
+    what.add_argument("--population", metavar="NAME", required=True, help="whose rounds it takes part in")
+    what.add_argument(
+        "--examples", metavar="ENTRYPOINT", default="",
+        help="mymod:fn that returns an iterable of examples; it may take the device's number and how many there are",
+    )  # fmt: skip
+    what.add_argument("--devices", metavar="N", type=_count, default=1, help="be so many devices; default 1")
+    what.add_argument("--attestation", metavar="TEXT", default="", help="a measurement that the server may want")
+    what.add_argument(
+        "--api-key", metavar="KEY", default=os.environ.get("INVOKER_DEVICE_API_KEY", ""),
+        help="sent to the server; better given as INVOKER_DEVICE_API_KEY, which other users cannot see",
+    )  # fmt: skip
+    how = parser.add_argument_group("how it takes part")
+    how.add_argument("--once", action="store_true", help="take part once, and leave; the same as --times 1")
+    how.add_argument(
+        "--times", metavar="N", type=_count, default=0, help="check in so often; default: until interrupted"
+    )
+    how.add_argument(
+        "--plan-timeout", metavar="SECONDS", type=positive, default=600.0, help="how long a plan may run; default 600"
+    )
+    how.add_argument(
+        "--session-timeout", metavar="SECONDS", type=positive, default=3600.0,
+        help="how long one session may take, waiting for a round included; default 3600",
+    )  # fmt: skip
+    how.add_argument("--cache", metavar="FOLDER", default="", help="keep downloads here; default: in memory")
+    how.add_argument("--no-secagg", action="store_true", help="do not offer secure aggregation")
+    add_tls(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Be the devices until they are done, and return the exit code."""
+    from invoker.cli.plans import Plans
+    from invoker.client.connection import target_of, tls_of
+    from invoker.client.failure import UsageError
+
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        target, tls = target_of(args.server), tls_of(args)
+        examples = _examples(args.examples)
+    except (UsageError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    plans = Plans(args.functions)  # its errors are the command line's
+    from invoker.client.federated import DeviceOptions
+
+    options = DeviceOptions(
+        api_key=args.api_key,
+        tls=tls,
+        attestation=args.attestation,
+        session_timeout_s=args.session_timeout,
+        plan_timeout_s=args.plan_timeout,
+        cache=args.cache or None,
+        secagg=False if args.no_secagg else None,
+    )
+    times = 1 if args.once else args.times
+    fleet = _Fleet(target, args.population, options, plans, examples, args.devices, times)
+    return asyncio.run(fleet.run())
+
+
+@dataclass(slots=True)
+class _Fleet:
+    """The devices of one shell."""
+
+    target: str
+    population: str
+    options: DeviceOptions
+    plans: Plans
+    examples: Callable[[int, int], Iterable[Any]]
+    devices: int
+    times: int
+    is_stopping: bool = False
+    is_lost: bool = False
+
+    async def run(self) -> int:
+        """Run all of them side by side; an interrupt stops them within a second."""
+        from invoker.client.quiet import quieten
+
+        loop = asyncio.get_running_loop()
+        quieten(loop)
+        with _on_signals(loop, self._stop):
+            async with self.plans, asyncio.TaskGroup() as group:
+                for number in range(self.devices):
+                    group.create_task(self._device(number))
+        return 1 if self.is_lost and self.times else 0
+
+    async def _device(self, number: int) -> None:
+        from invoker.cli.plans import PlanRunner
+        from invoker.client.federated import FederatedClient
+
+        name = f"device {number}" if self.devices > 1 else "device"
+        runner = PlanRunner(self.plans, partial(self.examples, number, self.devices), self.options.plan_timeout_s)
+        client = FederatedClient(
+            self.target,
+            self.population,
+            options=self.options,
+            runner=runner,
+            should_abort=lambda: self.is_stopping,
+            tell=partial(self._tell, name),
+        )
+        await client.run(self.times)
+
+    def _stop(self) -> None:
+        self.is_stopping = True
+
+    def _tell(self, name: str, event: Any) -> None:
+        text = _said(event)
+        if getattr(event, "end", "") == "lost":
+            self.is_lost = True
+        if text:
+            print(f"{name}: {text}", flush=True)
+
+
+def _said(event: Any) -> str:
+    """What happens, in plain words."""
+    from invoker.client.federated import Assigned, Attempt, EligibilityAsked, Report
+    from invoker.errors import InvokerError, Status
+    from invoker.wording import describe
+
+    if isinstance(event, EligibilityAsked):
+        return "asked for which tasks it is eligible"
+    if isinstance(event, Assigned):
+        return f"accepted for {event.task}" + (", by secure aggregation" if event.secagg is not None else "")
+    if isinstance(event, Report):
+        kind = "trained" if event.status is Status.OK else "failed"
+        size = f", {len(event.update)} bytes" if event.update else ""
+        return f"{kind} in {event.duration_s:.3f} s{size}"
+    if isinstance(event, Attempt):
+        return _ended(event)
+    return f"the plan failed: {event if isinstance(event, InvokerError) else describe(event)}"
+
+
+def _ended(attempt: Attempt) -> str:
+    ends = {
+        "reported": "reported",
+        "failed": "could not train",
+        "rejected": "not wanted now",
+        "ineligible": "eligible for no task",
+        "aborted": "stopped",
+    }
+    text = ends.get(attempt.end) or f"lost: {attempt.status.name}: {attempt.detail}"
+    if attempt.end == "aborted":
+        return text
+    return f"{text}; comes again in {attempt.retry.in_s(time.time()):.1f} s"
+
+
+def _examples(entrypoint: str) -> Callable[[int, int], Iterable[Any]]:
+    """What gives the examples of one device.
+
+    Raises:
+        UsageError: There is no such function.
+    """
+    from invoker.client.failure import UsageError
+
+    if not entrypoint:
+        return lambda _number, _devices: ()
+    name, _, attribute = entrypoint.partition(":")
+    try:
+        found = getattr(importlib.import_module(name), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise UsageError(f"--examples {entrypoint}: {error}; give mymod:fn") from None
+    if not callable(found):
+        raise UsageError(f"--examples {entrypoint} is {type(found).__name__}, and no function")
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    takes = sum(one.kind in kinds for one in inspect.signature(found).parameters.values())
+    return lambda number, devices: found(*(number, devices)[:takes])
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise argparse.ArgumentTypeError(f"{text!r} is no count; give 1 or more")
+    return int(text)
+
+
+@contextlib.contextmanager
+def _on_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> Iterator[None]:
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    for number in numbers:
+        loop.add_signal_handler(number, stop)
+    try:
+        yield
+    finally:
+        for number in numbers:
+            loop.remove_signal_handler(number)

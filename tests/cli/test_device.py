@@ -1,0 +1,147 @@
+"""``python -m invoker device``: what it prints, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from functions import federated
+from invoker import Update
+from invoker.cli.main import main
+from invoker.client.federated import entrypoint_plan
+from invoker.codecs.checkpoint import read_checkpoint, write_checkpoint
+from tests.client.federated.peer import Line, serving
+from tests.client.federated.script import accepted, ack, no_eligibility, rejected, taken
+
+ROOT = Path(__file__).resolve().parents[2]
+TRAIN = "functions.federated:train"
+
+
+async def plain(line: Line) -> None:
+    """A whole round."""
+    await line.hear()
+    await line.say(ack(), no_eligibility())
+    await line.hear()
+    plan = entrypoint_plan(TRAIN, {"steps": 2})
+    await line.say(accepted(plan=plan, init_checkpoint=write_checkpoint(federated.initial())))
+    await line.hear()
+    await line.say(taken())
+    await line.hear()
+
+
+async def refusing(line: Line) -> None:
+    """Not now."""
+    await line.hear()
+    await line.say(ack(), no_eligibility())
+    await line.hear()
+    await line.say(rejected())
+    await line.hear()
+
+
+async def command(target: str, *more: str) -> Any:
+    """Start the command."""
+    words = ["-m", "invoker", "device", TRAIN, "--server", target, "--population", "iris"]
+    words += ["--examples", "functions.federated:examples", *more]
+    pipe = asyncio.subprocess.PIPE
+    return await asyncio.create_subprocess_exec(sys.executable, *words, cwd=ROOT, stdout=pipe, stderr=pipe)
+
+
+async def test_a_device_tells_what_happens() -> None:
+    """Accepted, trained, reported, when it comes again; what it sent is what the function makes of its flowers."""
+    async with serving(plain) as peer:
+        process = await command(peer.target, "--once", "--api-key", "secret", "--no-secagg")
+        out, err = await asyncio.wait_for(process.communicate(), 30)
+    assert (process.returncode, err) == (0, b"")
+    lines = out.decode().splitlines()
+    assert lines[0] == "device: accepted for train"
+    assert lines[1].startswith("device: trained in 0.")
+    assert lines[2].startswith("device: reported; comes again in ")
+    found = read_checkpoint(peer.lines[0].heard[-1].report_request.report.update_checkpoint, Update)
+    flowers = iter(federated.examples(0, 1))
+    assert found == federated.train(federated.initial(), flowers, steps=2)
+    assert peer.metadata[0]["x-goog-api-key"] == "secret"
+
+
+async def test_several_devices_run_side_by_side() -> None:
+    """Each has its own flowers and its own lines."""
+    async with serving(plain) as peer:
+        process = await command(peer.target, "--once", "--devices", "5")
+        out, _ = await asyncio.wait_for(process.communicate(), 30)
+    assert process.returncode == 0
+    assert {line.partition(":")[0] for line in out.decode().splitlines()} == {f"device {one}" for one in range(5)}
+    sent = [line.heard[-1].report_request.report.update_checkpoint for line in peer.lines]
+    assert [read_checkpoint(one, Update).examples for one in sent] == [30.0] * 5
+    assert len(set(sent)) == 5
+
+
+async def test_a_device_that_is_not_wanted_says_so() -> None:
+    """Not wanted is no failure; a server that is not there is one."""
+    async with serving(refusing) as peer:
+        process = await command(peer.target, "--once")
+        out, _ = await asyncio.wait_for(process.communicate(), 30)
+    assert process.returncode == 0
+    assert out.decode().startswith("device: not wanted now; comes again in ")
+    process = await command(peer.target, "--once")
+    out, _ = await asyncio.wait_for(process.communicate(), 30)
+    assert process.returncode == 1
+    assert out.decode().startswith("device: lost: UNAVAILABLE: nothing listens at")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_F145_an_interrupt_stops_the_device(number: signal.Signals) -> None:
+    """It half-closes and leaves, with a clean end."""
+    is_waiting = asyncio.Event()
+
+    async def silent(line: Line) -> None:
+        await line.hear()
+        await line.say(ack(), no_eligibility())
+        await line.hear()
+        is_waiting.set()
+        await line.hear()
+
+    async with serving(silent) as peer:
+        process = await command(peer.target)
+        async with asyncio.timeout(20):
+            await is_waiting.wait()
+            process.send_signal(number)
+            out, err = await process.communicate()
+            await peer.lines[0].ended.wait()
+    assert (process.returncode, out, err) == (0, b"device: stopped\n", b"")
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["--server", "http://h:1"], "leave http:// out"),
+        (["--server", "nowhere"], "is not HOST:PORT"),
+        (["--examples", "functions.federated:none"], "give mymod:fn"),
+        (["--examples", "functions.federated"], "give mymod:fn"),
+        (["--examples", "functions.federated:SCALE"], "is float, and no function"),
+        (["--cert", "x"], "cannot read x"),
+    ],
+)
+def test_arguments_that_cannot_be_are_refused(capsys: Any, words: list[str], text: str) -> None:
+    """With exit code 2 and a sentence."""
+    given = ["device", TRAIN, "--server", "127.0.0.1:1", "--population", "iris", *words]
+    assert main(given) == 2
+    assert text in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["--devices", "0"], ["--times", "x"], ["--plan-timeout", "0"]])
+def test_counts_and_times_are_checked(capsys: Any, words: list[str]) -> None:
+    """So are they."""
+    with pytest.raises(SystemExit) as caught:
+        main(["device", TRAIN, "--server", "127.0.0.1:1", "--population", "iris", *words])
+    assert caught.value.code == 2
+    assert words[0] in capsys.readouterr().err
+
+
+def test_a_function_that_is_not_there_is_told(capsys: Any) -> None:
+    """As `serve` would tell it."""
+    assert main(["device", "functions.federated:none", "--server", "127.0.0.1:1", "--population", "iris"]) == 1
+    assert "none" in capsys.readouterr().err
