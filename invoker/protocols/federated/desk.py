@@ -249,8 +249,11 @@ class FederatedDesk:
         return population
 
     def _await_checkin(self, member: Member, seconds: float) -> None:
-        error = DeadlineExceeded(f"the device has not checked in within {seconds:g} s")
-        member.limit(seconds, partial(member.over, error))
+        member.limit(seconds, partial(_let_go, member, seconds))
+
+
+def _let_go(member: Member, seconds: float) -> None:
+    member.over(DeadlineExceeded(f"the device has not checked in within {seconds:g} s"))
 
 
 def _address(peer: str) -> str:

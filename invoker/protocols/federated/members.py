@@ -176,4 +176,7 @@ class Member:
     def _answered(self) -> None:
         self.round = None
         self.move(Stage.ANSWERED)
-        self.limit(HALF_CLOSE_S, lambda: self.cut(None))
+        self.limit(HALF_CLOSE_S, self._let_go)
+
+    def _let_go(self) -> None:
+        self.cut(None)

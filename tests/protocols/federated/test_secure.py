@@ -17,6 +17,7 @@ from invoker.protocols.federated.secagg.words import Drop, Failed, Reason, Summe
 from invoker.protocols.federated.secure import SecureRound, serialize
 from invoker.protocols.federated.words import Over, Rejected, ReportIn, ReportTaken, SecAggTerms, Secure
 from tests.protocols.federated.house import Client, House, population, task
+from tests.protocols.federated.trained import Trained
 
 KEYS = secagg_pb.ClientToServerWrapperMessage(advertise_keys=secagg_pb.AdvertiseKeys())
 HELLO = secagg_pb.ServerToClientWrapperMessage(unmasking_request=secagg_pb.UnmaskingRequest())
@@ -60,6 +61,10 @@ def house(**numbers: Any) -> House:
     of = {key: numbers.pop(key) for key in ("min_visible", "dropout_rate", "round_timeout_s") if key in numbers}
     secagg = SecAggConfig(vectors={"w": (5, 3)}, **of)
     return House(population("iris", task(secagg=secagg, **{"min_clients": 2, "report_timeout_s": 100.0, **numbers})))
+
+
+def vector(seed: int) -> Any:
+    return np.random.default_rng(seed).integers(0, 1000, 20, np.uint64)
 
 
 def three(**more: Any) -> tuple[House, list[Client]]:
@@ -286,6 +291,48 @@ def test_what_comes_after_the_end_of_a_round_is_not_heard(servers):
     assert isinstance(made[0].error, ShuttingDown)
     assert desk.desk.next_tick() is None
     assert not desk.round().reports
+
+
+@pytest.mark.parametrize(
+    ("until", "summed"), [("", 5), ("advertise_keys", 4), ("share_keys_response", 4), ("masked_input_response", 4),
+                          ("unmasking_response", 5)]
+)  # fmt: skip
+def test_F122_a_round_of_real_devices_gives_their_exact_sum(until, summed):
+    """The server and the devices of this house; one device leaves where it should send a message."""
+    secagg = SecAggConfig(vectors={"w": (2**20, 20)}, dropout_rate=0.3)
+    desk = House(population("iris", task(secagg=secagg, min_clients=3, goal_clients=5, max_clients=5)))
+    made = [Trained(one, vector(seed), until if seed == 2 else "") for seed, one in enumerate(desk.clients(5))]
+    for one in made:
+        one.turn(one.machine.start())
+    while any(one.listen() for one in made):
+        pass
+    (report,) = desk.round().reports
+    total_ = pb.Checkpoint.FromString(report.message.payload).aggregands["w"].values
+    inside = [one for one in made if summed == 5 or one.until == ""]
+    assert list(total_) == sum(one.values["w"] for one in inside).tolist()
+    assert report.message.headers["num_clients"] == str(summed)
+    desk.round().take().finish()
+    desk.stored()
+    (record,) = desk.desk.tally.records
+    assert (record.ok, record.dropped, record.summed) == (4 + (until == ""), int(until != ""), summed)
+    assert [one.client.ending for one in made if one.until == ""] == [ReportTaken()] * record.ok
+
+
+def test_F129_a_round_of_real_devices_below_its_threshold_has_no_sum():
+    """Two of five leave with their shares given, and four must stay: all others hear ABORTED."""
+    secagg = SecAggConfig(vectors={"w": (2**20, 20)}, dropout_rate=0.2)
+    desk = House(population("iris", task(secagg=secagg, min_clients=3, goal_clients=5, max_clients=5)))
+    made = [
+        Trained(one, vector(seed), "masked_input_response" if seed < 2 else "")
+        for seed, one in enumerate(desk.clients(5))
+    ]
+    for one in made:
+        one.turn(one.machine.start())
+    while any(one.listen() for one in made):
+        pass
+    assert not desk.round().reports
+    assert desk.desk.tally.records[-1].reason == "too_few_clients"
+    assert [one.client.error.status for one in made[2:]] == [Status.ABORTED] * 3
 
 
 def test_a_sum_of_many_elements_is_written_in_pieces():

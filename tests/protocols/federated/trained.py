@@ -1,0 +1,45 @@
+"""A real device of secure aggregation at a desk in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from invoker.client.federated.secagg import SecAggClient
+from invoker.client.federated.words import SecAggTask, Turn
+from invoker.protocols.federated.words import ReportIn, Secure
+from tests.protocols.federated.house import Client
+
+__all__ = ["Trained"]
+
+
+class Trained:
+    """A device that takes part with a vector of its own, and leaves when it would say something."""
+
+    def __init__(self, client: Client, values: Any, until: str = "") -> None:
+        self.client, self.until = client, until
+        terms = client.offer.secagg
+        self.values = {"w": values}
+        self.said: list[str] = []
+        task = SecAggTask({"w": 2**20}, terms.expected, terms.threshold, terms.min_visible)
+        self.machine = SecAggClient(task, self.values)
+        self.heard = 0
+
+    def turn(self, turn: Turn) -> None:
+        while turn.job is not None:
+            turn = turn.job()
+        for message in turn.messages:
+            kind = message.WhichOneof("message_content")
+            if kind == self.until:
+                self.client.leave()
+                return
+            self.said.append(kind)
+            report = ReportIn(b"") if kind == "masked_input_response" else None
+            self.client.house.desk.secure(self.client, message, report)
+
+    def listen(self) -> bool:
+        """Answer what the server has said; whether there was something."""
+        told = [one.message for one in self.client.notices if isinstance(one, Secure)]
+        news, self.heard = told[self.heard :], len(told)
+        for message in news:
+            self.turn(self.machine.receive(message))
+        return bool(news)
