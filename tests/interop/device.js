@@ -1,7 +1,7 @@
 // Devices on @grpc/grpc-js and Node's own crypto: read one JSON plan on stdin, print what became of each as JSON on stdout.
 //
 // plan: {address, proto, include, devices: [{population, eligibility, levels, report: base64, status, inputs: {name: [integers]},
-//        leaveAfter: accepted | advertise | share | masked, pauseMs, weights: {task: weight}, token, metadata}]}
+//        leaveAfter: accepted | advertise | share | masked (it leaves once the server has answered that), pauseMs, weights: {task: weight}, token, metadata}]}
 // All devices run at once. The secure aggregation here is written from the catalogue alone; it shares no code with the server.
 "use strict";
 
@@ -227,7 +227,6 @@ function run(device) {
         if (!device.inputs) return chunks.send(report());
         secure = new SecureClient(info, device.inputs);
         secret(secure.advertise());
-        leaves("advertise");
       };
       device.pauseMs ? setTimeout(go, device.pauseMs) : go();
     },
@@ -244,9 +243,9 @@ function run(device) {
     const wrapped = message.secure_aggregation_server_message;
     if (!wrapped || !wrapped.message_content) return;
     account.kinds.push(wrapped.message_content);
-    if (wrapped.share_keys_request) secret(secure.share(wrapped.share_keys_request)), leaves("share");
-    else if (wrapped.masked_input_request) secret(secure.masked(wrapped.masked_input_request), report()), leaves("masked");
-    else if (wrapped.unmasking_request) secret(secure.unmask(wrapped.unmasking_request));
+    if (wrapped.share_keys_request) leaves("advertise") || secret(secure.share(wrapped.share_keys_request));
+    else if (wrapped.masked_input_request) leaves("share") || secret(secure.masked(wrapped.masked_input_request), report());
+    else if (wrapped.unmasking_request) leaves("masked") || secret(secure.unmask(wrapped.unmasking_request));
     else if (!wrapped.abort.early_success) account.aborted = wrapped.abort.diagnostic_info;
   };
   const chunks = new Chunks(stream, answered);

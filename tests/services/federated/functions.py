@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["add", "attest", "broken", "counted", "initial", "nothing", "slow", "where"]
+__all__ = ["add", "attest", "broken", "counted", "initial", "last", "nothing", "slow", "where"]
 
 
 def initial() -> bytes:
@@ -53,3 +53,9 @@ def nothing() -> None:
 def counted(updates: Iterator[bytes]) -> bytes:
     """How many updates there were."""
     return str(len(list(updates))).encode()
+
+
+def last(updates: Iterator[bytes]) -> bytes:
+    """The only update, as it came."""
+    (update,) = updates
+    return update
