@@ -10,15 +10,16 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import grpc
 import grpc.aio
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message import DecodeError as WireError
+from google.protobuf.message import Message as Protobuf
 
 from invoker._pb.dspex import bridge_pb2 as pb
-from invoker.codecs.anyvalue import ANY, pack, unpack
+from invoker.codecs.anyvalue import ANY, BadAny, pack, unpack
 from invoker.drive.bodies.runner import later
 from invoker.errors import NestedError, Status
 from invoker.message import EMPTY, METADATA, Headers, Message
@@ -32,6 +33,9 @@ PREFIX: Final = "callback:"
 
 _PATH: Final = f"/{pb.DESCRIPTOR.services_by_name['SnakepitBridge'].full_name}/"
 _LIST_S: Final = 5.0
+_MOST_TOOLS: Final = 1000
+"""Of a host; they are kept as long as its session."""
+
 _OPTIONS: Final = (
     ("grpc.enable_http_proxy", 0),  # the address was checked, a proxy would connect to another one
     ("grpc.enable_retries", 0),
@@ -58,6 +62,7 @@ class Callbacks:
         self._addresses = addresses
         sizes = [(f"grpc.max_{way}_message_length", message_bytes) for way in ("send", "receive")]
         self._options = (*_OPTIONS, *sizes)
+        self._most_bytes = message_bytes
         self._links: dict[str, _Link] = {}
 
     async def connect(self, session_id: str, address: str) -> HostTools:
@@ -71,7 +76,7 @@ class Callbacks:
         if link is None:
             link = self._links[target] = _Link(grpc.aio.insecure_channel(target, self._options))
         link.users += 1
-        tools = HostTools(session_id, link, lambda: self._release(target, link))
+        tools = HostTools(session_id, link, lambda: self._release(target, link), self._most_bytes)
         try:
             await tools.list()
         except BaseException:
@@ -113,7 +118,8 @@ class HostTools:
         specs: What the host has listed, with names that begin with `PREFIX`.
     """
 
-    def __init__(self, session_id: str, link: _Link, release: Callable[[], None]) -> None:
+    def __init__(self, session_id: str, link: _Link, release: Callable[[], None], most_bytes: int) -> None:
+        self._most_bytes = most_bytes
         self.specs: tuple[pb.ToolSpec, ...] = ()
         self._session_id = session_id
         self._channel = link.channel
@@ -127,19 +133,20 @@ class HostTools:
         Raises:
             BridgeError: It does not tell them within 5 s.
         """
-        ask = self._channel.unary_unary(
+        ask: Any = self._channel.unary_unary(
             f"{_PATH}GetSessionTools",
             request_serializer=pb.GetSessionToolsRequest.SerializeToString,
-            response_deserializer=pb.GetSessionToolsResponse.FromString,
         )
         try:
-            response = await ask(pb.GetSessionToolsRequest(session_id=self._session_id), timeout=_LIST_S)
+            data = await ask(pb.GetSessionToolsRequest(session_id=self._session_id), timeout=_LIST_S)
         except grpc.aio.AioRpcError as error:
-            raise BridgeError(
-                Kind.INTERNAL,
-                f"the host did not list its tools at the callback address within {_LIST_S:g} s: {error.code().name}",
-                code="callback_unreachable", field="callback_address",
-            ) from None  # fmt: skip
+            raise _unlisted(f"within {_LIST_S:g} s: {error.code().name}", "did not list its tools") from None
+        try:
+            response = pb.GetSessionToolsResponse.FromString(data)
+        except WireError:
+            raise _unlisted("with what is no GetSessionToolsResponse") from None
+        if len(response.tools) > _MOST_TOOLS:
+            raise _unlisted(f"with {len(response.tools)} tools, and {_MOST_TOOLS} are the most")
         for spec in response.tools:
             self._tools.setdefault(spec.name, spec)
             self._tools.setdefault(spec.tool_id, spec)
@@ -190,14 +197,13 @@ class HostTools:
                         yield message
                 return
             whole = pb.ToolCallRequest(**request, timeout_ms=int((timeout_s or 0) * 1000))
-            ask = self._channel.unary_unary(
+            ask: Any = self._channel.unary_unary(
                 f"{_PATH}ExecuteTool",
                 request_serializer=pb.ToolCallRequest.SerializeToString,
-                response_deserializer=pb.ToolCallResponse.FromString,
             )
             rpc = ask(whole, timeout=timeout_s, metadata=sent)
             begun(rpc.cancel)
-            response = await rpc
+            response = _read(pb.ToolCallResponse, await rpc)
             if not response.success:
                 raise _remote(response.error)
             yield Message(response.result.SerializeToString(), EMPTY, ANY)
@@ -215,16 +221,16 @@ class HostTools:
         metadata: Any,
         begun: Callable[[Callable[[], object]], None],
     ) -> AsyncGenerator[Message[bytes], None]:
-        ask = self._channel.unary_stream(
+        ask: Any = self._channel.unary_stream(
             f"{_PATH}StreamTool",
             request_serializer=pb.ToolStreamRequest.SerializeToString,
-            response_deserializer=pb.ToolStreamChunk.FromString,
         )
         rpc = ask(request, timeout=timeout_s, metadata=metadata)
         begun(rpc.cancel)
-        parts = _Parts()
+        parts = _Parts(self._most_bytes)
         try:
-            async for chunk in rpc:
+            async for data in rpc:
+                chunk = _read(pb.ToolStreamChunk, data)
                 what = chunk.WhichOneof("content")
                 if what == "data":
                     if (payload := parts.whole(chunk.data.SerializeToString())) is not None:
@@ -256,15 +262,18 @@ class HostTools:
 class _Parts:
     """Puts bytes together that came in several chunks (T-078)."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
+        self._most = most
         self._missing = 0
         self._parts: list[bytes] = []
 
     def begin(self, told: pb.StreamMetadata) -> bool:
         """Whether a piece of metadata says that bytes in several chunks follow."""
-        size = unpack(told.value.SerializeToString()) if told.key == "bytes_total" else None
+        size = _unpacked(told.value) if told.key == "bytes_total" else None
         if not isinstance(size, int) or size <= 0:
             return False
+        if size > self._most:
+            raise _failure(f"the host is about to send {size} bytes in chunks, and {self._most} are the most")
         self._missing = size
         return True
 
@@ -272,11 +281,9 @@ class _Parts:
         """The value that is complete with this chunk; None if more must come."""
         if not self._missing:
             return payload
-        part = unpack(payload)
+        part = _unpacked(AnyMessage.FromString(payload))
         if not isinstance(part, bytes):
-            raise _nested(
-                BridgeError(Kind.INTERNAL, "the host sent no bytes where some are missing", code="callback_failed")
-            )
+            raise _failure("the host sent no bytes where some are missing")
         self._parts.append(part)
         self._missing = max(0, self._missing - len(part))
         if self._missing:
@@ -323,6 +330,32 @@ def _failed(error: grpc.aio.AioRpcError) -> NestedError:
         return _nested(BridgeError(Kind.INTERNAL, "the host is gone", code="callback_unreachable"))
     kind = _KINDS.get(code, Kind.INTERNAL)
     return _nested(BridgeError(kind, error.details() or code.name, code="callback_failed", status=code.name))
+
+
+M = TypeVar("M", bound=Protobuf)
+
+
+def _read(kind: type[M], data: bytes) -> M:
+    try:
+        return kind.FromString(data)
+    except WireError:
+        raise _failure(f"the host sent what is no {kind.__name__}") from None
+
+
+def _unpacked(value: AnyMessage) -> Any:
+    try:
+        return unpack(value.SerializeToString())
+    except BadAny as error:
+        raise _failure(f"the host sent what cannot be read: {error.detail}") from None
+
+
+def _failure(text: str) -> NestedError:
+    return _nested(BridgeError(Kind.INTERNAL, text, code="callback_failed"))
+
+
+def _unlisted(why: str, what: str = "answered") -> BridgeError:
+    text = f"the host {what} at the callback address {why}"
+    return BridgeError(Kind.INTERNAL, text, code="callback_unreachable", field="callback_address")
 
 
 def _nested(error: BridgeError) -> NestedError:
