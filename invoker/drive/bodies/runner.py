@@ -164,7 +164,8 @@ def _translated(error: BaseException, kind: type[InvocationError], *, debug: boo
     if isinstance(error, StopInvocation):
         raise AssertionError("a stopped body has no ending of its own")  # noqa: TRY004 - it cannot happen
     hint = ""
-    if str(error) in _TWO_READERS:
+    told = error.args[0] if type(error) in (ValueError, RuntimeError) and error.args else None
+    if type(told) is str and told in _TWO_READERS:  # the author's own exceptions may raise when they are printed
         hint = "; two outputs read one generator at the same time, so give each a branch of its own by invoker.tee"
     if debug:
         hint += "\n" + "".join(traceback.format_exception(error))

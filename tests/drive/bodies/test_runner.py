@@ -29,6 +29,22 @@ def test_R119_the_kind_of_failure_is_that_of_the_moment():
         assert made.__cause__ is cause
 
 
+class Rude(Exception):
+    """Nobody can print it."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no")
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_T065_an_exception_that_cannot_be_printed_fails_as_any_other(debug):
+    """Its text was looked at before it was known to have one, and the function counted as done."""
+    for cause in (Rude(), ValueError(Rude()), ValueError(["generator already executing"])):
+        made = production_failed(cause, debug=debug)
+        assert type(made) is FunctionError
+        assert type(cause).__name__ in made.detail
+
+
 def test_errors_of_the_house_pass_as_they_are():
     """A chosen status, and the reason of a cancelled input."""
     chosen = StatusError(Status.NOT_FOUND, "x")

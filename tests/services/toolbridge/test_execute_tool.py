@@ -60,6 +60,36 @@ def test_T177_a_tool_call_is_an_invocation(kind):
         assert not served.driver.engine.running
 
 
+class Rude(Exception):
+    """Nobody can print it."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no")
+
+
+def rude() -> int:
+    raise Rude
+
+
+async def arude() -> int:
+    raise Rude
+
+
+arude.__name__ = "rude"
+
+
+def test_T065_an_exception_that_cannot_be_printed_is_told_by_its_class(kind):
+    """At each door; it is never a success."""
+    with Bridged(kind, arude if kind == "lending" else rude) as bridged:
+        bridged.session()
+        response = bridged.execute("rude")
+        assert not response.success
+        assert not response.HasField("result")
+        assert response.error.type == "InternalError"
+        assert response.error.details["exception"].endswith("Rude")
+        assert response.error.message
+
+
 def test_T065_an_exception_is_told_in_band(kind):
     """With its class; the server goes on."""
 
