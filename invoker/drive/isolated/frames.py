@@ -26,6 +26,7 @@ from invoker.message import Message, as_headers
 from invoker.wording import Place, Why
 
 __all__ = [
+    "MOST_BYTES",
     "Answer",
     "Asked",
     "Begin",
@@ -55,8 +56,8 @@ __all__ = [
 _HEAD: Final = 4
 _Amount: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 
-MOST_BYTES: Final = 2**32 - 1
-"""Of one frame."""
+MOST_BYTES: Final = 256 * 1024 * 1024
+"""Of one message of an output. The serving process puts it together while everything else waits."""
 
 
 class Packed(msgspec.Struct, array_like=True):

@@ -25,6 +25,7 @@ from invoker.core.steps import (
     Wants,
 )
 from invoker.drive.isolated.frames import (
+    MOST_BYTES,
     Begin,
     End,
     Gave,
@@ -37,7 +38,7 @@ from invoker.drive.isolated.frames import (
     unpacked,
 )
 from invoker.drive.isolated.frames import Wants as WantsFrame
-from invoker.errors import Cancelled, InvocationError
+from invoker.errors import Cancelled, InvocationError, LimitExceeded
 from invoker.message import as_headers
 
 __all__ = ["WINDOW", "ChildSession"]
@@ -107,6 +108,12 @@ class ChildSession:
     def deliver(self, event: Event) -> Sequence[Step]:
         """Translate an event of the invocation."""
         if isinstance(event, Emitted):
+            size = len(event.message.payload)
+            if size > MOST_BYTES:
+                text = (
+                    f"the function gave {size} bytes at once, and {MOST_BYTES} are the most that its process may send"
+                )
+                return (Cancel(self.key, LimitExceeded(text)),)
             return (Send(Gave(event.index, packed(event.message))),)
         if isinstance(event, Wants):
             return self._wants(event)

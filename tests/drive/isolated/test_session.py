@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from invoker.core.steps import (
     Cancel,
     CloseOutput,
@@ -18,7 +20,7 @@ from invoker.core.steps import (
 from invoker.drive.isolated import frames
 from invoker.drive.isolated.frames import Begin, End, Gave, Give, Over, Packed, Shut, Stop
 from invoker.drive.isolated.session import WINDOW, ChildSession
-from invoker.errors import Cancelled
+from invoker.errors import Cancelled, LimitExceeded
 from invoker.message import Message
 
 ONE = Packed(b"1", "application/json")
@@ -66,6 +68,18 @@ def test_each_event_is_a_frame() -> None:
     assert done == [error]
     assert one.receive(Give(0, ONE)) == ()
     assert not one.stalled
+
+
+def test_an_output_that_is_too_large_never_leaves_the_child(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of 1 GiB held the serving process for two seconds, and took thrice its size there."""
+    monkeypatch.setattr("invoker.drive.isolated.session.MOST_BYTES", 5)
+    one = session()
+    one.receive(begin())
+    assert one.deliver(Emitted("i7", 0, Message(b"12345", {}, "a/b"))) == (Send(Gave(0, Packed(b"12345", "a/b"))),)
+    (step,) = one.deliver(Emitted("i7", 0, Message(b"123456", {}, "a/b")))
+    assert isinstance(step, Cancel)
+    assert (step.id, type(step.error)) == ("i7", LimitExceeded)
+    assert "gave 6 bytes at once, and 5 are the most" in step.error.detail
 
 
 def test_it_says_how_much_was_taken() -> None:
