@@ -27,7 +27,7 @@ from invoker.errors import (
 )
 from invoker.message import Headers
 from invoker.protocols.federated.backing import Backing, PopulationSetup
-from invoker.protocols.federated.gate import Gate
+from invoker.protocols.federated.gate import SMALL_BYTES, Gate
 from invoker.protocols.federated.members import Floor, Member, Stage
 from invoker.protocols.federated.population import Population, TaskStatus
 from invoker.protocols.federated.tally import Tally
@@ -81,7 +81,7 @@ class FederatedDesk:
         self.tally = Tally()
         self._limits = limits or DeskLimits()
         self._timers = Timers(now, backing.wake)
-        self._gate: Gate[Member] = Gate(self._limits.report_bytes, lambda member: member.tell(Resume()))
+        self._gate: Gate[Member] = Gate(self._limits.report_bytes, self._timers, resume=_resume, put_out=_put_out)
         self._floor = Floor(backing, self._timers, self.tally, self._gate)
         self._populations: dict[str, Population] = {}
         self._members: dict[Device, Member] = {}
@@ -208,8 +208,13 @@ class FederatedDesk:
         self.tally.received += received
 
     def may_receive(self, device: Device, size: int) -> bool:
-        """Whether a message may come."""
-        return self._gate.enter(self._members[device], size)
+        """Whether a message may come; a large one only from a client that was accepted."""
+        member = self._members[device]
+        if size > SMALL_BYTES and member.stage is not Stage.ACCEPTED:
+            text = f"a message of {size} bytes from a client that takes no part in a round; {SMALL_BYTES} are allowed"
+            _cut_off(member, LimitExceeded(text))
+            return False
+        return self._gate.enter(member, size)
 
     def received(self, device: Device) -> None:
         """The message is complete; one that was a report keeps its room until its round has taken it."""
@@ -250,6 +255,21 @@ class FederatedDesk:
 
     def _await_checkin(self, member: Member, seconds: float) -> None:
         member.limit(seconds, partial(_let_go, member, seconds))
+
+
+def _resume(member: Member) -> None:
+    member.tell(Resume())
+
+
+def _put_out(member: Member) -> None:
+    _cut_off(member, DeadlineExceeded("the message came too slowly while others waited for their turn"))
+
+
+def _cut_off(member: Member, error: InvocationError) -> None:
+    """End the conversation of one that its round need not wait for."""
+    if member.round is not None:
+        member.round.leave(member)
+    member.over(error)
 
 
 def _let_go(member: Member, seconds: float) -> None:

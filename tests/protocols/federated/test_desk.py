@@ -8,7 +8,8 @@ from invoker.core.peers import PEER
 from invoker.errors import DeadlineExceeded, InvocationError, LimitExceeded, ShuttingDown, Status, StatusError
 from invoker.message import Headers
 from invoker.protocols.federated.desk import DeskLimits
-from invoker.protocols.federated.words import Checkin, Over, Rejected, ReportTaken, Resume
+from invoker.protocols.federated.gate import SMALL_BYTES
+from invoker.protocols.federated.words import Checkin, Over, Rejected, ReportTaken
 from tests.protocols.federated.house import Client, House, population, task
 
 LARGE = 1_000_000
@@ -175,37 +176,69 @@ def test_F138_populations_do_not_share_anything():
 
 def test_F081_large_reports_wait_for_room():
     """Until the function has taken others; a device that leaves makes room, too."""
-    desk = House(population("iris", task(min_clients=1)), limits=DeskLimits(report_bytes=2 * LARGE))
-    one, two = desk.clients(2)
-    third, fourth = desk.client(), desk.client()
+    several = task(min_clients=1, goal_clients=4, max_clients=4)
+    desk = House(population("iris", several), limits=DeskLimits(report_bytes=2 * LARGE))
+    one, two, third, fourth = desk.clients(4)
     assert desk.desk.may_receive(one, LARGE)
     assert desk.desk.may_receive(two, LARGE)
     assert not desk.desk.may_receive(third, LARGE)
     assert not desk.desk.may_receive(fourth, LARGE)
     one.report(b"x" * LARGE)
     desk.desk.received(one)
-    assert not third.notices
+    assert not third.was_resumed
     two.leave()
-    assert third.notices == [Resume()]
-    assert not fourth.notices
+    assert third.was_resumed
+    assert not fourth.was_resumed
     assert desk.desk.held_bytes == 2 * LARGE
     third.leave()
-    assert fourth.notices == [Resume()]
+    assert fourth.was_resumed
     desk.desk.received(fourth)
     assert desk.desk.held_bytes == LARGE
 
 
 def test_F081_a_device_that_is_over_is_not_resumed():
-    """It has waited for room for longer than its time."""
-    desk = House(population("iris", task(min_clients=1)), limits=DeskLimits(report_bytes=LARGE))
-    slow, late = desk.client(), desk.client()
+    """It has waited for room for longer than its round."""
+    desk = House(population("iris", task(min_clients=1, report_timeout_s=5.0)), limits=DeskLimits(report_bytes=LARGE))
+    slow, late = desk.clients(2)
     assert desk.desk.may_receive(slow, LARGE)
     assert not desk.desk.may_receive(late, LARGE)
-    desk.passes(60)
+    desk.passes(5)
     slow.leave()
-    assert len(late.notices) == 1
+    assert late.error.status == Status.ABORTED
+    assert not late.was_resumed
     late.leave()
     assert desk.desk.held_bytes == 0
+
+
+def test_F081_a_device_that_keeps_others_waiting_is_let_go():
+    """It hears DEADLINE_EXCEEDED and counts as dropped; the one that waits goes on."""
+    desk = House(population("iris", task(min_clients=1)), limits=DeskLimits(report_bytes=LARGE))
+    slow, waits = desk.clients(2)
+    assert desk.desk.may_receive(slow, LARGE)
+    assert not desk.desk.may_receive(waits, LARGE)
+    desk.passes(20)
+    assert isinstance(slow.error, DeadlineExceeded)
+    assert waits.was_resumed
+    slow.leave()
+    desk.desk.received(waits)
+    waits.report(b"x" * LARGE)
+    desk.round().take().finish()
+    desk.stored()
+    (record,) = desk.desk.tally.records
+    assert (record.ok, record.dropped) == (1, 1)
+
+
+def test_F081_only_clients_that_were_accepted_may_send_large_messages():
+    """Whoever has nothing to report cannot take the room of those that do: RESOURCE_EXHAUSTED."""
+    desk = House(population())
+    entered, waiting = desk.client(), desk.client().check_in()
+    for one in (entered, waiting):
+        assert desk.desk.may_receive(one, SMALL_BYTES)
+        assert not desk.desk.may_receive(one, SMALL_BYTES + 1)
+        assert one.error.status == Status.RESOURCE_EXHAUSTED
+    assert desk.desk.held_bytes == 0
+    waiting.leave()
+    assert desk.desk.status()[0].waiting == 0
 
 
 def test_F081_a_report_needs_room_until_it_is_taken_or_turned_away():

@@ -2,73 +2,145 @@
 
 from __future__ import annotations
 
-from invoker.protocols.federated.gate import SMALL_BYTES, Gate
+from invoker.protocols.federated.gate import LEAST_BYTES_PER_S, PATIENCE_S, SMALL_BYTES, Gate
+from invoker.protocols.federated.timers import Timers
 
 BIG = SMALL_BYTES + 1
 
 
-def gate(most: int) -> tuple[Gate[str], list[str]]:
-    resumed: list[str] = []
-    return Gate(most, resumed.append), resumed
+class Door:
+    """A gate with a clock; writes down what it says."""
+
+    def __init__(self, most: int) -> None:
+        self.time = 0.0
+        self.resumed: list[str] = []
+        self.out: list[str] = []
+        self.timers = Timers(lambda: self.time, lambda _: None)
+        self.gate: Gate[str] = Gate(most, self.timers, resume=self.resumed.append, put_out=self.out.append)
+        self.enter, self.leave, self.keep = self.gate.enter, self.gate.leave, self.gate.keep
+
+    def passes(self, seconds: float) -> None:
+        self.time += seconds
+        self.timers.run()
 
 
 def test_F081_large_messages_wait_for_room_in_the_order_of_their_coming():
     """Two fit; the third and fourth go on when there is room; a later one does not overtake them."""
-    door, resumed = gate(2 * BIG)
+    door = Door(2 * BIG)
     assert door.enter("a", BIG)
     assert door.enter("b", BIG)
     assert not door.enter("c", BIG)
     assert not door.enter("d", BIG)
-    assert door.waiting == 2
+    assert door.gate.waiting == 2
     door.leave("a")
-    assert resumed == ["c"]
+    assert door.resumed == ["c"]
     assert not door.enter("e", BIG)
     door.leave("c")
     door.leave("c")
-    assert resumed == ["c", "d"]
-    assert door.held == 2 * BIG
+    assert door.resumed == ["c", "d"]
+    assert door.gate.held == 2 * BIG
+
+
+def test_F081_a_message_that_would_fit_does_not_overtake_one_that_does_not():
+    """Else a large one could wait for ever."""
+    door = Door(3 * BIG)
+    assert door.enter("a", 2 * BIG)
+    assert not door.enter("b", 2 * BIG)
+    assert not door.enter("c", BIG)
+    door.leave("a")
+    assert door.resumed == ["b", "c"]
 
 
 def test_F081_small_messages_need_no_room():
     """They come even if there is none."""
-    door, _ = gate(BIG)
+    door = Door(BIG)
     assert door.enter("a", BIG)
     assert door.enter("b", SMALL_BYTES)
-    assert door.held == BIG
+    assert door.gate.held == BIG
 
 
 def test_F081_one_message_comes_however_large_it_is():
     """Else nobody would ever report it; all others wait until it is taken."""
-    door, resumed = gate(BIG)
+    door = Door(BIG)
     assert door.enter("a", 10 * BIG)
     assert not door.enter("b", BIG)
     door.leave("a")
-    assert resumed == ["b"]
+    assert door.resumed == ["b"]
 
 
 def test_F081_a_report_keeps_its_room_until_it_is_taken():
     """Its size replaces that of its message, and a report that came without room takes it all the same."""
-    door, resumed = gate(2 * BIG)
+    door = Door(2 * BIG)
     assert door.enter("a", BIG)
     door.keep("a", 2 * BIG)
-    assert door.held == 2 * BIG
+    assert door.gate.held == 2 * BIG
     door.keep("b", 3)
     assert not door.enter("c", BIG)
     door.leave("b")
-    assert not resumed
+    assert not door.resumed
     door.leave("a")
-    assert resumed == ["c"]
-    assert door.held == BIG
+    assert door.resumed == ["c"]
+    assert door.gate.held == BIG
 
 
 def test_who_leaves_the_line_is_not_resumed():
     """The next one is."""
-    door, resumed = gate(BIG)
+    door = Door(BIG)
     door.enter("a", BIG)
     door.enter("b", BIG)
     door.enter("c", BIG)
     door.leave("b")
     door.leave("a")
-    assert resumed == ["c"]
+    assert door.resumed == ["c"]
     door.leave("c")
-    assert door.held == 0
+    assert door.gate.held == 0
+    assert door.timers.next() is None
+
+
+def test_F081_who_sends_too_slowly_is_put_out_while_others_wait():
+    """After ten seconds and the time that its bytes take at the least rate; its room goes to the next one."""
+    door = Door(2 * BIG)
+    limit = PATIENCE_S + BIG / LEAST_BYTES_PER_S
+    assert door.enter("slow", BIG)
+    door.passes(limit / 2)
+    assert door.enter("later", BIG)
+    assert not door.enter("c", BIG)
+    door.passes(limit / 2 - 0.01)
+    assert not door.out
+    door.passes(0.01)
+    assert door.out == ["slow"]
+    assert door.resumed == ["c"]
+    assert not door.enter("d", BIG)
+    door.passes(limit / 2)
+    assert door.out == ["slow", "later"]
+    assert door.resumed == ["c", "d"]
+
+
+def test_F081_who_sends_slowly_is_not_put_out_while_nobody_waits():
+    """As soon as somebody does, it is; a report that is complete is not slow."""
+    door = Door(2 * BIG)
+    assert door.enter("slow", BIG)
+    assert door.enter("done", BIG)
+    door.keep("done", BIG)
+    door.passes(1000)
+    assert not door.out
+    assert not door.enter("c", BIG)
+    door.passes(0)
+    assert door.out == ["slow"]
+    assert not door.enter("d", BIG)
+    door.keep("c", BIG)
+    door.passes(1000)
+    assert door.out == ["slow"]
+    assert door.timers.next() is None
+
+
+def test_F081_no_more_are_put_out_than_others_wait_for():
+    """One that was slow as well keeps its room if nobody needs it any more."""
+    door = Door(2 * BIG)
+    for one in "ab":
+        assert door.enter(one, BIG)
+    assert not door.enter("c", BIG)
+    door.passes(1000)
+    assert door.out == ["a"]
+    assert door.resumed == ["c"]
+    assert door.timers.next() is None

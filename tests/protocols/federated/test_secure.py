@@ -318,6 +318,28 @@ def test_F122_a_round_of_real_devices_gives_their_exact_sum(until, summed):
     assert [one.client.ending for one in made if one.until == ""] == [ReportTaken()] * record.ok
 
 
+def test_F123_devices_that_are_not_needed_any_more_hear_of_early_success_and_then_the_answer():
+    """Four of five replies are enough to unmask; the fifth device has not even been asked what it knows."""
+    secagg = SecAggConfig(vectors={"w": (2**20, 20)}, dropout_rate=0.2)
+    desk = House(population("iris", task(secagg=secagg, min_clients=3, goal_clients=5, max_clients=5)))
+    made = [Trained(one, vector(seed)) for seed, one in enumerate(desk.clients(5))]
+    for one in made:
+        one.turn(one.machine.start())
+    for _ in range(2):
+        for one in made:
+            one.listen()
+    for one in made[:4]:
+        one.listen()
+    desk.round().take()
+    *_, asked, early, answer = made[4].client.notices
+    assert asked.message.WhichOneof("message_content") == "unmasking_request"
+    assert early.message.abort.early_success
+    assert answer == ReportTaken()
+    assert "unmasking_response" not in made[4].said
+    assert made[0].client.notices[-1] == ReportTaken()
+    assert not any(one.message.HasField("abort") for one in made[0].client.notices if isinstance(one, Secure))
+
+
 def test_F129_a_round_of_real_devices_below_its_threshold_has_no_sum():
     """Two of five leave with their shares given, and four must stay: all others hear ABORTED."""
     secagg = SecAggConfig(vectors={"w": (2**20, 20)}, dropout_rate=0.2)
