@@ -30,7 +30,14 @@ FIELDS = {
     "actions": "Of a session that ended: how many actions it had.",
     "request": "Of a GraphPipe request: names, types and shapes of its tensors, never their values.",
     "code": "Of a GraphPipe request: the number of its error; 0 for none.",
-    "bytes": "Of a GraphPipe request: the size of the response.",
+    "bytes": "Of a GraphPipe request: the size of the response. Of a round: the size of the checkpoint.",
+    "population": "Of a federated round: the name of the population.",
+    "task": "Of a federated round: the name of the task.",
+    "round": "Of a federated round: its number within its task; a round that fails leaves its number to the next one.",
+    "phase_id": "Of a federated round: the id that all of its devices are told; it says nothing about any of them.",
+    "outcome": "Of a federated round: `committed` or `failed`.",
+    "accepted": "Of a federated round: how many devices were taken into it.",
+    "reports": "Of a federated round: how many reports its function was given.",
     "worker": "The number of the worker that writes the line, with several.",
     "pid": "The process of a worker that is ready.",
     "serves": "Of the ready message: the protocols.",
@@ -80,7 +87,7 @@ error is not touched."""
 
 def metrics_page(made: str, table: Table) -> Iterator[str]:
     """Every metric of `invoker.ops.metrics`."""
-    from invoker.ops import toolmetrics
+    from invoker.ops import roundmetrics, toolmetrics
     from invoker.ops.metrics import BY_STATUS, COUNTERS, GAUGES
 
     yield from ("# Metrics", "", made, "", *_wrapped(ABOUT_METRICS), "")
@@ -96,6 +103,18 @@ def metrics_page(made: str, table: Table) -> Iterator[str]:
     rows += [(f"`{name}_total`", "counter", text) for name, text in toolmetrics.COUNTERS.items()]
     rows += [(f"`{name}`", "gauge", text) for name, text in toolmetrics.GAUGES.items()]
     yield from table(("metric", "type", "what it tells"), rows)
+    yield from ("", "Where federated rounds are served there are besides:", "")
+    rows = [
+        (f"`{name}_total{_labels(labels)}`", "counter", text) for name, (labels, text) in roundmetrics.COUNTERS.items()
+    ]
+    rows += [(f"`{name}{_labels(labels)}`", "gauge", text) for name, (labels, text) in roundmetrics.GAUGES.items()]
+    text = "How long rounds took, from the acceptance of their devices on: a histogram."
+    rows.append((f'`{roundmetrics.DURATION}_bucket{{population="p",task="t",le="60"}}`', "histogram", text))
+    yield from table(("metric", "type", "what it tells"), rows)
+
+
+def _labels(names: tuple[str, ...]) -> str:
+    return "{" + ",".join(names) + "}" if names else ""
 
 
 def logs_page(made: str, table: Table) -> Iterator[str]:

@@ -19,7 +19,7 @@ from typing import Any
 
 __all__ = ["ROW_BYTES", "Board", "Numbers", "Row"]
 
-ROW_BYTES = 128 * 1024
+ROW_BYTES = 256 * 1024
 _READS = 100
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from invoker.ops.board import Numbers
+from invoker.ops.roundmetrics import round_families
 from invoker.ops.toolmetrics import families
 
 if TYPE_CHECKING:
@@ -110,3 +111,4 @@ class Metrics:
             if name in numbers.gauges:
                 yield GaugeMetricFamily(name, text, value=numbers.gauges[name])
         yield from families(numbers)
+        yield from round_families(numbers)

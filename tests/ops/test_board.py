@@ -82,7 +82,7 @@ def test_a_system_without_memory_files_takes_a_nameless_one(monkeypatch):
 def test_too_many_names_are_our_own_mistake(board):
     """A row has its bytes, and no name comes from outside."""
     with pytest.raises(AssertionError, match="only so many names"):
-        board.write(1, Row(1, numbers=Numbers({f"a name that is rather long {n}": 1 for n in range(4000)})))
+        board.write(1, Row(1, numbers=Numbers({f"a name that is rather long {n}": 1 for n in range(8000)})))
 
 
 def test_a_row_that_is_being_written_is_read_again(board, monkeypatch):

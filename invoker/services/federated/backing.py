@@ -84,13 +84,18 @@ class RoundBacking:
         self._asker.later(put, partial(self._committed, commit, done))
 
     def _committed(self, commit: Commit, done: Callable[[bool], None], answer: Any) -> None:
-        told = {"population": commit.population, "task": commit.task, "round": commit.number, "phase": commit.phase_id}
         if isinstance(answer, Item):
             self._saved[commit.population, commit.task] = saved.saved_of(answer)
-            log.info("round committed", extra={**told, "bytes": len(commit.checkpoint)})
+            log.info(
+                "round committed",
+                extra={
+                    "population": commit.population, "task": commit.task, "round": commit.number,
+                    "phase_id": commit.phase_id, "bytes": len(commit.checkpoint),
+                },
+            )  # fmt: skip
         else:
             why = answer.reason if isinstance(answer, Refused) else Reason.UNKNOWN
-            log.warning("round not committed: %s", why.value, extra=told)
+            log.warning("round not committed: %s", why.value, extra={"phase_id": commit.phase_id})
             if why in (Reason.CHANGED, Reason.UNKNOWN, Reason.EXPIRED, Reason.DROPPED):
                 self._call(self._is_behind, commit.population)
         self._call(done, isinstance(answer, Item))

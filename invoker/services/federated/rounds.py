@@ -31,6 +31,7 @@ from invoker.protocols.federated.words import Blob
 from invoker.services.federated.asker import Asker
 from invoker.services.federated.backdoor import Backdoor
 from invoker.services.federated.backing import RoundBacking
+from invoker.services.federated.counts import RoundCounts
 from invoker.services.federated.devices import DeviceReactor
 from invoker.services.federated.leading import Leader, Leadership
 from invoker.services.federated.mailbox import MailBox
@@ -80,6 +81,8 @@ class Rounds:
         self._backing = RoundBacking(self._driver, self.resources.publish, self._wake, self._is_behind)
         limits = DeskLimits(sessions=known.federated_sessions, sessions_per_peer=known.federated_peer_sessions)
         self.desk = FederatedDesk(self._backing, time.monotonic, limits)
+        tasks = [(name, task.name) for name in self._setups.populations for task in self._tasks(name)]
+        self._counts = RoundCounts(self.desk, tasks)
         self._ticker = Ticker(self.desk, time.monotonic)
         self._settings = DeviceSettings()
         service = pb.DESCRIPTOR.services_by_name["FederatedTrainingApi"]
@@ -128,7 +131,7 @@ class Rounds:
 
     def numbers(self) -> Numbers:
         """What the rounds have counted."""
-        return Numbers()
+        return self._counts.numbers()
 
     # Of conversations.
 
@@ -160,8 +163,10 @@ class Rounds:
             self._setups.setup(population, states, self.resources.publish, RetryTokens(self._key, time.time))
         )
         for task, state in states.items():
-            told = {"population": population, "task": task, "round": state.round}
-            log.info("the next round starts from the last committed one", extra=told)
+            log.info(
+                "the next round starts from the last committed one",
+                extra={"population": population, "task": task, "round": state.round},
+            )
 
     def lose(self, population: str) -> None:
         """End the conversations of a population."""

@@ -131,11 +131,18 @@ class Device:
         await self.thanked()
 
     async def run(self, update: bytes, **options: Any) -> bytes:
-        """All of it; gives the checkpoint that it got. Who comes while a round is being committed comes again."""
+        """All of it; gives the checkpoint that it got.
+
+        It comes again if a round is being committed, or if its population has no leader for a moment.
+        """
         for _ in range(100):
-            if await self.check_in(**options):
-                break
-            await self.end()
+            try:
+                if await self.check_in(**options):
+                    break
+                await self.end()
+            except EOFError as error:
+                if not str(error).startswith("UNAVAILABLE"):
+                    raise
             await asyncio.sleep(0.02)
             self.begin()
         else:

@@ -1,0 +1,54 @@
+"""What `/metrics` tells of federated rounds."""
+
+from __future__ import annotations
+
+from invoker.ops.board import ROW_BYTES, Numbers
+from invoker.ops.metrics import Metrics
+from invoker.ops.roundmetrics import COUNTERS, DURATION, GAUGES, named_tasks, round_numbers
+from tests.gendocs import table
+from tests.opsdoc import metrics_page
+
+
+def text_of(numbers: Numbers) -> str:
+    return Metrics(lambda: numbers).render()[1].decode()
+
+
+def test_F141_labels_are_told_as_they_are() -> None:
+    """Names of populations may have any signs; those of several workers are added up."""
+    counts = {"invoker_round_accepted": {("of blanks", 'a"b'): 2.0}, "invoker_round_rejected": {("x", "full"): 1.0}}
+    numbers = Numbers(round_numbers(counts), round_numbers({"invoker_round_sessions": {("waiting",): 3}}))
+    text = text_of(numbers.plus(numbers))
+    assert 'invoker_round_accepted_total{population="of blanks",task="a\\"b"} 4.0' in text
+    assert 'invoker_round_rejected_total{population="x",reason="full"} 2.0' in text
+    assert 'invoker_round_sessions{state="waiting"} 6.0' in text
+
+
+def test_F141_how_long_rounds_took_is_a_histogram() -> None:
+    """Each bucket has those of the ones before it."""
+    found = {("p", "t", "1"): 2.0, ("p", "t", "15"): 1.0, ("p", "t", "+Inf"): 1.0, ("p", "t", "sum"): 4000.0}
+    text = text_of(Numbers(round_numbers({DURATION: found}), {}))
+    for bound, count in (("1", 2), ("5", 2), ("15", 3), ("3600", 3), ("+Inf", 4)):
+        assert f'{DURATION}_bucket{{le="{bound}",population="p",task="t"}} {count:.1f}' in text
+    assert f'{DURATION}_sum{{population="p",task="t"}} 4000.0' in text
+
+
+def test_without_rounds_nothing_is_told_of_them() -> None:
+    """A process that serves none has no such family."""
+    assert "invoker_round" not in text_of(Numbers())
+
+
+def test_so_many_tasks_are_named_as_the_board_has_room_for() -> None:
+    """In the order of the file."""
+    tasks = [(f"population {number}", "train") for number in range(1000)]
+    named = named_tasks(tasks)
+    assert 10 < len(named) < 1000
+    assert named == set(tasks[: len(named)])
+    assert named_tasks(tasks[:3]) == set(tasks[:3])
+    assert ROW_BYTES == 256 * 1024
+
+
+def test_the_reference_has_every_metric() -> None:
+    """With its labels."""
+    page = "\n".join(metrics_page("", table)).partition("Where federated rounds are served")[2]
+    for name in (*(f"{one}_total" for one in COUNTERS), *GAUGES, f"{DURATION}_bucket"):
+        assert f"`{name}" in page
