@@ -113,3 +113,22 @@ def test_any_bytes_decode_or_raise_decode_error(header: bytes, data: bytes, type
     payload = b"\x93NUMPY\1\0" + len(header).to_bytes(2, "little") + header + data
     survives(lambda: decode(NPY, payload, type_, REGISTRY))
     survives(lambda: decode(NPY, data, type_, REGISTRY))
+
+
+def test_headers_of_numbers_are_read_without_a_parser(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What numpy's parser would find is found, in any shape and order; threads may then read at once."""
+    arrays = [np.zeros(()), np.zeros(3, "<c16"), np.ones((0, 3)), np.asfortranarray(np.arange(6.0).reshape(2, 3))]
+    arrays += [np.zeros((1, 2, 3, 4), "?"), np.zeros((2, 1), "u1")]
+    files = [saved(one) for one in arrays]
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("numpy parses it")
+
+    monkeypatch.setattr(np.lib.format, "read_array_header_1_0", refuse)
+    for array, payload in zip(arrays, files, strict=True):
+        found = decode(NPY, payload, np.ndarray, REGISTRY)
+        assert (found.shape, found.dtype) == (array.shape, array.dtype)
+        assert found.tolist() == array.tolist()
+    for odd in (saved(np.array(["text"])), headed("{'descr': '<f8', 'fortran_order': False, 'shape': (), }x\n")):
+        with pytest.raises(DecodeError, match="numpy parses it"):
+            decode(NPY, odd, np.ndarray, REGISTRY)
