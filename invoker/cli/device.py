@@ -160,7 +160,7 @@ class _Fleet:
 
     def _tell(self, name: str, event: Any) -> None:
         text = _said(event)
-        if getattr(event, "end", "") == "lost":
+        if getattr(event, "end", "") == "lost" and not _is_late(event):
             self.is_lost = True
         if text:
             print(f"{name}: {text}", flush=True)
@@ -194,9 +194,18 @@ def _ended(attempt: Attempt) -> str:
         "aborted": "stopped",
     }
     text = ends.get(attempt.end) or f"lost: {attempt.status.name}: {attempt.detail}"
+    if _is_late(attempt):
+        text = "came too late: the round had enough reports, or was given up"
     if attempt.end == "aborted":
         return text
     return f"{text}; comes again in {attempt.retry.in_s(time.time()):.1f} s"
+
+
+def _is_late(attempt: Attempt) -> bool:
+    """Whether the round closed without this device, as it happens to some in each round."""
+    from invoker.errors import Status
+
+    return attempt.end == "lost" and attempt.status is Status.ABORTED and bool(attempt.task)
 
 
 def _examples(entrypoint: str) -> Callable[[int, int], Iterable[Any]]:

@@ -31,7 +31,7 @@ def secure(model: Checkpoint, devices: list[int]) -> Checkpoint:
     updates = [federated.train_secure(model, iter(federated.examples(one, DEVICES))) for one in devices]
     sums = {}
     for name, modulus in (("weights", federated.MODULUS), ("flowers", 1 << 20)):
-        sums[name] = np.uint64(sum(one[name].astype(object) for one in updates) % modulus)
+        sums[name] = np.uint64(sum(one[name].reshape(-1).astype(object) for one in updates) % modulus)
     return federated.mean_secure(iter([Update(sums, examples=len(updates))]), model)
 
 
