@@ -72,6 +72,7 @@ class DeviceReactor(Reactor):
         self._metadata = metadata
         self._relay: Relay | None = None
         self._landing: asyncio.Task[None] | None = None
+        self._rest: asyncio.Task[None] | None = None
         self._has_landed = False
         for step in session.begin():
             self._perform(step)
@@ -88,11 +89,11 @@ class DeviceReactor(Reactor):
         if self._relay is not None:
             return self._relay.arrived(frame)
         if self._has_landed or self._is_closed or frame is None:
-            return super().arrived(frame)
+            return self._apply(frame)
         population = _population(frame)
         leadership = None if population is None else self._place.leadership(population)
         if leadership is None:
-            return super().arrived(frame)
+            return self._apply(frame)
         return self._land(frame, leadership)
 
     def gone(self) -> None:
@@ -116,14 +117,34 @@ class DeviceReactor(Reactor):
         if not self._is_closed:
             self._device.desk.leave(self._device)
             self._device.release()
+            if self._rest is not None:
+                self._rest.cancel()
         super()._close(close)
+
+    # How fast a device may send.
+
+    def _apply(self, frame: Any | None) -> bool:
+        """Apply a frame, and read no further while the device does not read: each chunk that it sends has an ack."""
+        self._has_room = True
+        is_wanted = super().arrived(frame)
+        if self._has_room or self._is_closed:
+            return is_wanted
+        if self._rest is None:
+            self._rest = asyncio.get_running_loop().create_task(self._wait_for_room(), name="room")
+        return False
+
+    async def _wait_for_room(self) -> None:
+        await self.wire.room()
+        self._rest = None
+        if not self._is_closed:
+            self.wire.ask()
 
     # Where the conversation goes on.
 
     def _land(self, frame: bytes, leadership: Leadership) -> bool:
         if leadership.is_here:
             self._has_landed = True
-            return super().arrived(frame)
+            return self._apply(frame)
         if leadership.leader is not None:
             return self._go(leadership.leader).arrived(frame)
         self._landing = asyncio.get_running_loop().create_task(self._wait(frame, leadership), name="landing")

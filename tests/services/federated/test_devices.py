@@ -7,7 +7,10 @@ import asyncio
 import grpc.aio
 import pytest
 
-from tests.services.federated.conftest import Serve, desk_of
+from invoker._pb.federated import federated_api_pb2 as pb
+from invoker.core.steps import Close
+from invoker.message import EMPTY
+from tests.services.federated.conftest import Serve, desk_of, rounds_of
 from tests.services.federated.devices import Device, rounds
 
 
@@ -65,3 +68,60 @@ async def test_F015_a_client_that_has_its_answer_ends_with_ok(serve: Serve) -> N
         assert await device.check_in()
         await device.report(b"1")
         assert not desk_of(server)._members
+
+
+class NarrowWire:
+    """A wire to a device that does not read: it has room for one frame."""
+
+    is_gone = False
+
+    def __init__(self) -> None:
+        self.frames: list[bytes] = []
+        self.asked = 0
+        self.has_read = asyncio.Event()
+
+    def accepted(self) -> None:
+        pass
+
+    def ask(self) -> None:
+        self.asked += 1
+
+    def write(self, frame: bytes) -> bool:
+        self.frames.append(frame)
+        return self.has_read.is_set()
+
+    async def room(self) -> None:
+        await self.has_read.wait()
+
+
+async def test_F025_who_reads_no_acks_is_read_no_further(serve: Serve) -> None:
+    """Chunks without bytes cost a device next to nothing, and each has an ack, which must not pile up here."""
+    async with serve(rounds(clients=2)) as server:
+        wire = NarrowWire()
+        closed: list[Close] = []
+        found = rounds_of(server)
+        reactor = found._begin(EMPTY, wire, found._driver, closed.append)
+        options = pb.ProtocolOptionsRequest(supports_chunked_blob_transfer=True, should_ack_checkin=True)
+        checkin = pb.CheckinRequest(population_name="iris", protocol_options_request=options)
+        message = pb.ClientStreamMessage(checkin_request=checkin).SerializeToString()
+        assert not reactor.arrived(message)
+        while not wire.frames:  # noqa: ASYNC110 - nobody is told when the population has a leader
+            await asyncio.sleep(0)
+        await asyncio.sleep(0.01)
+        assert not wire.asked
+        wire.has_read.set()
+        while not wire.asked:  # noqa: ASYNC110 - nobody is told
+            await asyncio.sleep(0)
+        assert wire.asked == 1
+        assert reactor.arrived(pb.ClientStreamMessage().SerializeToString())
+        wire.has_read.clear()
+        begin, chunk = pb.ClientStreamMessage(), pb.ClientStreamMessage()
+        begin.chunked_transfer.start.uncompressed_size = 9
+        chunk.chunked_transfer.data.chunk_bytes = b""
+        assert reactor.arrived(begin.SerializeToString())
+        assert not reactor.arrived(chunk.SerializeToString())
+        reactor.gone()
+        wire.has_read.set()
+        await asyncio.sleep(0.01)
+        assert wire.asked == 1
+        assert closed
