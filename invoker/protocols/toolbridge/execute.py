@@ -1,21 +1,24 @@
 """`ExecuteTool`: one tool call, whose result comes whole (T-064 to T-075).
 
 Theory. A call whose session this process knows opens its invocation at once, so it runs in the thread that has its
-frame. Two kinds of calls ask the store first, and go on on the loop where they came in a thread of their own:
+frame. Three kinds of calls ask the store first, and go on on the loop where they came in a thread of their own:
 
 * the session is unknown here, so another process may have made it, or it is gone;
 * the session tells duplicates by request ids and this id is new: from then on the call is shared by all who send it,
-  and ends with the last of them (T-075).
+  and ends with the last of them (T-075);
+* no tool of this process is called so, and the session has a host: then that is called, by an rpc of ours (T-171).
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Final
 
-from invoker.core.steps import Answered, Ask, CallStep, Close, Emitted, Event, Finished, Open, Send
+from invoker.core.steps import Answered, Ask, Await, CallStep, Close, Emitted, Event, Finished, Open, Send
 from invoker.core.store import Look
+from invoker.errors import InvocationError
 from invoker.message import EMPTY, Headers
 from invoker.protocols.toolbridge.desk import Desk, HostSession, space_of
 from invoker.protocols.toolbridge.errors import ENDS_RPC, BridgeError, close_with, no_request
@@ -83,6 +86,8 @@ class ExecuteTool:
                 if entry is None or entry.response is None:
                     return (Ask("session", Look(space_of(session.id))),)
                 return self._stored(entry.response)
+            if self._is_of_host(session, asked):
+                return (Ask("session", Look(space_of(session.id))),)  # it goes on on the loop
         except BridgeError as error:
             return self._refuse(error)
         return self._found(session, asked)
@@ -115,6 +120,8 @@ class ExecuteTool:
         asked = self._asked
         assert asked is not None
         try:
+            if key == "host":
+                return self._returned(value)
             if key != "bound":
                 return self._found(found_session(self._desk, asked.session_id, value), asked)
             assert self._session is not None
@@ -126,6 +133,8 @@ class ExecuteTool:
     def _found(self, session: HostSession, asked: Asked) -> Sequence[CallStep]:
         """Begin the call, once its arguments are read."""
         call = self._call = ToolCall(self._desk, asked, "execute")
+        if self._is_of_host(session, asked):
+            return self._forward(session, call)
         aside = call.aside(self._size)
         if aside is None:
             return self._run(session, asked, call)
@@ -136,6 +145,33 @@ class ExecuteTool:
         if asked.request_id and session.caches:
             return self._share(session, asked, call)
         return call.begin(session) or self._answer(call)
+
+    def _is_of_host(self, session: HostSession, asked: Asked) -> bool:
+        """Whether the tool is none of this process, and the session has a host that may have it (T-171)."""
+        return self._desk.tools.find(asked.tool_id) is None and bool(session.request.callback_address)
+
+    def _forward(self, session: HostSession, call: ToolCall) -> Sequence[CallStep]:
+        try:
+            within_s = call.begin_at_host(session)
+        except BridgeError as error:
+            call.finish(error)
+            return self._answer(call)
+        forward = Await("host", partial(session.scope.forward, call, within_s))
+        return (forward,)  # type: ignore[return-value]  # as in `_found`: the store was asked before
+
+    def _returned(self, value: Any) -> Sequence[CallStep]:
+        """The host's tool has ended."""
+        call = self._call
+        assert call is not None
+        error = value if isinstance(value, InvocationError) else None
+        if error is None:
+            try:
+                call.check(value)
+                call.items = [[value]]
+            except BridgeError as refused:
+                error = refused
+        call.finish(error)
+        return self._answer(call)
 
     def _share(self, session: HostSession, asked: Asked, call: ToolCall) -> Sequence[CallStep]:
         """Run the call for all who send its request id, or wait for the one that runs already; on the loop."""

@@ -195,15 +195,7 @@ class ToolCall(Operation):
     def _begin(self, session: HostSession, *, is_shared: bool) -> Sequence[CallStep]:
         self.session = session
         asked, key = self.asked, self.key
-        if asked.timeout_ms < 0:
-            raise BridgeError(
-                Kind.VALIDATION,
-                f"timeout_ms is {asked.timeout_ms}; expected a number that is not negative, where 0 is the default",
-                code="range", field="timeout_ms",
-            )  # fmt: skip
-        if len(asked.context) > _CONTEXT:
-            text = f"context has {len(asked.context)} entries, and {_CONTEXT} are the most"
-            raise BridgeError(Kind.VALIDATION, text, code="range", field="context")
+        self._check_asked()
         tool = self.tool = self.desk.tools.find(asked.tool_id)
         if tool is None:
             raise self._missing()
@@ -236,12 +228,38 @@ class ToolCall(Operation):
             raise bound
         return bound
 
+    def begin_at_host(self, session: HostSession) -> float:
+        """Begin to run in a session as a call of its host's tool, which is no invocation here.
+
+        Returns:
+            How long it may take, in seconds (T-054).
+
+        Raises:
+            BridgeError: It was refused; the caller says so by `finish`.
+        """
+        self.session, self.via = session, "callback"
+        self._check_asked()
+        self.desk.begin(self)
+        return (self.asked.timeout_ms or session.timeout_ms or self.default_ms) / 1000
+
+    def _check_asked(self) -> None:
+        asked = self.asked
+        if asked.timeout_ms < 0:
+            raise BridgeError(
+                Kind.VALIDATION,
+                f"timeout_ms is {asked.timeout_ms}; expected a number that is not negative, where 0 is the default",
+                code="range", field="timeout_ms",
+            )  # fmt: skip
+        if len(asked.context) > _CONTEXT:
+            text = f"context has {len(asked.context)} entries, and {_CONTEXT} are the most"
+            raise BridgeError(Kind.VALIDATION, text, code="range", field="context")
+
     def _missing(self) -> BridgeError:
         name, tools = self.asked.tool_id, self.desk.tools
         near, host = tools.near(name), self.session.callback if self.session is not None else None
         text = f"there is no tool {name!r}"
         if host is not None and host.find(name) is not None:
-            text += " here; it is one of the host, which functions call by their context (ctx.call)"
+            text += " here; it is one of the host, to be called by ExecuteTool, or by functions (ctx.call)"
         elif near:
             text += f"; did you mean {near!r}?"
         return BridgeError(Kind.TOOL_NOT_FOUND, text, tool_id=name)

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
+from invoker._pb.dspex import bridge_pb2 as pb
 from invoker.codecs.anyvalue import ANY, Unserializable, pack, unpack
 from invoker.context import Argument, Context
 from invoker.core.stepping import StepSession
@@ -39,6 +41,8 @@ __all__ = ["HOPS", "HostScope"]
 
 HOPS: Final = "x-dspex-hops"
 _MOST_HOPS: Final = 4
+_LATER_S: Final = 0.2
+"""The host has so much longer than its caller, who is told of the time by us (T-054)."""
 _DIGITS: Final = 5
 
 
@@ -160,14 +164,7 @@ class HostScope:
         """Call a tool of the host, whose values come as they are (T-172)."""
         call = ToolCall(self._desk, asked, "callback")
         with _telling(caller, call):
-            tools = await self._tools()
-            spec = None if tools is None else tools.find(asked.tool_id)
-            if tools is None or spec is None:
-                raise BridgeError(
-                    Kind.TOOL_NOT_FOUND,
-                    f"there is no tool {asked.tool_id!r}, neither here nor at the session's host",
-                    tool_id=asked.tool_id,
-                )
+            tools, spec = await self._found(asked)
             rpc = _Rpc()
             caller.hold(rpc)
             given = tools.call(
@@ -181,18 +178,71 @@ class HostScope:
                         if streams:
                             yield message
                             continue
-                        if METADATA not in message.headers:
-                            values.append(message.payload)
-                        if len(values) > MOST_ITEMS:
-                            raise BridgeError(
-                                Kind.EXHAUSTED, f"the tool gave more than {MOST_ITEMS} items; take them by ctx.stream",
-                                code="too_many_chunks", limit=MOST_ITEMS,
-                            )  # fmt: skip
+                        _collect(values, message)
             finally:
                 caller.drop(rpc)
             if not streams:
-                is_one = not tools.gives_stream(spec)
-                yield Message(values[0] if is_one else pack([unpack(one) for one in values]), EMPTY, ANY)
+                yield Message(_joined(values, is_one=not tools.gives_stream(spec)), EMPTY, ANY)
+
+    async def forward(self, call: ToolCall, within_s: float) -> bytes:
+        """Call a tool of the host for a caller that is no function (T-171).
+
+        Args:
+            call: It has begun; it is finished here only if the caller leaves.
+            within_s: How long it may take.
+
+        Returns:
+            What the tool gives, as a serialised ``Any``; of a stream the list of its values.
+
+        Raises:
+            InvocationError: The host said so, or the session is gone.
+        """
+        asked = msgspec.structs.replace(
+            call.asked, metadata=Headers({**call.asked.metadata, CORRELATION: call.correlation_id})
+        )
+        until = time.monotonic() + within_s + _LATER_S
+        rpc, ended, values = _Rpc(), list[InvocationError](), list[bytes]()
+
+        def end(error: InvocationError) -> None:
+            ended.append(error)
+            rpc.abandon()
+
+        call.cancel = end
+        try:
+            async with asyncio.timeout(within_s):
+                tools, spec = await self._found(asked)
+                given = tools.call(
+                    spec, asked.args, asked.kwargs,
+                    deadline=until, metadata=_headers(asked), begun=rpc.begun,
+                )  # fmt: skip
+                async with contextlib.aclosing(given) as messages:
+                    async for message in messages:
+                        _collect(values, message)
+            return _joined(values, is_one=not tools.gives_stream(spec))
+        except TimeoutError:
+            limit_ms = round(within_s * 1000)
+            raise BridgeError(
+                Kind.TIMEOUT, f"the host's tool took longer than {limit_ms} ms", timeout_ms=limit_ms
+            ) from None
+        except InvocationError as error:
+            raise (ended or [error])[0] from None
+        except BaseException:
+            if ended:  # grpc.aio tells the cancel of its call so, which was ours
+                raise ended[0] from None
+            call.finish(Cancelled("its caller is gone"))
+            raise
+
+    async def _found(self, asked: Asked) -> tuple[HostTools, pb.ToolSpec]:
+        """The host's tools, and the one that is asked for."""
+        tools = await self._tools()
+        spec = None if tools is None else tools.find(asked.tool_id)
+        if tools is None or spec is None:
+            raise BridgeError(
+                Kind.TOOL_NOT_FOUND,
+                f"there is no tool {asked.tool_id!r}, neither here nor at the session's host",
+                tool_id=asked.tool_id,
+            )
+        return tools, spec
 
     async def _tools(self) -> HostTools | None:
         """The host's tools; listed now if another process made the session."""
@@ -236,6 +286,21 @@ class _Rpc:
         self._is_over = True
         if self._cancel is not None:
             self._cancel()
+
+
+def _collect(values: list[bytes], message: Message[bytes]) -> None:
+    """Take one value of a host's tool that is called for all of them."""
+    if METADATA not in message.headers:
+        values.append(message.payload)
+    if len(values) > MOST_ITEMS:
+        raise BridgeError(
+            Kind.EXHAUSTED, f"the tool gave more than {MOST_ITEMS} items; take them by ctx.stream",
+            code="too_many_chunks", limit=MOST_ITEMS,
+        )  # fmt: skip
+
+
+def _joined(values: Sequence[bytes], *, is_one: bool) -> bytes:
+    return values[0] if is_one else pack([unpack(one) for one in values])
 
 
 @contextlib.contextmanager

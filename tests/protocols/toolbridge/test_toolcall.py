@@ -68,7 +68,7 @@ def test_T036_an_unknown_tool_that_is_nearly_one_is_told_of_it(asked):
 
 
 def test_T171_a_tool_of_the_host_is_said_to_be_one():
-    """To callers of ExecuteTool, who see it in GetSessionTools; D: they are the host, so they call it themselves."""
+    """To callers of StreamTool and BatchExecuteTools, which do not call it."""
     desk = desk_with()
     session = known(desk)
     session.callback = SimpleNamespace(find={"callback:rows": object()}.get, close=lambda: None)
@@ -76,7 +76,7 @@ def test_T171_a_tool_of_the_host_is_said_to_be_one():
     call.begin(session)
     assert isinstance(call.error, BridgeError)
     assert call.error.kind is Kind.TOOL_NOT_FOUND
-    assert "one of the host, which functions call by their context" in call.error.detail
+    assert "one of the host, to be called by ExecuteTool" in call.error.detail
 
 
 def test_T055_a_negative_timeout_is_refused():
