@@ -32,6 +32,7 @@ class Rounds:
         threshold: By default the smallest majority.
         vectors: By name, modulus and length.
         lost: By device, the message that it does not send any more, because its line breaks.
+        after: By device, the last message that it sends before its line breaks.
         silent: By device, the message that it does not send any more, though its line stays.
         tamper: Called with what a device sends; what it gives is sent in its place.
         tamper_down: Likewise, for what the server sends.
@@ -47,6 +48,7 @@ class Rounds:
         min_visible: int = 1,
         expected: int | None = None,
         lost: Mapping[int, str] | None = None,
+        after: Mapping[int, str] | None = None,
         silent: Mapping[int, str] | None = None,
         tamper: Tamper | None = None,
         tamper_down: Callable[[int, DOWN], Iterable[DOWN]] | None = None,
@@ -63,9 +65,9 @@ class Rounds:
         expected = size if expected is None else expected
         task = SecAggTask({name: modulus for name, (modulus, _) in vectors.items()}, expected, threshold, min_visible)
         self.clients = [SecAggClient(task, values) for values in self.values]
-        self.lost, self.silent = dict(lost or {}), dict(silent or {})
+        self.lost, self.after, self.silent = dict(lost or {}), dict(after or {}), dict(silent or {})
         self.tamper, self.tamper_down = tamper or (lambda _, message: [message]), tamper_down
-        self.up: deque[tuple[int, UP]] = deque()
+        self.up: deque[tuple[int, UP | None]] = deque()
         self.jobs: deque[tuple[Callable[[], Any], Callable[[Any], None]]] = deque()
         self.is_later = later
         self.dropped: dict[int, Drop] = {}
@@ -96,10 +98,17 @@ class Rounds:
         """Until nothing moves."""
         while self.up or self.jobs:
             if self.up:
-                self.server.receive(*self.up.popleft())
+                self.hear(*self.up.popleft())
             else:
                 job, then = self.jobs.popleft()
                 then(job())
+
+    def hear(self, index: int, message: UP | None) -> None:
+        """The server takes a message; None: the line is broken."""
+        if message is None:
+            self.server.lost(index)
+        else:
+            self.server.receive(index, message)
 
     def expected(self, included: Iterable[int]) -> dict[str, list[int]]:
         """The sums of the vectors of some devices, in plain numbers."""
@@ -126,6 +135,8 @@ class Rounds:
                 self.server.lost(index)
                 continue
             self.up.extend((index, one) for one in self.tamper(index, message))
+            if self.after.get(index) == kind:
+                self.up.append((index, None))
 
     def send(self, index: int, message: DOWN) -> None:
         """What the server says goes to the device at once."""

@@ -61,6 +61,27 @@ def test_F122_one_device_leaves_anywhere_and_the_rest_is_summed(who: int, step: 
     assert rounds.dropped == wanted
 
 
+@pytest.mark.parametrize("step", STEPS)
+def test_F122_a_device_is_lost_while_others_still_speak(step: str) -> None:
+    """What it has said in a round that goes on counts only if it was its vector, or its shares of the last round."""
+    rounds = Rounds(5, threshold=3, after={1: step})
+    rounds.play()
+    assert_summed(rounds, set(range(5)) if step in (INPUT, UNMASKING) else {0, 2, 3, 4})
+    pair = rounds.sent[0][0].share_keys_request.pairs_of_public_keys[1]
+    assert bool(pair.noise_pk) == (step != KEYS)
+    entry = rounds.sent[0][1].masked_input_request.encrypted_key_shares[1]
+    assert bool(entry) == (step not in (KEYS, SHARES))
+    # Who is dead before the vectors come has no masks in them that would have to be taken off.
+    assert list(rounds.sent[0][2].unmasking_request.dead_3_client_ids) == []
+
+
+def test_F122_the_last_reply_counts_though_its_device_is_gone() -> None:
+    """Three of five are left at last, and four have answered."""
+    rounds = Rounds(5, threshold=4, after={0: UNMASKING, 1: UNMASKING})
+    rounds.play()
+    assert_summed(rounds, set(range(5)))
+
+
 def test_F122_devices_leave_in_all_rounds_of_one_session() -> None:
     """Scenario 54, combined: one in each round, of 9."""
     for order in itertools.permutations(range(4)):
@@ -150,6 +171,30 @@ def test_F123_replies_that_cross_with_early_success_are_no_fault() -> None:
     assert_summed(rounds, set(range(5)))
 
 
+def test_F123_a_reply_that_comes_while_masks_are_taken_off_is_no_fault() -> None:
+    """It was under way when its device heard of early success; a reply that is wrong would not matter either."""
+    late: list[UP] = []
+    rounds = Rounds(
+        5, threshold=4, tamper=tampering(4, UNMASKING, lambda message: late.append(message) or []), later=True
+    )
+    for index, client in enumerate(rounds.clients):
+        rounds.turn(index, client.start())
+    while not rounds.sent[4] or not rounds.sent[4][-1].abort.early_success:
+        if rounds.up:
+            rounds.hear(*rounds.up.popleft())
+        else:
+            job, then = rounds.jobs.popleft()
+            then(job())
+    assert not rounds.outcomes
+    rounds.server.receive(4, late[0])
+    rounds.server.receive(4, UP(unmasking_response={}))
+    assert rounds.dropped == {}
+    rounds.server.lost(2)
+    rounds.server.elapsed()
+    rounds.deliver()
+    assert_summed(rounds, set(range(5)))
+
+
 def test_F119_masked_vectors_are_not_kept() -> None:
     """Fifty vectors of 400 KB each take the memory of a few, not of fifty."""
     vectors = {"w": (2**32, 100_000)}
@@ -225,7 +270,7 @@ def test_F131_heavy_work_is_left_to_the_owner() -> None:
     done = 0
     while rounds.up or rounds.jobs:
         while rounds.up:
-            rounds.server.receive(*rounds.up.popleft())
+            rounds.hear(*rounds.up.popleft())
         if rounds.jobs:
             job, then = rounds.jobs.popleft()
             result = job()

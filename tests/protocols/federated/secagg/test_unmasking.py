@@ -37,6 +37,15 @@ def test_F127_a_wrong_noise_share_is_found_and_another_subset_taken(liar: int) -
     assert released == ([5] if liar < 4 else [4, 5])
 
 
+@pytest.mark.parametrize("liar", range(4))
+def test_F127_replies_that_came_meanwhile_are_tried_at_once(liar: int) -> None:
+    """All have answered before the first four turn out to be wrong, so nobody is waited for."""
+    change = lying("noise_sk_share", 6)
+    rounds = Rounds(7, threshold=4, silent={6: INPUT}, tamper=tampering(liar, UNMASKING, change), later=True)
+    rounds.play()
+    assert_summed(rounds, set(range(6)))
+
+
 @pytest.mark.parametrize("liars", [{0, 1}, {2, 5}, {3, 4}])
 def test_F127_two_liars_of_seven_are_found(liars: set[int]) -> None:
     """All subsets are tried, not only the first ones."""
@@ -79,6 +88,18 @@ def test_F128_a_wrong_share_of_an_own_mask_is_found_by_a_spare_reply() -> None:
         outcome = rounds.play()
         assert isinstance(outcome, Failed), liar
         assert outcome.reason is Reason.CORRUPTED_SHARES
+
+
+def test_F128_who_heard_of_early_success_is_not_told_of_a_failure() -> None:
+    """It has nothing more to do; the end of its conversation tells it the rest."""
+    rounds = Rounds(
+        6, threshold=4, silent={5: UNMASKING}, tamper=tampering(0, UNMASKING, lying("prf_sk_share", 1)), later=True
+    )
+    outcome = rounds.play()
+    assert isinstance(outcome, Failed)
+    assert outcome.reason is Reason.CORRUPTED_SHARES
+    assert [message.abort.early_success for message in rounds.sent[5][3:]] == [True]
+    assert [message.abort.early_success for message in rounds.sent[4][3:]] == [False]
 
 
 def test_F128_without_a_spare_reply_it_cannot_be_found() -> None:
