@@ -8,7 +8,8 @@ import textwrap
 from collections.abc import Callable, Iterator
 from typing import Any, get_overloads
 
-INTRO = """Functions import from `invoker`, their tests from `invoker.testing`. Only the names on this page are stable;
+INTRO = """Functions import from `invoker`, their tests from `invoker.testing`. Those of tasks with secure aggregation import
+`quantize`, `dequantize`, `centred` and `widest_scale` from `invoker.secagg`. Only the names on this page are stable;
 everything else may change without notice. How to use them:
 [write a streaming function](../how-to/write-a-streaming-function.md),
 [take several inputs](../how-to/take-several-inputs.md), [add a codec](../how-to/add-a-codec.md),
@@ -51,7 +52,7 @@ def api_page(made: str, table: Callable[..., list[str]]) -> Iterator[str]:
 
 def _page(made: str, table: Callable[..., list[str]]) -> Iterator[str]:
     import invoker
-    from invoker import context, testing
+    from invoker import context, secagg, testing
 
     yield from ("# Python API", "", made, "", *INTRO.splitlines())
     parts = {
@@ -60,7 +61,9 @@ def _page(made: str, table: Callable[..., list[str]]) -> Iterator[str]:
             invoker.Headers, invoker.Output, invoker.Metadata, invoker.Ref, invoker.tee, invoker.Tensor, invoker.Field,
             invoker.rule,
         ),
-        "To learn from devices": (invoker.Checkpoint, invoker.Update),
+        "To learn from devices": (
+            invoker.Checkpoint, invoker.Update, secagg.quantize, secagg.dequantize, secagg.centred, secagg.widest_scale,
+        ),
         "To end a call": (invoker.StatusError, invoker.Status, invoker.InputCancelled, invoker.StopInvocation),
         "To hear of errors": (invoker.NestedError, invoker.ToolError, invoker.VariableError),
         "To read and write other media types": (invoker.codec, invoker.Codec),

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from invoker.secagg.packing import bit_width
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import ArrayLike
-
-    Array: TypeAlias = np.ndarray[Any, Any]
+    from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["centred", "dequantize", "quantize", "widest_scale"]
 
@@ -38,7 +35,7 @@ def widest_scale(clip: float, modulus: int, clients: int) -> float:
     return scale
 
 
-def quantize(values: ArrayLike, *, scale: float, modulus: int, clip: float | None = None) -> Array:
+def quantize(values: ArrayLike, *, scale: float, modulus: int, clip: float | None = None) -> NDArray[Any]:
     """Round real numbers to elements of a vector; negative ones are counted down from the modulus.
 
     Args:
@@ -65,11 +62,13 @@ def quantize(values: ArrayLike, *, scale: float, modulus: int, clip: float | Non
             f"the element {np.abs(scaled).max():.0f} is not below half the modulus {modulus}: "
             "use a smaller scale or clip, or a larger modulus"
         )
-    result: Array = np.where(scaled < 0, scaled.astype(np.int64) + modulus, scaled.astype(np.int64)).astype(np.uint64)
+    result: NDArray[Any] = np.where(scaled < 0, scaled.astype(np.int64) + modulus, scaled.astype(np.int64)).astype(
+        np.uint64
+    )
     return result
 
 
-def centred(total: ArrayLike, *, modulus: int) -> Array:
+def centred(total: ArrayLike, *, modulus: int) -> NDArray[Any]:
     """A sum as signed numbers: elements from half the modulus on are negative.
 
     Args:
@@ -83,11 +82,11 @@ def centred(total: ArrayLike, *, modulus: int) -> Array:
 
     bit_width(modulus)
     signed = np.asarray(total, np.uint64).astype(np.int64)
-    result: Array = np.where(signed > (modulus - 1) // 2, signed - modulus, signed)
+    result: NDArray[Any] = np.where(signed > (modulus - 1) // 2, signed - modulus, signed)
     return result
 
 
-def dequantize(total: ArrayLike, *, scale: float, modulus: int) -> Array:
+def dequantize(total: ArrayLike, *, scale: float, modulus: int) -> NDArray[Any]:
     """A sum as real numbers: the same shape, float64. ``scale`` and ``modulus`` are those of `quantize`."""
     import numpy as np
 
