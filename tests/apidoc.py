@@ -8,9 +8,9 @@ import textwrap
 from collections.abc import Callable, Iterator
 from typing import Any, get_overloads
 
-INTRO = """Functions import from `invoker`, their tests from `invoker.testing`. Those of tasks with secure aggregation import
-`quantize`, `dequantize`, `centred` and `widest_scale` from `invoker.secagg`. Only the names on this page are stable;
-everything else may change without notice. How to use them:
+INTRO = """Functions import from `invoker`, their tests from `invoker.testing`. Tasks with secure aggregation
+import `quantize`, `dequantize`, `centred` and `widest_scale` from `invoker.secagg`. Only the names on this page are
+stable; everything else may change without notice. How to use them:
 [write a streaming function](../how-to/write-a-streaming-function.md),
 [take several inputs](../how-to/take-several-inputs.md), [add a codec](../how-to/add-a-codec.md),
 [test a function](../how-to/test-a-function.md). Clients have pages of their own:
