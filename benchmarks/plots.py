@@ -1,8 +1,8 @@
-"""Bar charts in SVG, written by hand: groups of horizontal bars with a whisker from the least to the most."""
+"""Charts in SVG, written by hand: horizontal bars with a whisker from the least to the most, and lines."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -17,6 +17,10 @@ _COLOURS = {
     "areply": "#7bc48f",
     "peer": "#d56e0c",
 }
+
+
+_INKS = ("#3c4043", "#1a73e8", "#188038", "#d56e0c")
+_HEIGHT, _LEFT, _RIGHT, _HEAD, _FOOT = 340, 50, 110, 40, 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,3 +84,42 @@ def _text(x: float, y: float, text: str, *, size: int = 12, anchor: str = "start
         f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" text-anchor="{anchor}" font-weight="{weight}" '
         f'fill="#202124">{escape(text)}</text>'
     )
+
+
+def curves(title: str, unit: str, lines: Mapping[str, Sequence[float]], *, low: float, high: float) -> str:
+    """The text of an SVG file with a line for each series, over 1, 2, 3...
+
+    Args:
+        title: Stands above.
+        unit: Of every value.
+        lines: At most four, by name, of equal lengths; values outside are drawn at the edge.
+        low: Where the axis begins.
+        high: Where it ends.
+    """
+    count = max(map(len, lines.values()))
+    wide, tall = _WIDTH - _LEFT - _RIGHT, _HEIGHT - _HEAD - _FOOT
+
+    def across(index: int) -> float:
+        return _LEFT + wide * index / max(count - 1, 1)
+
+    def down(value: float) -> float:
+        return _HEAD + tall * (1 - (min(max(value, low), high) - low) / (high - low))
+
+    drawn = [_text(4, 18, f"{title} ({unit})", size=14, weight="bold")]
+    for step in range(5):
+        value = low + (high - low) * step / 4
+        drawn.append(f'<path d="M{_LEFT} {down(value):.1f}H{_LEFT + wide}" stroke="#dadce0" stroke-width="1"/>')
+        drawn.append(_text(_LEFT - 6, down(value) + 4, f"{value:.2f}", anchor="end"))
+    drawn += [_text(across(at - 1), _HEIGHT - 10, str(at), anchor="middle") for at in (1, *range(5, count + 1, 5))]
+    for at, (ink, (name, values)) in enumerate(zip(_INKS, lines.items(), strict=False)):
+        points = " ".join(f"{across(index):.1f},{down(value):.1f}" for index, value in enumerate(values))
+        drawn.append(f'<polyline points="{points}" fill="none" stroke="{ink}" stroke-width="2"/>')
+        y = _HEAD + 14 + 20 * at
+        drawn.append(f'<path d="M{_LEFT + wide + 10} {y - 4}h16" stroke="{ink}" stroke-width="2"/>')
+        drawn.append(_text(_LEFT + wide + 30, y, name))
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}" '
+        'font-family="sans-serif" font-size="12">'
+    )
+    rest = [f"<title>{escape(title)}</title>", f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="white"/>', *drawn]
+    return "\n".join([head, *rest, "</svg>"]) + "\n"

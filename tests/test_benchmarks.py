@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import socket
 import threading
@@ -24,7 +25,7 @@ from benchmarks.http1 import Got, Post, length
 from benchmarks.http2 import DEFAULT_WINDOW, Connection, WireError, frame
 from benchmarks.load import check, h2load, parse
 from benchmarks.measure import ratio, warmer
-from benchmarks.plots import Bar, chart
+from benchmarks.plots import Bar, chart, curves
 from benchmarks.report import spread, table, tables
 from benchmarks.results import draw, environment, write
 from benchmarks.rows import PEER_ROWS, ROWS, Row, echo_row, row_named
@@ -157,6 +158,16 @@ def test_a_chart_is_svg_whose_bars_are_in_proportion() -> None:
     assert {"T <1> (messages/s)", "a & b", "group", "10.0", "5.0"} <= set(texts)
     ends = [float(str(one.attrib["d"]).rpartition("H")[2]) for one in root.iter(f"{SVG}path")]
     assert max(ends) < float(root.attrib["width"])
+
+
+def test_curves_are_drawn_between_their_bounds() -> None:
+    """Each has a colour and a name; a value beyond the axis is drawn at its edge."""
+    text = curves("A & B", "share", {"one": [0.5, 1.0], "two": [0.0, 2.0]}, low=0.5, high=1.0)
+    assert "A &amp; B (share)" in text
+    lines = re.findall(r'<polyline points="([^"]+)" fill="none" stroke="(#\w+)"', text)
+    assert [points for points, _ in lines] == ["50.0,310.0 650.0,40.0"] * 2
+    assert lines[0][1] != lines[1][1]
+    assert [name in text for name in (">one<", ">two<")] == [True, True]
 
 
 def test_a_run_leaves_results_and_plots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
