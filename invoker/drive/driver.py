@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import enum
 import logging
-import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -25,6 +24,7 @@ from invoker.drive.bodies.process import ProcessRunner
 from invoker.drive.bodies.runner import Body, Host, Runner, Spawn
 from invoker.drive.bodies.thread import ThreadRunner
 from invoker.drive.isolated.pool import Children, ChildrenSettings
+from invoker.drive.loop.alarm import Alarm
 from invoker.drive.thread.gate import Pace
 from invoker.drive.thread.sweeper import Sweeper
 from invoker.errors import InvocationError, ShuttingDown, Status
@@ -142,7 +142,7 @@ class Driver:
         self.conversations: set[Cuttable] = set()
         self.direct: set[Direct] = set()
         self.shared: dict[str, Any] = {}
-        self._timers: dict[Runner, asyncio.TimerHandle] = {}  # of invocations with a time limit
+        self._alarm = Alarm(_end_late)
         self.leaving: dict[object, str | Invocation] = {}
         self.spawn: Spawn = _spawn
         self._has_left: asyncio.Event | None = None
@@ -163,14 +163,8 @@ class Driver:
         """Runs the body for a conversation on the loop, which ends the invocation when its time is over."""
         runner = self._make_runner(invocation, host)
         if invocation.limit is not None:
-            self._timers[runner] = runner.loop.call_later(
-                invocation.limit.ends_at - time.monotonic(), self._end_late, runner, invocation.limit
-            )
+            self._alarm.add(runner, invocation.limit)
         return runner
-
-    def _end_late(self, runner: Runner, limit: TimeLimit) -> None:
-        self._timers.pop(runner, None)
-        runner.host.finished(runner.invocation, limit.error)
 
     def _make_runner(self, invocation: Invocation, host: Host) -> Runner:
         settings, placement = self.settings, placement_of(invocation.function.spec)
@@ -243,8 +237,8 @@ class Driver:
     def ended(self, runner: Runner) -> None:
         """An invocation has finished: count it, and make its body leave unless it has never started."""
         self.engine.close(runner.invocation)
-        if self._timers and (timer := self._timers.pop(runner, None)) is not None:
-            timer.cancel()
+        if runner.invocation.limit is not None:
+            self._alarm.drop(runner)
         if runner in self.leaving:
             runner.stop()
         elif runner.invocation.has_place:
@@ -363,3 +357,7 @@ def _spawn(body: Body) -> None:
 
 def _named(invocation: Invocation) -> str:
     return f"'{invocation.function.spec.name}' (invocation {invocation.id})"
+
+
+def _end_late(runner: Runner, limit: TimeLimit) -> None:
+    runner.host.finished(runner.invocation, limit.error)

@@ -267,6 +267,7 @@ class Whole(Keeping):
             values = [decode(message) for decode, message in items]
             inputs = [SyncInput(self, one) for one in invocation.inputs] if function.takes_context else ()
             number, message = invocation.encode(0, function.once(values, inputs, context))
+            invocation.cpu_ns = time.thread_time_ns() - began_ns
             if self.is_timed:
                 self.put(number, message)
             elif not invocation.is_finished:
@@ -276,10 +277,8 @@ class Whole(Keeping):
             self.spent(began_ns)
             self.is_over()  # a peer that is gone is noticed by this
         except BaseException as error:  # noqa: BLE001 - user code may raise anything (R-123)
-            self.spent(began_ns)
+            invocation.cpu_ns = time.thread_time_ns() - began_ns
             self.raised(error, production_failed)
-        else:
-            self.spent(began_ns)
 
     def pull(self, stream: InputStream) -> Any:
         """Take a message of ``stream``; None when it has ended.
