@@ -33,7 +33,7 @@ _ANY_TYPE = "any codec"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument("entrypoint", help="module:function, file.py:function, file.pkl, or a module with a catalogue")
+    parser.add_argument("entrypoint", help="module:function, file.py:function, file.pkl, a module, or rounds.toml")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--tools", action="store_true", help="show them as callers of the tool bridge are told of them")
     parser.add_argument(
@@ -48,10 +48,17 @@ def run(args: argparse.Namespace) -> int:
     Returns:
         The exit code: 0, that of the error, or 141 when whoever read the output has gone.
     """
-    kind = "tools" if args.tools else "functions"
+    kind, rounds = "tools" if args.tools else "functions", {}
     try:
-        functions = prepare(args.entrypoint, allow_pickle=args.allow_pickle)
+        if args.entrypoint.endswith(".toml"):
+            from invoker.cli.rounds import inspected_rounds, rounds_text
+
+            functions, rounds["rounds"] = inspected_rounds(args.entrypoint, allow_pickle=args.allow_pickle)
+            behind = "\n\n" + rounds_text(rounds["rounds"])
+        else:
+            functions, behind = prepare(args.entrypoint, allow_pickle=args.allow_pickle), ""
         described, text = _as_tools(functions) if args.tools else _as_functions(functions)
+        text += behind
     except StartupError as error:
         if args.debug:
             traceback.print_exception(error)
@@ -60,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"invoker: {error.detail}", file=sys.stderr)
         return error.exit_code
     if args.json:
-        text = json.dumps({"entrypoint": args.entrypoint, kind: described, "error": None}, indent=2)
+        text = json.dumps({"entrypoint": args.entrypoint, kind: described, **rounds, "error": None}, indent=2)
     try:
         print(text, flush=True)
     except BrokenPipeError:  # by `| head`, for example; drop what is buffered, or Python complains at its end

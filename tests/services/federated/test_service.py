@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
+import grpc
 import grpc.aio
 import pytest
+import trustme
 
 from invoker.errors import ConfigError, StartupError
 from invoker.services.federated.service import FederatedService
@@ -107,3 +110,43 @@ def test_it_is_served_only_where_a_file_is_given() -> None:
     assert FederatedService not in TABLE.served(TABLE.configured(host="127.0.0.1"))
     with pytest.raises(ConfigError, match="needs a file of rounds; see INVOKER_FEDERATED"):
         TABLE.configured(host="127.0.0.1", protocols=("federated",))
+
+
+async def test_reflection_tells_of_the_service(serve: Serve) -> None:
+    """With its messages, for callers that have no proto file."""
+    from google.protobuf.descriptor_pb2 import FileDescriptorProto
+    from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+
+    name = "google.internal.federatedml.v2.FederatedTrainingApi"
+    async with (
+        serve(rounds(), reflection=True) as server,
+        grpc.aio.insecure_channel(server.grpc_address) as channel,
+    ):
+        stub = reflection_pb2_grpc.ServerReflectionStub(channel)
+        asked = (
+            reflection_pb2.ServerReflectionRequest(list_services=""),
+            reflection_pb2.ServerReflectionRequest(file_containing_symbol=name),
+        )
+        listed, found = [one async for one in stub.ServerReflectionInfo(iter(asked))]
+    assert name in [one.name for one in listed.list_services_response.service]
+    files = [FileDescriptorProto.FromString(one) for one in found.file_descriptor_response.file_descriptor_proto]
+    assert "FederatedTrainingApi" in [service.name for one in files for service in one.service]
+
+
+async def test_F142_rounds_are_served_over_tls(serve: Serve, tmp_path: Path) -> None:
+    """Devices that trust the certificate are taken; what they download is there by https."""
+    authority = trustme.CA()
+    issued = authority.issue_cert("localhost")
+    cert, key, trusted = (tmp_path / name for name in ("cert.pem", "key.pem", "ca.pem"))
+    cert.write_bytes(b"".join(one.bytes() for one in issued.cert_chain_pems))
+    issued.private_key_pem.write_to_path(key)
+    authority.cert_pem.write_to_path(trusted)
+    given = {"tls_cert": str(cert), "tls_key": str(key)}
+    credentials = grpc.ssl_channel_credentials(trusted.read_bytes())
+    async with serve(rounds(clients=1), **given) as server:
+        port = server.grpc_address.rpartition(":")[2]
+        async with grpc.aio.secure_channel(f"localhost:{port}", credentials) as channel:
+            device = Device(channel)
+            assert await device.check_in(supports_http_download=True)
+            assert device.accepted.plan_resource.uri.startswith("https://localhost:")
+            await device.report(b"1")
