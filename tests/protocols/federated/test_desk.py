@@ -260,9 +260,11 @@ def test_F143_a_desk_that_drains_takes_nobody_and_lets_rounds_finish():
     """Those that wait are rejected, running rounds commit, and then it is not busy."""
     desk = House(population("iris", task("a"), task("b")))
     known = desk.client()
+    assert not desk.desk.is_busy
     running = [desk.client().check_in(weights={"a": 1.0}) for _ in range(2)]
     desk.passes(0)
     waiting = desk.client().check_in(weights={"b": 1.0})
+    assert desk.desk.is_busy
     desk.desk.drain()
     assert waiting.notices == [Rejected("draining")]
     assert known.check_in().notices == [Rejected("draining")]

@@ -134,6 +134,32 @@ def test_F081_who_sends_slowly_is_not_put_out_while_nobody_waits():
     assert door.timers.next() is None
 
 
+def test_F081_who_comes_in_while_others_wait_is_watched_too():
+    """Nobody was coming when they began to wait, because all the room was taken by reports."""
+    door = Door(2 * BIG)
+    for one in "ab":
+        door.keep(one, BIG)
+    assert not door.enter("slow", BIG)
+    assert not door.enter("d", BIG)
+    assert door.timers.next() is None
+    door.leave("a")
+    assert door.resumed == ["slow"]
+    door.passes(1000)
+    assert door.out == ["slow"]
+    assert door.resumed == ["slow", "d"]
+
+
+def test_F081_a_report_that_comes_out_of_turn_is_not_resumed():
+    """It has its room already."""
+    door = Door(BIG)
+    door.enter("a", BIG)
+    assert not door.enter("b", BIG)
+    door.keep("b", BIG)
+    door.leave("a")
+    assert door.resumed == []
+    assert door.gate.held == BIG
+
+
 def test_F081_no_more_are_put_out_than_others_wait_for():
     """One that was slow as well keeps its room if nobody needs it any more."""
     door = Door(2 * BIG)

@@ -136,11 +136,12 @@ def test_D17_a_judge_that_raises_has_not_agreed(caplog):
 
 
 def test_F055_a_token_before_its_time_is_rejected():
-    """At both checkins, whatever the round needs."""
+    """At both checkins, whatever the round needs; a population without tokens takes none for anything."""
     desk = House(population("iris", tokens=Seals()))
     assert desk.client().check_in(retry_token="early").notices == [Rejected("early")]
     assert ask(desk, retry_token="early") == Rejected("early")
     assert desk.client().check_in(retry_token="forged").is_waiting
+    assert House(population()).client().check_in(retry_token="early").is_waiting
 
 
 def test_F055_clients_with_a_good_token_are_preferred():

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from random import Random
+
 from invoker.protocols.federated.timers import Timers
 
 
@@ -31,6 +34,20 @@ def test_the_service_is_woken_for_what_is_earlier_than_all_else():
     for delay in (5, 7, 3, 4):
         clock.timers.after(delay, lambda: None)
     assert clock.woken == [5, 3]
+
+
+def test_what_is_left_happens_in_order_when_many_were_cancelled():
+    """Whatever was taken out, and in whichever order they came."""
+    dice = Random(3)
+    for _ in range(50):
+        clock, done = Clock(), []
+        made = [clock.timers.after(at, partial(done.append, at)) for at in dice.sample(range(300), 200)]
+        for one in dice.sample(made, 190):
+            one.cancel()
+        clock.time = 300
+        clock.timers.run()
+        assert len(done) == 10
+        assert done == sorted(done)
 
 
 def test_what_is_cancelled_does_not_happen_and_needs_no_memory():
