@@ -14,7 +14,7 @@ import grpc.aio
 
 from invoker.client import RiffClient
 from invoker.testing import TestServer
-from tests.fuzz import evergreen, http, tensors, toolbridge
+from tests.fuzz import evergreen, federated, http, tensors, toolbridge
 
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _REQUEST = b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\n12345"
@@ -26,12 +26,14 @@ async def main() -> int:
     options.add_argument("--seconds", type=float, default=60, help="for all that is attacked")
     options.add_argument("--seed", type=int, default=int(time.time()))
     options.add_argument(
-        "--only", choices=("riff", "http", "tensors", "toolbridge", *evergreen.WAYS), help="attack this alone"
+        "--only",
+        choices=("riff", "http", "tensors", "toolbridge", "federated", *evergreen.WAYS),
+        help="attack this alone",
     )
     options.add_argument("--reference", default="", help="with http: host:port of another server of functions.square")
     args = options.parse_args()
     chance = random.Random(args.seed)
-    ways = [args.only] if args.only else ["riff", "http", "tensors", "toolbridge", *evergreen.WAYS]
+    ways = [args.only] if args.only else ["riff", "http", "tensors", "toolbridge", "federated", *evergreen.WAYS]
     print(f"seed {args.seed}")
     for way in ways:
         seconds = args.seconds / len(ways)
@@ -42,8 +44,13 @@ async def main() -> int:
         elif way == "tensors":
             is_good = await tensors.fuzz(chance, seconds)
         else:
-            is_bridge = way == "toolbridge"
-            report = await (toolbridge.fuzz(chance, seconds) if is_bridge else evergreen.fuzz(way, chance, seconds))
+            report: toolbridge.Report | federated.Report | evergreen.Report
+            if way == "toolbridge":
+                report = await toolbridge.fuzz(chance, seconds)
+            elif way == "federated":
+                report = await federated.fuzz(chance, seconds)
+            else:
+                report = await evergreen.fuzz(way, chance, seconds)
             print(report, file=sys.stderr if report.faults else sys.stdout)
             is_good = not report.faults
         if not is_good:
