@@ -73,6 +73,8 @@ def test_T167_refused_and_cancelled_calls_are_told_by_the_type_of_their_error(
 
 def test_T167_the_hash_is_that_of_the_arguments_wherever_they_stand() -> None:
     """Equal for equal ones, in any order of names; never for what only reads alike."""
+    assert args_sha256((b"ab", b"c"), {}) != args_sha256((b"a", b"bc"), {})
+    assert args_sha256((), {"xy": b"z"}) != args_sha256((), {"x": b"yz"})
     assert args_sha256((b"a",), {"x": b"1", "y": b"2"}) == args_sha256((b"a",), {"y": b"2", "x": b"1"})
     different = [
         args_sha256((b"a", b"b"), {}), args_sha256((b"ab",), {}), args_sha256((b"a",), {"1": b"b"}),

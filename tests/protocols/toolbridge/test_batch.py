@@ -232,6 +232,19 @@ def test_T095_the_metrics_are_of_the_batch():
     assert 0 < batch.response.metrics.avg_duration_ms < 2000
 
 
+def test_T095_the_mean_is_of_the_items_that_ran():
+    """Those that were never begun have no part in it."""
+    batch = Batch([an_item(number) for number in range(4)], stop_on_error=True)
+    batch.desk.now += SECOND
+    batch.finish("0", FunctionError("no"))
+    assert batch.response is not None
+    (result,) = batch.response.results
+    took_ms = [one.took_s * 1000 for one in batch.desk.ended]
+    assert len(took_ms) == 1
+    assert result.metrics.duration_ms == int(took_ms[0])
+    assert batch.response.metrics.avg_duration_ms == pytest.approx(took_ms[0])
+
+
 def test_a_batch_of_an_unknown_session_is_refused_by_the_status():
     """Once the store has said so (T-160); a session that it knows goes on."""
     batch = Batch([an_item(0)], desk_with())

@@ -113,6 +113,25 @@ def test_a_session_that_is_being_dropped_is_not_known_anew() -> None:
         known(desk)
 
 
+def test_T020_a_session_that_was_made_anew_elsewhere_is_another_one() -> None:
+    """Another process has cleaned it up and made it again, which this one has not heard of yet."""
+    desk = a_desk()
+    old = desk.adopt(a_space())
+    old.agents["a"] = object()
+    assert desk.adopt(a_space()) is old
+    new = desk.adopt(a_space(created_ns=desk.now + SECOND))
+    assert new is not old
+    assert not new.agents
+    assert desk.find("s1") is new
+
+
+def test_T006_zero_is_what_the_operator_says() -> None:
+    """A number that the host gives counts instead."""
+    desk = a_desk(BridgeSettings(concurrent_tools=3))
+    assert desk.adopt(a_space("s1")).max_tools == 3
+    assert desk.adopt(a_space("s2", max_concurrent_tools=5)).max_tools == 5
+
+
 def test_T020_a_session_made_anew_begins_empty() -> None:
     """What the desk knew of the one before is not its own."""
     desk = a_desk()

@@ -18,6 +18,16 @@ def same(x: str) -> str:
     return x
 
 
+def test_T070_responses_of_64_mib_are_kept_and_the_oldest_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few of them may be large."""
+    monkeypatch.setattr(module, "_MOST_BYTES", 500)
+    kept = Kept()
+    for number in range(3):
+        kept.done(f"r{number}", "x" * 150)
+    assert sorted(kept.results._entries) == ["r1", "r2"]
+    assert kept.results._size <= 500
+
+
 class Kept:
     """The results of one session."""
 

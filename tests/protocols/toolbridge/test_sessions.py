@@ -253,6 +253,15 @@ def test_T016_the_counters_of_a_session_are_live():
     assert (info.created_at.seconds, info.last_activity.seconds) == (1000, 1005)
 
 
+def test_T004_metadata_in_another_order_are_equal():
+    """A map has none, and clients send it as they like."""
+    hosted = Hosted()
+    metadata = {f"name-{number}": str(number) for number in range(32)}
+    assert hosted.init(metadata=metadata).success
+    assert hosted.init(metadata=dict(reversed(metadata.items()))).success
+    assert hosted.init(metadata={**metadata, "name-7": "other"}).error.details["code"] == "session_exists"
+
+
 @pytest.mark.parametrize(
     ("metadata", "is_taken"),
     [

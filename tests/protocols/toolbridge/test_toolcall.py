@@ -16,7 +16,7 @@ from invoker.errors import Cancelled, Overloaded
 from invoker.message import Message
 from invoker.protocols.toolbridge.errors import BridgeError, Kind
 from invoker.protocols.toolbridge.settings import BridgeSettings
-from invoker.protocols.toolbridge.toolcall import Asked, ToolCall
+from invoker.protocols.toolbridge.toolcall import Asked, ToolCall, correlation_of
 from tests.protocols.toolbridge.calls import count, desk_with, emitted, square
 from tests.protocols.toolbridge.desks import TestDesk, known
 
@@ -123,6 +123,40 @@ def test_T051_a_call_that_does_not_fit_uses_up_nothing():
     assert call.begin(session) == ()
     assert isinstance(call.error, BridgeError)
     assert call.error.details["code"] == "missing_arg"
+
+
+def test_T017_each_session_is_a_party_of_its_own():
+    """Limits by the minute are counted by party."""
+    desk = desk_with()
+    opened = [call_of(desk, "square", 1).begin(known(desk, name))[0] for name in ("s1", "s2")]
+    assert [one.party for one in opened if isinstance(one, Open)] == ["s1", "s2"]
+
+
+@pytest.mark.parametrize(("via", "timeout_s"), [("execute", 0.5), ("batch", 0.5), ("stream", 30.0)])
+def test_T054_T087_a_stream_has_no_time_limit_of_its_session(via, timeout_s):
+    """The session says how long a call takes that gives one result."""
+    desk = desk_with()
+    call = ToolCall(desk, Asked("s1", "square", [pack(1)]), via)
+    opened = call.begin(known(desk, default_timeout_ms=500))[0]
+    assert isinstance(opened, Open)
+    assert opened.timeout_s == timeout_s
+
+
+def test_T062_a_result_of_just_the_limit_is_sent():
+    """One byte more is refused."""
+    for most, refusals in ((len(pack("x" * 200)), 0), (len(pack("x" * 200)) - 1, 1)):
+        desk = desk_with(settings=BridgeSettings(message_bytes=most))
+        call = call_of(desk, "square", 1)
+        call.begin(known(desk))
+        assert len(call.emitted(emitted("x" * 200))) == refusals
+
+
+def test_T175_the_metadata_tell_before_the_context_what_belongs_together():
+    """It is made up where neither does."""
+    header = {"x-snakepit-correlation-id": "by-metadata"}
+    assert correlation_of(header, {"correlation_id": "by-context"}) == "by-metadata"
+    assert correlation_of({}, {"correlation_id": "by-context"}) == "by-context"
+    assert len(correlation_of({}, {})) == 32
 
 
 def test_T062_a_result_that_is_too_large_ends_the_call():

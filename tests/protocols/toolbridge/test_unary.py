@@ -113,6 +113,16 @@ def test_an_rpc_that_is_not_served_says_so() -> None:
     assert status_of(Unbuilt("GetMetrics").half_close()) is Status.UNIMPLEMENTED
 
 
+def test_T063_a_request_of_just_the_limit_is_taken():
+    """One byte more is refused."""
+    frame = pb.GetSessionInfoRequest(session_id="s" * 50).SerializeToString()
+    assert Info(a_desk(BridgeSettings(message_bytes=len(frame)))).receive(frame) == (Ask("look", Look("s" * 50)),)
+    (close,) = Info(a_desk(BridgeSettings(message_bytes=len(frame) - 1))).receive(frame)
+    assert isinstance(close, Close)
+    assert close.error is not None
+    assert close.error.status is Status.RESOURCE_EXHAUSTED
+
+
 def _refused(session: Any, request: Any) -> list[Any]:
     """As a reactor does: its frame knows the last step, and stands behind those in which the error was raised."""
     steps = list(session.receive(request.SerializeToString()))

@@ -75,6 +75,17 @@ def test_T119_a_request_without_a_value_deletes():
         assert varied.put("a", create=create).error.details["code"] == "variable_not_found"
 
 
+def test_T098_T119_an_empty_value_is_none_and_no_value_deletes():
+    """What counts is whether the field is there."""
+    varied = Varied()
+    assert varied.put("a", any_pb2.Any()).success
+    found = varied.get("a")
+    assert found.exists
+    assert unpack(found.value.SerializeToString()) is None
+    assert varied.put("a").success
+    assert not varied.get("a").exists
+
+
 def test_T120_the_server_owns_most_of_the_metadata():
     """What a caller says of times and types does not count; tags are replaced only where metadata is sent."""
     varied = Varied()
@@ -96,6 +107,9 @@ def test_T120_the_server_owns_most_of_the_metadata():
     assert not varied.get("a", metadata=True).metadata.tags
     varied.put("b", 1)
     assert varied.get("b", metadata=True).metadata.created_by == "elixir"
+    for name, by in (("c", ""), ("d", "elixir"), ("e", "ruby")):
+        varied.put(name, 1, metadata=pb.VariableMetadata(created_by=by))
+        assert varied.get(name, metadata=True).metadata.created_by == "elixir"
 
 
 def test_T121_the_time_of_an_update_grows_with_each():

@@ -106,6 +106,21 @@ def test_T130_who_is_slow_ends_with_the_same_state():
     assert [unpack(final[name].value.SerializeToString()) for name in "ab"] == [4998, 4999]
 
 
+def test_T128_T130_what_is_joined_is_told_as_it_looks_to_the_watcher():
+    """A variable that is new to it was set, however often it was updated meanwhile; one that it knows was updated."""
+    varied = Varied()
+    varied.put("known", 0)
+    watch = varied.watch()
+    varied.put("new", 0)
+    for number in range(1, 3000):
+        varied.put("new", number)
+        varied.put("known", number)
+    updates = watch.tell()
+    assert len(updates) <= store._NEWS
+    first = {one.name: one.operation for one in reversed(updates)}
+    assert first == {"new": "set", "known": "update"}
+
+
 @pytest.mark.parametrize("code", ["cleaned", "expired"])
 def test_T131_the_end_of_the_session_ends_the_watch(code):
     """With what was told before, and the reason in the trailer; a watch does not keep it from expiring (T-010)."""
