@@ -48,7 +48,12 @@ async def test_the_http_door_may_stay_shut():
 
 @pytest.mark.parametrize(
     ("protocols", "doors"),
-    [(("riff",), "grpc"), (("evergreen",), "grpc"), (("http",), "http"), (TABLE.names, "grpc http")],
+    [
+        (("riff",), "grpc"),
+        (("evergreen",), "grpc"),
+        (("http",), "http"),
+        (tuple(one for one in TABLE.names if one != "federated"), "grpc http"),  # that takes a file of rounds
+    ],
 )
 async def test_only_what_is_asked_for_is_served(protocols, doors):
     """--protocols: the ready line names them, and the doors that they need."""
