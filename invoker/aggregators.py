@@ -44,11 +44,14 @@ def mean(updates: Iterator[Update], model: Checkpoint) -> Checkpoint:
     import numpy as np
 
     totals = {name: np.zeros(array.shape, np.float64) for name, array in model.items()}
+    room = np.empty(max((one.size for one in totals.values()), default=0))  # else each product would be new memory
     weight = 0.0
     for update in updates:
-        for name, array in _weighted(update, model).items():
-            totals[name] += array
+        _check_mean(update, model)
         weight += update.examples
+        for name, total in totals.items():
+            product = room[: total.size].reshape(total.shape)
+            np.add(total, np.multiply(update[name], update.examples, out=product), out=total)
     if not weight:
         return model
     return Checkpoint({name: _as(total / weight, model[name].dtype) for name, total in totals.items()})
@@ -73,7 +76,7 @@ def sum(updates: Iterator[Update], model: Checkpoint) -> Checkpoint:
         _check_sum(update, like)
         for name, array in update.items():
             wide = {"f": np.float64, "c": np.complex128, "i": np.int64}.get(array.dtype.kind, np.uint64)
-            one: NDArray[Any] = array.astype(wide).reshape(like[name].shape)
+            one: NDArray[Any] = array.astype(wide, copy=name not in totals).reshape(like[name].shape)
             totals[name] = _added(name, totals[name], one) if name in totals else one
     return Checkpoint(totals)
 
@@ -99,7 +102,7 @@ def checker(entrypoint: str, model: bytes) -> Callable[[bytes], None] | None:
         nonlocal like
         update = read_checkpoint(payload, Update)
         if entrypoint == _MEAN:
-            _weighted(update, like)
+            _check_mean(update, like)
             return
         like = like or update
         _check_sum(update, like)
@@ -108,21 +111,17 @@ def checker(entrypoint: str, model: bytes) -> Callable[[bytes], None] | None:
     return check
 
 
-def _weighted(update: Update, model: Checkpoint) -> dict[str, NDArray[Any]]:
-    """The arrays of an update times its weight."""
-    import numpy as np
-
+def _check_mean(update: Update, model: Checkpoint) -> None:
     _check_names(update, model)
-    found = {}
     for name, array in update.items():
         if array.shape != model[name].shape:
             raise ValueError(f"the shape of '{name}' is {list(array.shape)}, and the model's {list(model[name].shape)}")
         if array.dtype.kind == "c":
             raise ValueError(f"'{name}' is {array.dtype}; the mean takes real numbers")
-        found[name] = array * np.float64(update.examples)
-        if not np.all(np.abs(found[name]) <= _LARGEST):  # this is false for what is no number, too
+        ends = (float(array.min()), float(array.max())) if array.size else (0.0, 0.0)
+        # What is no number is an end, too, and compares with nothing.
+        if not all(-_LARGEST <= one * max(update.examples, 1.0) <= _LARGEST for one in ends):
             raise ValueError(f"'{name}' has elements that are too large, or no numbers")
-    return found
 
 
 def _check_sum(update: Update, model: Checkpoint) -> None:
@@ -159,6 +158,8 @@ def _added(name: str, total: NDArray[Any], array: NDArray[Any]) -> NDArray[Any]:
     """The sum of two arrays of 64 bits; of kinds that differ it has the kind that holds both."""
     import numpy as np
 
+    if total.dtype == array.dtype and total.dtype.kind in "fc":
+        return np.add(total, array, out=total)
     found = np.asarray(total + array)
     if total.dtype == array.dtype and found.dtype.kind in "iu":
         has_wrapped = (found < total) != (array < 0)

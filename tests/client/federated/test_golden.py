@@ -1,0 +1,82 @@
+"""The golden traces: our client writes what a real client writes, byte for byte, against what a real server says."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from invoker.client.federated import secagg
+from invoker.client.federated.secagg import SecAggClient
+from invoker.client.federated.session import DeviceSession
+from invoker.client.federated.windows import Windows
+from invoker.client.federated.words import Assigned, Compute, EligibilityAsked, Hello, Report
+from invoker.secagg.keys import KeyPair
+from tests.client.federated.golden import make
+
+HELLO = Hello("iris", "a retry token", "measured", "fcp 1.0")
+
+
+def replay(trace: make.Trace, react: Callable[[DeviceSession, Any], None]) -> DeviceSession:
+    """Let our client talk to the server of a trace, and compare each of its frames."""
+    session = DeviceSession(HELLO, Windows(lambda: 0.0, random.Random(1)), new_secagg=SecAggClient)
+    session.start()
+    said = deque(session.drain())
+    for number, (side, frame) in enumerate(trace):
+        if side == "C":
+            assert said, f"frame {number} is missing"
+            assert said.popleft().hex() == frame.hex(), f"frame {number}"
+            continue
+        for event in session.receive(frame):
+            react(session, event)
+        said += session.drain()
+    assert not said
+    return session
+
+
+@pytest.mark.parametrize("name", make.TRACES)
+def test_the_files_are_what_the_catalogue_gives(name: str) -> None:
+    """They are written by tests/client/federated/golden/make.py."""
+    assert (make.HERE / f"{name}.trace").read_text() == make.written(make.TRACES[name]())
+
+
+def test_F146_a_plain_round_against_a_real_server() -> None:
+    """Checkin, eligibility, assignment and a report of three chunks."""
+
+    def react(session: DeviceSession, event: Any) -> None:
+        if isinstance(event, EligibilityAsked):
+            assert (event.plan.data, event.checkpoint.data) == (make.PLAN, make.START)
+            session.eligible({"train": 1.0})
+        elif isinstance(event, Assigned):
+            session.report(Report(make.UPDATE, duration_s=2.0))
+
+    session = replay(make.read("plain"), react)
+    attempt = session.attempt()
+    assert (attempt.end, attempt.task, attempt.retry.token) == ("reported", "train", "for the accepted")
+    trace = make.read("plain")
+    assert attempt.sent == sum(len(frame) for side, frame in trace if side == "C")
+    assert attempt.received == sum(len(frame) for side, frame in trace if side == "S")
+    assert session.is_over
+
+
+def test_F146_secure_aggregation_against_a_real_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All four rounds, with keys, nonces and coefficients that the test gives."""
+    secrets = iter((make.ENC, make.NOISE))
+    monkeypatch.setattr(secagg, "KeyPair", lambda: KeyPair(next(secrets)))
+    monkeypatch.setattr(os, "urandom", lambda size: b"\7" * size)
+
+    def react(session: DeviceSession, event: Any) -> None:
+        if isinstance(event, EligibilityAsked):
+            session.eligible({"train": 1.0})
+        elif isinstance(event, Assigned):
+            session.report(Report(vectors={"w": list(make.VALUES)}, duration_s=2.0))
+        elif isinstance(event, Compute):
+            session.computed(event.job())
+
+    session = replay(make.read("secagg"), react)
+    assert session.attempt().end == "reported"
+    assert session.is_over
