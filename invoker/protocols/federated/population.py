@@ -100,7 +100,7 @@ class Task:
             return TaskStatus(self.population, name, self.committed, phase, "", 0, 0, 0)
         return TaskStatus(
             self.population, name, self.committed, one.phase.value, one.phase_id,
-            len(one.waiting), len(one.outstanding), one.counts["ok"],
+            len(one.selection), len(one.outstanding), one.counts["ok"],
         )  # fmt: skip
 
     def _renew(self) -> None:

@@ -11,9 +11,7 @@ Theory::
     COMMITTING   the checkpoint is being stored            the service's answer
     ENDED        committed, failed, or not begun           nothing: a round that follows is another object
 
-A selection that is too small rejects all; another round takes its place, which is no failure. Enough are as many as
-`TaskConfig.cohort`. Then the decision waits for the next tick, so of those that come together the ones with a good
-retry token are preferred (F-055); at most max_clients wait.
+A selection that is too small rejects all; another round takes its place, which is no failure.
 
 Whoever was accepted is in one place at any time: *outstanding*, until its report or its departure; *pending*, from its
 report until the function's input has taken it, which answers it (F-081); or counted for good. A report that was
@@ -30,7 +28,8 @@ import enum
 import logging
 import secrets
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final, Protocol
 
 from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
@@ -40,7 +39,9 @@ from invoker.message import Headers, Message
 from invoker.protocols.federated.aggregating import Abandon, AggregatingSession, Begin, Enough, Report, Word
 from invoker.protocols.federated.backing import Commit, TaskSetup
 from invoker.protocols.federated.config import TaskConfig
+from invoker.protocols.federated.gate import SMALL_BYTES
 from invoker.protocols.federated.members import Floor, Member, Stage
+from invoker.protocols.federated.selection import Selection
 from invoker.protocols.federated.tally import RoundRecord
 from invoker.protocols.federated.timers import Timer
 from invoker.protocols.federated.words import Blob, Offer, ReportIn, SecAggTerms
@@ -89,18 +90,17 @@ class Round:
         self.phase = Phase.SELECTING
         self.phase_id = secrets.token_urlsafe(18)  # F-048
         self.number = number
-        self.waiting: dict[Member, None] = {}
         self.outstanding: dict[Member, None] = {}
         self.pending: dict[int, Sequence[Member]] = {}  # by the ordinal of the report that answers them
         self.counts: Counter[str] = Counter()
         self.accepted = self.summed = 0
         self.began = floor.timers.now()
         self._floor, self._task, self._checkpoint = floor, task, checkpoint
+        self.selection = Selection(floor, self.config, self._least_clients, self._decided)
         self._timer: Timer | None = None
         checker = task.setup.checker
         self._check = checker(checkpoint.data) if checker is not None else None
         self._tell: Callable[[Word], None] | None = None  # gives words to the function's conversation
-        self._selects_until = 0.0
         self._ordinal = 0
         self._taken = 0
 
@@ -113,64 +113,35 @@ class Round:
 
     def has_room(self, *, is_preferred: bool) -> bool:
         """Whether one more client may wait for it (F-052)."""
-        if self.phase is not Phase.SELECTING:
-            return False
-        return len(self.waiting) < self.config.max_clients or (is_preferred and self._least() is not None)
+        return self.phase is Phase.SELECTING and self.selection.has_room(is_preferred=is_preferred)
 
     def join(self, member: Member) -> None:
         """Wait for the decision."""
-        if len(self.waiting) >= self.config.max_clients and (least := self._least()) is not None:
-            del self.waiting[least]
-            least.tell(least.reject("full"))
-        member.move(Stage.WAITING)
-        member.round = self
-        self.waiting[member] = None
-        if len(self.waiting) == self.config.cohort:
-            self._after(0.0, self._decide)
-        elif len(self.waiting) == 1:
-            self._selects_until = self._floor.timers.now() + self.config.selection_timeout_s
-            self._after(self.config.selection_timeout_s, self._decide)
+        self.selection.join(member, self)
 
     @property
     def _least_clients(self) -> int:
         """With fewer it does not begin."""
         return self.config.min_clients
 
-    def _least(self) -> Member | None:
-        """The last client that would give way to one with a good retry token (F-055)."""
-        return next((one for one in reversed(self.waiting) if not one.has_token), None)
-
-    def _decide(self) -> None:
-        """F-050: Accept those that wait, or reject them if they are too few."""
-        remaining_s = self._selects_until - self._floor.timers.now()
-        if len(self.waiting) < self.config.cohort and remaining_s > 0:
-            self._after(remaining_s, self._decide)  # some have left since there were enough
-            return
-        chosen = sorted(self.waiting, key=lambda one: not one.has_token)
-        most, self.waiting = self.config.cohort, {}
-        if len(chosen) < self._least_clients:
-            self._count_selection("too_few")
-            self.dissolve("too_few", chosen)
-            return
-        for one in chosen[most:]:
-            one.tell(one.reject("full"))
-        self._count_selection("begun")
-        self._begin(chosen[:most])
-
-    def dissolve(self, reason: str, waiting: Iterable[Member] | None = None) -> None:
-        """Reject those that wait; the round does not begin."""
-        waiting, self.waiting = list(self.waiting if waiting is None else waiting), {}
-        self._move(Phase.ENDED)
-        for one in waiting:
-            one.tell(one.reject(reason))
-        self._task.dissolved(self)
-
-    def _count_selection(self, what: str) -> None:
+    def _decided(self, chosen: Sequence[Member]) -> None:
+        """F-050: Accept those that were chosen; without any, another round takes its place."""
+        what = "begun" if chosen else "too_few"
         self._floor.tally.selections[self._task.population, self.config.name, what] += 1
+        if chosen:
+            self._begin(chosen)
+        else:
+            self.dissolve(what)
+
+    def dissolve(self, reason: str) -> None:
+        """Reject those that wait; the round does not begin."""
+        self._move(Phase.ENDED)
+        self.selection.reject(reason)
+        self._task.dissolved(self)
 
     # Reporting.
 
-    def _begin(self, chosen: list[Member]) -> None:
+    def _begin(self, chosen: Sequence[Member]) -> None:
         self._move(Phase.REPORTING)
         self.began = self._floor.timers.now()
         self.accepted = len(chosen)
@@ -196,16 +167,34 @@ class Round:
     def report(self, member: Member, report: ReportIn) -> None:
         """Take a plain report."""
         self._count_code(report)
-        wrong = self._fault(report.update) if report.status == Status.OK else ""
-        del self.outstanding[member]
         if report.status != Status.OK:
-            self.counts["failed"] += 1  # F-060
+            self._lose(member, "failed")  # F-060
             member.thank()
-        elif wrong:
-            self.counts["invalid"] += 1  # F-086
-            member.over(StatusError(Status.INVALID_ARGUMENT, f"the update does not fit: {wrong}"))
+            return
+        member.move(Stage.REPORTED)
+        self._floor.gate.keep(member, len(report.update))
+        if len(report.update) > SMALL_BYTES and self._check is not None:
+            # It stays outstanding meanwhile, so the round may close without it.
+            job = partial(self._fault, report.update)
+            self._floor.backing.compute(job, lambda wrong: self._checked(member, report, wrong))
         else:
-            self._accept(member, report)
+            self._checked(member, report, self._fault(report.update))
+
+    def _checked(self, member: Member, report: ReportIn, wrong: str) -> None:
+        """Feed a report that fits, which is answered when it is taken."""
+        if member not in self.outstanding:
+            self._floor.gate.leave(member)  # it has left, or was turned away
+            return
+        if wrong:
+            self._floor.gate.leave(member)
+            self._lose(member, "invalid")  # F-086
+            member.over(StatusError(Status.INVALID_ARGUMENT, f"the update does not fit: {wrong}"))
+            return
+        del self.outstanding[member]
+        self.counts["ok"] += 1
+        self.pending[self._ordinal] = (member,)
+        duration = report.duration_s
+        self._feed(report.update, {} if duration is None else {"duration_ms": str(round(duration * 1000))})
         if self.counts["ok"] >= self.config.goal_clients or not self.outstanding:
             self.close()
 
@@ -221,10 +210,8 @@ class Round:
 
     def leave(self, member: Member) -> None:
         """A device has left, or is cut off for what it has sent."""
-        if self.waiting.pop(member, self) is None:
-            if not self.waiting:
-                self._stop_timer()
-        elif member in self.outstanding:
+        self.selection.leave(member)
+        if member in self.outstanding:
             self._lose(member, "dropped")
 
     def _lose(self, member: Member, what: str) -> None:
@@ -245,15 +232,6 @@ class Round:
         except (ValueError, InvocationError) as error:
             return str(error) or type(error).__name__
         return ""
-
-    def _accept(self, member: Member, report: ReportIn) -> None:
-        """Feed a report, which is answered when it is taken."""
-        self.counts["ok"] += 1
-        member.move(Stage.REPORTED)
-        self.pending[self._ordinal] = (member,)
-        self._floor.gate.keep(member, len(report.update))
-        duration = report.duration_s
-        self._feed(report.update, {} if duration is None else {"duration_ms": str(round(duration * 1000))})
 
     def _feed(self, update: bytes, more: dict[str, str]) -> None:
         """Give a report to the function, with facts that tell nothing of its client (F-080)."""

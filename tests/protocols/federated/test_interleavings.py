@@ -6,6 +6,7 @@ Whatever happens, each device hears one ending, counts add up, and no report is 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from random import Random
 
 import pytest
@@ -41,6 +42,9 @@ class Life:
         self.updates: dict[bytes, Client] = {}
         self.sizes: dict[Client, int] = {}
         self.left: dict[Client, int] = {}
+        self.jobs: list[Callable[[], None]] = []
+        if dice.random() < 0.5:
+            self.house.compute = lambda job, then: self.jobs.append(lambda: then(job()))
         self.tasks = [one for each in self.house.desk._populations.values() for one in each.tasks.values()]
 
     def step(self) -> None:
@@ -94,7 +98,7 @@ class Life:
         one.ever = "reported"
         update = (b"%d " % len(self.updates)).ljust(self.sizes[one], b".")
         if self.dice.random() < 0.1:
-            update += b"!"
+            update = update[:-1] + b"!"
         one.status = 13 if self.dice.random() < 0.1 else 0
         self.updates[update] = one
         if self.dice.random() < 0.5:
@@ -141,6 +145,10 @@ class Life:
 
     def running(self) -> list[Aggregator]:
         return [one for one in self.house.rounds if not one.is_over]
+
+    def compute(self) -> None:
+        if self.jobs:
+            self.jobs.pop(self.dice.randrange(len(self.jobs)))()
 
     def store(self) -> None:
         if self.house.commits:
@@ -196,7 +204,7 @@ def check(update: bytes) -> None:
 ACTS = [
     *[Life.enter] * 4, Life.evaluate, *[Life.check_in] * 6, *[Life.announce] * 5, *[Life.report] * 6,
     Life.leave, *[Life.obey] * 3, *[Life.wait] * 2, *[Life.take] * 3, *[Life.finish] * 2, Life.obey_abandon,
-    *[Life.store] * 2,
+    *[Life.store] * 2, *[Life.compute] * 3,
 ]  # fmt: skip
 
 
@@ -216,6 +224,8 @@ def test_F053_no_report_is_counted_twice_or_half_whatever_happens(block):
         assert all(one.ending is not None or one.ever == "done" for one in life.here), "a device waits for ever"
         for one in list(life.here):
             life.go(one)
+        for job in life.jobs:
+            job()
         for one in life.running():
             one.finish(error=FunctionError("given up"))
         life.check()

@@ -12,6 +12,8 @@ from invoker.protocols.federated.aggregating import Begin, Enough
 from invoker.protocols.federated.words import Rejected, ReportTaken
 from tests.protocols.federated.house import Client, House, population, task
 
+LARGE = bytes(100_000)
+
 
 def house(**numbers: object) -> House:
     return House(population("iris", task(**numbers)))
@@ -61,78 +63,6 @@ def test_F048_ids_are_random_and_the_same_for_all_clients_of_a_round():
             desk.passes(600)
     assert len(ids) == 4
     assert all(len(one) == 1 and len(next(iter(one))) >= 20 for one in ids)
-
-
-def test_F050_a_selection_that_is_too_small_rejects_all_and_starts_again():
-    """At its time limit after the first client, not before; it is no failed round."""
-    desk = house(goal_clients=5, max_clients=5, min_clients=3)
-    one = desk.client().check_in()
-    desk.passes(30)
-    (two,) = desk.clients(1)
-    desk.passes(29.9)
-    assert one.is_waiting
-    desk.passes(0.1)
-    assert [client.notices for client in (one, two)] == [[Rejected("too_few")]] * 2
-    assert not desk.rounds
-    assert not desk.desk.tally.records
-    (three,) = desk.clients(1)
-    desk.passes(59)
-    assert three.is_waiting
-
-
-def test_F050_a_round_begins_at_its_time_limit_with_the_least():
-    """Exactly min_clients are enough; the others of the cohort are not waited for."""
-    desk = house(goal_clients=5, max_clients=5, min_clients=3)
-    made = desk.clients(3)
-    assert all(one.is_waiting for one in made)
-    desk.passes(60)
-    assert all(one.offer for one in made)
-
-
-def test_F050_a_round_begins_when_the_goal_and_those_that_may_be_lost_are_there():
-    """Ten times 1.3 are 13."""
-    desk = house(min_clients=5, goal_clients=10, max_clients=20, over_selection=1.3)
-    made = desk.clients(12)
-    assert all(one.is_waiting for one in made)
-    assert desk.clients(1)[0].offer
-    assert all(one.offer for one in made)
-
-
-def test_F052_clients_beyond_the_most_are_rejected_at_once():
-    """Also while the round reports; those that wait still wait."""
-    desk = house(min_clients=1, goal_clients=2, max_clients=3, over_selection=1.0)
-    made = [desk.client().check_in() for _ in range(4)]
-    assert made[3].notices == [Rejected("full")]
-    assert all(one.is_waiting for one in made[:3])
-    desk.passes(0)
-    assert [one.offer is not None for one in made] == [True, True, False, False]
-    assert made[2].notices == [Rejected("full")]
-    assert desk.client().check_in().notices == [Rejected("full")]
-
-
-def test_F013_a_client_that_leaves_while_it_waits_gives_its_place_back():
-    """The round goes on selecting, with the time limit of the first one."""
-    desk = house(goal_clients=3, max_clients=3)
-    one, two, three = (desk.client().check_in() for _ in range(3))
-    three.leave()
-    desk.passes(0)
-    assert one.is_waiting
-    desk.clients(1)
-    assert one.offer
-    assert two.offer
-    assert three.notices == []
-
-
-def test_a_selection_that_everybody_left_has_no_time_limit():
-    """The next client waits as long as any other."""
-    desk = house()
-    desk.client().check_in().leave()
-    desk.passes(30)
-    (one,) = desk.clients(1)
-    desk.passes(59)
-    assert one.is_waiting
-    desk.passes(1)
-    assert one.notices == [Rejected("too_few")]
 
 
 def test_F051_a_round_closes_at_its_goal_and_turns_the_rest_away():
@@ -375,3 +305,57 @@ def test_a_message_of_secure_aggregation_in_a_plain_round_ends_its_sender():
     assert one.error.status == Status.INVALID_ARGUMENT
     two.report()
     assert desk.round().has_enough
+
+
+def fits(_: bytes) -> Callable[[bytes], object]:
+    """A check that takes what does not end with an exclamation mark."""
+
+    def check(update: bytes) -> None:
+        if update.endswith(b"!"):
+            raise ValueError("it does not fit")
+
+    return check
+
+
+def checking(many: int, **numbers: object) -> tuple[House, list[Client], list[Callable[[], None]]]:
+    """A house whose checks end when a test says so."""
+    desk = house(min_clients=1, goal_clients=many, max_clients=many, checker=fits, **numbers)
+    jobs: list[Callable[[], None]] = []
+    desk.compute = lambda job, then: jobs.append(lambda: then(job()))
+    return desk, accepted(desk, many), jobs
+
+
+def test_F086_large_updates_are_checked_beside_the_loop():
+    """They are fed in the order in which that ends; a small one is checked at once."""
+    desk, made, jobs = checking(4)
+    for one, update in zip(made, (LARGE + b"0", LARGE + b"!", LARGE + b"2", b"small"), strict=True):
+        one.report(update)
+    assert [one.message.payload for one in desk.round().reports] == [b"small"]
+    assert desk.desk.held_bytes == 3 * len(LARGE) + 8
+    for job in reversed(jobs):
+        job()
+    assert [one.message.payload[-1:] for one in desk.round().reports] == [b"l", b"2", b"0"]
+    assert made[1].error.status == Status.INVALID_ARGUMENT
+    desk.round().take().finish()
+    desk.stored()
+    assert (desk.desk.tally.records[-1].ok, desk.desk.tally.records[-1].invalid) == (3, 1)
+    assert desk.desk.held_bytes == 0
+
+
+def test_F053_a_report_that_is_still_checked_when_its_round_closes_does_not_count():
+    """Its device has heard ABORTED, or has left; its room is free when the check has ended."""
+    desk, made, jobs = checking(3, report_timeout_s=5.0)
+    made[0].report(b"small")
+    made[1].report(LARGE)
+    made[2].report(LARGE)
+    made[2].leave()
+    desk.passes(5)
+    assert made[1].error.status == Status.ABORTED
+    for job in jobs:
+        job()
+    assert [one.message.payload for one in desk.round().reports] == [b"small"]
+    desk.round().take().finish()
+    desk.stored()
+    (record,) = desk.desk.tally.records
+    assert (record.ok, record.late, record.dropped) == (1, 1, 1)
+    assert desk.desk.held_bytes == 0

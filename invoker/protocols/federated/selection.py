@@ -1,0 +1,97 @@
+"""`Selection`: the clients that wait for a round, and the decision who of them takes part (F-050, F-052, F-055).
+
+Enough are as many as `TaskConfig.cohort`; then the decision waits for the next tick, so of those that come together the
+ones with a good retry token are preferred. At most max_clients wait. The time of a selection begins with its first
+client; when it is over, those that wait are chosen if they are not too few, and rejected otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from invoker.protocols.federated.config import TaskConfig
+from invoker.protocols.federated.members import Floor, Member, Party, Stage
+from invoker.protocols.federated.timers import Timer
+
+__all__ = ["Selection"]
+
+
+class Selection:
+    """Who waits for one round.
+
+    Args:
+        floor: What all rounds of the desk share.
+        config: Of its task.
+        least: With fewer clients the round does not begin.
+        decided: Told who was chosen, or, with nobody, that there were too few; all others have been rejected then.
+    """
+
+    def __init__(
+        self, floor: Floor, config: TaskConfig, least: int, decided: Callable[[Sequence[Member]], None]
+    ) -> None:
+        self._floor, self._config, self._least_clients, self._decided = floor, config, least, decided
+        self._waiting: dict[Member, None] = {}
+        self._timer: Timer | None = None
+        self._until = 0.0
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def has_room(self, *, is_preferred: bool) -> bool:
+        """Whether one more client may wait (F-052)."""
+        return len(self._waiting) < self._config.max_clients or (is_preferred and self._last() is not None)
+
+    def join(self, member: Member, party: Party) -> None:
+        """Wait for the decision of a round that has room."""
+        if len(self._waiting) >= self._config.max_clients and (last := self._last()) is not None:
+            del self._waiting[last]
+            last.tell(last.reject("full"))
+        member.move(Stage.WAITING)
+        member.round = party
+        self._waiting[member] = None
+        if len(self._waiting) == self._config.cohort:
+            self._after(0.0)
+        elif len(self._waiting) == 1:
+            self._until = self._floor.timers.now() + self._config.selection_timeout_s
+            self._after(self._config.selection_timeout_s)
+
+    def leave(self, member: Member) -> None:
+        """A device has left; it need not have waited."""
+        self._waiting.pop(member, None)
+        if not self._waiting:
+            self._stop()
+
+    def reject(self, reason: str) -> None:
+        """Reject all that wait; nothing is decided any more."""
+        self._stop()
+        waiting, self._waiting = self._waiting, {}
+        for one in waiting:
+            one.tell(one.reject(reason))
+
+    def _last(self) -> Member | None:
+        """The last client that would give way to one with a good retry token (F-055)."""
+        return next((one for one in reversed(self._waiting) if not one.has_token), None)
+
+    def _decide(self) -> None:
+        """F-050: Choose among those that wait, or reject them if they are too few."""
+        remaining_s = self._until - self._floor.timers.now()
+        if len(self._waiting) < self._config.cohort and remaining_s > 0:
+            self._after(remaining_s)  # some have left since there were enough
+            return
+        if len(self._waiting) < self._least_clients:
+            self.reject("too_few")
+            self._decided(())
+            return
+        waiting, self._waiting = sorted(self._waiting, key=lambda one: not one.has_token), {}
+        for one in waiting[self._config.cohort :]:
+            one.tell(one.reject("full"))
+        self._decided(waiting[: self._config.cohort])
+
+    def _after(self, seconds: float) -> None:
+        self._stop()
+        self._timer = self._floor.timers.after(seconds, self._decide)
+
+    def _stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
