@@ -44,6 +44,13 @@ def test_F065_a_blob_that_is_nowhere_is_inline() -> None:
     info = accepted(offer, Capabilities(http=True))
     assert info.plan == b"here"
     assert info.init_checkpoint_resource.uri == "https://x/model"
+    payload = tried(msgspec.structs.replace(TASK, plan=Blob(b"here")), Capabilities(eligibility_http=True))
+    assert payload.plan == b"here"
+    assert payload.init_checkpoint_resource.uri == "https://x/model"
+    assert tried(
+        msgspec.structs.replace(TASK, checkpoint=Blob(b"x")), Capabilities(eligibility_http=True)
+    ).init_checkpoint
+    assert accepted(msgspec.structs.replace(OFFER, checkpoint=Blob(b"x")), Capabilities(http=True)).init_checkpoint
 
 
 def test_F066_gzip_is_for_clients_that_offer_it() -> None:

@@ -60,3 +60,10 @@ def test_F134_side_channels_come_with_all_the_rest() -> None:
     told = options_for(Terms(8192, 3, 1), secagg=True)
     assert (told.chunk_size_for_upload, told.max_pending_chunks, told.compression_level) == (8192, 3, 1)
     assert told.side_channels.secure_aggregation.client_variant == 2
+
+
+def test_F039_the_limits_are_those_of_grpc_and_of_memory() -> None:
+    """4 MiB for a message that goes whole, 64 MiB for one in chunks (F-034); a chunk is smaller than either."""
+    settings = DeviceSettings()
+    assert (settings.whole_bytes, settings.message_bytes) == (4 * 2**20, 64 * 2**20)
+    assert settings.chunk_bytes * settings.max_pending <= 64 * 2**10

@@ -130,3 +130,26 @@ def test_F040_a_large_eligibility_task_is_packed_too() -> None:
         payload = talk.heard[-1].eligibility_eval_checkin_response.eligibility_eval_payload
         assert payload.init_checkpoint == BYTES
     assert len(task.forms) == 1
+
+
+def test_F065_clients_that_download_have_forms_of_their_own() -> None:
+    """One for each address that they are told; gzip makes no difference to who gets all inline."""
+    offer, task = msgspec.structs.replace(OFFER, forms={}), msgspec.structs.replace(TASK, forms={})
+    for http in (False, True):
+        for formats in ([], [1]):
+            said = options(
+                supports_http_download=http,
+                supports_eligibility_eval_http_download=http,
+                supported_http_compression_formats=formats,
+            )
+            talk = Talk(NotedDesk(task))
+            talk.say(trying(protocol_options_request=said), checkin(protocol_options_request=said, weights=[]))
+            talk.tell(Accepted(offer))
+            info = talk.heard[-1].checkin_response.acceptance_info
+            payload = talk.heard[-2].eligibility_eval_checkin_response.eligibility_eval_payload
+            for one in (info, payload):
+                assert one.plan_resource.uri == (
+                    "" if not http else "https://x/plan.gz" if formats else "https://x/plan"
+                )
+                assert one.plan == (b"" if http else b"the plan")
+    assert len(offer.forms) == len(task.forms) == 3

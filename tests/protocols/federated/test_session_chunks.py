@@ -153,6 +153,9 @@ def test_F028_a_client_that_breaks_the_rules_ends_only_itself(messages: list[Any
     assert talk.error.status is Status.INVALID_ARGUMENT
     assert text in str(talk.error)
     assert "report" not in desk.names()
+    assert desk.bytes[1] == sum(len(one.SerializeToString()) for one in messages) + 2 * len(
+        checkin().SerializeToString()
+    )
     beside.say(report())
     assert "report" in desk.names()
 
