@@ -272,10 +272,11 @@ class DeviceSession:
         self._checkin = checkin
         if self._windows is None or checkin.can.wants_ack:
             self._windows = self.desk.windows(self, checkin)
-        self._stream.agree(terms_for(checkin.can, self.settings))
         if checkin.can.wants_ack:
             self._has_acked = True
             self._out.send(answers.ack(self._windows))
+        # F-038: The ack of the first checkin goes whole. The response behind it brings the terms, and may need them.
+        self._stream.agree(terms_for(checkin.can, self.settings))
         return checkin
 
     def _report(self, request: pb.ReportRequest) -> ReportIn:

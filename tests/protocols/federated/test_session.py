@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from invoker._pb.federated import federated_api_pb2 as pb
+from invoker.core.steps import Send
 from invoker.errors import Cancelled, LimitExceeded, Status, StatusError
 from invoker.message import Headers
 from invoker.protocols.federated.words import Accepted, Over, Rejected, ReportTaken
@@ -78,6 +79,14 @@ def test_F002_the_ack_has_both_windows_and_comes_first(first: type) -> None:
     assert ack.retry_window_if_accepted.retry_token == "for the accepted"
     assert ack.retry_window_if_accepted.delay_max.nanos == 500_000_000
     assert ack.retry_window_if_rejected.delay_max.seconds == 2
+
+
+def test_F004_the_ack_does_not_wait_for_the_decision() -> None:
+    """It is sent in the turn that brings the checkin; nothing else is, until the desk has decided."""
+    talk = Talk(settings=DeviceSettings(chunk_bytes=8))
+    assert talk.say(checkin(ack=True)) == ["checkin_request_ack"]
+    assert talk.desk.names()[-1] == "check_in"
+    assert sum(isinstance(one, Send) for one in talk.steps) == 1
 
 
 def test_F003_no_ack_without_being_asked() -> None:
