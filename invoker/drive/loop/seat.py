@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable
+from functools import partial
 from typing import Any, Protocol
 
 from invoker.core.steps import Answered, Ask, Await, Event, Subscribe, Told
@@ -54,17 +56,15 @@ class Seat:
         self._seated = seated
         self._tell = seated.tell
         self._loop = asyncio.get_running_loop()
-        self._news: set[News] = set()  # those that hold something to tell
+        self._news: list[News] = []  # those that hold something to tell; few, as all that is here
         self._telling: asyncio.Task[None] | None = None
-        self._awaiting: set[asyncio.Task[None]] = set()
+        self._awaiting: list[asyncio.Future[Any]] = []
         self._has_left = False
 
     def perform(self, step: Ask | Await | Subscribe) -> None:
         """Ask the store, listen to one of its spaces, or await something else."""
         if isinstance(step, Await):
-            task = self._loop.create_task(self._await(step), name=f"await {step.key}")
-            self._awaiting.add(task)
-            task.add_done_callback(self._awaiting.discard)
+            self._begin(step)
         elif isinstance(step, Ask):
             self._store.ask(self, step.key, step.question)
         else:
@@ -81,8 +81,8 @@ class Seat:
         self._driver.drains.discard(self._drained)
         if self._telling is not None:
             self._telling.cancel()
-        for task in self._awaiting:
-            task.cancel()
+        for awaited in list(self._awaiting):
+            awaited.cancel()
         self._store.leave(self)
 
     # The methods of `Guest`, which the store calls.
@@ -93,7 +93,7 @@ class Seat:
 
     def has_news(self, news: News) -> None:
         """Tell the session what waits, in a later turn."""
-        self._news.add(news)
+        self._news.append(news)
         if self._telling is None and not self._has_left:
             self._telling = self._loop.create_task(self._tell_news(), name="news")
 
@@ -104,15 +104,25 @@ class Seat:
         if not self._seated.runners and not self._has_left:
             self._seated.fail(ShuttingDown("this invoker is draining; listen again elsewhere"))
 
-    async def _await(self, step: Await) -> None:
-        try:
-            value = await step.begin()
-        except InvocationError as error:
-            value = error
-        except Exception:
-            log.exception("something that a session awaited has failed")
+    def _begin(self, step: Await) -> None:
+        """Await something. A future needs no task, which a conversation that waits for long would keep."""
+        awaited = step.begin()
+        if not isinstance(awaited, asyncio.Future):
+            awaited = self._loop.create_task(_awaited(awaited), name=f"await {step.key}")
+        self._awaiting.append(awaited)
+        awaited.add_done_callback(partial(self._ended, step.key))
+
+    def _ended(self, key: str, awaited: asyncio.Future[Any]) -> None:
+        self._awaiting.remove(awaited)
+        if awaited.cancelled():
+            return
+        value = awaited.exception()
+        if value is None:
+            value = awaited.result()
+        elif not isinstance(value, InvocationError):
+            log.error("something that a session awaited has failed", exc_info=value)
             value = InternalError()
-        self._tell(Answered(step.key, value))
+        self._tell(Answered(key, value))
 
     async def _tell_news(self) -> None:
         """Tell all news, one of each space in turn, and wait for room on the wire between them."""
@@ -120,8 +130,12 @@ class Seat:
             for news in list(self._news):
                 change = news.take()
                 if change is None:
-                    self._news.discard(news)
+                    self._news.remove(news)
                 elif not self._tell(Told(news.space, change)):
                     await self._seated.wire.room()
             await asyncio.sleep(0)  # give other tasks a turn even if the session writes for each piece of news
         self._telling = None
+
+
+async def _awaited(awaitable: Awaitable[Any]) -> Any:
+    return await awaitable
