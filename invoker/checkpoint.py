@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Checkpoint", "Update"]
+__all__ = ["CHECKPOINT", "NUM_CLIENTS", "Checkpoint", "Update"]
+
+CHECKPOINT: Final = "application/vnd.fcp.checkpoint"
+"""The media type of checkpoints and updates (F-080)."""
+
+NUM_CLIENTS: Final = "num_clients"
+"""The header of a sum of secure aggregation that says how many devices are in it (F-130)."""
 
 _KINDS: Final = "biufc"
 _RESERVED: Final = "__"

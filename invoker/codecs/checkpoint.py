@@ -18,7 +18,7 @@ import struct
 import zlib
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from invoker.checkpoint import Checkpoint, Update
+from invoker.checkpoint import CHECKPOINT, NUM_CLIENTS, Checkpoint, Update
 from invoker.codecs.aggregands import read_aggregands
 from invoker.codecs.interface import Decode, Encode, Offer, Specialised
 from invoker.codecs.refusal import refuse_decode, refuse_encode
@@ -33,13 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = ["CHECKPOINT", "CheckpointCodec", "checkpoint_wanted", "read_checkpoint", "write_checkpoint"]
 
-CHECKPOINT: Final = "application/vnd.fcp.checkpoint"
-
 MOST_INFLATED: Final = 64 << 20
 """Bytes that the compressed entries of one payload may become (F-034)."""
-
-NUM_CLIENTS: Final = "num_clients"
-"""The header of a sum of secure aggregation that says how many devices are in it (F-130)."""
 
 _MOST_ENTRIES: Final = 10_000
 _EXAMPLES: Final = "__examples__"

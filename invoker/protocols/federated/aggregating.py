@@ -22,7 +22,7 @@ from typing import Final, Protocol, TypeAlias
 
 import msgspec
 
-from invoker.codecs.checkpoint import CHECKPOINT
+from invoker.checkpoint import CHECKPOINT
 from invoker.core.steps import Cancel, Close, Emitted, EndInput, Event, Feed, Finished, Open, Step, Terms, Wants
 from invoker.errors import Cancelled, InvocationError, Status, StatusError
 from invoker.message import Headers, Message

@@ -33,7 +33,7 @@ from functools import partial
 from typing import Final, Protocol
 
 from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
-from invoker.codecs.checkpoint import CHECKPOINT
+from invoker.checkpoint import CHECKPOINT
 from invoker.errors import InvocationError, Status, StatusError
 from invoker.message import Headers, Message
 from invoker.protocols.federated.aggregating import Abandon, AggregatingSession, Begin, Enough, Report, Word

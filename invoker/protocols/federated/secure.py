@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from invoker._pb.federated import federated_api_pb2 as pb
 from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
-from invoker.codecs.checkpoint import NUM_CLIENTS
+from invoker.checkpoint import NUM_CLIENTS
 from invoker.errors import Status, StatusError
 from invoker.protocols.federated.aggregating import Enough
 from invoker.protocols.federated.members import Member, Stage

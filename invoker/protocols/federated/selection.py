@@ -29,7 +29,8 @@ class Selection:
     def __init__(
         self, floor: Floor, config: TaskConfig, least: int, decided: Callable[[Sequence[Member]], None]
     ) -> None:
-        self._floor, self._config, self._least_clients, self._decided = floor, config, least, decided
+        self._floor, self._config, self._least_clients = floor, config, least
+        self._decided: Callable[[Sequence[Member]], None] | None = decided
         self._waiting: dict[Member, None] = {}
         self._timer: Timer | None = None
         self._until = 0.0
@@ -64,6 +65,7 @@ class Selection:
     def reject(self, reason: str) -> None:
         """Reject all that wait; nothing is decided any more."""
         self._stop()
+        self._decided = None
         waiting, self._waiting = self._waiting, {}
         for one in waiting:
             one.tell(one.reject(reason))
@@ -78,14 +80,16 @@ class Selection:
         if len(self._waiting) < self._config.cohort and remaining_s > 0:
             self._after(remaining_s)  # some have left since there were enough
             return
+        decided, self._decided = self._decided, None  # it holds the round, which holds this, and large checkpoints
+        assert decided is not None, "it is decided once"
         if len(self._waiting) < self._least_clients:
             self.reject("too_few")
-            self._decided(())
+            decided(())
             return
         waiting, self._waiting = sorted(self._waiting, key=lambda one: not one.has_token), {}
         for one in waiting[self._config.cohort :]:
             one.tell(one.reject("full"))
-        self._decided(waiting[: self._config.cohort])
+        decided(waiting[: self._config.cohort])
 
     def _after(self, seconds: float) -> None:
         self._stop()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from invoker.codecs.checkpoint import CHECKPOINT
+from invoker.checkpoint import CHECKPOINT
 from invoker.core.steps import Close
 from invoker.drive.loop.sessions import SessionReactor
 from invoker.errors import InvocationError, Status, StatusError

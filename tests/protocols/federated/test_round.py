@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
 
 import pytest
@@ -305,6 +307,30 @@ def test_a_message_of_secure_aggregation_in_a_plain_round_ends_its_sender():
     assert one.error.status == Status.INVALID_ARGUMENT
     two.report()
     assert desk.round().has_enough
+
+
+def test_a_round_that_has_ended_is_not_kept_until_the_garbage_is_collected():
+    """It holds checkpoints; so do selections that were too small, and rounds that have failed."""
+    desk = house()
+    gc.disable()
+    try:
+        seen = []
+        for fails in (False, True):
+            seen.append(weakref.ref(desk.desk._populations["iris"].tasks["train"].round))
+            for one in accepted(desk, 2):
+                one.report()
+                one.leave()
+            desk.round().take().finish(error=FunctionError("no") if fails else None)
+            if not fails:
+                desk.stored()
+        seen.append(weakref.ref(desk.desk._populations["iris"].tasks["train"].round))
+        desk.clients(1)
+        desk.passes(60)
+        desk.rounds.clear()
+        desk.commits.clear()
+        assert [one() for one in seen] == [None] * 3
+    finally:
+        gc.enable()
 
 
 def fits(_: bytes) -> Callable[[bytes], object]:
