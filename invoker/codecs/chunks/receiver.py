@@ -65,7 +65,6 @@ class Receiver:
             raise broken(f"an uncompressed message of {size} bytes cannot have {blob} on the wire")
         self._start = piece
         self._count = self._total = 0
-        self._message = bytearray()
         self._inflater = zlib.decompressobj(_ANY_WRAPPING) if piece.level else None
 
     def data(self, piece: Data) -> None:

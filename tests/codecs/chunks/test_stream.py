@@ -192,6 +192,21 @@ def test_F081_a_message_that_must_wait_gets_no_acks() -> None:
     assert got == report(bytes(30))
 
 
+def test_F081_the_next_message_is_asked_about_by_itself() -> None:
+    """Two small ones came before the first ack; the second waits again until it may come too."""
+    answers = [False, False, True]
+    device, host = agreed(Terms(64, 2), may_receive=lambda _size: answers.pop(0))
+    for data in (b"one", b"two", b"three"):
+        device.send(report(data).SerializeToString())
+    assert exchange(device, host) == ([], [])
+    assert list(host.resume()) == [report(b"one")]
+    assert host.is_held
+    assert exchange(device, host) == ([], [])
+    assert list(host.resume()) == [report(b"two")]
+    _, (third,) = exchange(device, host)
+    assert third == report(b"three")
+
+
 def test_F081_who_sends_on_without_an_ack_breaks_the_rules() -> None:
     """What is held up is bounded, whatever comes: chunks, bytes, or pieces without bytes."""
     for frames in (

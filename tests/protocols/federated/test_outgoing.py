@@ -80,6 +80,7 @@ def test_a_large_answer_is_compressed_beside_the_loop() -> None:
     assert talk.close is None
     talk.bring(Answered("packed", job()))
     assert len(starts(talk)) == 1
+    assert not any(isinstance(one, Await) and one.key == "packed" for one in talk.steps)  # it was asked for once
     assert talk.error.status is Status.ABORTED
     assert len(offer.forms) == 1
 
