@@ -23,7 +23,8 @@ class Selection:
         floor: What all rounds of the desk share.
         config: Of its task.
         least: With fewer clients the round does not begin.
-        decided: Told who was chosen, or, with nobody, that there were too few; all others have been rejected then.
+        decided: Told who was chosen, and then all others have been rejected; or nobody, if there are too few, who still
+            wait for being rejected.
     """
 
     def __init__(
@@ -75,7 +76,7 @@ class Selection:
         return next((one for one in reversed(self._waiting) if not one.has_token), None)
 
     def _decide(self) -> None:
-        """F-050: Choose among those that wait, or reject them if they are too few."""
+        """F-050: Choose among those that wait, unless they are too few."""
         remaining_s = self._until - self._floor.timers.now()
         if len(self._waiting) < self._config.cohort and remaining_s > 0:
             self._after(remaining_s)  # some have left since there were enough
@@ -83,7 +84,6 @@ class Selection:
         decided, self._decided = self._decided, None  # it holds the round, which holds this, and large checkpoints
         assert decided is not None, "it is decided once"
         if len(self._waiting) < self._least_clients:
-            self.reject("too_few")
             decided(())
             return
         waiting, self._waiting = sorted(self._waiting, key=lambda one: not one.has_token), {}
