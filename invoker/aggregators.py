@@ -159,7 +159,8 @@ def _added(name: str, total: NDArray[Any], array: NDArray[Any]) -> NDArray[Any]:
     import numpy as np
 
     if total.dtype == array.dtype and total.dtype.kind in "fc":
-        return np.add(total, array, out=total)
+        np.add(total, array, out=total)
+        return total
     found = np.asarray(total + array)
     if total.dtype == array.dtype and found.dtype.kind in "iu":
         has_wrapped = (found < total) != (array < 0)

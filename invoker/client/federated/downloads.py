@@ -123,8 +123,8 @@ class Downloads:
         if uri.startswith("https://") and host:
             tls = self._tls or ssl.create_default_context()
             return http.client.HTTPSConnection(host, port, timeout=self._timeout_s, context=tls), target
-        if uri.startswith(_LOCAL) and host == "localhost":
-            return http.client.HTTPConnection(host, port, timeout=self._timeout_s), target
+        if uri.startswith(_LOCAL):
+            return http.client.HTTPConnection("localhost", port, timeout=self._timeout_s), target
         raise CallFailed(Status.INVALID_ARGUMENT, f"{_shown(uri)} is neither https:// nor {_LOCAL}PORT")
 
     def _read(self, response: http.client.HTTPResponse) -> Entry:

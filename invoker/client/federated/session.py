@@ -133,11 +133,10 @@ class DeviceSession:
         return self._at is _At.ENDED and self._status is not Status.OK
 
     def ended(self, status: Status, detail: str = "") -> None:
-        """The stream has ended with a status, on its own or by the server's doing."""
-        if self._at is not _At.ENDED:
-            if status is Status.OK:
-                status, detail = Status.INTERNAL, "the server ended the conversation too early"
-            self._lost(status, detail)
+        """The stream has ended with a status; behind the end of the conversation that changes nothing."""
+        if status is Status.OK:
+            status, detail = Status.INTERNAL, "the server ended the conversation too early"
+        self._lost(status, detail)
 
     # What the device does.
 
@@ -183,8 +182,7 @@ class DeviceSession:
 
     def fail(self, status: Status, detail: str) -> None:
         """Break off: what the conversation needs cannot be had, such as a checkpoint to download."""
-        if self._at is not _At.ENDED:
-            self._lost(status, detail)
+        self._lost(status, detail)
 
     def abort(self) -> None:
         """Stop, wherever the conversation stands (F-145)."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import http.server
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any
 
 import grpc
+import numpy as np
 import pytest
 
 from invoker import Checkpoint, Update
@@ -17,7 +20,7 @@ from invoker.client.federated.plans import entrypoint_plan
 from invoker.codecs.checkpoint import read_checkpoint, write_checkpoint
 from invoker.errors import Status
 from tests.client.federated.peer import Line, serving
-from tests.client.federated.script import accepted, ack, eligibility, no_eligibility, rejected, taken
+from tests.client.federated.script import accepted, ack, eligibility, no_eligibility, rejected, seconds, taken
 
 MODEL = write_checkpoint(Checkpoint({"w": [1.0, 2.0]}))
 PLAN = entrypoint_plan("m:train", {"rate": 2.0})
@@ -262,3 +265,91 @@ async def test_F145_a_plan_and_a_sleep_are_stopped_too() -> None:
         wants[0] = True
         await asyncio.wait_for(task, 1)
         assert len(peer.lines) == 1
+
+
+async def test_F069_plan_and_checkpoint_are_fetched_at_once() -> None:
+    """Neither is answered before both are asked for; the second round takes them from the cache."""
+    both = threading.Barrier(2, timeout=10)
+    paths: list[str] = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            paths.append(self.path)
+            both.wait()
+            body = PLAN if self.path == "/plan" else MODEL
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    base = f"http://localhost:{server.server_port}"
+    message = accepted()
+    info = message.checkin_response.acceptance_info
+    info.plan_resource.CopyFrom(pb.UriResource(uri=f"{base}/plan", client_cache_id="p", max_age=seconds(60)))
+    info.init_checkpoint_resource.CopyFrom(
+        pb.UriResource(uri=f"{base}/start", client_cache_id="s", max_age=seconds(60))
+    )
+
+    async def script(line: Line) -> None:
+        await line.hear()
+        await line.say(ack(), no_eligibility())
+        await line.hear()
+        await line.say(message)
+        await line.hear()
+        await line.say(taken())
+        await line.hear()
+
+    try:
+        async with serving(script) as peer:
+            client = device(peer.target)
+            attempts = [await client.once(), await client.once()]
+            info.plan_resource.Clear()
+            lost = await client.once()
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+    assert [one.end for one in attempts] == ["reported", "reported"]
+    assert sorted(paths) == ["/plan", "/start"]
+    assert (lost.end, lost.status) == ("lost", Status.INVALID_ARGUMENT)
+    assert lost.detail == "plan fetch failed: the server names no address"
+
+
+async def test_F024_a_large_update_goes_in_chunks() -> None:
+    """A hundred chunks of 1 KiB, two under way at once; the server acks each."""
+
+    def large(checkpoint: Checkpoint, examples: Iterator[float], rate: float) -> Update:
+        return Update({"w": np.arange(12_800.0)})
+
+    whole = bytearray()
+
+    async def script(line: Line) -> None:
+        await line.hear()
+        await line.say(ack(), no_eligibility(chunk_size_for_upload=1024, max_pending_chunks=2))
+        for answer in (offer(), taken()):
+            whole.clear()
+            while (message := await line.hear()) is not None:
+                chunk = message.chunked_transfer
+                if chunk.WhichOneof("kind") == "data":
+                    whole.extend(chunk.data.chunk_bytes)
+                    reply = pb.ServerStreamMessage()
+                    reply.chunked_transfer.ack.chunk_index = chunk.data.chunk_index
+                    await line.say(reply)
+                elif chunk.WhichOneof("kind") == "end":
+                    break
+            await line.say(answer)
+        await line.hear()
+
+    async with serving(script) as peer:
+        said = DeviceOptions(secagg=False)
+        attempt = await FederatedClient(peer.target, "iris", {"m:train": large}, options=said).once()
+    assert attempt.end == "reported"
+    report = pb.ClientStreamMessage.FromString(bytes(whole)).report_request.report
+    assert read_checkpoint(report.update_checkpoint, Update)["w"].tolist() == list(range(12_800))
+    assert attempt.sent > 102_400

@@ -343,7 +343,8 @@ def test_F094_an_answer_before_the_end_of_the_rounds_is_an_error() -> None:
 
 def test_F112_a_plan_that_failed_says_nothing_under_secure_aggregation() -> None:
     """The device half-closes without a message; it comes again as one that was accepted."""
-    for report in (Report(status=Status.INTERNAL), Report(vectors={})):
+    failed = Report(vectors={"w": [1]}, status=Status.INTERNAL)
+    for report in (Report(status=Status.INTERNAL), failed, Report(vectors={})):
         device = secure()
         count = len(device.sent)
         device.session.report(report)
