@@ -21,6 +21,7 @@ from invoker.codecs.checkpoint import read_checkpoint, write_checkpoint
 from invoker.errors import Status
 from tests.client.federated.peer import Line, serving
 from tests.client.federated.script import accepted, ack, eligibility, no_eligibility, rejected, seconds, taken
+from tests.client.federated.test_session import SECAGG
 
 MODEL = write_checkpoint(Checkpoint({"w": [1.0, 2.0]}))
 PLAN = entrypoint_plan("m:train", {"rate": 2.0})
@@ -233,6 +234,33 @@ async def test_F145_a_device_stops_within_a_second_in_any_state(script: Any) -> 
         took = time.monotonic() - began
         await asyncio.wait_for(peer.lines[0].ended.wait(), 5)
     assert took < 1.0
+    assert (attempt.end, attempt.status) == ("aborted", Status.CANCELLED)
+
+
+async def test_F145_a_device_in_secure_aggregation_says_that_it_leaves() -> None:
+    """The server reads the AbortMessage, then the half-close."""
+    wants = [False]
+
+    def integers(checkpoint: Checkpoint, examples: Iterator[float], rate: float) -> Update:
+        return Update({"w": np.uint64([1, 2, 3])})
+
+    async def script(line: Line) -> None:
+        await line.hear()
+        await line.say(ack(), no_eligibility())
+        await line.hear()
+        await line.say(accepted(plan=PLAN, init_checkpoint=MODEL, **SECAGG))
+        await line.hear()
+        wants[0] = True
+        while await line.hear() is not None:
+            pass
+
+    async with serving(script) as peer:
+        client = FederatedClient(peer.target, "iris", {"m:train": integers}, should_abort=lambda: wants[0])
+        attempt = await asyncio.wait_for(client.once(), 5)
+        await asyncio.wait_for(peer.lines[0].ended.wait(), 5)
+    first, last = (one.secure_aggregation_client_message for one in peer.lines[0].heard[-2:])
+    assert first.WhichOneof("message_content") == "advertise_keys"
+    assert last.abort.diagnostic_info == "Abort upon external request"
     assert (attempt.end, attempt.status) == ("aborted", Status.CANCELLED)
 
 
