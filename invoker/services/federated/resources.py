@@ -21,7 +21,7 @@ from invoker.protocols.federated.words import Blob, Resource
 if TYPE_CHECKING:
     from invoker.doors.http.exchange import Exchange
 
-__all__ = ["PREFIX", "Resources"]
+__all__ = ["PREFIX", "Resources", "hash_of"]
 
 PREFIX: Final = "/federated/"
 
@@ -44,6 +44,7 @@ class Resources:
         self._miss = miss
         self._key = b""
         self._contents: dict[str, _Content] = {}
+        self._hashed: tuple[bytes, str] = (b"", "")
 
     def __len__(self) -> int:
         return len(self._contents)
@@ -52,13 +53,19 @@ class Resources:
         """Take the key of the paths, which all processes of a service share; before it nothing is published."""
         self._key = key
 
+    def expect(self, data: bytes, digest: str) -> None:
+        """Take the hash of what is published next, which somebody has made beside the loop: it takes a while."""
+        self._hashed = (data, digest)
+
     def publish(self, data: bytes) -> Blob:
         """Let devices download these bytes while the blob is referred to."""
         base_url = self._base_url()
         if not base_url or not data:
             return Blob(data)
         assert self._key, "there is no key yet"
-        digest = hashlib.sha256(data).hexdigest()
+        known, digest = self._hashed
+        if known is not data:
+            digest = hash_of(data)
         name = hmac.new(self._key, digest.encode(), hashlib.sha256).hexdigest()
         content = self._contents.get(name)
         if content is None:
@@ -91,6 +98,11 @@ class Resources:
         body = await content.zipped() if is_gzip else content.data
         media_type = _MEDIA_TYPE + (_GZIP if is_gzip else "")
         return Response(200, (("Content-Type", media_type), ("Cache-Control", "private, no-transform")), body)
+
+
+def hash_of(data: bytes) -> str:
+    """The id of content for caches (F-067)."""
+    return hashlib.sha256(data).hexdigest()
 
 
 class _Content:

@@ -78,7 +78,7 @@ class Rounds:
         self.resources = Resources(self._base_url, self._find_missing)
         self._found: dict[tuple[str, str], tuple[int, Blob, Blob]] = {}
         self._key = b""
-        self._backing = RoundBacking(self._driver, self.resources.publish, self._wake, self._is_behind)
+        self._backing = RoundBacking(self._driver, self.resources, self._wake, self._is_behind)
         limits = DeskLimits(sessions=known.federated_sessions, sessions_per_peer=known.federated_peer_sessions)
         self.desk = FederatedDesk(self._backing, time.monotonic, limits)
         tasks = [(name, task.name) for name in self._setups.populations for task in self._tasks(name)]

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["add", "attest", "broken", "counted", "initial", "last", "nothing", "slow", "where"]
+__all__ = ["add", "attest", "broken", "counted", "grow", "initial", "last", "nothing", "slow", "where"]
 
 
 def initial() -> bytes:
@@ -26,6 +26,11 @@ def slow(updates: Iterator[bytes], model: bytes) -> bytes:
     while Path(os.environ["HOLD"]).exists():
         time.sleep(0.01)
     return result
+
+
+def grow(updates: Iterator[bytes]) -> bytes:
+    """A checkpoint of as many megabytes as the update says."""
+    return bytes(1_000_000 * int(next(updates)))
 
 
 def where(updates: Iterator[bytes], model: bytes) -> bytes:

@@ -18,11 +18,15 @@ from invoker.protocols.federated import saved
 from invoker.protocols.federated.aggregating import CHECKPOINT, AggregatingSession, Begin, Enough, Report
 from invoker.protocols.federated.backing import Commit
 from invoker.protocols.federated.saved import Saved
-from invoker.protocols.federated.words import Blob
 from invoker.services.federated.asker import Asker
 from invoker.services.federated.backing import RoundBacking
+from invoker.services.federated.resources import Resources
 from tests.drive.memory import driver_of
 from tests.services.federated.functions import add
+
+
+async def nothing() -> None:
+    """There are no other processes."""
 
 
 class World:
@@ -31,7 +35,7 @@ class World:
     def __init__(self) -> None:
         self.driver: Driver = driver_of(add)
         self.behind: list[str] = []
-        self.backing = RoundBacking(self.driver, Blob, lambda at: None, self.behind.append)
+        self.backing = RoundBacking(self.driver, Resources(str, nothing), lambda at: None, self.behind.append)
         self.asker = Asker(self.driver)
 
     async def begin(self) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from pathlib import Path
 
 import grpc.aio
 import httpx
 import pytest
 
+from tests.conftest import SLOW
 from tests.services.federated.conftest import Serve, desk_of, rounds_of
 from tests.services.federated.devices import Device, rounds
 
@@ -112,3 +114,46 @@ async def test_who_has_no_store_is_told_so_at_the_start(serve: Serve, caplog: py
     caplog.set_level(logging.INFO)
     async with serve(rounds()):
         assert "rounds are kept in memory" in caplog.text
+
+
+async def test_F066_the_operator_says_where_devices_reach_the_downloads(serve: Serve) -> None:
+    """Such as behind a proxy."""
+    url = "https://rounds.example.org/fed"
+    async with (
+        serve(rounds(clients=1), federated_url=url) as server,
+        grpc.aio.insecure_channel(server.grpc_address) as channel,
+    ):
+        device = Device(channel)
+        assert await device.check_in(supports_http_download=True)
+        assert device.accepted.plan_resource.uri.startswith(f"{url}/federated/")
+        await device.report(b"1")
+
+
+async def test_F083_checkpoints_of_many_megabytes_are_committed(serve: Serve, tmp_path: Path) -> None:
+    """Those of several tasks fit one store, and the loop is not held up by one of them."""
+    text = rounds("iris", "rose", aggregate="grow", clients=1)
+    async with serve(text, store=f"sqlite:{tmp_path / 'store.db'}") as server:
+        lag = asyncio.ensure_future(longest_turn())
+        async with grpc.aio.insecure_channel(server.grpc_address, [("grpc.max_receive_message_length", -1)]) as channel:
+            for population in ("iris", "rose"):
+                assert await Device(channel, population).run(b"60") == b"100"
+            await until(lambda: len(desk_of(server).tally.records) == 2)
+        lag.cancel()
+        assert [one.outcome for one in desk_of(server).tally.records] == ["committed"] * 2
+        sizes = [len(saved.checkpoint) for saved in rounds_of(server)._backing._saved.values()]
+        assert sizes == [60_000_000] * 2
+
+
+async def longest_turn() -> None:
+    """Fails if the loop does not turn for long."""
+    loop = asyncio.get_running_loop()
+    while True:
+        began = loop.time()
+        await asyncio.sleep(0.01)
+        assert loop.time() - began < 1.0 * SLOW, "the loop was held up"
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10 * SLOW):
+        while not is_so():  # noqa: ASYNC110 - nobody is told
+            await asyncio.sleep(0.01)
