@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import re
-import threading
 from typing import Any, Final
 
 from invoker.codecs.interface import Decode, Encode, Offer, Specialised
@@ -30,7 +29,7 @@ _PLAIN: Final = re.compile(
 )
 """A header as numpy writes it for numbers; all others are parsed by numpy, which takes ten times as long."""
 
-_PARSING: Final = threading.Lock()
+_ATTEMPTS: Final = 5
 
 _HEAD_BYTES: Final = 0x1_0000 + 12
 """As much of a file as can be its magic, the length of its header, and a header of format 1.0."""
@@ -119,10 +118,16 @@ def _header(payload: bytes | memoryview) -> tuple[tuple[int, ...], bool, Any, in
     version = np.lib.format.read_magic(file)
     if version not in ((1, 0), (2, 0)):
         raise ValueError(f"format {version[0]}.{version[1]} is neither 1.0 nor 2.0")
-    # Python may raise SystemError where two threads parse at once (python/cpython#106905; drop with Python 3.12).
-    with _PARSING:
-        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, is_fortran, dtype = read(file, max_header_size=_HEADER_BYTES)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    begin = file.tell()
+    for left in reversed(range(_ATTEMPTS)):
+        try:
+            shape, is_fortran, dtype = read(file, max_header_size=_HEADER_BYTES)
+            break
+        except SystemError:  # two threads parse at once (python/cpython#106905; drop with Python 3.12)
+            if not left:
+                raise
+            file.seek(begin)
     return shape, is_fortran, dtype, file.tell()
 
 

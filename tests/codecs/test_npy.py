@@ -132,3 +132,24 @@ def test_headers_of_numbers_are_read_without_a_parser(monkeypatch: pytest.Monkey
     for odd in (saved(np.array(["text"])), headed("{'descr': '<f8', 'fortran_order': False, 'shape': (), }x\n")):
         with pytest.raises(DecodeError, match="numpy parses it"):
             decode(NPY, odd, np.ndarray, REGISTRY)
+
+
+@pytest.mark.parametrize("failures", [1, 99])
+def test_a_parser_that_fails_by_chance_is_asked_again(monkeypatch: pytest.MonkeyPatch, failures: int) -> None:
+    """Python's own raises SystemError where two threads use it; if it always does, that is the answer."""
+    payload, real, count = saved(np.array(["text"])), np.lib.format.read_array_header_1_0, 0
+
+    def fail(file: Any, **options: Any) -> Any:
+        nonlocal count
+        count += 1
+        if count <= failures:
+            file.read(5)
+            raise SystemError("AST constructor recursion depth mismatch")
+        return real(file, **options)
+
+    monkeypatch.setattr(np.lib.format, "read_array_header_1_0", fail)
+    if failures == 1:
+        assert decode(NPY, payload, np.ndarray, REGISTRY).tolist() == ["text"]
+    else:
+        with pytest.raises(DecodeError, match="recursion depth mismatch"):
+            decode(NPY, payload, np.ndarray, REGISTRY)
