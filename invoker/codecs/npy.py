@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Callable
 from typing import Any, Final
 
 from invoker.codecs.interface import Decode, Encode, Offer, Specialised
@@ -119,16 +120,21 @@ def _header(payload: bytes | memoryview) -> tuple[tuple[int, ...], bool, Any, in
     if version not in ((1, 0), (2, 0)):
         raise ValueError(f"format {version[0]}.{version[1]} is neither 1.0 nor 2.0")
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, is_fortran, dtype = _parsed(read, file)
+    return shape, is_fortran, dtype, file.tell()
+
+
+def _parsed(read: Callable[..., Any], file: io.BytesIO) -> Any:
+    """What numpy's parser gives, which may fail by chance."""
     begin = file.tell()
     for left in reversed(range(_ATTEMPTS)):
         try:
-            shape, is_fortran, dtype = read(file, max_header_size=_HEADER_BYTES)
-            break
+            return read(file, max_header_size=_HEADER_BYTES)
         except SystemError:  # two threads parse at once (python/cpython#106905; drop with Python 3.12)
             if not left:
                 raise
             file.seek(begin)
-    return shape, is_fortran, dtype, file.tell()
+    raise AssertionError("the last attempt returns or raises")
 
 
 def write_array(value: Any) -> bytes:
