@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import time
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from invoker._pb.federated import federated_api_pb2 as pb
 from invoker.codecs.chunks import ChunkStream, Limits, Terms
+from invoker.process.server import Server
 from invoker.protocols.federated.negotiation import DeviceSettings
 from tests.conftest import SLOW
 from tests.services.federated.conftest import Serve, rounds_of
@@ -71,6 +73,12 @@ class ChunkDevice:
             await self.call.write(frame)
 
 
+async def committed(server: Server) -> None:
+    """Wait until a round has been committed; whoever comes before that is rejected."""
+    while not rounds_of(server).desk.tally.records:  # noqa: ASYNC110 - nobody is told
+        await asyncio.sleep(0.01)
+
+
 @pytest.mark.timeout(60 * SLOW)
 @pytest.mark.parametrize("door", ["aio", "fast"])
 @pytest.mark.parametrize("level", range(4))
@@ -83,6 +91,7 @@ async def test_F039_10_mib_go_up_and_down_in_chunks(serve: Serve, door: str, lev
         rounds_of(server)._settings = DeviceSettings(chunk_bytes=8192, level=level)
         began = time.monotonic()
         assert await ChunkDevice(channel).run(LARGE) == b"100"
+        await committed(server)
         following = ChunkDevice(channel)
         assert await following.run(b"1") == LARGE
         assert following.levels == {level}
@@ -101,6 +110,7 @@ async def test_F039_without_chunks_a_message_has_4_mib_at_most(serve: Serve) -> 
         with pytest.raises(EOFError, match="RESOURCE_EXHAUSTED"):
             await device.read()
         assert await ChunkDevice(channel).run(LARGE) == b"100"
+        await committed(server)
         device = Device(channel)
         await device.ask()
         with pytest.raises(EOFError, match=r"RESOURCE_EXHAUSTED.*takes no chunks"):
