@@ -285,6 +285,9 @@ def test_F145_a_device_that_leaves_says_so(step: str) -> None:
     script = Scripted().until(step)
     assert_objects(script.client.abort("Abort upon external request"), "Abort upon external request")
     assert script.client.abort("again").messages == ()
+    early = DOWN()
+    early.abort.early_success = True
+    assert not script.hear(early).is_done
     assert script.hear(script.message(step)).messages == ()
 
 

@@ -197,12 +197,16 @@ class SecAggServer:
         self._route(sorted(self._alive), self._shares)
         self._shares = {}
 
-    def _route(self, left: list[int], shares: Mapping[int, list[bytes]]) -> None:
+    def _route(self, left: list[int], shares: dict[int, list[bytes]]) -> None:
         """F-117: Entry j of device i is entry i of device j. A thousand such messages take a while to make."""
         some, rest = left[:_ROUTED], left[_ROUTED:]
 
         def job() -> list[secagg_pb.ServerToClientWrapperMessage]:
-            return [messages.masked_input_request(shares, index, self._size) for index in some]
+            requests = [messages.masked_input_request(shares, index, self._size) for index in some]
+            while shares and not rest:
+                # A million shares are let go of one device after the other: the loop could not run meanwhile.
+                shares.popitem()
+            return requests
 
         def then(requests: list[secagg_pb.ServerToClientWrapperMessage]) -> None:
             for index, request in zip(some, requests, strict=True):
