@@ -185,7 +185,7 @@ def _chapters() -> Iterator[tuple[str, str, list[str]]]:
         protocol = text.partition("\n")[0].removeprefix("# ").partition(":")[0]
         for part in re.split(r"^#{2,3} ", text, flags=re.MULTILINE)[1:]:
             title = re.sub(r"^[\d.]+ ", "", part.partition("\n")[0])
-            ids = [row.id for row in trace.catalogue(part) if row.kind in ("R", "RM", "E", "G")]
+            ids = [row.id for row in trace.catalogue(part) if row.kind in trace.LEVELLED | trace.BINDING]
             if ids:
                 yield protocol, title, ids
 
