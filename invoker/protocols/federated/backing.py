@@ -64,7 +64,7 @@ class PopulationSetup:
         tasks: In the order of the file.
         tokens: Makes and judges retry tokens; None: windows have none.
         eligibility: None: there is no eligibility task.
-        attest: Whether a measurement is right; None: all are (D17).
+        attest: Whether a measurement is right, called on the loop; None: all are (D17).
         api_key: That clients must bring; empty: none.
     """
 

@@ -275,7 +275,9 @@ class Round:
         if self.phase not in (Phase.REPORTING, Phase.AGGREGATING):
             return
         if error is not None:
-            log.warning("a round's aggregation failed: %s", error, extra={"phase_id": self.phase_id})
+            # F-140: What the function says may tell of an update.
+            told = {"phase_id": self.phase_id, "status": error.status.name, "error": type(error).__name__}
+            log.warning("the aggregation of a round has failed", extra=told)
             self.fail("aggregation")
             return
         assert checkpoint is not None, "a session that finishes without an error has a checkpoint"

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
+from dataclasses import fields
+from pathlib import Path
+
 import pytest
 
 from invoker.errors import ConfigError
-from invoker.protocols.federated.config import SecAggConfig, parse
+from invoker.protocols.federated.config import PopulationConfig, SecAggConfig, TaskConfig, parse
 
 TASK = {
     "name": '"train"',
@@ -169,3 +174,26 @@ def test_F133_a_round_of_secure_aggregation_has_a_quarter_of_the_time():
     given = file(secagg=secagg(rest="round_timeout_s = 7"), report_timeout_s="100")
     assert parse(given).populations[0].tasks[0].step_s == 7
     assert parse(file(secagg=secagg(), report_timeout_s="100")).populations[0].tasks[0].step_s == 25
+
+
+@pytest.mark.parametrize(
+    ("heading", "kind"), [("[[population]]", PopulationConfig), ("[[population.task]]", TaskConfig),
+                          ("[population.task.secagg]", SecAggConfig)]
+)  # fmt: skip
+def test_the_reference_lists_every_key_with_its_default(heading, kind):
+    """In the order of the file."""
+    page = (Path(__file__).parents[3] / "docs" / "reference" / "rounds.md").read_text()
+    rows = page.partition(f"## `{heading}`")[2].partition("\n## ")[0]
+    told = dict(re.findall(r"^\| `(\w+)` \| (.*?) \|", rows, re.MULTILINE))
+    for one in fields(kind):
+        default = told.pop(one.name.removesuffix("s") if one.name == "tasks" else one.name)
+        if default not in ("required", "none", "the goal", "`{}`"):
+            assert tomllib.loads(f"x = {default.strip('`')}") == {"x": one.default}, one.name
+    assert not told
+
+
+def test_the_example_of_the_reference_is_right():
+    """It can be read."""
+    page = (Path(__file__).parents[3] / "docs" / "reference" / "rounds.md").read_text()
+    (task,) = parse(page.partition("```toml\n")[2].partition("```")[0]).populations[0].tasks
+    assert task.secagg == SecAggConfig(vectors={"weights": (1048576, 15)})

@@ -303,10 +303,12 @@ def test_a_population_that_is_closed_leaves_the_others():
     """Its devices hear why; it can be opened again, from what another process has committed."""
     desk = House(population("a"), population("b"))
     one, other = desk.client().check_in("a"), desk.client().check_in("b")
+    entered = desk.client()
+    desk.desk.windows(entered, Checkin("a"))
     gone = StatusError(Status.UNAVAILABLE, "another process serves it")
     accepted = desk.clients(1, "a")[0]
     desk.desk.close("a", gone)
-    assert one.error is accepted.error is gone
+    assert one.error is accepted.error is entered.error is gone
     assert other.is_waiting
     assert status_of(desk.desk.check_in, desk.client(), Checkin("a")) == Status.NOT_FOUND
     desk.desk.open(population("a", task(committed=7)))
@@ -315,6 +317,14 @@ def test_a_population_that_is_closed_leaves_the_others():
         client.report()
     desk.rounds[-1].take().finish()
     assert desk.stored().number == 8
+
+
+def test_whoever_waits_when_a_population_is_closed_is_rejected():
+    """It has a window by which it can come again."""
+    desk = House(population("a"))
+    (waits,) = desk.clients(1, "a")
+    desk.desk.close("a", StatusError(Status.UNAVAILABLE, "another process serves it"))
+    assert waits.notices == [Rejected("closed")]
 
 
 def test_F141_what_metrics_tell_of_a_scripted_round():
@@ -361,7 +371,7 @@ def test_F140_nothing_that_is_counted_or_logged_has_an_update(caplog):
     made = desk.clients(3)
     for one, update in zip(made, (b"SECRET", b"SECRET!", b"SECRET"), strict=True):
         one.report(update)
-    desk.round().finish(error=StatusError(Status.INTERNAL, "no good"))
+    desk.round().finish(error=StatusError(Status.INTERNAL, "this is bad: SECRET"))
     told = repr([vars(desk.desk.tally), desk.desk.status(), [one.notices for one in made]])
-    assert "no good" in caplog.text
-    assert "SECRET" not in told + caplog.text
+    assert "the aggregation of a round has failed" in caplog.text
+    assert "SECRET" not in told + caplog.text + repr([vars(one) for one in caplog.records])

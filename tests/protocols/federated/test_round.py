@@ -35,6 +35,7 @@ def test_F051_a_round_goes_from_selection_to_a_committed_checkpoint():
     one.report(b"a", duration_s=0.25)
     assert one.ending is two.ending is None
     assert isinstance(desk.round().words[-1], Enough)
+    assert desk.phases() == ["aggregating"]
     assert desk.round().take().updates == [b"b", b"a"]
     assert one.ending == two.ending == ReportTaken()
     desk.round().finish(b"model 1")
