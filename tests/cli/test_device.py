@@ -8,7 +8,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import grpc
 import pytest
+import trustme
 
 from functions import federated
 from invoker import Update
@@ -65,6 +67,23 @@ async def test_a_device_tells_what_happens() -> None:
     flowers = iter(federated.examples(0, 1))
     assert found == federated.train(federated.initial(), flowers, steps=2)
     assert peer.metadata[0]["x-goog-api-key"] == "secret"
+
+
+async def test_a_device_comes_by_tls(tmp_path: Path) -> None:
+    """It trusts the authority that it is told; without one that it knows it sends nothing."""
+    authority = trustme.CA()
+    cert, path = authority.issue_cert("127.0.0.1"), tmp_path / "ca.pem"
+    authority.cert_pem.write_to_path(str(path))
+    chain = b"".join(blob.bytes() for blob in cert.cert_chain_pems)
+    credentials = grpc.ssl_server_credentials([(cert.private_key_pem.bytes(), chain)])
+    async with serving(plain, credentials) as peer:
+        process = await command(peer.target, "--once", "--ca", str(path))
+        out, _ = await asyncio.wait_for(process.communicate(), 30)
+        assert process.returncode == 0, out
+        process = await command(peer.target, "--once", "--tls")
+        out, _ = await asyncio.wait_for(process.communicate(), 30)
+    assert (process.returncode, len(peer.lines)) == (1, 1)
+    assert out.startswith(b"device: lost: UNAVAILABLE: ")
 
 
 async def test_several_devices_run_side_by_side() -> None:

@@ -79,15 +79,17 @@ class Peer:
 
 
 @contextlib.asynccontextmanager
-async def serving(script: Script) -> AsyncIterator[Peer]:
-    """Serve on a free port."""
+async def serving(script: Script, credentials: grpc.ServerCredentials | None = None) -> AsyncIterator[Peer]:
+    """Serve on a free port, in plain text or by TLS."""
     peer = Peer(script)
     server = grpc.aio.server()
     handler = grpc.stream_stream_rpc_method_handler(
         peer.talk, pb.ClientStreamMessage.FromString, pb.ServerStreamMessage.SerializeToString
     )
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, {METHOD: handler}),))
-    peer.target = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
+    address = "127.0.0.1:0"
+    port = server.add_secure_port(address, credentials) if credentials else server.add_insecure_port(address)
+    peer.target = f"127.0.0.1:{port}"
     await server.start()
     try:
         yield peer
