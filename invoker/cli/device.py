@@ -1,6 +1,7 @@
 """``python -m invoker device FUNCTION ...``: devices that train functions of ours in rounds of a federated server.
 
-Exit codes: 0 a clean end, 1 a device with ``--once`` or ``--times`` did not get through, 2 an argument is wrong.
+Exit codes: 0 a clean end, 1 a device with ``--once`` or ``--times`` did not get through, 2 an argument is wrong,
+141 our reader has gone.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ exit codes:
   0    interrupted, or all devices have taken part as often as asked
   1    a device was lost, which its line tells
   2    an argument is wrong
+  141  whoever read the output has gone; the devices stopped
 """
 
 
@@ -126,6 +128,7 @@ class _Fleet:
     times: int
     is_stopping: bool = False
     is_lost: bool = False
+    is_unheard: bool = False
 
     async def run(self) -> int:
         """Run all of them side by side; an interrupt stops them within a second."""
@@ -137,6 +140,8 @@ class _Fleet:
             async with self.plans, asyncio.TaskGroup() as group:
                 for number in range(self.devices):
                     group.create_task(self._device(number))
+        if self.is_unheard:
+            return 141
         return 1 if self.is_lost and self.times else 0
 
     async def _device(self, number: int) -> None:
@@ -162,8 +167,11 @@ class _Fleet:
         text = _said(event)
         if getattr(event, "end", "") == "lost" and not _is_late(event):
             self.is_lost = True
-        if text:
+        try:
             print(f"{name}: {text}", flush=True)
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # drop what is still buffered
+            self.is_unheard = self.is_stopping = True
 
 
 def _said(event: Any) -> str:

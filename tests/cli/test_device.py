@@ -86,6 +86,16 @@ async def test_a_device_comes_by_tls(tmp_path: Path) -> None:
     assert out.startswith(b"device: lost: UNAVAILABLE: ")
 
 
+async def test_devices_stop_when_nobody_reads_what_they_say() -> None:
+    """As in ``invoker device ... | head -1``."""
+    async with serving(plain) as peer:
+        process = await command(peer.target, "--devices", "2")
+        assert process.stdout is not None
+        await process.stdout.readline()
+        process.stdout._transport.close()  # type: ignore[attr-defined]
+        assert await asyncio.wait_for(process.wait(), 30) == 141
+
+
 async def test_several_devices_run_side_by_side() -> None:
     """Each has its own flowers and its own lines."""
     async with serving(plain) as peer:
