@@ -75,7 +75,7 @@ class ChunkDevice:
 
 async def committed(server: Server) -> None:
     """Wait until a round has been committed; whoever comes before that is rejected."""
-    while not rounds_of(server).desk.tally.records:  # noqa: ASYNC110 - nobody is told
+    while not any(one.outcome == "committed" for one in rounds_of(server).desk.tally.records):  # noqa: ASYNC110 - nobody is told
         await asyncio.sleep(0.01)
 
 
