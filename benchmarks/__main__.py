@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 
 from benchmarks import callers, results, servers
 from benchmarks.aims import aims
+from benchmarks.devices import devices
 from benchmarks.evergreen import evergreen
 from benchmarks.graphpipe import batches, graphpipe
 from benchmarks.measure import Clock, Samples, rounds, say
@@ -40,6 +41,7 @@ EXTRAS: dict[str, Extra] = {
     "batches": batches,
     "stores": stores,
     "toolbridge": toolbridge,
+    "federated": devices,
 }
 _QUICK_SCALE = 0.25
 

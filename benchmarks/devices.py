@@ -71,7 +71,7 @@ def _figures(door: str, many: int) -> list[str]:
 
 
 async def _measured(server: Any, many: int) -> list[str]:
-    pid = server._process.pid
+    pid = server._process.pid  # noqa: SLF001 - nobody else needs it
     options = (("grpc.use_local_subchannel_pool", 1),)
     channels = [grpc.aio.insecure_channel(server.grpc, options) for _ in range(_CHANNELS)]
     calls: list[Any] = []
@@ -84,7 +84,7 @@ async def _measured(server: Any, many: int) -> list[str]:
         began = time.perf_counter()
         for call in calls:
             call.cancel()
-        while _waiting(server.http):
+        while _waiting(server.http):  # noqa: ASYNC110 - the server tells nobody
             await asyncio.sleep(0.02)
         left = time.perf_counter() - began
     finally:
