@@ -52,6 +52,7 @@ def test_F032_an_empty_message_says_that_it_has_one_byte() -> None:
     assert received(Start(0, 1, 1), b"") == b""
     violation(Start(1, 0, 1), b"")
     violation(Start(0, 0, 2), b"")
+    violation(Start(0, 1, 1), zlib.compress(b"")[:1], text="cut off")
 
 
 @pytest.mark.parametrize(

@@ -96,6 +96,18 @@ def test_F003_no_ack_without_being_asked() -> None:
     assert talk.say(trying(ack=False)) == ["eligibility_eval_checkin_response eligibility_eval_payload"]
 
 
+@pytest.mark.parametrize("ack", [False, True])
+def test_F003_a_second_checkin_that_asks_for_an_ack_gets_another(ack: bool) -> None:
+    """With windows of that moment; else those of the first count."""
+    talk = Talk(NotedDesk(None))
+    assert talk.say(trying()) == [
+        "checkin_request_ack",
+        "eligibility_eval_checkin_response no_eligibility_eval_configured",
+    ]
+    assert talk.say(checkin(ack=ack)) == ["checkin_request_ack"] * ack
+    assert talk.desk.names().count("windows") == 1 + ack
+
+
 def test_F005_an_unknown_population_gets_no_ack() -> None:
     """What the desk says against a checkin is the status, before anything is sent."""
     desk = NotedDesk()
@@ -132,6 +144,9 @@ def test_F008_nothing_comes_twice() -> None:
             before.say(trying())
         before.say(message)
         refused(before, text)
+    free = Talk()
+    free.say(trying(), trying())
+    refused(free, "since there is no eligibility task")
     waiting = Talk()
     waiting.say(checkin(), checkin())
     refused(waiting, "until the checkin is decided")
