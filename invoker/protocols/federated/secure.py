@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from invoker._pb.federated import federated_api_pb2 as pb
 from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
 from invoker.checkpoint import NUM_CLIENTS
-from invoker.errors import Status, StatusError
+from invoker.errors import InvocationError, Status, StatusError
 from invoker.protocols.federated.aggregating import Enough
 from invoker.protocols.federated.members import Member, Stage
 from invoker.protocols.federated.round import Phase, Round
@@ -170,6 +170,13 @@ class SecureRound(Round):
             self._server.elapsed()
             self._step = -1  # a last round that is not over has the same time again
             self._look()
+
+    def fail(self, reason: str, error: InvocationError | None = None) -> None:
+        """The round has failed, also for a reason that secure aggregation knows nothing of: its jobs stop."""
+        server, self._server = self._server, None
+        if server is not None:
+            server.abandon()
+        super().fail(reason, error)
 
     # The function.
 

@@ -44,6 +44,9 @@ class Server:
         self.heard.append("elapsed")
         self.round = min(3, self.round + 1)
 
+    def abandon(self) -> None:
+        self.heard.append("abandon")
+
 
 @pytest.fixture
 def servers(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Server]]:
@@ -289,6 +292,7 @@ def test_what_comes_after_the_end_of_a_round_is_not_heard(servers):
     server.owner._ended(total(1))
     assert [one.notices[1:] for one in made] == [[Over(one.error)] for one in made]
     assert isinstance(made[0].error, ShuttingDown)
+    assert server.heard[-1] == "abandon"
     assert desk.desk.next_tick() is None
     assert not desk.round().reports
 

@@ -20,13 +20,13 @@ each device either the key of its own mask or its noise key, never both.
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
 from invoker.protocols.federated.secagg import checks, messages
+from invoker.protocols.federated.secagg.jobs import Jobs
 from invoker.protocols.federated.secagg.sums import Sums
 from invoker.protocols.federated.secagg.unmasking import Cohort, Secrets, recover, unmask
 from invoker.protocols.federated.secagg.words import (
@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[Any, Any]
 
 __all__ = ["SecAggServer"]
-
-log = logging.getLogger(__name__)
 
 _EXPECTED: Final = ("advertise_keys", "share_keys_response", "masked_input_response", "unmasking_response")
 _SILENT: Final = (
@@ -96,16 +94,15 @@ class SecAggServer:
         self._send_to = send
         self._drop = drop
         self._ended = ended
-        self._compute = compute
+        self._jobs = Jobs(compute, partial(self._fail, Reason.INTERNAL, "the server could not compute the sum"))
         self._round = 0
-        self._is_over = False
         self._alive = set(range(size))
         # Who has sent what the present round asks for.
         self._done: set[int] = set()
         self._keys: set[bytes] = set()
         self._pairs: dict[int, secagg_pb.PairOfPublicKeys] = {}
         self._shares: dict[int, list[bytes]] = {}
-        self._sums = Sums(terms.vectors, self._run)
+        self._sums = Sums(terms.vectors, self._jobs.run)
         self._included: set[int] = set()
         self._missing: set[int] = set()
         self._cohort = Cohort(b"", (), (), ())
@@ -128,7 +125,7 @@ class SecAggServer:
 
     def receive(self, index: int, message: secagg_pb.ClientToServerWrapperMessage) -> None:
         """Take a message of a device; what a dead device sends is not looked at."""
-        if self._is_over or index not in self._alive:
+        if self._jobs.are_stopped or index not in self._alive:
             return
         kind = message.WhichOneof("message_content")
         if kind == "abort":
@@ -149,13 +146,13 @@ class SecAggServer:
 
     def lost(self, index: int) -> None:
         """A device is gone; it need not be told."""
-        if index in self._alive and not self._is_over:
+        if index in self._alive and not self._jobs.are_stopped:
             self._die(index)
             self._go_on()
 
     def elapsed(self) -> None:
         """The time limit of the present round has passed (F-115, F-133)."""
-        if self._is_over:
+        if self._jobs.are_stopped:
             return
         if self._round < 3:
             self._end_round()
@@ -163,6 +160,11 @@ class SecAggServer:
             self._fail_too_few()
         elif not self._is_recovering and self._secrets is None:
             self._fail_corrupted()
+
+    def abandon(self) -> None:
+        """The owner gives the round up: jobs stop, and nothing is called any more."""
+        self._jobs.stop()
+        self._forget()
 
     # Round 0.
 
@@ -214,7 +216,7 @@ class SecAggServer:
             if rest:
                 self._route(rest, shares)
 
-        self._run(job, then)
+        self._jobs.run(job, then)
 
     # Round 2.
 
@@ -261,7 +263,7 @@ class SecAggServer:
             return
         self._is_recovering = True
         replies = dict(self._replies)
-        self._run(
+        self._jobs.run(
             lambda: recover(self._cohort, replies, self._terms.threshold), partial(self._recovered, count=len(replies))
         )
 
@@ -282,7 +284,7 @@ class SecAggServer:
         self._secrets = secrets
         if is_first:
             self._release()
-        if self._is_over:
+        if self._jobs.are_stopped:
             return
         if len(self._replies) > count:
             # F-128: More replies have come meanwhile, and they have to fit.
@@ -297,15 +299,15 @@ class SecAggServer:
 
     def _unmask(self, secrets: Secrets, sums: Mapping[str, Array]) -> None:
         def job() -> dict[str, Array]:
-            return unmask(self._cohort, secrets, sums, self._terms.vectors, stopped=lambda: self._is_over)
+            return unmask(self._cohort, secrets, sums, self._terms.vectors, stopped=lambda: self._jobs.are_stopped)
 
-        self._run(job, lambda unmasked: self._end(Summed(unmasked, len(self._included))))
+        self._jobs.run(job, lambda unmasked: self._end(Summed(unmasked, len(self._included))))
 
     # All rounds.
 
     def _go_on(self) -> None:
         """End the round if it can end, one way or the other."""
-        if self._is_over or self._secrets is not None:
+        if self._jobs.are_stopped or self._secrets is not None:
             return
         if len(self._alive | set(self._replies)) < self._terms.threshold:
             self._fail_too_few()
@@ -328,7 +330,7 @@ class SecAggServer:
             self._drop(index, reason)
         if len(self._alive) < self._terms.threshold:
             self._fail_too_few()
-        if not self._is_over:
+        if not self._jobs.are_stopped:
             (self._request_shares, self._request_inputs, self._request_unmasking)[ended]()
 
     def _refuse(self, index: int, reason: Drop, why: str) -> None:
@@ -350,23 +352,26 @@ class SecAggServer:
         self._fail(Reason.CORRUPTED_SHARES, f"the shares of {len(self._replies)} devices do not fit together")
 
     def _fail(self, reason: Reason, detail: str) -> None:
-        if self._is_over:
+        if self._jobs.are_stopped:
             return
         text = "Too many clients aborted." if reason is Reason.TOO_FEW else f"The round has failed: {detail}."
         told = self._alive if self._secrets is None else self._alive & self._done
-        self._is_over = True
+        self._jobs.stop()
         for index in sorted(told):
             self._send_to(index, messages.abort(text))
         self._close(Failed(reason, detail))
 
     def _end(self, outcome: Outcome) -> None:
-        self._is_over = True
+        self._jobs.stop()
         self._close(outcome)
 
     def _close(self, outcome: Outcome) -> None:
-        # F-097: Nothing of the session is kept, whoever keeps this object.
-        self._secrets, self._replies, self._shares, self._pairs = None, {}, {}, {}
+        self._forget()
         self._ended(outcome)
+
+    def _forget(self) -> None:
+        """F-097: Nothing of the session is kept, whoever keeps this object."""
+        self._secrets, self._replies, self._shares, self._pairs = None, {}, {}, {}
 
     def _send_all(self, message: secagg_pb.ServerToClientWrapperMessage) -> None:
         for index in sorted(self._alive):
@@ -374,27 +379,5 @@ class SecAggServer:
 
     def _send(self, index: int, message: secagg_pb.ServerToClientWrapperMessage) -> None:
         # Whoever hears of one message may be the reason that another device is lost, or the round over.
-        if index in self._alive and not self._is_over:
+        if index in self._alive and not self._jobs.are_stopped:
             self._send_to(index, message)
-
-    def _run(self, job: Callable[[], Any], then: Callable[[Any], None]) -> None:
-        """Run a job beside the loop; its result is of no use when the round is over."""
-
-        def guarded() -> tuple[Any] | None:
-            if self._is_over:
-                return None
-            try:
-                return (job(),)
-            except Exception:
-                log.exception("secure aggregation has a bug, so this round fails")
-                return None
-
-        def after(result: tuple[Any] | None) -> None:
-            if self._is_over:
-                return
-            if result is None:
-                self._fail(Reason.INTERNAL, "the server could not compute the sum")
-            else:
-                then(result[0])
-
-        self._compute(guarded, after)

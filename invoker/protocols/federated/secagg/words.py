@@ -10,6 +10,7 @@ The owner makes one `SecAggServer` for a round whose devices are chosen, and num
     receive(index, message)         send(index, message): a message for one device
     lost(index)                     drop(index, reason): the device is out; its AbortMessage was sent before
     elapsed()                       ended(outcome), once: `Summed` or `Failed`; nothing is called after it
+    abandon()                       nothing any more; the owner has given the round up
 
 The owner calls ``elapsed()`` when `round` has been the same for its time-out (F-133): it watches `round` after each
 call, and winds its clock when the number has changed. Devices that are still in when the sum is there (those that

@@ -81,7 +81,7 @@ class Searched(Rounds):
             for name, (modulus, _) in self.vectors.items():
                 assert not any(form in memory for form in forms(values[name], modulus))
 
-    LINKS = ("_send_to", "_drop", "_ended", "_compute")
+    LINKS = ("_send_to", "_drop", "_ended", "_jobs")
 
 
 @pytest.mark.parametrize("modulus", [2**20, 1000003])
