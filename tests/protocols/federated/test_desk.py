@@ -141,6 +141,7 @@ def test_F013_a_device_that_leaves_is_forgotten():
     assert [one.notices for one in made] == told
     assert desk.desk.tally.dropped == {"entered": 1, "eligible": 1, "accepted": 2}
     assert not +desk.desk.tally.states
+    assert not desk.desk._peers
 
 
 def test_a_late_checkin_of_a_device_that_was_let_go_changes_nothing():
@@ -295,6 +296,8 @@ def test_F143_a_desk_that_stops_ends_everything():
     for one in (reported, silent, entered, evaluates):
         assert isinstance(one.error, ShuttingDown)
     assert rejected.notices == [Rejected("ineligible")]
+    with pytest.raises(ShuttingDown):
+        desk.client()
     assert desk.round().is_abandoned
     assert not desk.desk.is_busy
 

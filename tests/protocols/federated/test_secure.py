@@ -17,7 +17,6 @@ from invoker.protocols.federated.secagg.words import Drop, Failed, Reason, Summe
 from invoker.protocols.federated.secure import SecureRound, serialize
 from invoker.protocols.federated.words import Over, Rejected, ReportIn, ReportTaken, SecAggTerms, Secure
 from tests.protocols.federated.house import Client, House, population, task
-from tests.protocols.federated.trained import Trained
 
 KEYS = secagg_pb.ClientToServerWrapperMessage(advertise_keys=secagg_pb.AdvertiseKeys())
 HELLO = secagg_pb.ServerToClientWrapperMessage(unmasking_request=secagg_pb.UnmaskingRequest())
@@ -64,10 +63,6 @@ def house(**numbers: Any) -> House:
     of = {key: numbers.pop(key) for key in ("min_visible", "dropout_rate", "round_timeout_s") if key in numbers}
     secagg = SecAggConfig(vectors={"w": (5, 3)}, **of)
     return House(population("iris", task(secagg=secagg, **{"min_clients": 2, "report_timeout_s": 100.0, **numbers})))
-
-
-def vector(seed: int) -> Any:
-    return np.random.default_rng(seed).integers(0, 1000, 20, np.uint64)
 
 
 def three(**more: Any) -> tuple[House, list[Client]]:
@@ -142,7 +137,9 @@ def test_F133_each_of_the_four_rounds_has_its_own_time(servers):
     """A quarter of the report's; it begins anew when the server goes on by itself, and also in the last round."""
     desk, made = three()
     (server,) = servers
-    desk.passes(20)
+    desk.passes(10)
+    desk.desk.secure(made[1], KEYS, None)
+    desk.passes(14.9)
     server.round = 1
     desk.desk.secure(made[0], KEYS, None)
     desk.passes(24.9)
@@ -155,6 +152,30 @@ def test_F133_each_of_the_four_rounds_has_its_own_time(servers):
     assert server.heard.count("elapsed") == 2
     desk.passes(25.1)
     assert server.heard.count("elapsed") == 4
+
+
+def test_F133_a_message_does_not_give_a_round_more_time(servers):
+    """Only the next round has its own."""
+    desk, made = three()
+    for one in made:
+        desk.passes(8)
+        desk.desk.secure(one, KEYS, None)
+    assert "elapsed" not in servers[0].heard
+    desk.passes(1)
+    assert servers[0].heard[-1] == "elapsed"
+
+
+def test_F133_the_round_after_a_device_is_lost_has_its_own_time(servers):
+    """It may have been the last one that was waited for."""
+    desk, made = three()
+    desk.passes(20)
+    lost = servers[0].lost
+    servers[0].lost = lambda index: (lost(index), setattr(servers[0], "round", 1))
+    made[0].leave()
+    desk.passes(24)
+    assert "elapsed" not in servers[0].heard
+    desk.passes(1)
+    assert servers[0].heard[-1] == "elapsed"
 
 
 def test_F133_the_time_can_be_set(servers):
@@ -235,6 +256,7 @@ def test_F013_a_client_that_leaves_is_lost_to_secure_aggregation(servers):
     desk, made = three()
     made[2].leave()
     assert servers[0].heard == ["start", ("lost", 2)]
+    servers[0].owner._drop(2, Drop.SILENT_KEYS)
     servers[0].owner._ended(total(1, clients=3))
     desk.round().take().finish()
     desk.stored()
@@ -267,6 +289,23 @@ def test_D15_an_update_beside_a_masked_input_is_dropped(servers):
     servers[0].owner._ended(total(1))
     assert b"plain" not in b"".join(one.message.payload for one in desk.round().reports)
     assert len(desk.round().reports) == 1
+    assert desk.desk.tally.codes == {0: 1}
+    assert +desk.desk.tally.states == {"reported": 3}
+
+
+def test_F082_a_function_that_takes_too_long_with_a_sum_fails_the_round(servers):
+    """Its time begins with the sum; one that is written too late is not fed."""
+    desk, made = three()
+    jobs: list[tuple[Any, Any]] = []
+    desk.compute = lambda job, then: jobs.append((job, then))
+    servers[0].owner._ended(total(1))
+    desk.passes(59)
+    assert made[0].ending is None
+    desk.passes(1)
+    assert [one.error.status for one in made] == [Status.ABORTED] * 3
+    for job, then in jobs:
+        then(job())
+    assert not desk.round().reports
 
 
 def test_F082_a_function_that_raises_fails_a_round_with_a_sum(servers):
@@ -295,70 +334,6 @@ def test_what_comes_after_the_end_of_a_round_is_not_heard(servers):
     assert server.heard[-1] == "abandon"
     assert desk.desk.next_tick() is None
     assert not desk.round().reports
-
-
-@pytest.mark.parametrize(
-    ("until", "summed"), [("", 5), ("advertise_keys", 4), ("share_keys_response", 4), ("masked_input_response", 4),
-                          ("unmasking_response", 5)]
-)  # fmt: skip
-def test_F122_a_round_of_real_devices_gives_their_exact_sum(until, summed):
-    """The server and the devices of this house; one device leaves where it should send a message."""
-    secagg = SecAggConfig(vectors={"w": (2**20, 20)}, dropout_rate=0.3)
-    desk = House(population("iris", task(secagg=secagg, min_clients=3, goal_clients=5, max_clients=5)))
-    made = [Trained(one, vector(seed), until if seed == 2 else "") for seed, one in enumerate(desk.clients(5))]
-    for one in made:
-        one.turn(one.machine.start())
-    while any(one.listen() for one in made):
-        pass
-    (report,) = desk.round().reports
-    total_ = pb.Checkpoint.FromString(report.message.payload).aggregands["w"].values
-    inside = [one for one in made if summed == 5 or one.until == ""]
-    assert list(total_) == sum(one.values["w"] for one in inside).tolist()
-    assert report.message.headers["num_clients"] == str(summed)
-    desk.round().take().finish()
-    desk.stored()
-    (record,) = desk.desk.tally.records
-    assert (record.ok, record.dropped, record.summed) == (4 + (until == ""), int(until != ""), summed)
-    assert [one.client.ending for one in made if one.until == ""] == [ReportTaken()] * record.ok
-
-
-def test_F123_devices_that_are_not_needed_any_more_hear_of_early_success_and_then_the_answer():
-    """Four of five replies are enough to unmask; the fifth device has not even been asked what it knows."""
-    secagg = SecAggConfig(vectors={"w": (2**20, 20)}, dropout_rate=0.2)
-    desk = House(population("iris", task(secagg=secagg, min_clients=3, goal_clients=5, max_clients=5)))
-    made = [Trained(one, vector(seed)) for seed, one in enumerate(desk.clients(5))]
-    for one in made:
-        one.turn(one.machine.start())
-    for _ in range(2):
-        for one in made:
-            one.listen()
-    for one in made[:4]:
-        one.listen()
-    desk.round().take()
-    *_, asked, early, answer = made[4].client.notices
-    assert asked.message.WhichOneof("message_content") == "unmasking_request"
-    assert early.message.abort.early_success
-    assert answer == ReportTaken()
-    assert "unmasking_response" not in made[4].said
-    assert made[0].client.notices[-1] == ReportTaken()
-    assert not any(one.message.HasField("abort") for one in made[0].client.notices if isinstance(one, Secure))
-
-
-def test_F129_a_round_of_real_devices_below_its_threshold_has_no_sum():
-    """Two of five leave with their shares given, and four must stay: all others hear ABORTED."""
-    secagg = SecAggConfig(vectors={"w": (2**20, 20)}, dropout_rate=0.2)
-    desk = House(population("iris", task(secagg=secagg, min_clients=3, goal_clients=5, max_clients=5)))
-    made = [
-        Trained(one, vector(seed), "masked_input_response" if seed < 2 else "")
-        for seed, one in enumerate(desk.clients(5))
-    ]
-    for one in made:
-        one.turn(one.machine.start())
-    while any(one.listen() for one in made):
-        pass
-    assert not desk.round().reports
-    assert desk.desk.tally.records[-1].reason == "too_few_clients"
-    assert [one.client.error.status for one in made[2:]] == [Status.ABORTED] * 3
 
 
 def test_a_sum_of_many_elements_is_written_in_pieces():
