@@ -90,11 +90,13 @@ def run(args: argparse.Namespace) -> int:
     from invoker.cli.plans import Plans
     from invoker.client.connection import target_of, tls_of
     from invoker.client.failure import UsageError
+    from invoker.client.metadata import metadata_pairs
 
     sys.path.insert(0, str(Path.cwd()))
     try:
         target, tls = target_of(args.server), tls_of(args)
         examples = _examples(args.examples)
+        metadata_pairs({"x-goog-population": args.population, "x-goog-api-key": args.api_key})
     except (UsageError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -152,6 +152,8 @@ async def test_F145_an_interrupt_stops_the_device(number: signal.Signals) -> Non
         (["--examples", "functions.federated"], "give mymod:fn"),
         (["--examples", "functions.federated:SCALE"], "is float, and no function"),
         (["--cert", "x"], "cannot read x"),
+        (["--population", "Blüten"], "must be printable ASCII text"),
+        (["--api-key", "a\nb"], "must be printable ASCII text"),
     ],
 )
 def test_arguments_that_cannot_be_are_refused(capsys: Any, words: list[str], text: str) -> None:
