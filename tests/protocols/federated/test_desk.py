@@ -217,7 +217,9 @@ def test_F081_a_device_that_keeps_others_waiting_is_let_go():
     slow, waits = desk.clients(2)
     assert desk.desk.may_receive(slow, LARGE)
     assert not desk.desk.may_receive(waits, LARGE)
-    desk.passes(20)
+    desk.passes(59)
+    assert slow.ending is None
+    desk.passes(10)
     assert isinstance(slow.error, DeadlineExceeded)
     assert waits.was_resumed
     slow.leave()

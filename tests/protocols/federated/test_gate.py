@@ -98,7 +98,7 @@ def test_who_leaves_the_line_is_not_resumed():
 
 
 def test_F081_who_sends_too_slowly_is_put_out_while_others_wait():
-    """After ten seconds and the time that its bytes take at the least rate; its room goes to the next one."""
+    """After a minute and the time that its bytes take at the least rate; its room goes to the next one."""
     door = Door(2 * BIG)
     limit = PATIENCE_S + BIG / LEAST_BYTES_PER_S
     assert door.enter("slow", BIG)
