@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import math
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
@@ -95,14 +96,19 @@ def arrays_of(value: Any) -> dict[str, Any]:
 
 
 def weights_of(value: Any) -> dict[str, float]:
-    """What an eligibility plan gave: a weight for each task by its name (F-078).
+    """What an eligibility plan gave: a weight for each task by its name (F-078); tasks of weight 0 are left out.
 
     Raises:
         TypeError: It is no such dict.
+        ValueError: A weight is negative, or not finite. A server would take that for a lasting error (F-044).
     """
     if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
         raise TypeError(f"the eligibility plan gave {type(value).__name__}, and no dict of weights by tasks")
-    return {name: float(weight) for name, weight in value.items()}
+    weights = {name: float(weight) for name, weight in value.items() if weight != 0}
+    for name, weight in weights.items():
+        if not 0 < weight < math.inf:
+            raise ValueError(f"the eligibility plan gave task {name!r} the weight {weight}; it must be 0 or more")
+    return weights
 
 
 def _start_of(function: Callable[..., Any], checkpoint: bytes) -> Any:

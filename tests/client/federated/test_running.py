@@ -105,5 +105,9 @@ def test_F078_weights_are_a_dict_by_tasks(wrong: Any) -> None:
     """Of numbers; anything else is refused."""
     assert weights_of({"train": 1}) == {"train": 1.0}
     assert weights_of({}) == {}
+    assert weights_of({"train": 0, "test": 2}) == {"test": 2.0}
+    for bad in (-1, float("nan"), float("inf")):
+        with pytest.raises(ValueError, match="task 'train' the weight"):
+            weights_of({"train": bad})
     with pytest.raises(TypeError, match="no dict of weights by tasks"):
         weights_of(wrong)
