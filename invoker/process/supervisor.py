@@ -142,9 +142,9 @@ class Supervisor:
             folder = _temporary()
             if folder is None:
                 log.warning(
-                    "there is no place for temporary files, so each worker keeps the sessions of the tool bridge for "
-                    "itself, and a call that comes to another worker does not find its session; mount a writable /tmp, "
-                    "or give INVOKER_STORE"
+                    "there is no place for temporary files, so each worker keeps the sessions of the tool bridge, and "
+                    "federated rounds, for itself, and a call that comes to another worker does not find its session; "
+                    "mount a writable /tmp, or give INVOKER_STORE"
                 )
                 return
             self._store = f"sqlite:{Path(self._kept.enter_context(folder), 'store.db')}"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
+import urllib.request
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -149,4 +151,33 @@ async def test_F083_workers_share_a_population_also_when_its_leader_is_killed(tm
         total, last = await a_round(address)
         assert total == 124
         assert last != leader
-        del http
+        async with asyncio.timeout(5 * SLOW):
+            while not await asyncio.to_thread(committed, http):
+                await asyncio.sleep(0.1)
+        process.send(signal.SIGTERM)
+        assert await asyncio.to_thread(process.exit_code) == 0
+
+
+def committed(http: str) -> float:
+    """How many rounds were committed, as any worker tells for all of them."""
+    with urllib.request.urlopen(f"http://{http}/metrics", timeout=5) as answer:
+        found = re.search(
+            r'^invoker_rounds_total\{outcome="committed",.*\} (\S+)$', answer.read().decode(), re.MULTILINE
+        )
+    return float(found[1]) if found else 0.0
+
+
+async def test_rounds_leave_nothing_behind(tmp_path: Path) -> None:
+    """No socket, and no file but the store."""
+    path = tmp_path / "rounds.toml"
+    path.write_text(rounds(clients=1))
+    env = {"TMPDIR": str(tmp_path / "tmp"), "INVOKER_STORE": f"sqlite:{tmp_path / 'store.db'}"}
+    (tmp_path / "tmp").mkdir()
+    with started(str(path), env=env) as process:
+        address, _ = await asyncio.to_thread(process.ready)
+        assert list((tmp_path / "tmp").glob("invoker-rounds-*/door"))
+        async with grpc.aio.insecure_channel(address) as channel:
+            assert await Device(channel).run(b"1") == b"100"
+        process.send(signal.SIGTERM)
+        assert await asyncio.to_thread(process.exit_code) == 0
+    assert not list((tmp_path / "tmp").iterdir())

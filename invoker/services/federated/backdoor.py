@@ -67,7 +67,7 @@ class Backdoor:
         own = {name: value for name, value in metadata.items() if name not in (PASS, RELAYED_PEER)}
         told = Headers({**own, PEER: metadata.get(RELAYED_PEER, "")})
         begin: Callable[..., Listener] = self._method.reactor
-        return begin(self._method.session(told), wire, driver, on_close, **given)
+        return begin(self._method.session(told), wire, driver, on_close, is_relayed=True, **given)
 
 
 class _Refused:

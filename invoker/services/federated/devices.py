@@ -53,6 +53,7 @@ class DeviceReactor(Reactor):
         place: Knows who leads.
         metadata: Of the call.
         deadline: Of the call, on the clock of ``time.monotonic``; None: it has none.
+        is_relayed: Another process has brought it, which takes this one for the leader.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class DeviceReactor(Reactor):
         place: Place,
         metadata: Headers,
         deadline: float | None = None,
+        is_relayed: bool = False,
     ) -> None:
         super().__init__(session, wire, driver, on_close, deadline=deadline)
         self._device = session
@@ -74,6 +76,7 @@ class DeviceReactor(Reactor):
         self._landing: asyncio.Task[None] | None = None
         self._rest: asyncio.Task[None] | None = None
         self._has_landed = False
+        self._is_relayed = is_relayed
         for step in session.begin():
             self._perform(step)
 
@@ -145,6 +148,9 @@ class DeviceReactor(Reactor):
         if leadership.is_here:
             self._has_landed = True
             return self._apply(frame)
+        if self._is_relayed:
+            self.fail(_homeless())
+            return True
         if leadership.leader is not None:
             return self._go(leadership.leader).arrived(frame)
         self._landing = asyncio.get_running_loop().create_task(self._wait(frame, leadership), name="landing")
@@ -157,7 +163,7 @@ class DeviceReactor(Reactor):
         if self._is_closed:
             return
         if not is_decided:
-            self.fail(StatusError(Status.UNAVAILABLE, "no process runs the rounds of this population now; come again"))
+            self.fail(_homeless())
         elif self._land(frame, leadership):
             self.wire.ask()
 
@@ -170,6 +176,10 @@ class DeviceReactor(Reactor):
         self._on_close = _ignore
         super()._leave(Cancelled("the conversation goes on in another process"))
         return relay
+
+
+def _homeless() -> InvocationError:
+    return StatusError(Status.UNAVAILABLE, "no process runs the rounds of this population now; come again")
 
 
 def _ignore(_: Close) -> None:

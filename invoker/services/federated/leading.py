@@ -173,7 +173,8 @@ class Leadership:
         self._takes.lose(self._population)
 
     async def _follow(self, leader: Leader) -> None:
-        if await self._is_dead(leader):
+        is_own = leader.address == self._own[0] and leader.host == self._own[2]  # of an attempt that has failed
+        if is_own or await self._is_dead(leader):
             await self._drop(leader, is_forced=True)
             return
         self.leader = leader

@@ -42,8 +42,7 @@ _OPTIONS: Final = (
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1000),
 )
-_OURS: Final = (PEER, IDENTITY, PASS, RELAYED_PEER)
-_TRANSPORT: Final = ("user-agent", "te", "content-type", "grpc-")
+_DROPPED: Final = (PEER, IDENTITY, PASS, RELAYED_PEER, "user-agent", "te", "content-type")
 
 
 class Links:
@@ -94,8 +93,8 @@ class Relay:
         *,
         deadline_s: float | None = None,
     ) -> None:
-        kept = [(name, value) for name, value in metadata.items() if name not in _OURS]
-        sent = [(name, value) for name, value in kept if not name.startswith(_TRANSPORT)]
+        kept = [(name, value) for name, value in metadata.items() if name not in _DROPPED]
+        sent = [(name, value) for name, value in kept if not name.startswith("grpc-")]
         own = ((PASS, leader.token), (RELAYED_PEER, metadata.get(PEER, "")))
         call: Any = channel.stream_stream(path)
         self._call: grpc.aio.StreamStreamCall[bytes, bytes] = call(metadata=(*sent, *own), timeout=deadline_s)

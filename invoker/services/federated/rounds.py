@@ -143,11 +143,9 @@ class Rounds:
         """To another process."""
         return self._links.channel(leader)
 
-    def _begin(
-        self, metadata: Headers, wire: Wire, driver: Driver, on_close: Any, *, deadline: float | None = None
-    ) -> DeviceReactor:
+    def _begin(self, metadata: Headers, wire: Wire, driver: Driver, on_close: Any, **given: Any) -> DeviceReactor:
         session = DeviceSession(self.desk, MailBox(), metadata, self._settings, pack=self._backing.pack)
-        return DeviceReactor(session, wire, driver, on_close, place=self, metadata=metadata, deadline=deadline)
+        return DeviceReactor(session, wire, driver, on_close, place=self, metadata=metadata, **given)
 
     def _wake(self, at: float) -> None:
         self._ticker.wake(at)

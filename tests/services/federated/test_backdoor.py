@@ -47,3 +47,17 @@ async def test_F139_a_relayed_device_counts_as_one_of_its_own_address(serve: Ser
                 await Device(channel, **own, **{name: "ipv4:10.0.0.1:6"}).ask()
             one.call.cancel()
             two.call.cancel()
+
+
+async def test_a_relayed_device_is_not_relayed_again(serve: Serve, tmp_path: Path) -> None:
+    """One that was brought to a process which does not lead comes again, rather than going round in circles."""
+    store = f"sqlite:{tmp_path / 'store.db'}"
+    async with serve(rounds(), store=store) as leader:
+        assert await rounds_of(leader)._leaderships["iris"].decided(5)
+        async with serve(rounds(), store=store) as other:
+            assert await rounds_of(other)._leaderships["iris"].decided(5)
+            door = rounds_of(other)._backdoor
+            assert door is not None
+            async with grpc.aio.insecure_channel(f"unix:{door.address}") as channel:
+                with pytest.raises(EOFError, match="UNAVAILABLE"):
+                    await Device(channel, **{PASS.replace("-", "_"): door.token}).ask()

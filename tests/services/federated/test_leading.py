@@ -175,3 +175,13 @@ async def test_the_space_of_another_is_not_taken_for_its_own(processes: list[Pro
     await until(lambda: first.leadership.leader)
     assert isinstance(seen[0], Space)
     assert not first.led
+
+
+async def test_one_does_not_follow_what_is_left_of_itself(processes: list[Process]) -> None:
+    """Such as a space that it held until its lease was over, and that nobody else has taken."""
+    first = processes[0]
+    rival = Asker(first.driver)
+    left = leading.Leader(first.address, "a", leading.socket.gethostname(), "before")
+    await rival.ask(Create(SPACE, 60, leading.msgspec.json.encode(left)))
+    await first.start()
+    await until(lambda: first.leadership.is_here)
