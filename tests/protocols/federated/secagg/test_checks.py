@@ -211,3 +211,16 @@ def test_what_a_dead_device_sends_is_not_looked_at() -> None:
     good.advertise_keys.pair_of_public_keys.enc_pk = KeyPair().public
     rounds = alone(KEYS, lambda _: [bad, good, good], Drop.INVALID_PUBLIC_KEY, "no point")
     assert len(rounds.sent[HOSTILE]) == 1
+
+
+def test_F105_a_share_that_one_peer_cannot_open_puts_out_that_peer() -> None:
+    """Scenario 58: the server cannot see it; the peer says abort, and with enough others the sum is exact."""
+
+    def change(message: UP) -> None:
+        message.share_keys_response.encrypted_key_shares[0] = bytes(104)
+
+    rounds = Rounds(5, threshold=3, tamper=tampering(HOSTILE, SHARES, change))
+    rounds.play()
+    assert rounds.dropped == {0: Drop.CLIENT_ABORT}
+    assert rounds.errors == {0: "a share could not be decrypted"}
+    assert_summed(rounds, {1, 2, 3, 4})

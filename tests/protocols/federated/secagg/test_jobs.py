@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from invoker.protocols.federated.secagg.jobs import Jobs
@@ -66,3 +69,38 @@ def test_a_round_that_its_owner_gives_up_is_silent() -> None:
     assert rounds.outcomes == []
     assert {index: len(messages) for index, messages in rounds.sent.items()} == said
     assert rounds.server._secrets is None
+
+
+@pytest.mark.timeout(30)
+async def test_F131_the_loop_runs_on_while_masks_of_a_million_elements_are_made() -> None:
+    """Shares are put together and masks taken off in a thread: a timer of the loop is never 100 ms late."""
+    loop = asyncio.get_running_loop()
+    rounds = Rounds(5, threshold=3, vectors={"w": (1000003, 10**6)}, silent={4: INPUT}, later=True)
+    for index, client in enumerate(rounds.clients):
+        rounds.turn(index, client.start())
+    late, is_over = [0.0], False
+
+    async def probe() -> None:
+        while not is_over:
+            due = loop.time() + 0.005
+            await asyncio.sleep(0.005)
+            late.append(loop.time() - due)
+
+    rounds.deliver()
+    assert rounds.server.round == 2
+    watching = asyncio.create_task(probe())
+    rounds.server.elapsed()
+    while rounds.up or rounds.jobs:
+        if rounds.up:
+            rounds.hear(*rounds.up.popleft())
+            await asyncio.sleep(0)
+        else:
+            job, then = rounds.jobs.popleft()
+            then(await asyncio.to_thread(job))
+    is_over = True
+    await watching
+    (outcome,) = rounds.outcomes
+    expected = sum(rounds.values[index]["w"] for index in range(4)) % np.uint64(1000003)
+    assert (outcome.sums["w"] == expected).all()  # type: ignore[union-attr]
+    assert len(late) > 3, "the jobs were shorter than what a timer can see"
+    assert max(late) < 0.1 * float(os.environ.get("INVOKER_TEST_SLOW", "1"))
