@@ -116,4 +116,6 @@ class Gate(Generic[K]):
         for key in [one for one, until in self._until.items() if until <= now]:
             if self._line and key in self._until:  # whoever was put out before may have taken others with it
                 self._put_out(key)
-                self.leave(key)  # which watches on
+                self.leave(key)
+        if self._line:
+            self._watch()  # also if rounding has brought us here a moment too early

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 from invoker.protocols.federated.gate import LEAST_BYTES_PER_S, PATIENCE_S, SMALL_BYTES, Gate
 from invoker.protocols.federated.timers import Timers
 
@@ -158,6 +160,21 @@ def test_F081_a_report_that_comes_out_of_turn_is_not_resumed():
     door.leave("a")
     assert door.resumed == []
     assert door.gate.held == BIG
+
+
+def test_F081_rounding_of_times_keeps_nobody_waiting():
+    """Whatever the clock shows, who is slow is put out when the desk is called at the times that it asked for."""
+    dice = Random(5)
+    for _ in range(300):
+        door = Door(BIG)
+        door.time = dice.random() * dice.choice([1e-3, 1, 10, 1e6])
+        door.enter("slow", BIG)
+        door.time += dice.random() * 50
+        door.enter("b", BIG)
+        while not door.out and (at := door.timers.next()) is not None:
+            door.time = max(door.time, at)
+            door.timers.run()
+        assert door.out == ["slow"]
 
 
 def test_F081_no_more_are_put_out_than_others_wait_for():
