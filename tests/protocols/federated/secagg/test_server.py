@@ -123,6 +123,15 @@ def test_F124_with_too_few_devices_the_round_fails_for_all(step: str) -> None:
         assert rounds.errors[index] == "SecAgg aborted"
 
 
+@pytest.mark.parametrize("expected", [5, 6, 100])
+def test_F091_more_devices_may_be_expected_than_come(expected: int) -> None:
+    """Scenario 70: the number is told before the cohort is known; devices take it as the most there may be."""
+    rounds = Rounds(5, threshold=3, expected=expected)
+    rounds.play()
+    assert_summed(rounds, set(range(5)))
+    assert rounds.errors == {}
+
+
 def test_F115_silent_devices_are_aborted_and_have_empty_pairs() -> None:
     """The order of the pairs is that of the cohort."""
     rounds = Rounds(5, threshold=3, silent={1: KEYS}, lost={3: KEYS})
