@@ -148,6 +148,15 @@ def test_F060_a_client_that_failed_is_answered_but_not_aggregated():
     assert desk.desk.tally.codes == {0: 1, 2: 1, 13: 1}
 
 
+@pytest.mark.parametrize(("status", "counted"), [(0, 0), (13, 13), (16, 16), (17, 2), (-1, 2), (2**31 - 1, 2)])
+def test_F061_a_status_that_is_no_code_is_unknown(status, counted):
+    """Those of google.rpc.Code are counted as they are; all but OK are failures."""
+    desk = house(min_clients=1)
+    accepted(desk, 2)[0].report(status=status)
+    assert desk.desk.tally.codes == {counted: 1}
+    assert len(desk.round().reports) == (status == 0)
+
+
 def test_F051_reports_of_failed_clients_do_not_reach_the_goal():
     """Successful ones are counted."""
     desk = house(min_clients=2, goal_clients=2, max_clients=4, over_selection=2.0)

@@ -88,6 +88,15 @@ def test_F089_an_offer_has_the_terms_of_secure_aggregation(servers):
     assert made[0].offer.secagg == SecAggTerms({"w": (5, 3)}, expected=15, threshold=4, min_visible=4)
 
 
+def test_F091_the_most_clients_of_a_round_are_expected(servers):
+    """Whoever is there: the goal with over-selection, but not above max_clients."""
+    for most, expected in ((20, 15), (12, 12)):
+        desk = house(min_clients=3, goal_clients=10, max_clients=most, over_selection=1.5, dropout_rate=0.2)
+        made = desk.clients(5)
+        desk.passes(60)
+        assert made[0].offer.secagg.expected == expected >= servers[-1].size == 5
+
+
 def test_F129_a_round_with_fewer_than_may_be_seen_does_not_begin(servers):
     """It could only fail; all are rejected, as where there are too few."""
     desk = house(min_clients=2, goal_clients=5, max_clients=5, min_visible=4)
