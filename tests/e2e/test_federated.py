@@ -152,7 +152,7 @@ async def test_F083_workers_share_a_population_also_when_its_leader_is_killed(tm
         assert total == 124
         assert last != leader
         async with asyncio.timeout(5 * SLOW):
-            while not await asyncio.to_thread(committed, http):
+            while not await asyncio.to_thread(committed, http):  # noqa: ASYNC110 - nobody is told
                 await asyncio.sleep(0.1)
         process.send(signal.SIGTERM)
         assert await asyncio.to_thread(process.exit_code) == 0

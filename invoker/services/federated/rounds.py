@@ -45,6 +45,9 @@ __all__ = ["Rounds"]
 
 log = logging.getLogger(__name__)
 
+_LOOK_S: Final = 0.05
+"""How often a process that drains looks whether rounds have ended."""
+
 _KEY_SPACE: Final = "federated-key"
 _KEY_TTL_S: Final = 10 * 365 * 24 * 3600.0
 
@@ -92,6 +95,7 @@ class Rounds:
         self.path = self.method.path
         self._backdoor: Backdoor | None = None
         self._leaderships: dict[str, Leadership] = {}
+        self._handing: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Begin to lead the populations, or to follow their leaders."""
@@ -104,21 +108,24 @@ class Rounds:
             log.warning("each worker runs rounds of its own, because they share no store; give INVOKER_STORE")
         else:
             log.info("rounds are kept in memory and end with this process; give INVOKER_STORE to keep them")
-        self._driver.drains.add(self.desk.drain)
+        self._driver.drains.add(self._drain)
         for name in self._setups.populations:
             one = self._leaderships[name] = Leadership(name, self._driver, self, address=address, token=token)
             one.start()
 
     async def stop(self, grace_s: float) -> None:
         """End what is left, and let another process lead."""
-        self._driver.drains.discard(self.desk.drain)
-        self.desk.drain()
+        self._driver.drains.discard(self._drain)
+        self._drain()
         try:
             async with asyncio.timeout(grace_s):
                 while self.desk.is_busy:  # noqa: ASYNC110 - a commit that is under way, of which nobody else hears
                     await asyncio.sleep(0.01)
         except TimeoutError:
             log.warning("a round was cut by the end of the process")
+        if self._handing is not None:
+            self._handing.cancel()
+            await asyncio.wait((self._handing,), timeout=_LOOK_S)
         for one in self._leaderships.values():
             await one.stop()
         self.desk.stop()
@@ -132,6 +139,20 @@ class Rounds:
     def numbers(self) -> Numbers:
         """What the rounds have counted."""
         return self._counts.numbers()
+
+    def _drain(self) -> None:
+        """Take no more devices; each population goes to another process as soon as its rounds here have ended."""
+        self.desk.drain()
+        if self._handing is None:
+            self._handing = asyncio.get_running_loop().create_task(self._hand_over(), name="hand over rounds")
+
+    async def _hand_over(self) -> None:
+        left = dict(self._leaderships)
+        while left:
+            busy = {one.population for one in self.desk.status() if one.phase_id}
+            for name in left.keys() - busy:
+                await left.pop(name).stop()
+            await asyncio.sleep(_LOOK_S)
 
     # Of conversations.
 

@@ -115,3 +115,23 @@ async def test_F014_a_silent_device_is_no_matter_of_the_relay(serve: Serve, tmp_
         assert not desk_of(other)._members
         assert len(desk_of(leader)._members) == 1
         device.call.cancel()
+
+
+async def test_F143_a_leader_that_drains_hands_over_what_has_ended(serve: Serve, tmp_path: Path) -> None:
+    """Populations without a running round at once, so that only their devices that wait are rejected."""
+    async with (
+        pair(serve, tmp_path, rounds("iris", "rose")) as (leader, other),
+        grpc.aio.insecure_channel(leader.grpc_address) as here,
+        grpc.aio.insecure_channel(other.grpc_address) as there,
+    ):
+        devices = [Device(here), Device(here)]
+        assert await asyncio.gather(*(one.check_in() for one in devices)) == [True, True]
+        stopping = asyncio.ensure_future(leader.stop(drain_s=10.0))
+        async with asyncio.timeout(5):
+            got = await asyncio.gather(Device(there, "rose").run(b"1"), Device(there, "rose").run(b"2"))
+        assert got == [b"100"] * 2
+        assert not stopping.done()
+        assert [one.population for one in rounds_of(leader).desk.status()] == ["iris"]
+        await asyncio.gather(*(one.report(b"5") for one in devices))
+        assert await stopping
+        assert await asyncio.gather(Device(there).run(b"1"), Device(there).run(b"2")) == [b"110"] * 2
