@@ -162,7 +162,8 @@ class Server:
         tls = TlsFiles.of(self.config.tls_cert, self.config.tls_key, self.config.tls_client_ca)
         around = Surroundings(
             *(self.config, self.driver, self._actions, self.is_ready, self.numbers, self._endings.note, tls),
-            *(self.share_ports, self._table.is_asked(self.config), lambda: self.http_address),
+            *(self.share_ports, self._table.is_asked(self.config)),
+            http_address=lambda: self.http_address if self._table.has_http(self.config) else None,
         )
         self._services = tuple(kind(around) for kind in (*self._kinds, *self._table.own(self.config)))
         self._fronts = [one.http_front for one in reversed(self._services) if one.on_http]

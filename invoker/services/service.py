@@ -73,7 +73,7 @@ class Surroundings:
         tls: For its own sockets; None: they speak plain text.
         share_port: Whether other processes may bind the same ports.
         is_asked: Whether INVOKER_PROTOCOLS says which services there are; else they are those of the default.
-        http_address: ``host:port`` of the HTTP door; empty before it is open, and where there is none.
+        http_address: ``host:port`` of the HTTP door; empty before it is open, None where there is none.
     """
 
     config: Config
@@ -85,7 +85,7 @@ class Surroundings:
     tls: TlsFiles | None = None
     share_port: bool = False
     is_asked: bool = True
-    http_address: Callable[[], str] = str
+    http_address: Callable[[], str | None] = lambda: None
 
 
 class Service:

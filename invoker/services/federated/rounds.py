@@ -176,6 +176,8 @@ class Rounds:
     async def lead(self, population: str) -> None:
         """Open a population, at the last committed round of each of its tasks (F-083)."""
         await self._unlock()
+        while self._around.http_address() == "":  # noqa: ASYNC110 - it opens in a moment, and then has a port
+            await asyncio.sleep(_LOOK_S / 10)
         states = {one.name: await self._state(population, one.name) for one in self._tasks(population)}
         self._backing.remember(population, states)
         self.desk.open(
@@ -227,7 +229,7 @@ class Rounds:
 
     def _base_url(self) -> str:
         """Where devices reach the HTTP door; empty: there is none."""
-        _, _, port = self._around.http_address().rpartition(":")
+        _, _, port = (self._around.http_address() or "").rpartition(":")
         if not port:
             return ""
         scheme = "https" if self._around.tls is not None else "http"

@@ -11,6 +11,7 @@ import grpc.aio
 import httpx
 import pytest
 
+from invoker.doors.http.door import HttpDoor
 from tests.conftest import SLOW
 from tests.services.federated.conftest import Serve, desk_of, rounds_of
 from tests.services.federated.devices import Device, rounds
@@ -157,3 +158,34 @@ async def until(is_so: Callable[[], bool]) -> None:
     async with asyncio.timeout(10 * SLOW):
         while not is_so():  # noqa: ASYNC110 - nobody is told
             await asyncio.sleep(0.01)
+
+
+async def test_F065_without_an_http_door_a_device_gets_everything_inline(serve: Serve) -> None:
+    """Though it could download."""
+    async with (
+        serve(rounds(clients=1), http=False) as server,
+        grpc.aio.insecure_channel(server.grpc_address) as channel,
+    ):
+        device = Device(channel)
+        assert await device.check_in(supports_http_download=True)
+        assert device.accepted.init_checkpoint == b"100"
+        assert device.accepted.plan.startswith(b"INVPLAN1\n")
+        await device.report(b"1")
+
+
+async def test_F066_plans_can_be_downloaded_although_the_http_door_opens_late(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A population is opened once it is known where its downloads are."""
+    start = HttpDoor.start
+
+    async def late(door: HttpDoor) -> str:
+        await asyncio.sleep(0.1)
+        return await start(door)
+
+    monkeypatch.setattr(HttpDoor, "start", late)
+    async with serve(rounds(clients=1)) as server, grpc.aio.insecure_channel(server.grpc_address) as channel:
+        device = Device(channel)
+        assert await device.check_in(supports_http_download=True)
+        assert device.accepted.plan_resource.uri
+        await device.report(b"1")
