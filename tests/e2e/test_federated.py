@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import signal
+import subprocess
+import sys
+import time
 import urllib.request
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
 import grpc.aio
@@ -17,6 +21,7 @@ import pytest
 from tests.conftest import SLOW
 from tests.e2e.process import Process, started
 from tests.services.federated.devices import Device, rounds
+from tests.serving import ROOT
 
 pytestmark = pytest.mark.timeout(60 * SLOW)
 
@@ -181,3 +186,48 @@ async def test_rounds_leave_nothing_behind(tmp_path: Path) -> None:
         process.send(signal.SIGTERM)
         assert await asyncio.to_thread(process.exit_code) == 0
     assert not list((tmp_path / "tmp").iterdir())
+
+
+@contextmanager
+def trained_by(address: str, *args: str) -> Iterator[None]:
+    """Devices that take part until the end of the block, or of their server."""
+    command = [sys.executable, "-m", "invoker", "device", "functions.federated:train_secure", "--server", address]
+    command += ["--population", "iris", "--examples", "functions.federated:examples", *args]
+    devices = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        devices.kill()
+        devices.wait()
+
+
+def test_F083_secure_rounds_go_on_after_kills_at_any_moment(served: Served) -> None:
+    """What was told as committed is what the next process starts from, or the round after that."""
+    pytest.importorskip("cryptography")
+    text = (ROOT / "functions" / "iris_secagg.toml").read_text()
+    for name, number in (("min", 4), ("goal", 6), ("max", 6)):
+        text = re.sub(rf"{name}_clients = \d+", f"{name}_clients = {number}", text)
+    text = text.replace("over_selection = 1.25", "over_selection = 1.0").replace("min_visible = 10", "min_visible = 4")
+    served.rounds.write_text(re.sub(r"rounds = \d+", "rounds = 0", text))
+    last = 0
+    for delay_s in (0.0, 0.03, 0.11):
+        process = served.process()
+        try:
+            address, _ = process.ready()
+            found = number_of(process.wait_for("the next round starts from"))
+            assert found in (last, last + 1)
+            with trained_by(address, "--devices", "6", "--times", "100"):
+                process.wait_for("round committed", 2)
+                time.sleep(delay_s)
+                process.send(signal.SIGKILL)
+                process.exit_code()
+            last = max(number_of(line) for line in process.lines if "round committed" in line)
+            assert last >= found + 2
+        finally:
+            process.close()
+
+
+def number_of(line: str) -> int:
+    """The number of the round in a line of the log."""
+    number: int = json.loads(line)["round"]
+    return number
