@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from invoker.codecs.chunks import Packed
+from invoker.core.spaces import StoreLimits
 from invoker.core.store import Item
 from invoker.drive.driver import Driver
 from invoker.errors import Cancelled, InvocationError
@@ -161,3 +162,16 @@ async def test_a_large_answer_is_packed_once_for_all_who_wait(world: World) -> N
     assert await one is await two
     (thread,) = jobs
     assert thread != threading.get_ident()
+
+
+async def test_a_checkpoint_for_which_the_store_has_no_room_fails_its_round(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log says why; the one before stays, and so does the leader."""
+    assert await world.commit(1, b"101")
+    too_large = bytes(StoreLimits().space_bytes)
+    assert not await world.commit(2, too_large)
+    assert "round not committed: the space, or all of them together, would be too large" in caplog.text
+    assert await world.stored() == b"101"
+    assert await world.commit(2, b"102")
+    assert not world.behind
