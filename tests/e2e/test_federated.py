@@ -173,11 +173,15 @@ def committed(http: str) -> float:
 
 
 async def test_rounds_leave_nothing_behind(tmp_path: Path) -> None:
-    """No socket, and no file but the store."""
+    """No socket, and no file but the store; what a process that was killed has left is cleared away by the next one."""
     path = tmp_path / "rounds.toml"
     path.write_text(rounds(clients=1))
     env = {"TMPDIR": str(tmp_path / "tmp"), "INVOKER_STORE": f"sqlite:{tmp_path / 'store.db'}"}
     (tmp_path / "tmp").mkdir()
+    with started(str(path), env=env) as process:
+        await asyncio.to_thread(process.wait_for, "the next round starts")
+        await kill(process)
+    assert len(list((tmp_path / "tmp").iterdir())) == 1
     with started(str(path), env=env) as process:
         address, _ = await asyncio.to_thread(process.ready)
         assert list((tmp_path / "tmp").glob("invoker-rounds-*/door"))

@@ -17,6 +17,7 @@ import logging
 import secrets
 import socket
 from contextlib import suppress
+from pathlib import Path
 from typing import Final, Protocol
 from urllib.parse import quote
 
@@ -220,14 +221,24 @@ class Leadership:
             return False
         try:
             _, writer = await asyncio.open_unix_connection(leader.address)
-        except OSError as error:
-            return isinstance(error, ConnectionRefusedError)
+        except ConnectionRefusedError:
+            _clear_away(Path(leader.address))
+            return True
+        except OSError:
+            return False
         writer.close()
         return False
 
     def _end(self, why: Refused) -> None:
         log.debug("the space of a leader has ended: %s", why.reason.value)
         self._ended.set()
+
+
+def _clear_away(socket_path: Path) -> None:
+    """Remove the socket of a process that was killed, with its folder; nobody else would."""
+    with suppress(OSError):
+        socket_path.unlink()
+        socket_path.parent.rmdir()
 
 
 class _Nobody:
