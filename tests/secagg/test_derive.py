@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from invoker.secagg.derive import mask_key, session_id
@@ -38,6 +38,7 @@ def test_F096_mask_keys_are_those_of_the_catalogue() -> None:
     assert key.hex() == "7653c44c5ad7ac1c6b7d01656b3221f4dcb83c6f7d0c795cbd97ffc605f74b7e"
 
 
+@settings(deadline=None)
 @given(st.binary(min_size=32, max_size=32), st.integers(2, 2**62), st.integers(1, 2**31), st.text(max_size=20))
 def test_F096_mask_keys_are_those_of_the_slow_model(key: bytes, modulus: int, length: int, name: str) -> None:
     """For every modulus, length and name."""

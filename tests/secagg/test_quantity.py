@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from invoker.secagg import centred, dequantize, quantize, widest_scale
@@ -27,6 +27,7 @@ def test_centred_covers_the_whole_modulus(modulus: int, least: int, most: int) -
     assert centred(np.array([most, most + 1, modulus - 1], np.uint64), modulus=modulus).tolist() == [most, least, -1]
 
 
+@settings(deadline=None)
 @given(
     st.integers(1, 50),
     st.integers(2**12, 2**62),
