@@ -2,8 +2,8 @@
 
 ``GRPC_DRIVER`` says which doors are judged: ``aio``; ``fast``, which is judged twice, since it serves the calls of a
 catalogue with async functions on its loop and those of one without in threads; by default all of them. Each is judged
-in riff, Evergreen and the tool bridge. GraphPipe, which does not come through these doors, is judged with both kinds of
-catalogue, and once more as an operator may configure it. An argument ``--protocol`` chooses one.
+in riff, Evergreen, the tool bridge and federated compute. GraphPipe, which does not come through these doors, is judged
+with both kinds of catalogue, and once more as an operator may configure it. An argument ``--protocol`` chooses one.
 
 Judging is mostly waiting, so two targets are judged at a time; what is said of one is printed in one piece.
 """
@@ -22,6 +22,7 @@ from functools import partial
 from subprocess import PIPE, STDOUT
 from typing import TypeAlias
 
+from invoker.conformance.scenario import PROTOCOLS
 from tests.conftest import SLOW
 from tests.serving import ROOT, serving
 
@@ -38,16 +39,19 @@ _SERVED = {
         ("evergreen", "tests.sync_evergreen", "fast"),
         ("toolbridge", "functions.conformance_toolbridge", "fast"),
         ("toolbridge", "tests.sync_toolbridge", "fast"),
+        ("federated", "functions/conformance_federated.toml", "fast"),
     ),
     "aio": (
         ("riff", "functions.conformance", "aio"),
         ("evergreen", "functions.conformance_evergreen", "aio"),
         ("toolbridge", "functions.conformance_toolbridge", "aio"),
+        ("federated", "functions/conformance_federated.toml", "aio"),
     ),
 }
 # What a protocol is served with, and what the suite is told of it.
 _SERVED_WITH = {
     "toolbridge": {"INVOKER_PROTOCOLS": "riff,http,toolbridge"},
+    "federated": {"INVOKER_FEDERATED_PEER_SESSIONS": "1000"},
 }
 _FACTS = {"toolbridge": ("--max-message", str(10 << 20))}
 
@@ -79,7 +83,7 @@ _TOLD += ("--max-invocations", "4")
 def main(argv: Sequence[str] | None = None) -> int:
     """Give the suite's worst exit code; further arguments are the suite's own."""
     parser = argparse.ArgumentParser(add_help=False)
-    parser.add_argument("--protocol", choices=("riff", "evergreen", "graphpipe", "toolbridge", "all"), default="all")
+    parser.add_argument("--protocol", choices=(*PROTOCOLS, "all"), default="all")
     chosen, given = parser.parse_known_args(argv)
     wanted = os.environ.get("GRPC_DRIVER") or "all"
     served = _SERVED["fast"] + _SERVED["aio"] if wanted == "all" else _SERVED[wanted]

@@ -46,6 +46,8 @@ TOGETHER = {
     "conformance/evergreen/scenarios_*.py": "so do these: tests/conformance/evergreen/test_scenarios.py",
     "conformance/graphpipe/scenarios_*.py": "and these: tests/conformance/graphpipe/test_scenarios.py",
     "conformance/toolbridge/scenarios_*.py": "and these: tests/conformance/toolbridge/test_every_scenario.py",
+    "conformance/federated/scenarios_*.py": "and these: tests/conformance/federated/test_every_scenario.py",
+    "conformance/federated/circle.py": "what they go through: tests/conformance/federated/test_every_scenario.py",
     "conformance/evergreen/actions.py": "what scenarios send: tests/conformance/evergreen/test_scenarios.py",
 }
 

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from invoker.conformance.evergreen.requirements import REQUIREMENTS as EVERGREEN
+from invoker.conformance.federated.requirements import REQUIREMENTS as FEDERATED
 from invoker.conformance.graphpipe.requirements import REQUIREMENTS as GRAPHPIPE
 from invoker.conformance.riff.requirements import REQUIREMENTS as RIFF
 from invoker.conformance.toolbridge.requirements import REQUIREMENTS as TOOLBRIDGE
 
 __all__ = ["ALL", "BY_PROTOCOL"]
 
-BY_PROTOCOL = {"riff": RIFF, "evergreen": EVERGREEN, "graphpipe": GRAPHPIPE, "toolbridge": TOOLBRIDGE}
-ALL = RIFF | EVERGREEN | GRAPHPIPE | TOOLBRIDGE
+BY_PROTOCOL = {
+    "riff": RIFF,
+    "evergreen": EVERGREEN,
+    "graphpipe": GRAPHPIPE,
+    "toolbridge": TOOLBRIDGE,
+    "federated": FEDERATED,
+}
+ALL = RIFF | EVERGREEN | GRAPHPIPE | TOOLBRIDGE | FEDERATED

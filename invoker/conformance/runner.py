@@ -17,6 +17,7 @@ import grpc
 
 from invoker.conformance.catalogue import ALL
 from invoker.conformance.evergreen.stage import Stage
+from invoker.conformance.federated.fleet import Fleet
 from invoker.conformance.graphpipe.asker import Asker
 from invoker.conformance.riff.probe import Probe
 from invoker.conformance.scenario import Failure, NotProvided, Scenario
@@ -26,9 +27,21 @@ from invoker.conformance.toolbridge.host import Host
 __all__ = ["Outcome", "Verdict", "run"]
 
 _SCENARIO_S = 180.0
-_PROBES: dict[str, type[Probe]] = {"riff": Probe, "evergreen": Stage, "graphpipe": Asker, "toolbridge": Host}
+_PROBES: dict[str, type[Probe]] = {
+    "riff": Probe,
+    "evergreen": Stage,
+    "graphpipe": Asker,
+    "toolbridge": Host,
+    "federated": Fleet,
+}
 _SURVIVAL = "R-013"
-_NOUNS = {"riff": "function", "evergreen": "action", "graphpipe": "model", "toolbridge": "tool"}
+_NOUNS = {
+    "riff": "function",
+    "evergreen": "action",
+    "graphpipe": "model",
+    "toolbridge": "tool",
+    "federated": "population",
+}
 
 
 class Verdict(enum.Enum):

@@ -1,8 +1,8 @@
 """Scenarios and their registry: what is sent, what is expected, which requirements it judges.
 
 A scenario is an async function that takes a `Probe` (of Evergreen a `Stage`, of GraphPipe an `Asker`, of the tool
-bridge a `Host`) and raises `Failure` when the target behaves otherwise, or `NotProvided` when the target does not
-offer what is judged. Its docstring says what is expected; the report prints it.
+bridge a `Host`, of federated compute a `Fleet`) and raises `Failure` when the target behaves otherwise, or
+`NotProvided` when the target does not offer what is judged. Its docstring says what is expected; the report prints it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 __all__ = ["PROTOCOLS", "SCENARIOS", "Failure", "NotProvided", "Scenario", "breaking", "scenario"]
 
-PROTOCOLS = ("riff", "evergreen", "graphpipe", "toolbridge")
+PROTOCOLS = ("riff", "evergreen", "graphpipe", "toolbridge", "federated")
 
 
 class Failure(Exception):
@@ -61,8 +61,8 @@ class Scenario:
         name: Unique.
         protocol: One of `PROTOCOLS`.
         chapter: Of the catalogue, the name of its module without ``scenarios_``.
-        requirements: ``R-``, ``E-``, ``G-`` or ``T-`` ids that it judges.
-        numbers: ``RT-``, ``ET-``, ``GT-`` or ``TT-`` ids of the catalogue's scenarios that it carries out.
+        requirements: ``R-``, ``E-``, ``G-``, ``T-`` or ``F-`` ids that it judges.
+        numbers: ``RT-``, ``ET-``, ``GT-``, ``TT-`` or ``FT-`` ids of the catalogue's scenarios that it carries out.
         functions: Named functions that the target must provide, the one under test first.
         over_http: Whether it speaks HTTP, else gRPC.
         expects: First line of the docstring.
@@ -93,8 +93,8 @@ def scenario(*ids: str, function: str | tuple[str, ...] = ()) -> Callable[[Body]
     """Register an async function as a scenario.
 
     Args:
-        ids: ``R-``, ``E-``, ``G-`` or ``T-`` ids that it judges, and ``RT-``, ``ET-``, ``GT-`` or ``TT-`` ids that it
-            carries out.
+        ids: ``R-``, ``E-``, ``G-``, ``T-`` or ``F-`` ids that it judges, and ``RT-``, ``ET-``, ``GT-``, ``TT-`` or
+            ``FT-`` ids that it carries out.
         function: Named functions it needs; the first one is called when no other is named.
     """
 
@@ -107,8 +107,8 @@ def scenario(*ids: str, function: str | tuple[str, ...] = ()) -> Callable[[Body]
             name=name,
             protocol=next((each for each in PROTOCOLS if f".{each}." in package), PROTOCOLS[0]),
             chapter=chapter.partition("_")[0],
-            requirements=tuple(id_ for id_ in ids if id_.startswith(("R-", "E-", "G-", "T-"))),
-            numbers=tuple(id_ for id_ in ids if id_.startswith(("RT-", "ET-", "GT-", "TT-"))),
+            requirements=tuple(id_ for id_ in ids if id_.startswith(("R-", "E-", "G-", "T-", "F-"))),
+            numbers=tuple(id_ for id_ in ids if id_.startswith(("RT-", "ET-", "GT-", "TT-", "FT-"))),
             functions=(function,) if isinstance(function, str) else function,
             over_http=chapter.startswith("http"),
             expects=(body.__doc__ or "").strip().splitlines()[0],

@@ -21,7 +21,8 @@ def test_a_table_has_a_requirement_a_line() -> None:
 
 def test_levels_and_decisions_are_those_of_the_catalogues() -> None:
     """What a row of docs/reference marks with (D), or has no other source for than D, is a decision."""
-    for protocol, letter in (("riff", "R"), ("evergreen", "E"), ("graphpipe", "G"), ("toolbridge", "T")):
+    letters = {"riff": "R", "evergreen": "E", "graphpipe": "G", "toolbridge": "T", "federated": "F"}
+    for protocol, letter in letters.items():
         page = Path(__file__).parents[2] / "docs" / "reference" / f"{protocol.replace('toolbridge', 'tool-bridge')}.md"
         for id_, *cells in re.findall(
             rf"^\| ({letter}-\d+) \| ([^|]*) \|.*\| ([^|]*) \|$", page.read_text(), re.MULTILINE

@@ -10,6 +10,7 @@ import pytest
 import invoker.conformance
 from invoker.conformance import select
 from invoker.conformance.evergreen.requirements import REQUIREMENTS as EVERGREEN
+from invoker.conformance.federated.requirements import REQUIREMENTS as FEDERATED
 from invoker.conformance.graphpipe.requirements import REQUIREMENTS as GRAPHPIPE
 from invoker.conformance.riff.probe import Probe
 from invoker.conformance.riff.requirements import REQUIREMENTS as RIFF
@@ -22,6 +23,7 @@ KNOWN = {
     "evergreen": (EVERGREEN, r"ET-\d\d"),
     "graphpipe": (GRAPHPIPE, r"GT-\d\d"),
     "toolbridge": (TOOLBRIDGE, r"TT-\d\d"),
+    "federated": (FEDERATED, r"FT-\d\d"),
 }
 
 
@@ -44,7 +46,7 @@ def test_every_scenario_of_the_catalogue_is_carried_out() -> None:
 
 def test_every_named_function_is_documented() -> None:
     """Others provide them from the document alone."""
-    parts = re.split(r"\n## The named (?:actions|models|tools)", DOCUMENT.read_text())
+    parts = re.split(r"\n## The named (?:actions|models|tools|populations)", DOCUMENT.read_text())
     for protocol, text in zip(PROTOCOLS, parts, strict=True):
         documented = set(re.findall(r"^\| `(\w+)` \|", text, flags=re.MULTILINE))
         assert documented == {name for each in select(protocol=protocol) for name in each.functions}

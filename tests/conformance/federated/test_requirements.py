@@ -1,0 +1,23 @@
+"""The table of federated requirements that a report cites."""
+
+from __future__ import annotations
+
+from invoker.conformance import select
+from invoker.conformance.federated.requirements import REQUIREMENTS
+from tests.trace import requirements
+
+
+def test_the_table_is_whole() -> None:
+    """F-001 to F-146, each with its level in the catalogue and a sentence."""
+    known = {id_: row for id_, row in requirements().items() if row.kind == "F"}
+    assert sorted(REQUIREMENTS) == sorted(known)
+    for id_, requirement in REQUIREMENTS.items():
+        assert requirement.level == known[id_].level, id_
+        assert requirement.text.endswith("."), id_
+
+
+def test_every_requirement_is_judged_or_says_why_not() -> None:
+    """And none is both."""
+    judged = {id_ for each in select(protocol="federated") for id_ in each.requirements}
+    for id_, requirement in REQUIREMENTS.items():
+        assert (id_ in judged) != bool(requirement.unjudged), id_
