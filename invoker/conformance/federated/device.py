@@ -159,7 +159,7 @@ class Device(Line[pb.ServerStreamMessage]):
         response = (await self.kind("checkin_response", timeout_s)).checkin_response
         self._agree(response)
         self.info = response.acceptance_info
-        return response.WhichOneof("checkin_result") == "acceptance_info"
+        return response.HasField("acceptance_info")
 
     async def accepted(self, timeout_s: float | None = None) -> pb.AcceptanceInfo:
         """It is."""

@@ -147,7 +147,12 @@ async def reports_that_cannot_be(fleet: Fleet) -> None:
         await device.try_in()
         await device.report(b"100")
         await device.ends(_BAD)
-    for wrong in ({"execution_phase_id": "another"}, {"population_name": "other"}, {"execution_phase_id": ""}):
+    named: tuple[dict[str, Any], ...] = (
+        {"execution_phase_id": "another"},
+        {"execution_phase_id": ""},
+        {"population_name": "other"},
+    )
+    for wrong in named:
         async with fleet.joined() as (device,):
             await device.report(b"100", **wrong)
             await device.ends(_BAD)
