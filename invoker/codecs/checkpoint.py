@@ -43,6 +43,7 @@ _ALIGNMENT: Final = 64
 _PADDING_ID: Final = 0xD935
 _LOCAL_BYTES: Final = 30
 _STORED, _DEFLATED = 0, 8
+_ENTRY: Final = b"PK\1\2"
 _ENCRYPTED: Final = 1
 
 C = TypeVar("C", bound=Checkpoint)
@@ -149,13 +150,15 @@ def _read_npz(payload: bytes, most: int) -> dict[str, Any]:
 
     from invoker.codecs.npy import read_array
 
+    # zipfile lists all entries before it tells how many they are, which takes seconds for a million of them. Bytes of
+    # arrays may look like entries by chance, but not so often.
+    if (count := payload.count(_ENTRY)) > _MOST_ENTRIES:
+        raise ValueError(f"it has {count} arrays, and at most {_MOST_ENTRIES} are taken")
     try:
         with zipfile.ZipFile(io.BytesIO(payload)) as archive:
             entries = archive.infolist()
     except (zipfile.BadZipFile, NotImplementedError, struct.error, UnicodeDecodeError) as error:
         raise ValueError(f"it is no whole zip: {error}") from error
-    if len(entries) > _MOST_ENTRIES:
-        raise ValueError(f"it has {len(entries)} arrays, and at most {_MOST_ENTRIES} are taken")
     if sum(one.compress_size for one in entries) > len(payload):
         raise ValueError("its entries share bytes")
     view, found = memoryview(payload), dict[str, Any]()

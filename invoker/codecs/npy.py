@@ -25,10 +25,13 @@ _KINDS: Final = "biufcmMSU"
 _HEADER_BYTES: Final = 10_000
 _PLAIN: Final = re.compile(
     rb"\x93NUMPY\x01\x00..\{'descr': '(?P<descr>[<|][biufc][0-9]{1,2})', 'fortran_order': (?P<order>True|False), "
-    rb"'shape': \((?P<shape>(?:[0-9]{1,18},)?(?: ?[0-9]{1,18},?){0,31})\), \} *\n",
+    rb"'shape': \((?P<shape>|[0-9]{1,18},|[0-9]{1,18}(?:, [0-9]{1,18}){1,31})\), \} *\n",
     re.DOTALL,
 )
-"""A header as numpy writes it for numbers; all others are parsed by numpy, which takes ten times as long."""
+"""A header as numpy writes it for numbers; all others are parsed by numpy, which takes ten times as long.
+
+Each text matches in one way at most, so that matching takes no longer than reading, whatever a peer has sent.
+"""
 
 _ATTEMPTS: Final = 5
 

@@ -153,3 +153,20 @@ def test_a_parser_that_fails_by_chance_is_asked_again(monkeypatch: pytest.Monkey
     else:
         with pytest.raises(DecodeError, match="recursion depth mismatch"):
             decode(NPY, payload, np.ndarray, REGISTRY)
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize("sizes", ["1" * 400 + "x", "1," * 400 + "x", "1, " * 400 + "x", "1 " * 400 + "x"])
+def test_a_header_takes_no_longer_than_its_bytes(sizes: str) -> None:
+    """Digits can be split into numbers in so many ways that trying them all would never end."""
+    header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({sizes}), }} \n"
+    with pytest.raises(DecodeError):
+        decode(NPY, headed(header), np.ndarray, REGISTRY)
+
+
+@pytest.mark.parametrize("sizes", ["3", "1 3", "1,,3", ", 3"])
+def test_shapes_are_taken_as_numpy_writes_them_only(sizes: str) -> None:
+    """What is no tuple of sizes is refused, though its digits could be read as one."""
+    header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({sizes}), }} \n"
+    with pytest.raises(DecodeError):
+        decode(NPY, headed(header, bytes(24)), np.ndarray, REGISTRY)
