@@ -43,10 +43,11 @@ class DeviceSettings(msgspec.Struct, frozen=True):
 
 def capabilities(request: pb.ProtocolOptionsRequest) -> Capabilities:
     """What a client says that it can do; numbers that nobody knows are left out."""
+    offered = dict.fromkeys(request.supported_compression_levels)
     variants = request.side_channels.secure_aggregation.client_variant
     return Capabilities(
         chunks=request.supports_chunked_blob_transfer,
-        levels=tuple(level for level in request.supported_compression_levels if level in {UNCOMPRESSED, *LEVELS}),
+        levels=tuple(level for level in offered if level in {UNCOMPRESSED, *LEVELS}),
         secagg=_NATIVE in variants,
         wants_ack=request.should_ack_checkin,
         http=request.supports_http_download,

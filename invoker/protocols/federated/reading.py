@@ -15,6 +15,7 @@ from google.protobuf.message import DecodeError
 from invoker._pb.federated import federated_api_pb2 as pb
 from invoker.errors import Status, StatusError
 from invoker.message import Headers
+from invoker.protocols.federated.fields import has_more_fields
 from invoker.protocols.federated.negotiation import DeviceSettings, capabilities
 from invoker.protocols.federated.words import Checkin, ReportIn
 
@@ -23,6 +24,9 @@ __all__ = ["AnyCheckin", "check_same", "checkin_of", "invalid", "parsed", "repor
 AnyCheckin: TypeAlias = pb.CheckinRequest | pb.EligibilityEvalCheckinRequest
 
 _VERSION: Final = 1
+
+_FIELDS: Final = 65_536
+"""Of one message. The most that devices send are the shares of one round: two fields for each device in it."""
 _STATS: Final = pb.ClientExecutionStats.DESCRIPTOR.full_name
 
 
@@ -35,8 +39,10 @@ def parsed(frame: bytes) -> pb.ClientStreamMessage:
     """Parse a message.
 
     Raises:
-        StatusError: It is none.
+        StatusError: It is none, or has so many fields that it would take a hundred times its bytes of memory.
     """
+    if has_more_fields(frame, pb.ClientStreamMessage.DESCRIPTOR, _FIELDS):
+        raise invalid(f"a message has over {_FIELDS} fields")
     try:
         return pb.ClientStreamMessage.FromString(frame)
     except DecodeError:

@@ -37,7 +37,7 @@ from invoker._pb.federated import federated_api_pb2 as pb
 from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
 from invoker.codecs.chunks import ChunkStream, Limits
 from invoker.core.steps import Answered, Await, Close, Event, Step
-from invoker.errors import InvocationError
+from invoker.errors import InvocationError, LimitExceeded
 from invoker.message import EMPTY, Headers
 from invoker.protocols.federated import answers
 from invoker.protocols.federated.forms import form_of_eligibility, form_of_offer
@@ -60,9 +60,12 @@ from invoker.protocols.federated.words import (
     Window,
 )
 
-__all__ = ["DeviceSession", "State"]
+__all__ = ["OUTSIDE_BYTES", "DeviceSession", "State"]
 
 _MAIL: Final = "mail"
+
+OUTSIDE_BYTES: Final = 65 * 1024
+"""Of a frame of a client that takes no part in a round; parsing and reading it takes some milliseconds."""
 
 
 class State(enum.Enum):
@@ -152,6 +155,10 @@ class DeviceSession:
         stream = self._stream
         was_receiving = stream.is_receiving
         try:
+            if len(frame) > OUTSIDE_BYTES and self.state not in (State.ACCEPTED, State.SECURE):
+                raise LimitExceeded(
+                    f"{len(frame)} bytes from a client that takes no part in a round; {OUTSIDE_BYTES} are allowed"
+                )
             for message in stream.receive(frame):
                 self._take(message)
             if was_receiving and not stream.is_receiving:

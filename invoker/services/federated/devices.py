@@ -17,7 +17,7 @@ from invoker.drive.loop.reactor import Reactor
 from invoker.drive.loop.wire import Wire
 from invoker.errors import Cancelled, InvocationError, Status, StatusError
 from invoker.message import Headers
-from invoker.protocols.federated.session import DeviceSession
+from invoker.protocols.federated.session import OUTSIDE_BYTES, DeviceSession
 from invoker.services.federated.leading import Leader, Leadership
 from invoker.services.federated.relay import Relay
 
@@ -187,7 +187,9 @@ def _ignore(_: Close) -> None:
 
 
 def _population(frame: bytes) -> str | None:
-    """The population that a checkin names; None: it is no checkin."""
+    """The population that a checkin names; None: it is no checkin, or none that the session takes."""
+    if len(frame) > OUTSIDE_BYTES:
+        return None
     try:
         message = pb.ClientStreamMessage.FromString(frame)
     except DecodeError:

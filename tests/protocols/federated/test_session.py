@@ -71,6 +71,21 @@ def test_F001_the_first_message_is_a_checkin() -> None:
     refused(talk, "no checkin")
 
 
+def test_F034_a_client_that_takes_no_part_sends_no_large_message() -> None:
+    """Reading 4 MiB of weights or levels would stop all others for half a second, and it may have no key at all."""
+    large = checkin()
+    large.checkin_request.client_version = "v" * 70_000
+    for talk in (Talk(), Talk(NotedDesk(TASK))):
+        if talk.desk.task is not None:
+            talk.say(trying())
+        talk.force(large)
+        assert isinstance(talk.error, LimitExceeded)
+        assert "takes no part" in talk.error.detail
+    talk = accepted()
+    talk.force(report(b"u" * 70_000))
+    assert talk.close is None
+
+
 @pytest.mark.parametrize("first", [trying, checkin])
 def test_F002_the_ack_has_both_windows_and_comes_first(first: type) -> None:
     """Before anything is decided (F-004), with the token where there is one."""
