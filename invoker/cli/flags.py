@@ -15,6 +15,7 @@ COMMANDS = {
     "call": ("HOST:PORT", "stream values to any riff invoker, and print what comes back"),
     "chat": ("HOST:PORT", "hold a conversation with an action of any Evergreen server"),
     "device": ("FUNCTION", "be a device that trains in rounds of a federated server"),
+    "simulate": ("ROUNDS", "run the rounds of a file with all their devices, in simulated time"),
     "inspect": ("ENTRYPOINT", "say how a function's signature is understood"),
     "conformance": ("", "judge any riff invoker from outside"),
     "completion": ("SHELL", "print what makes bash, zsh or fish complete the words of this command line"),

@@ -202,6 +202,10 @@ def _client_command(command: str) -> tuple[argparse.ArgumentParser, Callable[[ar
         from invoker.cli import device as module  # type: ignore[no-redef]
 
         about = "Be a device, or many, that trains functions in rounds of a federated server."
+    elif command == "simulate":
+        from invoker.cli import simulate as module  # type: ignore[no-redef]
+
+        about = "Simulate the rounds of a file with all their devices, in one process."
     elif command == "completion":
         from invoker.cli import completion as module  # type: ignore[no-redef]
 

@@ -21,7 +21,7 @@ from invoker.client.federated.plans import Plan
 from invoker.codecs.checkpoint import read_checkpoint, write_checkpoint
 from invoker.errors import Status
 
-__all__ = ["CallingRunner", "Ran", "Runner", "arrays_of", "bytes_of", "weights_of"]
+__all__ = ["CallingRunner", "Ran", "Runner", "arrays_of", "bytes_of", "run_plan", "weights_of"]
 
 
 class Ran(msgspec.Struct, frozen=True):
@@ -64,11 +64,20 @@ class CallingRunner:
         function = plan.function or self._functions.get(plan.fn)
         if function is None:
             raise CallFailed(Status.UNIMPLEMENTED, f"this device has no function {plan.fn[:80]!r}")
-        start = _start_of(function, checkpoint)
-        examples = iter(self._examples())
         if inspect.iscoroutinefunction(function):
-            return _ran(await function(start, examples, **plan.params))
-        return await asyncio.to_thread(lambda: _ran(function(start, examples, **plan.params)))
+            start = _start_of(function, checkpoint)
+            return _ran(await function(start, iter(self._examples()), **plan.params))
+        return await asyncio.to_thread(lambda: run_plan(function, plan, checkpoint, self._examples()))
+
+
+def run_plan(function: Callable[..., Any], plan: Plan, checkpoint: bytes, examples: Iterable[Any]) -> Ran:
+    """Call a plain function with a checkpoint, examples, and what the plan says besides.
+
+    Raises:
+        ValueError: It has not given one update.
+        Exception: Whatever the function raised.
+    """
+    return _ran(function(_start_of(function, checkpoint), iter(examples), **plan.params))
 
 
 def bytes_of(value: Any) -> bytes:

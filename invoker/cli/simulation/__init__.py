@@ -1,0 +1,1 @@
+"""Rounds of federated compute with all their devices in one process, in simulated time: ``invoker simulate``."""

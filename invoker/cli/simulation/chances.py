@@ -1,0 +1,55 @@
+"""What a simulation leaves to chance: how long things take, and where a device leaves; all of it by a seed."""
+
+from __future__ import annotations
+
+import math
+import re
+from random import Random
+from typing import Final
+
+import msgspec
+
+__all__ = ["Spread", "read_spread"]
+
+_WORDS: Final = "give SECONDS, LEAST..MOST, exp:MEAN or lognormal:MEDIAN,SIGMA"
+_NUMBER: Final = r"(\d+(?:\.\d+)?|\.\d+)"
+
+
+class Spread(msgspec.Struct, frozen=True):
+    """A distribution of times.
+
+    Attributes:
+        kind: ``uniform`` from first to second, ``exp`` with the mean first, or ``lognormal`` with the median first and
+            sigma second.
+        first: In seconds.
+        second: As the kind has it.
+    """
+
+    kind: str
+    first: float
+    second: float = 0.0
+
+    def draw(self, dice: Random) -> float:
+        """One time, in seconds."""
+        if self.kind == "uniform":
+            return dice.uniform(self.first, self.second)
+        if self.kind == "exp":
+            return dice.expovariate(1 / self.first) if self.first else 0.0
+        return self.first * math.exp(dice.gauss(0.0, self.second))
+
+
+def read_spread(text: str) -> Spread:
+    """Read a distribution: ``2``, ``1..5``, ``exp:2`` or ``lognormal:2,0.5``.
+
+    Raises:
+        ValueError: It is none.
+    """
+    if found := re.fullmatch(_NUMBER, text):
+        return Spread("uniform", float(found[1]), float(found[1]))
+    if (found := re.fullmatch(rf"{_NUMBER}\.\.{_NUMBER}", text)) and float(found[1]) <= float(found[2]):
+        return Spread("uniform", float(found[1]), float(found[2]))
+    if found := re.fullmatch(rf"exp:{_NUMBER}", text):
+        return Spread("exp", float(found[1]))
+    if found := re.fullmatch(rf"lognormal:{_NUMBER},{_NUMBER}", text):
+        return Spread("lognormal", float(found[1]), float(found[2]))
+    raise ValueError(f"{text!r} is no distribution of times; {_WORDS}")
