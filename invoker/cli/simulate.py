@@ -1,4 +1,4 @@
-"""``python -m invoker simulate ROUNDS``: the rounds of a file with all their devices, in one process and simulated time.
+"""``python -m invoker simulate ROUNDS``: the rounds of a file and all their devices, in simulated time.
 
 Exit codes: 0 all rounds have ended, 1 no round came about, 2 an argument is wrong, 130 interrupted.
 """
@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from invoker.cli.simulation.chances import Spread, read_spread
+from invoker.cli.simulation.chances import Chances, Spread, read_spread
 
 if TYPE_CHECKING:
     from invoker.cli.simulation.results import Result
@@ -102,9 +102,10 @@ def run(args: argparse.Namespace) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     house = House(args.file, populations=args.population, rounds=args.rounds, seed=args.seed)
+    out = sys.stdout
     # What functions print must not get between the braces.
     with contextlib.redirect_stdout(sys.stderr) if args.json else contextlib.nullcontext():
-        return _run(house, options, args, sys.__stdout__ if args.json else sys.stdout)
+        return _run(house, options, args, out)
 
 
 def _run(house: Any, options: SceneOptions, args: argparse.Namespace, out: Any) -> int:
@@ -156,11 +157,13 @@ def _options(args: argparse.Namespace) -> SceneOptions:
     )
     return SceneOptions(
         work=work,
-        latency=args.latency,
-        train_s=args.train_s,
-        dropout=args.dropout,
-        every_s=args.every_s,
-        seed=args.seed,
+        chances=Chances(
+            latency=args.latency,
+            train_s=args.train_s,
+            dropout=args.dropout,
+            every_s=args.every_s,
+            seed=args.seed,
+        ),
         metric=function_at(args.metric, "--metric") if args.metric else None,
     )
 

@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-__all__ = ["Spread", "read_spread"]
+__all__ = ["Chances", "Spread", "read_spread"]
 
 _WORDS: Final = "give SECONDS, LEAST..MOST, exp:MEAN or lognormal:MEDIAN,SIGMA"
 _NUMBER: Final = r"(\d+(?:\.\d+)?|\.\d+)"
@@ -36,6 +36,24 @@ class Spread(msgspec.Struct, frozen=True):
         if self.kind == "exp":
             return dice.expovariate(1 / self.first) if self.first else 0.0
         return self.first * math.exp(dice.gauss(0.0, self.second))
+
+
+class Chances(msgspec.Struct, frozen=True, kw_only=True):
+    """What is left to chance.
+
+    Attributes:
+        latency: Of each frame, one way, in simulated seconds; drawn once for a conversation.
+        train_s: How long a plan takes.
+        dropout: Probability that a device leaves in a conversation.
+        every_s: About how often a device comes; 0: so that a round fills in half the time that it has.
+        seed: Of all of it.
+    """
+
+    latency: Spread
+    train_s: Spread
+    dropout: float = 0.0
+    every_s: float = 0.0
+    seed: int = 0
 
 
 def read_spread(text: str) -> Spread:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from random import Random
 
-from invoker.cli.simulation.chances import Spread
+from invoker.cli.simulation.chances import Chances
 from invoker.cli.simulation.device import Conversation
 from invoker.cli.simulation.house import House
 from invoker.cli.simulation.results import Results
@@ -29,11 +29,7 @@ class Crowd:
         work: What devices do.
         results: Hears of what happens.
         devices: How many there are.
-        every_s: About how often each of them comes, if the server does not want it to come later.
-        latency: Of frames, one way.
-        train_s: How long plans take.
-        dropout: Probability that a device leaves in a conversation.
-        seed: Of all chance.
+        chances: ``every_s`` is as often as a device comes, if the server does not want it to come later.
         stalled: Called when no round comes about.
 
     Attributes:
@@ -48,18 +44,13 @@ class Crowd:
         results: Results,
         *,
         devices: int,
-        every_s: float,
-        latency: Spread,
-        train_s: Spread,
-        dropout: float,
-        seed: int,
+        chances: Chances,
         stalled: Callable[[], None],
     ) -> None:
-        self.house, self.population, self.work = house, population, work
-        self.latency, self.train_s, self.dropout = latency, train_s, dropout
+        self.house, self.population, self.work, self.chances = house, population, work, chances
         self.new_secagg = _secagg(house, population)
         self.is_closing = False
-        self._results, self._devices, self._every_s, self._seed = results, devices, every_s, seed
+        self._results, self._devices = results, devices
         self._stalled = stalled
         self._loop = asyncio.get_running_loop()
         self._tokens: dict[int, str] = {}
@@ -69,7 +60,7 @@ class Crowd:
     def start(self) -> None:
         """Let all devices come, each in its time."""
         for number in range(self._devices):
-            self._loop.call_later(self._dice(number).uniform(0.0, self._every_s), self._come, number)
+            self._loop.call_later(self._dice(number).uniform(0.0, self.chances.every_s), self._come, number)
 
     def _come(self, number: int) -> None:
         if not self.is_closing:
@@ -78,7 +69,7 @@ class Crowd:
 
     def _dice(self, number: int) -> Random:
         """Chance for one conversation, whatever happens in others."""
-        return Random(f"{self._seed}/{self.population}/{number}/{self._times[number]}")  # noqa: S311 - it is no secret
+        return Random(f"{self.chances.seed}/{self.population}/{number}/{self._times[number]}")  # noqa: S311 - it is no secret
 
     # What conversations tell.
 
@@ -102,7 +93,7 @@ class Crowd:
             return
         self._tokens[one.number] = attempt.retry.token
         now = self._loop.time()
-        pause_s = self._every_s * one.dice.uniform(0.5, 1.5)
+        pause_s = self.chances.every_s * one.dice.uniform(0.5, 1.5)
         self._loop.call_at(max(attempt.retry.at, now + pause_s), self._come, one.number)
 
 

@@ -12,7 +12,7 @@ from random import Random
 from typing import Any, Final, Protocol
 
 from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
-from invoker.cli.simulation.chances import Spread
+from invoker.cli.simulation.chances import Chances
 from invoker.cli.simulation.house import House
 from invoker.cli.simulation.work import Work
 from invoker.client.federated import Assigned, Attempt, EligibilityAsked
@@ -41,18 +41,14 @@ class Means(Protocol):
         house: The server.
         population: Its name.
         work: Runs plans.
-        latency: Of frames, one way.
-        train_s: How long plans take.
-        dropout: Probability that a device leaves.
+        chances: How long things take, and how probable it is that a device leaves.
         new_secagg: Makes a device's side of secure aggregation; None: no task wants it.
     """
 
     house: House
     population: str
     work: Work
-    latency: Spread
-    train_s: Spread
-    dropout: float
+    chances: Chances
     new_secagg: NewSecAgg | None
 
     def accepted(self, one: Conversation) -> None:
@@ -90,15 +86,15 @@ class Conversation:
         self.began = self._loop.time()
         self.accepted_at = self.reported_at = 0.0
         self._means, self.dice = means, dice
-        self._latency_s, self._train_s = means.latency.draw(dice), means.train_s.draw(dice)
+        self._train_s, latency_s = means.chances.train_s.draw(dice), means.chances.latency.draw(dice)
         points = LEAVES if means.new_secagg is not None else _PLAIN
-        self.leaves = dice.choice(points) if dice.random() < means.dropout else ""
+        self.leaves = dice.choice(points) if dice.random() < means.chances.dropout else ""
         hello = Hello(means.population, token, client_version="simulate", has_secagg=means.new_secagg is not None)
         self._session = DeviceSession(hello, Windows(self._loop.time, dice), new_secagg=self._new_secagg)
         self._timers: list[asyncio.TimerHandle] = []
         self._has_left = self._has_half_closed = self._is_closed = False
-        self._up = _Lane(self._latency_s, self._to_server)
-        self._down = _Lane(self._latency_s, self._to_device)
+        self._up = _Lane(latency_s, self._to_server)
+        self._down = _Lane(latency_s, self._to_device)
         self._reactor = means.house.connect(means.population, _Wire(self._down.put), self._close)
 
     def start(self) -> None:

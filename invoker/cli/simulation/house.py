@@ -15,11 +15,11 @@ from invoker.cli.simulation.clock import SimulatedLoop
 from invoker.codecs import builtin, wants_arrays
 from invoker.codecs.chunks import Packed
 from invoker.config import Config
+from invoker.core.budget import Limits
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
 from invoker.core.invocation import Invocation
 from invoker.core.steps import Close
-from invoker.core.budget import Limits
 from invoker.drive.driver import Driver, Placement, placement_of
 from invoker.drive.loop.wire import Wire
 from invoker.drive.nested.scope import CatalogScope
@@ -103,7 +103,7 @@ class House:
         for one in self._found:
             await one.function.start()
         self._asker = Asker(self.driver)
-        self.backing = SimulatedBacking(self.driver, Blob, lambda at: self._ticker.wake(at), lambda _: None)
+        self.backing = SimulatedBacking(self.driver, Blob, self._wake, lambda _: None)
         limits = DeskLimits(sessions=devices * len(self.names), sessions_per_peer=devices)
         self.desk = FederatedDesk(self.backing, loop.time, limits)
         self._ticker = Ticker(self.desk, loop.time)
@@ -123,9 +123,7 @@ class House:
     async def _state(self, population: str, task: str) -> Saved:
         await self._asker.ask(saved.create(population, task))
         first = Saved(-1, b"")
-        item = await self._asker.ask(
-            saved.commit(population, task, first, self._setups.initial(population, task), "")
-        )
+        item = await self._asker.ask(saved.commit(population, task, first, self._setups.initial(population, task), ""))
         return saved.saved_of(item)
 
     async def close(self) -> None:
@@ -147,6 +145,9 @@ class House:
         metadata = Headers({"x-goog-population": population} | ({KEY: key} if key else {}))
         session = DeviceSession(self.desk, MailBox(), metadata, pack=self.backing.pack)
         return DeviceReactor(session, wire, self.driver, on_close, place=self._place, metadata=metadata)
+
+    def _wake(self, at: float) -> None:
+        self._ticker.wake(at)
 
     def _is_computing(self) -> bool:
         """Whether a function computes in a thread or a process: it runs, and waits for no input."""

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import sys
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
 import msgspec
 
-from invoker.cli.simulation.chances import Spread
+from invoker.cli.simulation.chances import Chances
 from invoker.cli.simulation.clock import SimulatedLoop
 from invoker.cli.simulation.crowd import Crowd
 from invoker.cli.simulation.house import House
@@ -35,20 +33,12 @@ class SceneOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         work: What devices send.
-        latency: Of each frame, one way.
-        train_s: How long a plan takes, simulated.
-        dropout: Probability that a device leaves in a conversation.
-        every_s: About how often a device comes; 0: so that a round fills in half the time that it has.
-        seed: Of all chance.
+        chances: How long things take, and how often devices come and leave.
         metric: Called with the checkpoint of a round that was committed; None: nothing is.
     """
 
     work: WorkOptions
-    latency: Spread
-    train_s: Spread
-    dropout: float
-    every_s: float
-    seed: int
+    chances: Chances
     metric: Callable[[Any], Any] | None = None
 
 
@@ -112,10 +102,10 @@ class Scene:
         work = Work(options.work, [one.name for one in tasks], lengths, self._note)
         devices = options.work.devices
         fills_s = min(one.selection_timeout_s * devices / (2 * one.cohort) for one in tasks)
+        every_s = options.chances.every_s or min(_MOST_EVERY_S, fills_s)
         return Crowd(
             self._house, population, work, self._results,
-            devices=devices, every_s=options.every_s or min(_MOST_EVERY_S, fills_s), latency=options.latency,
-            train_s=options.train_s, dropout=options.dropout, seed=options.seed,
+            devices=devices, chances=msgspec.structs.replace(options.chances, every_s=every_s),
             stalled=partial(self._stop, f"no round of {population!r} comes about"),
         )  # fmt: skip
 

@@ -38,7 +38,9 @@ class Bar:
         self._drawn_at = now
         full = round(_WIDTH * min(1.0, rounds / max(1, self._rounds)))
         bar = "#" * full + "." * (_WIDTH - full)
-        text = f"[{bar}] {rounds}/{self._rounds} rounds, {totals.conversations:,} conversations, {totals.seconds:,.0f} s"
+        text = (
+            f"[{bar}] {rounds}/{self._rounds} rounds, {totals.conversations:,} conversations, {totals.seconds:,.0f} s"
+        )
         self._out.write(f"\r{text.ljust(self._length)}")
         self._out.flush()
         self._length = len(text)
@@ -74,7 +76,7 @@ def totals_text(totals: Totals, rounds: list[Result], wall_s: float) -> str:
     """All of it in a few lines."""
     committed = sum(one.outcome == "committed" for one in rounds)
     return "\n".join([
-        f"{committed} of {len(rounds)} rounds committed in {totals.seconds:,.1f} simulated seconds, {wall_s:.1f} real ones",
+        f"{committed} of {len(rounds)} rounds committed in {totals.seconds:,.1f} simulated seconds, {wall_s:.1f} real",
         f"  conversations       {totals.conversations:,}: {_counts(totals.ends)}",
         f"  bytes               {totals.bytes_up:,} up, {totals.bytes_down:,} down",
     ])  # fmt: skip
