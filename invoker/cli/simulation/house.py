@@ -33,11 +33,11 @@ from invoker.protocols.federated.population import KEY
 from invoker.protocols.federated.saved import Saved
 from invoker.protocols.federated.session import DeviceSession
 from invoker.protocols.federated.tokens import RetryTokens
-from invoker.protocols.federated.words import Blob
 from invoker.services.federated.asker import Asker
 from invoker.services.federated.backing import RoundBacking
 from invoker.services.federated.devices import DeviceReactor
 from invoker.services.federated.mailbox import MailBox
+from invoker.services.federated.resources import Resources
 from invoker.services.federated.setups import Setups, with_aggregators
 from invoker.services.federated.ticker import Ticker
 
@@ -103,7 +103,8 @@ class House:
         for one in self._found:
             await one.function.start()
         self._asker = Asker(self.driver)
-        self.backing = SimulatedBacking(self.driver, Blob, self._wake, lambda _: None)
+        resources = Resources(str, _no_miss)  # without a base there are no downloads, so bytes go with the offers
+        self.backing = SimulatedBacking(self.driver, resources, self._wake, lambda _: None)
         limits = DeskLimits(sessions=devices * len(self.names), sessions_per_peer=devices)
         self.desk = FederatedDesk(self.backing, loop.time, limits)
         self._ticker = Ticker(self.desk, loop.time)
@@ -111,7 +112,7 @@ class House:
         for name in self.names:
             states = {task.name: await self._state(name, task.name) for task in self.tasks(name)}
             self.backing.remember(name, states)
-            made = self._setups.setup(name, states, Blob, tokens)
+            made = self._setups.setup(name, states, resources.publish, tokens)
             tasks = tuple(
                 replace(one, config=replace(one.config, rounds=task.rounds))
                 for one, task in zip(made.tasks, self.tasks(name), strict=True)
@@ -164,11 +165,11 @@ class SimulatedBacking(RoundBacking):
     def __init__(
         self,
         driver: Driver,
-        publish: Callable[[bytes], Blob],
+        resources: Resources,
         wake: Callable[[float], None],
         is_behind: Callable[[str], None],
     ) -> None:
-        super().__init__(driver, publish, wake, is_behind)
+        super().__init__(driver, resources, wake, is_behind)
         self.committed: dict[tuple[str, str], bytes] = {}
 
     def commit(self, commit: Commit, done: Callable[[bool], None]) -> None:
@@ -195,6 +196,10 @@ class _Alone:
 
     def channel(self, leader: object) -> Any:
         raise AssertionError(f"there is no other process, so none is at {leader}")
+
+
+async def _no_miss() -> None:
+    """Nobody else publishes anything."""
 
 
 def _computes(invocation: Invocation) -> bool:
