@@ -64,6 +64,8 @@ __all__ = ["OUTSIDE_BYTES", "DeviceSession", "State"]
 
 _MAIL: Final = "mail"
 
+_CROSSING: Final = ("unmasking_response", "abort")
+
 OUTSIDE_BYTES: Final = 65 * 1024
 """Of a frame of a client that takes no part in a round; parsing and reading it takes some milliseconds."""
 
@@ -98,9 +100,9 @@ class DeviceSession:
     """
 
     __slots__ = (
-        "_awaits_mail", "_checkin", "_has_acked", "_has_begun", "_has_unmasked", "_is_half_closed", "_metadata",
-        "_moved", "_offer", "_out", "_stream", "_unheard", "_windows", "desk", "ignored", "is_closed", "mailbox",
-        "settings", "state",
+        "_awaits_mail", "_checkin", "_has_acked", "_has_begun", "_has_unmasked", "_is_half_closed", "_may_cross",
+        "_metadata", "_moved", "_offer", "_out", "_stream", "_unheard", "_windows", "desk", "ignored", "is_closed",
+        "mailbox", "settings", "state",
     )  # fmt: skip
 
     def __init__(
@@ -119,6 +121,7 @@ class DeviceSession:
         self.is_closed = False
         self._metadata = metadata
         self._has_begun = self._is_half_closed = self._has_acked = self._has_unmasked = False
+        self._may_cross = False
         self._checkin: Checkin | None = None
         self._windows: tuple[Window, Window] | None = None
         self._offer: Offer | None = None
@@ -229,6 +232,9 @@ class DeviceSession:
             if kind is None:
                 self._ignore()
                 return
+        elif self._may_cross and kind is None and secure.WhichOneof("message_content") in _CROSSING:
+            self._may_cross = False
+            return
         elif self.state is not State.SECURE:
             raise invalid(f"a message of secure aggregation comes, but {self.state.value}")
         if self.state is State.SECURE and kind in (None, "report_request"):
@@ -318,6 +324,8 @@ class DeviceSession:
                 self._out.send(message, compresses=False)  # keys and ciphertexts are as good as random
         elif type(notice) is ReportTaken:
             if self.state in (State.TAKING, State.SECURE):
+                # F-123: A client that was let off may have replied before it heard of that.
+                self._may_cross = self.state is State.SECURE and not self._has_unmasked
                 self.state, self._has_unmasked = State.DONE, False
                 self._out.send(answers.report_response(self._untold(0)))
         elif self.state is State.WAITING:

@@ -141,6 +141,35 @@ def test_F122_a_client_that_half_closes_behind_its_unmasking_gets_its_answer() -
     assert talk.close is not None
 
 
+@pytest.mark.parametrize("crossing", ["unmasking_response", "abort"])
+def test_F123_a_reply_that_crosses_with_early_success_is_no_fault(crossing: str) -> None:
+    """A client that was let off has sent its reply before it heard of that; a second one, or another, is a fault."""
+    talk = accepted()
+    talk.say(masked())
+    talk.tell(asks("unmasking_request"))
+    talk.tell(asks("abort"), ReportTaken())
+    noted = list(talk.desk.noted)
+    assert talk.say(secure(crossing)) == []
+    assert talk.close is None
+    assert talk.desk.noted == noted
+    talk.say(secure(crossing))
+    assert talk.error is not None
+
+
+def test_F123_whoever_has_replied_has_nothing_more_to_say() -> None:
+    """Only one reply of a client can cross with its answer; and its shares never can."""
+    talk = accepted()
+    talk.say(masked(), secure("unmasking_response"))
+    talk.tell(ReportTaken())
+    talk.say(secure("unmasking_response"))
+    assert talk.error is not None
+    early = accepted()
+    early.say(masked())
+    early.tell(asks("abort"), ReportTaken())
+    early.say(secure("share_keys_response"))
+    assert early.error is not None
+
+
 def test_F110_an_abort_of_the_client_is_passed_on() -> None:
     """The desk decides what becomes of the conversation."""
     talk = accepted()
