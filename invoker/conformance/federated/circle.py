@@ -47,6 +47,10 @@ class Circle:
         self.left = set(range(len(devices)))
         self.summed: set[int] = set()
 
+    def place(self, index: int) -> int:
+        """Where a device stands in the lists of its round, once it has met the others; the target decides that."""
+        return self.secrets[index].index
+
     def leave(self, *indices: int) -> None:
         """Devices that are gone from one moment to the next."""
         for index in indices:

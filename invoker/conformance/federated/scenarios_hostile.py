@@ -76,7 +76,7 @@ async def shares_that_do_not_fit(fleet: Fleet) -> None:
         await all_.meet()
         short, own = all_.secrets[0].share(), all_.secrets[2].share()
         del short.encrypted_key_shares[-1]
-        own.encrypted_key_shares[2] = own.encrypted_key_shares[1]
+        own.encrypted_key_shares[all_.place(2)] = own.encrypted_key_shares[all_.place(1)]
         for index, response in ((0, short), (2, own)):
             await all_.devices[index].secure(share_keys_response=response)
             await _put_out(all_.devices[index])
@@ -88,7 +88,7 @@ async def shares_that_do_not_fit(fleet: Fleet) -> None:
         await all_.advertise()
         await all_.meet()
         lacking = all_.secrets[4].share()
-        lacking.encrypted_key_shares[0] = b""
+        lacking.encrypted_key_shares[all_.place(0)] = b""
         await all_.devices[4].secure(share_keys_response=lacking)
         await _put_out(all_.devices[4])
 
@@ -101,13 +101,12 @@ async def share_that_cannot_be_opened(fleet: Fleet) -> None:
         await all_.meet()
         await all_.share(0)
         broken = all_.secrets[0].share()
-        broken.encrypted_key_shares[3] = broken.encrypted_key_shares[3][:-1] + bytes(
-            [broken.encrypted_key_shares[3][-1] ^ 1]
-        )
+        changed = _other(broken.encrypted_key_shares[all_.place(3)])
+        broken.encrypted_key_shares[all_.place(3)] = changed
         await all_.devices[0].secure(share_keys_response=broken)
         request = await all_.devices[3].secret("masked_input_request")
-        if request.encrypted_key_shares[0] != broken.encrypted_key_shares[3]:
-            raise all_.devices[3].failure("another share", "entry 3 of device 0 as entry 0 of device 3 (F-117)")
+        if request.encrypted_key_shares[all_.place(0)] != changed:
+            raise all_.devices[3].failure("another share", "the share of device 0 for device 3, in its place (F-117)")
         await all_.devices[3].secure(abort={"diagnostic_info": "a share could not be opened"})
         await all_.devices[3].ends(StatusCode.CANCELLED)
         all_.without(3)
@@ -144,8 +143,8 @@ async def unmasking_replies_that_do_not_fit(fleet: Fleet) -> None:
     changes: tuple[Change, ...] = (
         lambda one: one.noise_or_prf_key_shares.pop(),
         lambda one: one.noise_or_prf_key_shares.add(),
-        lambda one: setattr(one.noise_or_prf_key_shares[2], "noise_sk_share", bytes(36)),
-        lambda one: one.noise_or_prf_key_shares[2].Clear(),
+        lambda one: setattr(one.noise_or_prf_key_shares[0], "noise_sk_share", bytes(36)),
+        lambda one: one.noise_or_prf_key_shares[4].Clear(),
         lambda one: setattr(one.noise_or_prf_key_shares[2], "prf_sk_share", bytes(35)),
     )
     for at in range(0, len(changes), 2):
@@ -202,8 +201,9 @@ async def wrong_share_of_a_noise_key(fleet: Fleet) -> None:
         async with circle(fleet) as all_:
 
             def change(reply: pb.UnmaskingResponse, wrong: Callable[[bytes], bytes] = wrong) -> None:
-                entry = reply.noise_or_prf_key_shares[4]
-                entry.noise_sk_share = wrong(entry.noise_sk_share)
+                for entry in reply.noise_or_prf_key_shares:
+                    if entry.HasField("noise_sk_share"):
+                        entry.noise_sk_share = wrong(entry.noise_sk_share)
 
             await _lie(all_, 0, change)
             await all_.thanked(1, 2, 3)
@@ -218,10 +218,9 @@ async def wrong_share_of_an_own_mask(fleet: Fleet) -> None:
 
         def change(reply: pb.UnmaskingResponse) -> None:
             # The first limb of a secret has eight bits, so hardly any other share gives one that can be.
-            for index in range(4):
-                entry = reply.noise_or_prf_key_shares[index]
-                share = entry.prf_sk_share
-                entry.prf_sk_share = bytes([share[0] ^ 0x40]) + share[1:]
+            for entry in reply.noise_or_prf_key_shares:
+                if entry.HasField("prf_sk_share"):
+                    entry.prf_sk_share = bytes([entry.prf_sk_share[0] ^ 0x40]) + entry.prf_sk_share[1:]
 
         await _lie(all_, 1, change)
         end = await all_.devices[0].finished()
