@@ -10,11 +10,12 @@ what is wrong with an update before it is fed, and only the device that sent it 
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from invoker.checkpoint import Checkpoint, Update
-from invoker.codecs.checkpoint import read_checkpoint
+from invoker.codecs.checkpoint import MOST_INFLATED, read_checkpoint
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -96,11 +97,12 @@ def checker(entrypoint: str, model: bytes) -> Callable[[bytes], None] | None:
     """
     if entrypoint not in (_MEAN, _SUM):
         return None
-    like = read_checkpoint(model, Checkpoint)
+    like = read_checkpoint(model, Checkpoint, most_bytes=max(MOST_INFLATED, 8 * len(model)))
+    most_bytes = max(MOST_INFLATED, 8 * builtins.sum(one.size for one in like.values()))
 
     def check(payload: bytes) -> None:
         nonlocal like
-        update = read_checkpoint(payload, Update)
+        update = read_checkpoint(payload, Update, most_bytes=most_bytes)
         if entrypoint == _MEAN:
             _check_mean(update, like)
             return

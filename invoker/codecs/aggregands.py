@@ -2,12 +2,17 @@
 
 Theory. ``map<string, Aggregand> aggregands = 1``, and ``Aggregand {repeated uint64 values = 1 [packed]; int32 bitwidth
 = 2;}``. Numbers are varints: seven bits a byte, the lowest first, and the top bit of all but the last byte is set. A
-packed vector has a hundred thousand of them, so numpy reads them: the k-th byte of every number in one step.
+packed vector has a hundred thousand of them, so numpy reads them: the k-th byte of every number in one step, and some
+hundred kilobytes at once, since that takes ten times their memory.
+
+A number of one byte becomes eight, and a field of two bytes an object. So who reads what others have sent says how much
+it may become, and fields are counted: a million of them would keep a thread busy for a second.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -18,44 +23,57 @@ __all__ = ["read_aggregands"]
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _MOST_VARINT: Final = 10
 _MOST_BITS: Final = 64
+_MOST_FIELDS: Final = 65_536
+"""Of one payload: five for each vector. Values that are not packed are fields of their own, but nobody writes them."""
+
+_PIECE: Final = 256 * 1024
+_VALUE_BYTES: Final = 8
 
 
-def read_aggregands(payload: bytes) -> dict[str, Any]:
+def read_aggregands(payload: bytes, most_bytes: int | None = None) -> dict[str, Any]:
     """The vectors of a serialized Checkpoint by name: flat arrays of uint64.
 
+    Args:
+        payload: The message.
+        most_bytes: What all arrays together may become; None: eight times the payload.
+
     Raises:
-        ValueError: It is no such message; a name is empty, or there twice; or a value has more bits than its vector
-            says (F-087).
+        ValueError: It is no such message, or becomes too large; a name is empty, or there twice; or a value has more
+            bits than its vector says (F-087).
     """
     found: dict[str, Any] = {}
-    for number, field in _fields(memoryview(payload)):
+    left = _VALUE_BYTES * len(payload) if most_bytes is None else most_bytes
+    fields = repeat(None, _MOST_FIELDS)
+    for number, field in _fields(memoryview(payload), fields):
         if number == 1 and isinstance(field, memoryview):
-            name, values = _entry(field)
+            name, values = _entry(field, fields, left)
             if name in found:
                 raise ValueError(f"it has two vectors {name!r}")
             found[name] = values
+            left -= values.nbytes
     return found
 
 
-def _entry(data: memoryview) -> tuple[str, NDArray[Any]]:
+def _entry(data: memoryview, fields: Iterator[None], most_bytes: int) -> tuple[str, NDArray[Any]]:
     name, aggregand = "", memoryview(b"")
-    for number, field in _fields(data):
+    for number, field in _fields(data, fields):
         if number == 1 and isinstance(field, memoryview):
             name = str(field, "utf-8")
         elif number == 2 and isinstance(field, memoryview):
             aggregand = field
     if not name:
         raise ValueError("it has a vector without a name")
-    return name, _vector(name, aggregand)
+    return name, _vector(name, aggregand, fields, most_bytes)
 
 
-def _vector(name: str, data: memoryview) -> NDArray[Any]:
+def _vector(name: str, data: memoryview, fields: Iterator[None], most_bytes: int) -> NDArray[Any]:
     import numpy as np
 
-    parts, bits = [], 0
-    for number, field in _fields(data):
+    parts, bits, most = [], 0, most_bytes // _VALUE_BYTES
+    for number, field in _fields(data, fields):
         if number == 1:  # packed, as it is written, or one by one, as parsers must take it, too
-            parts.append(_packed(field) if isinstance(field, memoryview) else np.array([field], np.uint64))
+            parts.append(_packed(field, most) if isinstance(field, memoryview) else np.array([field], np.uint64))
+            most -= parts[-1].size
         elif number == 2 and isinstance(field, int):
             bits = field
     values = np.concatenate(parts) if len(parts) > 1 else parts[0] if parts else np.zeros(0, np.uint64)
@@ -66,16 +84,32 @@ def _vector(name: str, data: memoryview) -> NDArray[Any]:
     return values
 
 
-def _packed(data: memoryview) -> NDArray[Any]:
-    """Many varints at once."""
+def _packed(data: memoryview, most: int) -> NDArray[Any]:
+    """Many varints at once, but no more than so many."""
     import numpy as np
 
     octets = np.frombuffer(data, np.uint8)
-    ends = np.flatnonzero(octets < 0x80)
-    if not octets.size:
-        return np.zeros(0, np.uint64)
-    if not ends.size or ends[-1] != octets.size - 1:
+    if octets.size and octets[-1] >= 0x80:
         raise ValueError("its last number is cut off")
+    size = sum(np.count_nonzero(octets[at : at + _PIECE] < 0x80) for at in range(0, octets.size, _PIECE))
+    if size > most:
+        raise ValueError(f"it has a vector of {size} values, and there is room for {most}")
+    values = np.empty(size, np.uint64)
+    at = filled = 0
+    while at < octets.size:
+        ends = np.flatnonzero(octets[at : at + _PIECE] < 0x80)
+        if not ends.size:
+            raise ValueError("it has a number of more than 64 bits")
+        piece = octets[at : at + int(ends[-1]) + 1]
+        values[filled : filled + ends.size] = _read(piece, ends)
+        at, filled = at + piece.size, filled + ends.size
+    return values
+
+
+def _read(octets: NDArray[Any], ends: NDArray[Any]) -> NDArray[Any]:
+    """The varints that end at these places."""
+    import numpy as np
+
     starts = np.concatenate(([0], ends[:-1] + 1))
     lengths = ends - starts + 1
     longest = int(lengths.max())
@@ -88,10 +122,15 @@ def _packed(data: memoryview) -> NDArray[Any]:
     return values
 
 
-def _fields(data: memoryview) -> Iterator[tuple[int, memoryview | int]]:
-    """Numbers and contents of the fields of a message; those of fixed size, which it does not have, are skipped."""
+def _fields(data: memoryview, fields: Iterator[None]) -> Iterator[tuple[int, memoryview | int]]:
+    """Numbers and contents of the fields of a message; those of fixed size, which it does not have, are skipped.
+
+    Each takes one of ``fields``, which are those that the payload may still have.
+    """
     at = 0
     while at < len(data):
+        if next(fields, False) is False:
+            raise ValueError(f"it has over {_MOST_FIELDS} fields")
         tag, at = _varint(data, at)
         kind, size = tag & 7, 0
         if kind == _VARINT:

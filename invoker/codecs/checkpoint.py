@@ -31,7 +31,7 @@ from invoker.wording import Place
 if TYPE_CHECKING:
     from zipfile import ZipInfo
 
-__all__ = ["CHECKPOINT", "CheckpointCodec", "checkpoint_wanted", "read_checkpoint", "write_checkpoint"]
+__all__ = ["CHECKPOINT", "MOST_INFLATED", "CheckpointCodec", "checkpoint_wanted", "read_checkpoint", "write_checkpoint"]
 
 MOST_INFLATED: Final = 64 << 20
 """Bytes that the compressed entries of one payload may become (F-034)."""
@@ -101,7 +101,7 @@ def read_checkpoint(payload: bytes, wanted: type[C], *, most_bytes: int = MOST_I
     Args:
         payload: Its bytes; the arrays may be read-only views on them.
         wanted: `Checkpoint` or `Update`.
-        most_bytes: What its compressed entries may become.
+        most_bytes: What its compressed entries may become, or all aggregands.
 
     Raises:
         DecodeError: It is malformed, or becomes too large.
@@ -134,8 +134,9 @@ def write_checkpoint(value: Checkpoint) -> bytes:
     return file.getvalue()
 
 
-def _read(payload: bytes, wanted: type[Checkpoint] | None, examples: float, most: int = MOST_INFLATED) -> Checkpoint:
-    arrays = _read_npz(payload, most) if payload[:2] == b"PK" else read_aggregands(payload)
+def _read(payload: bytes, wanted: type[Checkpoint] | None, examples: float, most: int | None = None) -> Checkpoint:
+    is_npz = payload[:2] == b"PK"
+    arrays = _read_npz(payload, most or MOST_INFLATED) if is_npz else read_aggregands(payload, most)
     weight = arrays.pop(_EXAMPLES, None)
     if weight is not None:
         if weight.shape or weight.dtype.kind not in "iuf":

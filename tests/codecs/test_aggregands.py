@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -66,4 +68,44 @@ def test_F087_values_have_no_more_bits_than_they_say() -> None:
 def test_what_is_no_checkpoint_is_refused(payload: bytes, problem: str) -> None:
     """Cut off, too long, without a name, or of another kind."""
     with pytest.raises(ValueError, match=problem):
+        read_aggregands(payload)
+
+
+def test_vectors_are_read_across_pieces() -> None:
+    """Numbers of all lengths, so that some are cut wherever a piece ends."""
+    message = pb.Checkpoint()
+    values = [1 << (place * 7 % 64) for place in range(200_000)]
+    message.aggregands["w"].values.extend(values)
+    assert read_aggregands(message.SerializeToString())["w"].tolist() == values
+
+
+def test_a_vector_becomes_no_larger_than_it_may() -> None:
+    """Each byte could become eight; with what it takes to read them, it was a hundred."""
+    message = pb.Checkpoint()
+    message.aggregands["v"].values.extend([1] * 1000)
+    message.aggregands["w"].values.extend([1] * 2_000_000)
+    payload = message.SerializeToString()
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match="a vector of 2000000 values, and there is room for 1999000"):
+            read_aggregands(payload, 16_000_000)
+        refused = tracemalloc.get_traced_memory()[1]
+        assert read_aggregands(payload, 16_008_000)["w"].size == 2_000_000
+        assert tracemalloc.get_traced_memory()[1] < 36_000_000
+    finally:
+        tracemalloc.stop()
+    assert refused < 4_000_000
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        bytes(2 * 65_537),
+        b"\x0a\x87\x80\x08\x0a\x01w\x12\x80\x80\x08" + b"\x08\x01" * 65_536,
+        b"\x78\x01" * 65_537,
+    ],
+)
+def test_a_payload_has_a_bounded_number_of_fields(payload: bytes) -> None:
+    """A million fields of two bytes would keep a thread for seconds, and nobody writes them."""
+    with pytest.raises(ValueError, match="over 65536 fields"):
         read_aggregands(payload)
