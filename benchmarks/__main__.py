@@ -15,12 +15,12 @@ from collections.abc import Callable, Sequence
 
 from benchmarks import callers, results, servers
 from benchmarks.aims import aims
-from benchmarks.devices import devices
 from benchmarks.evergreen import evergreen
 from benchmarks.graphpipe import batches, graphpipe
 from benchmarks.measure import Clock, Samples, rounds, say
 from benchmarks.memory import flooded, idle_async, idle_sync, slow_readers
 from benchmarks.report import table, tables
+from benchmarks.reports import federated
 from benchmarks.rows import PEER_ROWS, ROWS, Row, row_named
 from benchmarks.servers import Series, all_series
 from benchmarks.startup import startup
@@ -41,7 +41,7 @@ EXTRAS: dict[str, Extra] = {
     "batches": batches,
     "stores": stores,
     "toolbridge": toolbridge,
-    "federated": devices,
+    "federated": federated,
 }
 _QUICK_SCALE = 0.25
 
