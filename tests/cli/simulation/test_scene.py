@@ -43,6 +43,19 @@ def test_the_same_seed_gives_the_same_and_another_one_does_not(tmp_path: Path, d
     assert first != told(2)
 
 
+def test_the_choice_between_tasks_has_the_seed_too(tmp_path: Path) -> None:
+    path = Path(rounds(tmp_path, min_clients=3, goal_clients=6, max_clients=6, rounds=1))
+    head, task = path.read_text().split("[[population.task]]")
+    path.write_text("[[population.task]]".join((head, task + "\n", task.replace('"train"', '"other"', 1))))
+
+    def told() -> bytes:
+        results = simulate(str(path)).results
+        assert {one.task for one in results.rounds} == {"train", "other"}
+        return msgspec.json.encode(results.rounds, order="sorted")
+
+    assert told() == told() == told()
+
+
 def test_secure_sums_are_those_of_the_devices_that_stayed(tmp_path: Path) -> None:
     """Each device adds a bit of its own, so the sum tells who is in it."""
     functions.STAYED.clear()
