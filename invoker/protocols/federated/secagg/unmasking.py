@@ -118,6 +118,8 @@ def _left_masks(cohort: Cohort, secrets: Secrets, stopped: Callable[[], bool]) -
 
 def _subsets(replied: Sequence[int], threshold: int) -> Iterator[Sequence[int]]:
     """The first ones by index (F-127); then neighbours, of which some leave out any one device; then all others."""
+    if len(replied) == threshold:
+        return iter((replied,))
     twice = [*replied, *replied]
     turned = (sorted(twice[start : start + threshold]) for start in range(len(replied)))
     return itertools.chain(turned, itertools.combinations(replied, threshold))

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from invoker.protocols.federated.secagg import unmasking
 from invoker.protocols.federated.secagg.unmasking import Cohort, recover
 from invoker.protocols.federated.secagg.words import Failed, Reason
 from invoker.secagg.keys import KeyPair, new_key
-from invoker.secagg.shares import split, stack
+from invoker.secagg.shares import combine, split, stack
 from tests.protocols.federated.secagg.rounds import INPUT, UNMASKING, UP, Rounds, tampering, wrong_share
 from tests.protocols.federated.secagg.test_server import assert_summed
 
@@ -149,3 +150,18 @@ def test_F127_a_noise_key_vouches_for_its_subset() -> None:
     secrets = recover(cohort, replies, 3)
     assert secrets is not None
     assert (secrets.own, secrets.noise) == ([key], [pair.secret])
+
+
+def test_F127_a_liar_among_just_enough_replies_costs_one_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is one subset then; to try it for each reply once more took seconds with 300 devices."""
+    attempts = []
+    monkeypatch.setattr(unmasking, "combine", lambda weights, shares: attempts.append(1) or combine(weights, shares))
+    key = KeyPair()
+    shares = split(key.secret, threshold=20, count=30)
+    cohort = Cohort(b"session", [b""] * 29 + [key.public], (), [29])
+    replies = {index: stack([shares[index]]).astype(np.uint32) for index in range(20)}
+    assert recover(cohort, replies, 20) is not None
+    replies[3] = replies[3] ^ np.uint32(1)
+    attempts.clear()
+    assert recover(cohort, replies, 20) is None
+    assert len(attempts) == 1
