@@ -8,7 +8,7 @@ Theory::
     REPORTING    those that were accepted may report       goal reached, nobody is left, report_timeout (F-051);
                                                            the function has ended early (F-084)
     AGGREGATING  the function reads the rest and ends      its checkpoint or its error; aggregate_timeout (F-082)
-    COMMITTING   the checkpoint is being stored            the service's answer
+    COMMITTING   the checkpoint is being stored            the service's answer; it gives up the population without one
     ENDED        committed, failed, or not begun           nothing: a round that follows is another object
 
 A selection that is too small rejects all; another round takes its place, which is no failure.

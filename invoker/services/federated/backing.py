@@ -30,6 +30,9 @@ log = logging.getLogger(__name__)
 _LARGE_BYTES: Final = 16 * 1024 * 1024
 """What is larger is hashed beside the loop; this much takes 10 to 40 ms."""
 
+_COMMIT_S: Final = 30.0
+"""How long the store may take over a commit. Beyond it nobody knows what it has, so the population begins anew."""
+
 _ROUND_BYTES: Final = 2**40
 """Of what the function has not read; the session feeds it less than that by far."""
 
@@ -41,7 +44,8 @@ class RoundBacking:
         driver: Runs rounds.
         resources: Makes bytes available to devices.
         wake: Is told when the desk should be called.
-        is_behind: Told the population of a round whose commit was refused, because another process has committed one.
+        is_behind: Told the population of a round whose commit was refused, because another process has committed one,
+            or was not answered: what the store has has to be read again.
     """
 
     def __init__(
@@ -82,20 +86,27 @@ class RoundBacking:
         """Store a checkpoint, if the store has what the round started from (F-083)."""
         before = self._saved[commit.population, commit.task]
         if before.round != commit.number - 1:
+            self._call(self._is_behind, commit.population)  # a commit was stored after its round was given up
             self._call(done, False)
             return
+        late = self._loop.call_later(_COMMIT_S, self._late, commit)
         put = saved.commit(commit.population, commit.task, before, commit.checkpoint, commit.phase_id)
 
         def hashed(digest: Any) -> None:
             self._resources.expect(commit.checkpoint, digest)
-            self._asker.later(put, partial(self._committed, commit, done))
+            self._asker.later(put, partial(self._committed, commit, done, late))
 
         if len(commit.checkpoint) > _LARGE_BYTES:
             self.compute(partial(hash_of, commit.checkpoint), hashed)
         else:
             hashed(hash_of(commit.checkpoint))
 
-    def _committed(self, commit: Commit, done: Callable[[bool], None], answer: Any) -> None:
+    def _late(self, commit: Commit) -> None:
+        log.warning("the store does not answer a commit", extra={"phase_id": commit.phase_id, "seconds": _COMMIT_S})
+        self._is_behind(commit.population)
+
+    def _committed(self, commit: Commit, done: Callable[[bool], None], late: asyncio.TimerHandle, answer: Any) -> None:
+        late.cancel()
         if isinstance(answer, Item):
             self._saved[commit.population, commit.task] = saved.saved_of(answer)
             log.info(

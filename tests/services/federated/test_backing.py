@@ -19,6 +19,7 @@ from invoker.protocols.federated import saved
 from invoker.protocols.federated.aggregating import CHECKPOINT, AggregatingSession, Begin, Enough, Report
 from invoker.protocols.federated.backing import Commit
 from invoker.protocols.federated.saved import Saved
+from invoker.services.federated import backing
 from invoker.services.federated.asker import Asker
 from invoker.services.federated.backing import RoundBacking
 from invoker.services.federated.resources import Resources
@@ -175,3 +176,25 @@ async def test_a_checkpoint_for_which_the_store_has_no_room_fails_its_round(
     assert await world.stored() == b"101"
     assert await world.commit(2, b"102")
     assert not world.behind
+
+
+async def test_F083_a_store_that_does_not_answer_gives_up_the_population(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody knows what it has, so it has to be read again; an answer that comes later starts no round."""
+    monkeypatch.setattr(backing, "_COMMIT_S", 0.01)
+    asked: list[Any] = []
+    monkeypatch.setattr(world.backing._asker, "later", lambda put, answer: asked.append((put, answer)))
+    told: list[bool] = []
+    world.backing.commit(Commit("iris", "train", 1, "p1", b"101"), told.append)
+    async with asyncio.timeout(5):
+        while not world.behind:  # noqa: ASYNC110 - what is waited for tells nobody
+            await asyncio.sleep(0.005)
+    assert world.behind == ["iris"]
+    assert not told
+    ((_, answer),) = asked
+    answer(Item("checkpoint", b"101", 1, 2, b'{"round":1,"phase_id":"p1"}'))
+    world.backing.commit(Commit("iris", "train", 1, "p2", b"102"), told.append)
+    await asyncio.sleep(0)
+    assert told == [True, False]
+    assert world.behind == ["iris", "iris"]
