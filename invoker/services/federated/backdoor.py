@@ -6,11 +6,16 @@ into the store.
 
 from __future__ import annotations
 
+import os
 import secrets
 import shutil
+import socket
 import tempfile
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 from invoker.core.peers import PEER
 from invoker.core.steps import Close
@@ -24,6 +29,12 @@ from invoker.message import Headers
 from invoker.services.federated.relay import PASS, RELAYED_PEER
 
 __all__ = ["Backdoor"]
+
+_PREFIX: Final = "invoker-rounds-"
+_DOOR: Final = "door"
+
+_YOUNG_S: Final = 60.0
+"""A socket younger than this may be bound, and listen in a moment."""
 
 
 class Backdoor:
@@ -41,14 +52,15 @@ class Backdoor:
 
     def __init__(self, method: LoopMethod, driver: Driver, settings: GrpcSettings) -> None:
         self.token = secrets.token_urlsafe(32)
-        self._folder = Path(tempfile.mkdtemp(prefix="invoker-rounds-"))
-        self.address = str(self._folder / "door")
+        self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        self.address = str(self._folder / _DOOR)
         self._method = method
         own = LoopMethod(method.service, method.name, self._session, self._begin)
         self._door = AioDoor(driver, methods=(own,), settings=settings)
 
     async def start(self) -> None:
-        """Begin to listen."""
+        """Begin to listen, and remove what killed processes have left."""
+        _clear_away_old(self._folder.parent)
         self._door.bind(f"unix:{self.address}")
         await self._door.start()
 
@@ -68,6 +80,21 @@ class Backdoor:
         told = Headers({**own, PEER: metadata.get(RELAYED_PEER, "")})
         begin: Callable[..., Listener] = self._method.reactor
         return begin(self._method.session(told), wire, driver, on_close, is_relayed=True, **given)
+
+
+def _clear_away_old(folder: Path) -> None:
+    """Remove the sockets of this user at which nobody listens any more; a process that was killed leaves its own."""
+    for door in folder.glob(f"{_PREFIX}*/{_DOOR}"):
+        with suppress(OSError):
+            about = door.lstat()
+            if about.st_uid != os.getuid() or time.time() - about.st_mtime < _YOUNG_S:
+                continue
+            with socket.socket(socket.AF_UNIX) as probe:
+                probe.setblocking(False)
+                try:
+                    probe.connect(str(door))
+                except ConnectionRefusedError:
+                    shutil.rmtree(door.parent, ignore_errors=True)
 
 
 class _Refused:

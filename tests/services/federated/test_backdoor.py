@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import stat
+import tempfile
 from pathlib import Path
 
 import grpc.aio
@@ -61,3 +64,27 @@ async def test_a_relayed_device_is_not_relayed_again(serve: Serve, tmp_path: Pat
             async with grpc.aio.insecure_channel(f"unix:{door.address}") as channel:
                 with pytest.raises(EOFError, match="UNAVAILABLE"):
                     await Device(channel, **{PASS.replace("-", "_"): door.token}).ask()
+
+
+async def test_what_killed_processes_have_left_is_removed(
+    serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A socket at which somebody listens stays, and so does one that was made a moment ago."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    doors, listeners = [], []
+    for name in ("killed", "alive", "young"):
+        door = tmp_path / f"invoker-rounds-{name}" / "door"
+        door.parent.mkdir()
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(str(door))
+        if name == "alive":
+            listener.listen()
+        if name != "young":
+            os.utime(door, (1, 1))
+        doors.append(door)
+        listeners.append(listener)
+    listeners[0].close()
+    async with serve(rounds(), store=f"sqlite:{tmp_path / 'store.db'}"):
+        assert [door.parent.exists() for door in doors] == [False, True, True]
+    for listener in listeners:
+        listener.close()
