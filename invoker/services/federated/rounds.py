@@ -13,7 +13,7 @@ import grpc.aio
 from invoker._pb.federated import federated_api_pb2 as pb
 from invoker.config import parsers as parse
 from invoker.core.spaces import MemoryStore
-from invoker.core.store import ABSENT, Create, Item, Space
+from invoker.core.store import ABSENT, Create, Item, Reason, Refused, Space
 from invoker.doors.grpc.methods import LoopMethod
 from invoker.doors.grpc.settings import GrpcSettings
 from invoker.drive.driver import Driver
@@ -98,7 +98,11 @@ class Rounds:
         self._handing: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Begin to lead the populations, or to follow their leaders."""
+        """Begin to lead the populations, or to follow their leaders.
+
+        Raises:
+            LoadError: A task that the store does not know has a function that gives no first checkpoint (F-137).
+        """
         address = token = ""
         if not isinstance(self._driver.store, MemoryStore):
             self._backdoor = Backdoor(self.method, self._driver, GrpcSettings())
@@ -108,6 +112,7 @@ class Rounds:
             log.warning("each worker runs rounds of its own, because they share no store; give INVOKER_STORE")
         else:
             log.info("rounds are kept in memory and end with this process; give INVOKER_STORE to keep them")
+        await self._make_missing()
         self._driver.drains.add(self._drain)
         for name in self._setups.populations:
             one = self._leaderships[name] = Leadership(name, self._driver, self, address=address, token=token)
@@ -212,8 +217,20 @@ class Rounds:
             self._key = space.about
             self.resources.unlock(self._key)
 
+    async def _make_missing(self) -> None:
+        """Make the first checkpoints that the store does not have, so that one that cannot be made stops the start."""
+        for population in self._setups.populations:
+            for task in self._tasks(population):
+                item = await self._asker.ask(saved.lookup(population, task.name))
+                if item is None or (isinstance(item, Refused) and item.reason is Reason.UNKNOWN):
+                    self._setups.initial(population, task.name)
+
     async def _state(self, population: str, task: str) -> Saved:
-        """What the store has of a task; the first time it is given the first checkpoint."""
+        """What the store has of a task, which no earlier leader can change any more.
+
+        The first time the store is given the first checkpoint. Later the checkpoint is written once more: it gets a
+        version that a leader which has slept through its lease does not know, so the commit of that one is refused.
+        """
         await self._asker.ask(saved.create(population, task))
         item = await self._asker.ask(saved.lookup(population, task))
         if item is None:

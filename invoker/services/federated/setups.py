@@ -85,13 +85,20 @@ class Setups:
         self._attest: dict[str, Callable[[str], object]] = {}
         self._eligibility: dict[str, bytes] = {}
         self._plans: dict[tuple[str, str], bytes] = {}
-        self._initial: dict[tuple[str, str], bytes] = {}
+        self._initial: dict[tuple[str, str], Callable[[], bytes]] = {}
         for one in self.populations.values():
             self._look_up(one, is_public=is_public)
 
     def initial(self, population: str, task: str) -> bytes:
-        """The first checkpoint of a task."""
-        return self._initial[population, task]
+        """The first checkpoint of a task; its function is called once, and only if this is asked for.
+
+        Raises:
+            LoadError: The function gives none; the text names the task.
+        """
+        with _named(f"{self._path}, population {population!r}, task {task!r}"):
+            made = self._initial[population, task]()
+        self._initial[population, task] = partial(bytes, made)
+        return made
 
     def plan(self, population: str, task: str) -> bytes:
         """The plan of a task."""
@@ -163,9 +170,9 @@ class Setups:
         named = self._read(task.plan_file, "plan_file") if task.plan_file else None
         self._plans[at] = _plan(task.plan, task.params) if named is None else named
         if task.initial_file:
-            self._initial[at] = self._read(task.initial_file, "initial_file")
+            self._initial[at] = partial(bytes, self._read(task.initial_file, "initial_file"))
         else:
-            self._initial[at] = _first(task.initial)
+            self._initial[at] = partial(_first, task.initial, _function(task.initial, "initial"))
 
     def _read(self, name: str, key: str) -> bytes:
         try:
@@ -202,9 +209,8 @@ def _function(entrypoint: str, key: str) -> Callable[..., Any]:
     return called
 
 
-def _first(entrypoint: str) -> bytes:
+def _first(entrypoint: str, function: Callable[[], Any]) -> bytes:
     """The first checkpoint, as its function gives it."""
-    function = _function(entrypoint, "initial")
     try:
         found = function()
         return bytes(found) if isinstance(found, (bytes, bytearray)) else write_checkpoint(Checkpoint(found))

@@ -30,8 +30,8 @@ def serve(tmp_path: Path) -> Serve:
         path.write_text(text)
         given = {"host": "127.0.0.1", "grpc_port": 0, "port": 0, "grpc_driver": "aio", **knobs}
         server = build(TABLE.configured(federated=str(path), **given), str(path))
-        await server.start()
         try:
+            await server.start()
             yield server
         finally:
             await server.stop(drain_s=2.0)

@@ -118,3 +118,16 @@ def test_F137_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
         read_rounds(str(tmp_path / "none.toml"))
     with pytest.raises(ConfigError, match=r"task 'train': plan_file is 'no\.bin'"):
         made(tmp_path, rounds().replace('plan = "devices:train"', 'plan_file = "no.bin"'))
+
+
+def test_a_first_checkpoint_is_made_when_it_is_asked_for(tmp_path: Path) -> None:
+    """A start that finds a checkpoint in the store does not pay for it; and it is made once."""
+    calls, path = tmp_path / "calls", tmp_path / "first.py"
+    path.write_text(
+        "import pathlib\n\n\ndef initial():\n"
+        f"    with pathlib.Path({str(calls)!r}).open('a') as file:\n        file.write('x')\n    return b'5'\n"
+    )
+    setups = made(tmp_path, rounds().replace(f"{MODULE}:initial", f"{path}:initial"))
+    assert not calls.exists()
+    assert setups.initial("iris", "train") == setups.initial("iris", "train") == b"5"
+    assert calls.read_text() == "x"
