@@ -95,6 +95,34 @@ async def test_F083_a_killed_process_goes_on_from_the_last_committed_round(serve
             assert await asyncio.gather(Device(channel).run(b"3"), Device(channel).run(b"4")) == [checkpoint] * 2
 
 
+@pytest.mark.timeout(120 * SLOW)
+async def test_F083_a_leader_that_hangs_commits_nothing_when_it_comes_back(served: Served) -> None:
+    """Its lease is over meanwhile. Another process leads, whether that has committed a round since or not."""
+    served.rounds.write_text(rounds(aggregate="slow"))
+    first, second = served.process(), served.process()
+    served.hold.touch()
+    async with served.serving(first) as channel, served.serving(second) as other:
+        one, two = Device(channel), Device(channel)
+        assert await asyncio.gather(one.check_in(), two.check_in()) == [True, True]
+        await asyncio.gather(one.tell(b"1000"), two.tell(b"1000"))
+        await asyncio.gather(one.read(), two.read())
+        leader, follower = (first, second) if "last committed one" in first.log else (second, first)
+        there = other if leader is first else channel
+        leader.send(signal.SIGSTOP)
+        try:
+            async with asyncio.timeout(30 * SLOW):  # the lease takes 10 s to end
+                while "starts from the last committed one" not in follower.log:  # noqa: ASYNC110 - a log tells nobody
+                    await asyncio.sleep(0.1)
+        finally:
+            served.hold.unlink()
+            leader.send(signal.SIGCONT)
+        await asyncio.to_thread(leader.wait_for, "lost the rounds")
+        for checkpoint in (b"100", b"103"):
+            devices = [Device(there) for _ in range(2)]
+            assert await asyncio.gather(devices[0].run(b"1"), devices[1].run(b"2")) == [checkpoint] * 2
+        assert "round committed" not in leader.log
+
+
 async def test_F083_a_kill_at_any_moment_leaves_a_whole_round(served: Served) -> None:
     """The last one was committed or it was not; what follows counts from there, and no round is counted twice."""
     served.rounds.write_text(rounds(clients=1))

@@ -13,7 +13,7 @@ import msgspec
 
 from invoker.core.store import ABSENT, Create, Get, Item, Put
 
-__all__ = ["Saved", "commit", "create", "lookup", "saved_of"]
+__all__ = ["Saved", "commit", "create", "lookup", "rewrite", "saved_of"]
 
 _ITEM = "checkpoint"
 _TTL_S = 10 * 365 * 24 * 3600.0
@@ -59,6 +59,11 @@ def commit(population: str, task: str, before: Saved, checkpoint: bytes, phase_i
     """
     about = msgspec.json.encode(_About(before.round + 1, phase_id))
     return Put(_space(population, task), _ITEM, checkpoint, expects=before.version, about=about, is_durable=True)
+
+
+def rewrite(population: str, task: str, item: Item) -> Put:
+    """Write what is there once more, as a version that no earlier leader of the population expects."""
+    return Put(_space(population, task), _ITEM, item.value, expects=item.updated_ns, about=item.about)
 
 
 def saved_of(item: Item | None, initial: bytes = b"") -> Saved:

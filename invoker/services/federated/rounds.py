@@ -238,6 +238,8 @@ class Rounds:
             item = await self._asker.ask(
                 saved.commit(population, task, first, self._setups.initial(population, task), "")
             )
+        elif isinstance(item, Item):
+            item = await self._asker.ask(saved.rewrite(population, task, item))
         if not isinstance(item, Item):
             raise StatusError(Status.UNAVAILABLE, f"the store does not keep the task {task!r}: {item.reason.value}")
         return saved.saved_of(item)

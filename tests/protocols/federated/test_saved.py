@@ -69,3 +69,13 @@ def test_names_of_populations_and_tasks_are_never_mistaken_for_each_other(asker:
 def test_F083_a_commit_is_to_survive_a_crash_of_the_machine() -> None:
     """The store is told so, and the answer waits for that."""
     assert saved.commit("iris", "train", saved.Saved(0, b""), b"one", "p1").is_durable
+
+
+def test_F083_a_leader_that_has_slept_cannot_commit(asker: Asker) -> None:
+    """The next one writes the checkpoint once more, and with it all that is known of its round."""
+    item = asker.ask(saved.commit("iris", "train", saved.Saved(0, b"initial"), b"one", "p1"))
+    slept = saved.saved_of(item)
+    awake = saved.saved_of(asker.ask(saved.rewrite("iris", "train", item)))
+    assert (awake.round, awake.checkpoint, awake.phase_id) == (1, b"one", "p1")
+    assert asker.ask(saved.commit("iris", "train", slept, b"late", "p2")) == Refused(Reason.CHANGED)
+    assert isinstance(asker.ask(saved.commit("iris", "train", awake, b"two", "p3")), Item)
