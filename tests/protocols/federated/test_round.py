@@ -237,7 +237,7 @@ def test_F082_a_function_that_takes_too_long_fails_the_round():
     assert not desk.commits
 
 
-def test_F082_a_checkpoint_that_is_not_stored_does_not_count():
+def test_F082_F083_a_checkpoint_that_is_not_stored_does_not_count():
     """The round has failed, and the next one starts from the old checkpoint with the same number."""
     desk = house()
     for _ in range(2):
