@@ -51,10 +51,12 @@ def test_F136_the_credit_spans_messages() -> None:
     assert shown(device.drain(), pb.ClientStreamMessage) == [
         "start 3/0/3", "data 0 3", "end 1", "start 7/0/7", "data 0 4",
     ]  # fmt: skip
+    device.send(bytes(2))
+    assert shown(device.drain(), pb.ClientStreamMessage) == []  # a third one makes no difference
     device.receive(ack(0))
     assert shown(device.drain(), pb.ClientStreamMessage) == ["data 1 3"]
     device.receive(ack(0))
-    assert shown(device.drain(), pb.ClientStreamMessage) == ["end 2"]
+    assert shown(device.drain(), pb.ClientStreamMessage) == ["end 2", "start 2/0/2", "data 0 2"]
 
 
 def test_F025_every_chunk_is_acked_before_the_next_frame_is_read() -> None:

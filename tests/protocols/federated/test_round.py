@@ -68,7 +68,7 @@ def test_F048_ids_are_random_and_the_same_for_all_clients_of_a_round():
     assert all(len(one) == 1 and len(next(iter(one))) >= 20 for one in ids)
 
 
-def test_F051_a_round_closes_at_its_goal_and_turns_the_rest_away():
+def test_F016_F051_a_round_closes_at_its_goal_and_turns_the_rest_away():
     """Stragglers hear ABORTED at once, and exactly the goal is fed."""
     desk = house(goal_clients=3, max_clients=5, over_selection=2.0)
     made = accepted(desk, 5)

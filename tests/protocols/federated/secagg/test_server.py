@@ -171,6 +171,14 @@ def test_F120_F123_the_last_round_as_a_trace() -> None:
     assert rounds.finished == {0, 2, 3, 5, 6}
 
 
+def test_F120_a_device_that_sent_no_shares_is_not_named_as_missing() -> None:
+    """Nobody has added a mask that it shares with this device, and nobody has a share of its noise key."""
+    rounds = Rounds(7, threshold=4, silent={0: KEYS, 1: SHARES, 4: INPUT})
+    rounds.play()
+    assert_summed(rounds, {2, 3, 5, 6})
+    assert list(rounds.sent[2][2].unmasking_request.dead_3_client_ids) == [5]
+
+
 def test_F123_replies_that_cross_with_early_success_are_no_fault() -> None:
     """All devices answer at once; the fifth reply comes when four have been enough."""
     rounds = Rounds(5, threshold=4)
