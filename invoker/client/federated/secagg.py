@@ -153,6 +153,10 @@ class SecAggClient:
         for keys in pairs:
             if not all(not key or is_point(key) for key in keys):
                 _refuse("a public key is no compressed point of P-256")
+        for column in zip(*(keys for keys in pairs if all(keys)), strict=True):
+            # One device under two numbers has two shares, and its masks cancel out if we stand between them.
+            if len(set(column)) < len(column):
+                _refuse("two devices have the same public key")
         self._session, self._pairs, self._index = request.session_id, pairs, pairs.index(self._public)
         self._set_peers({index for index, keys in enumerate(pairs) if all(keys) and index != self._index})
 

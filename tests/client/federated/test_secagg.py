@@ -99,6 +99,10 @@ def test_F100_a_device_must_find_itself_once(change: Callable[[Any], Any], text:
         (lambda pairs: pairs.__setitem__(3, (pairs[3][0], pairs[3][1] + b"\0")), "no compressed point"),
         (lambda pairs: pairs.__setitem__(3, (b"\x02" + bytes(31) + b"\x01", pairs[3][1])), "no compressed point"),
         (lambda pairs: pairs.__setitem__(3, (b"", b"\x02" + bytes(31) + b"\x01")), "no compressed point"),
+        (lambda pairs: pairs.__setitem__(3, pairs[0]), "two devices have the same public key"),
+        (lambda pairs: pairs.__setitem__(3, (pairs[0][0], pairs[3][1])), "two devices have the same public key"),
+        (lambda pairs: pairs.__setitem__(3, (pairs[OWN][0], pairs[3][1])), "two devices have the same public key"),
+        (lambda pairs: pairs.__setitem__(3, (pairs[3][0], pairs[0][1])), "two devices have the same public key"),
     ],
 )
 def test_F101_pairs_that_no_honest_server_sends(change: Callable[[Any], Any], text: str) -> None:
