@@ -13,11 +13,6 @@ from invoker.cli import main as cli
 from invoker.process import life
 
 
-@pytest.fixture(autouse=True)
-def _quiet(monkeypatch):
-    monkeypatch.setattr("invoker.ops.logs.set_up", lambda level, style: None)
-
-
 @pytest.mark.parametrize(
     ("entrypoint", "text"),
     [
