@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import math
+import threading
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
@@ -19,7 +20,7 @@ from invoker.checkpoint import Checkpoint, Update
 from invoker.client.failure import CallFailed
 from invoker.client.federated.plans import Plan
 from invoker.codecs.checkpoint import read_checkpoint, write_checkpoint
-from invoker.errors import Status
+from invoker.errors import Status, StopInvocation
 
 __all__ = ["CallingRunner", "Ran", "Runner", "arrays_of", "bytes_of", "run_plan", "weights_of"]
 
@@ -51,6 +52,9 @@ class Runner(Protocol):
 class CallingRunner:
     """Calls plain functions, in threads, or on the loop if they are coroutines.
 
+    A thread cannot be stopped from outside. A function whose time is over (F-077) ends when it asks for its next
+    example; one that asks for none takes up a thread until it returns.
+
     Args:
         functions: By the names that plans have for them: ``module:function``.
         examples: Makes an iterator of the device's examples for each run; they are read as the function reads them.
@@ -67,7 +71,11 @@ class CallingRunner:
         if inspect.iscoroutinefunction(function):
             start = _start_of(function, checkpoint)
             return _ran(await function(start, iter(self._examples()), **plan.params))
-        return await asyncio.to_thread(lambda: run_plan(function, plan, checkpoint, self._examples()))
+        over = threading.Event()
+        try:
+            return await asyncio.to_thread(lambda: run_plan(function, plan, checkpoint, _until(over, self._examples())))
+        finally:
+            over.set()
 
 
 def run_plan(function: Callable[..., Any], plan: Plan, checkpoint: bytes, examples: Iterable[Any]) -> Ran:
@@ -118,6 +126,14 @@ def weights_of(value: Any) -> dict[str, float]:
         if not 0 < weight < math.inf:
             raise ValueError(f"the eligibility plan gave task {name!r} the weight {weight}; it must be 0 or more")
     return weights
+
+
+def _until(over: threading.Event, examples: Iterable[Any]) -> Iterator[Any]:
+    """Examples for as long as somebody waits for what the function makes of them."""
+    for one in examples:
+        if over.is_set():
+            raise StopInvocation
+        yield one
 
 
 def _start_of(function: Callable[..., Any], checkpoint: bytes) -> Any:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import itertools
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -111,3 +114,22 @@ def test_F078_weights_are_a_dict_by_tasks(wrong: Any) -> None:
             weights_of({"train": bad})
     with pytest.raises(TypeError, match="no dict of weights by tasks"):
         weights_of(wrong)
+
+
+async def test_F077_a_function_whose_time_is_over_ends_at_its_next_example() -> None:
+    """Otherwise each plan that hangs would take a thread of the device for good."""
+    ended = threading.Event()
+
+    def endless(checkpoint: bytes, examples: Iterator[int]) -> bytes:
+        try:
+            return bytes(sum(1 for _ in examples))
+        except Exception:  # a function that swallows what it meets
+            return checkpoint
+        finally:
+            ended.set()
+
+    run = CallingRunner({"m:endless": endless}, itertools.count)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.05):
+            await run(Plan("m:endless"), b"")
+    assert await asyncio.to_thread(ended.wait, 5)
