@@ -16,12 +16,12 @@ from invoker.client.federated.session import DeviceSession
 from invoker.client.federated.windows import Windows
 from invoker.client.federated.words import Assigned, Compute, EligibilityAsked, Hello, Report
 from invoker.secagg.keys import KeyPair
-from tests.client.federated.golden import make
+from tests.client.federated import golden
 
 HELLO = Hello("iris", "a retry token", "measured", "fcp 1.0")
 
 
-def replay(trace: make.Trace, react: Callable[[DeviceSession, Any], None]) -> DeviceSession:
+def replay(trace: golden.Trace, react: Callable[[DeviceSession, Any], None]) -> DeviceSession:
     """Let our client talk to the server of a trace, and compare each of its frames."""
     session = DeviceSession(HELLO, Windows(lambda: 0.0, random.Random(1)), new_secagg=SecAggClient)
     session.start()
@@ -38,10 +38,10 @@ def replay(trace: make.Trace, react: Callable[[DeviceSession, Any], None]) -> De
     return session
 
 
-@pytest.mark.parametrize("name", make.TRACES)
+@pytest.mark.parametrize("name", golden.TRACES)
 def test_the_files_are_what_the_catalogue_gives(name: str) -> None:
-    """They are written by tests/client/federated/golden/make.py."""
-    assert (make.HERE / f"{name}.trace").read_text() == make.written(make.TRACES[name]())
+    """They are written by tests/client/federated/golden.py."""
+    assert (golden.FOLDER / f"{name}.trace").read_text() == golden.written(golden.TRACES[name]())
 
 
 def test_F146_a_plain_round_against_a_real_server() -> None:
@@ -49,15 +49,15 @@ def test_F146_a_plain_round_against_a_real_server() -> None:
 
     def react(session: DeviceSession, event: Any) -> None:
         if isinstance(event, EligibilityAsked):
-            assert (event.plan.data, event.checkpoint.data) == (make.PLAN, make.START)
+            assert (event.plan.data, event.checkpoint.data) == (golden.PLAN, golden.START)
             session.eligible({"train": 1.0})
         elif isinstance(event, Assigned):
-            session.report(Report(make.UPDATE, duration_s=2.0))
+            session.report(Report(golden.UPDATE, duration_s=2.0))
 
-    session = replay(make.read("plain"), react)
+    session = replay(golden.read("plain"), react)
     attempt = session.attempt()
     assert (attempt.end, attempt.task, attempt.retry.token) == ("reported", "train", "for the accepted")
-    trace = make.read("plain")
+    trace = golden.read("plain")
     assert attempt.sent == sum(len(frame) for side, frame in trace if side == "C")
     assert attempt.received == sum(len(frame) for side, frame in trace if side == "S")
     assert session.is_over
@@ -65,7 +65,7 @@ def test_F146_a_plain_round_against_a_real_server() -> None:
 
 def test_F146_secure_aggregation_against_a_real_server(monkeypatch: pytest.MonkeyPatch) -> None:
     """All four rounds, with keys, nonces and coefficients that the test gives."""
-    secrets = iter((make.ENC, make.NOISE))
+    secrets = iter((golden.ENC, golden.NOISE))
     monkeypatch.setattr(secagg, "KeyPair", lambda: KeyPair(next(secrets)))
     monkeypatch.setattr(os, "urandom", lambda size: b"\7" * size)
 
@@ -73,10 +73,10 @@ def test_F146_secure_aggregation_against_a_real_server(monkeypatch: pytest.Monke
         if isinstance(event, EligibilityAsked):
             session.eligible({"train": 1.0})
         elif isinstance(event, Assigned):
-            session.report(Report(vectors={"w": list(make.VALUES)}, duration_s=2.0))
+            session.report(Report(vectors={"w": list(golden.VALUES)}, duration_s=2.0))
         elif isinstance(event, Compute):
             session.computed(event.job())
 
-    session = replay(make.read("secagg"), react)
+    session = replay(golden.read("secure"), react)
     assert session.attempt().end == "reported"
     assert session.is_over

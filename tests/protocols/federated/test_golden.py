@@ -22,11 +22,11 @@ from invoker.protocols.federated.words import (
     Secure,
     Window,
 )
-from tests.client.federated.golden import make
+from tests.client.federated import golden
 from tests.protocols.federated.desks import NoMailbox, NotedDesk
 
-PLAN, START = Blob(make.PLAN), Blob(make.START)
-TERMS = SecAggTerms({"w": (make.MODULUS, len(make.VALUES))}, 3, make.THRESHOLD, 2)
+PLAN, START = Blob(golden.PLAN), Blob(golden.START)
+TERMS = SecAggTerms({"w": (golden.MODULUS, len(golden.VALUES))}, 3, golden.THRESHOLD, 2)
 
 
 class GoldenDesk(NotedDesk):
@@ -35,7 +35,7 @@ class GoldenDesk(NotedDesk):
     def windows(self, device: Any, checkin: Any) -> tuple[Window, Window]:
         """Those of the traces."""
         self.noted.append(("windows", checkin))
-        first, second = (Window(float(least), float(most), token.decode()) for token, least, most in make.WINDOWS)
+        first, second = (Window(float(least), float(most), token.decode()) for token, least, most in golden.WINDOWS)
         return first, second
 
 
@@ -47,11 +47,11 @@ def replay(name: str, notices: dict[str, list[Notice]]) -> tuple[GoldenDesk, lis
         notices: What the desk tells once it was asked something, by what it was asked.
     """
     desk = GoldenDesk(Eligibility("execution 1", PLAN, START))
-    session = DeviceSession(desk, NoMailbox(), Headers(), DeviceSettings(**make.settings()))
+    session = DeviceSession(desk, NoMailbox(), Headers(), DeviceSettings(**golden.settings()))
     steps: list[Step] = list(session.begin())
     said: deque[bytes] = deque()
     asked = 0
-    for number, (side, frame) in enumerate(make.read(name)):
+    for number, (side, frame) in enumerate(golden.read(name)):
         if side == "S":
             assert said, f"frame {number} is missing"
             ours, theirs = (pb.ServerStreamMessage.FromString(one) for one in (said.popleft(), frame))
@@ -79,20 +79,20 @@ def test_F146_a_real_client_reports() -> None:
     assert (checkin.population, checkin.retry_token, checkin.attestation) == ("iris", "a retry token", "measured")
     assert dict(checkin.weights) == {"train": 1.0}
     assert checkin.can.secagg
-    assert (noted["report"].update, noted["report"].status, noted["report"].duration_s) == (make.UPDATE, 0, 2.0)
+    assert (noted["report"].update, noted["report"].status, noted["report"].duration_s) == (golden.UPDATE, 0, 2.0)
     assert [step.error for step in steps if isinstance(step, Close)] == [None]
 
 
 def test_F146_a_real_client_aggregates_securely() -> None:
     """Its messages of all four rounds reach the desk, the masked input together with the report."""
-    server = [pb.ServerStreamMessage.FromString(frame) for side, frame in make.read("secagg") if side == "S"]
+    server = [pb.ServerStreamMessage.FromString(frame) for side, frame in golden.read("secure") if side == "S"]
     rounds: list[Notice] = [
         Secure(secagg_pb.ServerToClientWrapperMessage.FromString(one.SerializeToString()))
         for one in (each.secure_aggregation_server_message for each in server)
         if one.WhichOneof("message_content") is not None
     ]
     offer = Offer("phase 1", "train", PLAN, START, TERMS)
-    desk, steps = replay("secagg", {"check_in": [Accepted(offer)], "secure": [*rounds, ReportTaken()]})
+    desk, steps = replay("secure", {"check_in": [Accepted(offer)], "secure": [*rounds, ReportTaken()]})
     secure = [value for name, value in desk.noted if name == "secure"]
     kinds = ["advertise_keys", "share_keys_response", "masked_input_response", "unmasking_response"]
     assert [kind for kind, _ in secure] == kinds

@@ -1,6 +1,8 @@
 """Tests of `invoker.protocols.federated.session`: whole conversations of real clients, byte for byte (F-146).
 
-The traces lie in tests/data/federated. They were written without protobuf, from the tables of the catalogue.
+The traces ``small-*`` of tests/data/federated have chunks of 32 bytes, so that both sides need them, and each frame of
+the server is compared. They were written without protobuf, from the tables of the catalogue. Beside them lie traces that
+client and server both replay; tests/client/federated/golden.py writes those.
 """
 
 from __future__ import annotations
@@ -64,13 +66,13 @@ def play(name: str, desk: NotedDesk) -> Iterator[tuple[str, list[str], list[str]
         elif who == "C":
             steps = list(session.receive(bytes.fromhex(what)))
         else:
-            told = notice(what, is_secure=name.startswith("secure"))
+            told = notice(what, is_secure="secure" in name)
             steps = list(session.deliver(Answered("mail", [told])))
         yield move, [one.frame.hex() for one in steps if isinstance(one, Send)], expected
     assert session.is_closed
 
 
-@pytest.mark.parametrize(("name", "task"), [("plain.trace", TASK), ("secure.trace", None)])
+@pytest.mark.parametrize(("name", "task"), [("small-plain.trace", TASK), ("small-secure.trace", None)])
 def test_F146_a_real_client_is_answered_byte_for_byte(name: str, task: Eligibility | None) -> None:
     """Checkins, chunks, acks, answers: each frame in its turn."""
     desk = NotedDesk(task)

@@ -2,7 +2,7 @@
 
 They are made of the numbers in docs/reference/federated.md (1.2 to 1.5, and the reference traces of 2) by an encoder of
 a few lines, and of the slow model of the cryptography; nothing of ours and nothing generated takes part. Each line is
-``C`` or ``S`` and the bytes of one frame of client or server; ``python -m tests.client.federated.golden.make`` writes
+``C`` or ``S`` and the bytes of one frame of client or server; ``python -m tests.client.federated.golden`` writes
 them anew.
 """
 
@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from tests.secagg import model
 
-HERE = Path(__file__).resolve().parent
+FOLDER = Path(__file__).resolve().parents[2] / "data" / "federated"
 
 CHUNK, PENDING = 8192, 2
 POPULATION, TOKEN, VERSION, PHASE, TASK = b"iris", b"a retry token", b"fcp 1.0", b"phase 1", b"train"
@@ -176,7 +176,7 @@ def sealed(key: bytes, noise: bytes, own: bytes) -> bytes:
     return NONCE + AESGCM(key).encrypt(NONCE, message((1, noise), (2, own)), None)
 
 
-TRACES = {"plain": plain, "secagg": secagg}
+TRACES = {"plain": plain, "secure": secagg}
 
 
 def written(trace: Trace) -> str:
@@ -186,14 +186,14 @@ def written(trace: Trace) -> str:
 
 def read(name: str) -> Trace:
     """A trace from its file."""
-    lines = (HERE / f"{name}.trace").read_text().splitlines()
+    lines = (FOLDER / f"{name}.trace").read_text().splitlines()
     return [(side, bytes.fromhex(frame)) for side, _, frame in (line.partition(" ") for line in lines)]
 
 
 def main() -> None:
     """Write all files."""
     for name, make in TRACES.items():
-        (HERE / f"{name}.trace").write_text(written(make()))
+        (FOLDER / f"{name}.trace").write_text(written(make()))
 
 
 def settings() -> dict[str, Any]:
