@@ -62,7 +62,7 @@ class DeskLimits:
     sessions: int = 10_000
     sessions_per_peer: int = 32
     first_message_s: float = 60.0
-    report_bytes: int = 256 * 1024 * 1024
+    report_bytes: int = 64 * 1024 * 1024
 
 
 class FederatedDesk:

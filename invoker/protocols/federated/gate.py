@@ -20,7 +20,7 @@ __all__ = ["LEAST_BYTES_PER_S", "PATIENCE_S", "SMALL_BYTES", "Gate"]
 SMALL_BYTES: Final = 64 * 1024
 
 PATIENCE_S: Final = 60.0
-"""Long enough for a busy server, which reads all that are inside by turns: 256 MiB at 4 MiB/s."""
+"""Long enough for a busy server, which reads all that are inside by turns: 64 MiB at 1 MiB/s."""
 
 LEAST_BYTES_PER_S: Final = 256 * 1024
 

@@ -87,7 +87,7 @@ class Rounds:
         tasks = [(name, task.name) for name in self._setups.populations for task in self._tasks(name)]
         self._counts = RoundCounts(self.desk, tasks)
         self._ticker = Ticker(self.desk, time.monotonic)
-        self._settings = DeviceSettings()
+        self._settings = DeviceSettings(level=known.level)
         service = pb.DESCRIPTOR.services_by_name["FederatedTrainingApi"]
         self.method = LoopMethod(
             service.full_name, service.methods[0].name, lambda metadata: metadata, self._begin, knows_peer=True

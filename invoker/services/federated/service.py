@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["FederatedKnobs", "FederatedService"]
 
+_LEVELS = ("none", "default", "best", "fast")
+"""By the numbers of the wire's CompressionLevel."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FederatedKnobs(PublicKnobs):
@@ -44,6 +47,16 @@ class FederatedKnobs(PublicKnobs):
         32, "INVOKER_FEDERATED_PEER_SESSIONS", parse.whole(1),
         "How many sessions of devices may come from one address at once; further ones are refused.", unit="sessions",
     )  # fmt: skip
+    federated_compression: str = knob(
+        "none", "INVOKER_FEDERATED_COMPRESSION", parse.one_of(*_LEVELS),
+        "How messages in chunks are compressed, up and down, where the device can: zlib makes weights in floating point "
+        "hardly smaller, and nothing of what is masked.", choices=_LEVELS,
+    )  # fmt: skip
+
+    @property
+    def level(self) -> int:
+        """The compression level as a number of the wire."""
+        return _LEVELS.index(self.federated_compression)
 
 
 class FederatedService(Service):

@@ -115,3 +115,19 @@ async def test_F039_without_chunks_a_message_has_4_mib_at_most(serve: Serve) -> 
         await device.ask()
         with pytest.raises(EOFError, match=r"RESOURCE_EXHAUSTED.*takes no chunks"):
             await device.read()
+
+
+@pytest.mark.timeout(60 * SLOW)
+@pytest.mark.parametrize(("name", "level"), [("none", 0), ("default", 1), ("best", 2), ("fast", 3)])
+async def test_messages_are_compressed_as_the_knob_says(serve: Serve, name: str, level: int) -> None:
+    """INVOKER_FEDERATED_COMPRESSION: `none` unless it is given, since weights become hardly smaller."""
+    given = {} if name == "none" else {"federated_compression": name}
+    async with (
+        serve(rounds(clients=1, aggregate="last"), **given) as server,
+        grpc.aio.insecure_channel(server.grpc_address) as channel,
+    ):
+        await ChunkDevice(channel).run(LARGE)
+        await committed(server)
+        following = ChunkDevice(channel)
+        await following.run(b"1")
+        assert following.levels == {level}
