@@ -49,8 +49,8 @@ class FederatedKnobs(PublicKnobs):
     )  # fmt: skip
     federated_compression: str = knob(
         "none", "INVOKER_FEDERATED_COMPRESSION", parse.one_of(*_LEVELS),
-        "How messages in chunks are compressed, up and down, where the device can: zlib makes weights in floating point "
-        "hardly smaller, and nothing of what is masked.", choices=_LEVELS,
+        "How messages in chunks are compressed, up and down, where the device can. Weights in floating point become "
+        "hardly smaller, and what is masked does not at all.", choices=_LEVELS,
     )  # fmt: skip
 
     @property
