@@ -74,30 +74,34 @@ class Leadership:
         population: Its name.
         driver: Has the store.
         takes: Is told when this process leads, and when it does not any more.
-        address: Where this process would take conversations; empty: no other process could bring any.
-        token: That others bring then.
 
     Attributes:
         is_here: Whether this process leads, and is ready to.
         leader: Another process that leads; None: it is this one, or nobody knows.
     """
 
-    def __init__(self, population: str, driver: Driver, takes: Takes, *, address: str, token: str) -> None:
+    def __init__(self, population: str, driver: Driver, takes: Takes) -> None:
         self.is_here = False
         self.leader: Leader | None = None
         self._population = population
         self._space = f"federated-leader:{quote(population, safe='')}"
         self._driver = driver
         self._takes = takes
-        self._own = (address, token, socket.gethostname())
+        self._own = ("", "", socket.gethostname())
         self._decided = asyncio.Event()
         self._ended = asyncio.Event()
         self._asker = Asker(driver)
         self._task: asyncio.Task[None] | None = None
         self._has_space = False
 
-    def start(self) -> None:
-        """Begin to look for a leader, or to be it."""
+    def start(self, address: str, token: str) -> None:
+        """Begin to look for a leader, or to be it.
+
+        Args:
+            address: Where this process would take conversations; empty: no other process could bring any.
+            token: That others bring then.
+        """
+        self._own = (address, token, self._own[2])
         self._task = asyncio.get_running_loop().create_task(self._run(), name=f"leader of {self._population}")
 
     async def decided(self, within_s: float) -> bool:

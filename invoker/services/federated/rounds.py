@@ -94,7 +94,8 @@ class Rounds:
         )
         self.path = self.method.path
         self._backdoor: Backdoor | None = None
-        self._leaderships: dict[str, Leadership] = {}
+        # A device may come before `start`. It waits for a leader: NOT_FOUND would keep it away for hours.
+        self._leaderships = {name: Leadership(name, self._driver, self) for name in self._setups.populations}
         self._handing: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -114,9 +115,8 @@ class Rounds:
             log.info("rounds are kept in memory and end with this process; give INVOKER_STORE to keep them")
         await self._make_missing()
         self._driver.drains.add(self._drain)
-        for name in self._setups.populations:
-            one = self._leaderships[name] = Leadership(name, self._driver, self, address=address, token=token)
-            one.start()
+        for one in self._leaderships.values():
+            one.start(address, token)
 
     async def stop(self, grace_s: float) -> None:
         """End what is left, and let another process lead."""

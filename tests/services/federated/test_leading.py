@@ -34,11 +34,12 @@ class Process:
         self.lost: list[str] = []
         self.failing = 0
         self.server: asyncio.Server | None = None
-        self.leadership = Leadership("iris", self.driver, self, address=self.address, token=name)
+        self.token = name
+        self.leadership = Leadership("iris", self.driver, self)
 
     async def start(self) -> None:
         self.server = await asyncio.start_unix_server(lambda _, writer: writer.close(), self.address)
-        self.leadership.start()
+        self.leadership.start(self.address, self.token)
 
     async def lead(self, population: str) -> None:
         if self.failing:

@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from invoker.doors.http.door import HttpDoor
+from invoker.services.federated.rounds import Rounds
 from tests.conftest import SLOW
 from tests.services.federated.conftest import Serve, desk_of, rounds_of
 from tests.services.federated.devices import Device, rounds
@@ -189,3 +190,21 @@ async def test_F066_plans_can_be_downloaded_although_the_http_door_opens_late(
         assert await device.check_in(supports_http_download=True)
         assert device.accepted.plan_resource.uri
         await device.report(b"1")
+
+
+async def test_F005_a_population_is_known_before_its_rounds_begin(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The port of a worker that takes the place of a killed one is open before; NOT_FOUND would last for hours."""
+    begun, start = [], Rounds.start
+
+    async def later(self: Rounds) -> None:
+        begun.append(self.leadership("iris"))
+        assert self.leadership("rose") is None
+        await start(self)
+
+    monkeypatch.setattr(Rounds, "start", later)
+    async with serve(rounds(clients=1)) as server, grpc.aio.insecure_channel(server.grpc_address) as channel:
+        assert await Device(channel).run(b"1") == b"100"
+        assert begun == [rounds_of(server).leadership("iris")]
+        assert begun[0] is not None
