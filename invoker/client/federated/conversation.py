@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import AsyncGenerator, Callable
 from typing import Any
@@ -22,6 +23,8 @@ from invoker.errors import InvokerError, Status
 from invoker.wording import describe
 
 __all__ = ["Conversation", "Means"]
+
+log = logging.getLogger(__name__)
 
 METHOD = f"/{pb.DESCRIPTOR.services_by_name['FederatedTrainingApi'].full_name}/Session"
 
@@ -134,10 +137,17 @@ class Conversation:
             await asyncio.sleep(POLL_S)
 
     async def _answer(self, event: Event) -> None:
-        """Do what the server asks for."""
+        """Do what the server asks for; what fails here ends the conversation, which would wait for it otherwise."""
+        try:
+            await self._do(event)
+        except Exception as error:
+            log.exception("a device could not answer its server")
+            self._session.fail(Status.INTERNAL, f"the device has failed: {_text(error)}")
+        self._news.set()
+
+    async def _do(self, event: Event) -> None:
         if isinstance(event, Compute):
             self._session.computed(await asyncio.to_thread(event.job))
-            self._news.set()
             return
         self._means.tell(event)
         try:
@@ -151,7 +161,6 @@ class Conversation:
                 await self._find_eligible(plan, checkpoint)
             else:
                 await self._train(event, plan, checkpoint)
-        self._news.set()
 
     async def _fetched(self, source: Source, what: str) -> bytes:
         if source.uri is None:

@@ -122,6 +122,19 @@ async def test_F077_a_plan_that_raises_or_takes_too_long_is_reported_as_internal
         assert any(isinstance(one, RuntimeError | TimeoutError) for one in told)
 
 
+async def test_a_device_that_fails_itself_ends_its_conversation() -> None:
+    """Otherwise it would wait for its own answer until the time of the session is over."""
+
+    def broken(event: Any) -> None:
+        if isinstance(event, Assigned):
+            raise RuntimeError("boom")
+
+    async with serving(plain) as peer, asyncio.timeout(5):
+        attempt = await FederatedClient(peer.target, "iris", {"m:train": train}, tell=broken).once()
+    assert (attempt.end, attempt.status) == ("lost", Status.INTERNAL)
+    assert "boom" in attempt.detail
+
+
 async def test_F074_a_plan_that_is_none_of_ours_is_reported_as_unimplemented() -> None:
     """A function that the device does not have, and a graph of another system."""
     for plan in (entrypoint_plan("m:other"), b"\x0a\x05graph"):

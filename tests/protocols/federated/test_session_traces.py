@@ -1,8 +1,8 @@
 """Tests of `invoker.protocols.federated.session`: whole conversations of real clients, byte for byte (F-146).
 
 The traces ``small-*`` of tests/data/federated have chunks of 32 bytes, so that both sides need them, and each frame of
-the server is compared. They were written without protobuf, from the tables of the catalogue. Beside them lie traces that
-client and server both replay; tests/client/federated/golden.py writes those.
+the server is compared. They were written without protobuf, from the tables of the catalogue. Beside them lie traces
+that client and server both replay; tests/client/federated/golden.py writes those.
 """
 
 from __future__ import annotations
