@@ -60,7 +60,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--population", metavar="NAME", required=True, help="whose rounds it takes part in")
     what.add_argument(
         "--examples", metavar="ENTRYPOINT", default="",
-        help="mymod:fn that returns an iterable of examples; it may take the device's number and how many there are",
+        help="mymod:fn that returns an iterable of examples; it may take the device's number and how many there are; "
+        "default: there are none",
     )  # fmt: skip
     what.add_argument("--devices", metavar="N", type=_count, default=1, help="be so many devices; default 1")
     what.add_argument("--attestation", metavar="TEXT", default="", help="a measurement that the server may want")
@@ -69,8 +70,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="sent to the server; better given as INVOKER_DEVICE_API_KEY, which other users cannot see",
     )  # fmt: skip
     how = parser.add_argument_group("how it takes part")
-    how.add_argument("--once", action="store_true", help="take part once, and leave; the same as --times 1")
-    how.add_argument(
+    often = how.add_mutually_exclusive_group()
+    often.add_argument("--once", action="store_true", help="take part once, and leave; the same as --times 1")
+    often.add_argument(
         "--times", metavar="N", type=_count, default=0, help="check in so often; default: until interrupted"
     )
     how.add_argument(
@@ -101,6 +103,8 @@ def run(args: argparse.Namespace) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     plans = Plans(args.functions)  # its errors are the command line's
+    for hint in plans.hints:
+        print(f"invoker: {hint}", file=sys.stderr)
     from invoker.client.federated import DeviceOptions
 
     options = DeviceOptions(
@@ -196,6 +200,8 @@ def _said(event: Any) -> str:
 
 
 def _ended(attempt: Attempt) -> str:
+    from invoker.errors import Status
+
     ends = {
         "reported": "reported",
         "failed": "could not train",
@@ -204,11 +210,15 @@ def _ended(attempt: Attempt) -> str:
         "aborted": "stopped",
     }
     text = ends.get(attempt.end) or f"lost: {attempt.status.name}: {attempt.detail}"
+    if attempt.end == "lost" and attempt.detail == "SecAgg aborted":
+        text += "; the server gave the secure round up: too many devices left, or a vector is not as long as it expects"
     if _is_late(attempt):
         text = "came too late: the round had enough reports, or was given up"
     if attempt.end == "aborted":
         return text
-    return f"{text}; comes again in {attempt.retry.in_s(time.time()):.1f} s"
+    if attempt.end == "failed" and attempt.status is Status.INTERNAL and attempt.detail.startswith("the update"):
+        text += f": {attempt.detail}"
+    return f"{text}; may come again in {attempt.retry.in_s(time.time()):.1f} s"
 
 
 def _is_late(attempt: Attempt) -> bool:

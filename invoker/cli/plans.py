@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final, Self
 
+from invoker.author.spec import Style
 from invoker.body.lift import Function
 from invoker.body.prepare import prepare
 from invoker.client.failure import CallFailed
@@ -48,14 +49,24 @@ class Plans:
     Args:
         entrypoints: As plans name them.
 
+    Attributes:
+        hints: What their author may not have meant, in whole sentences.
+
     Raises:
         StartupError: One cannot be loaded or understood.
     """
 
     def __init__(self, entrypoints: Sequence[str]) -> None:
         self._functions: dict[str, Function] = {}
+        self.hints: list[str] = []
         for entrypoint in entrypoints:
             (made,) = prepare(entrypoint)
+            own = made.spec.inputs
+            if made.spec.style is Style.REQUEST_REPLY and len(own) > 1:
+                self.hints.append(
+                    f"{entrypoint} is called once for each example; to be called once with all of them, it must say "
+                    f"that they are an iterator, for example {own[1].name}: Iterator[float]"
+                )
             self._functions[entrypoint] = Function(made.function.hooks, replace(made.spec, name=entrypoint))
         arrays = any(wants_arrays(one.spec.types) for one in self._functions.values())
         limits = Limits(high_frames=AHEAD, hard_bytes=_LARGEST)
@@ -138,7 +149,7 @@ def _ran(found: Sequence[Emitted]) -> Ran:
     values = [_decoded(one.message) for one in found if one.index == 0]
     metrics = [_decoded(one.message) for one in found if one.index == 1]
     if not values:
-        raise ValueError("the plan gave no update")
+        raise ValueError("the plan gave no update; it must return an Update or bytes")
     return Ran(values[0], metrics[-1] if metrics else None)
 
 

@@ -115,6 +115,10 @@ class Table:
             for one in self.rows
             if one.is_served(config, is_chosen=one.name in chosen and one.name not in out, has_http=has_http)
         )
+        if found and self.is_asked(config):
+            for one in self.rows:
+                if one.name in chosen and one.needs and one not in found:
+                    raise ConfigError(f"INVOKER_PROTOCOLS is {','.join(chosen)}, and {one.name} needs {one.needs}")
         if config.http_unix and not has_http:
             raise ConfigError(
                 "INVOKER_HTTP_UNIX is set, but http is not served; see INVOKER_PROTOCOLS and INVOKER_HTTP"

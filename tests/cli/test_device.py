@@ -14,9 +14,11 @@ import trustme
 
 from functions import federated
 from invoker import Update
+from invoker.cli.device import _ended
 from invoker.cli.main import main
-from invoker.client.federated import entrypoint_plan
+from invoker.client.federated import Attempt, Retry, entrypoint_plan
 from invoker.codecs.checkpoint import read_checkpoint, write_checkpoint
+from invoker.errors import Status
 from tests.client.federated.peer import Line, serving
 from tests.client.federated.script import accepted, ack, no_eligibility, rejected, taken
 
@@ -62,7 +64,7 @@ async def test_a_device_tells_what_happens() -> None:
     lines = out.decode().splitlines()
     assert lines[0] == "device: accepted for train"
     assert lines[1].startswith("device: trained in 0.")
-    assert lines[2].startswith("device: reported; comes again in ")
+    assert lines[2].startswith("device: reported; may come again in ")
     found = read_checkpoint(peer.lines[0].heard[-1].report_request.report.update_checkpoint, Update)
     flowers = iter(federated.examples(0, 1))
     assert found == federated.train(federated.initial(), flowers, steps=2)
@@ -114,7 +116,7 @@ async def test_a_device_that_is_not_wanted_says_so() -> None:
         process = await command(peer.target, "--once")
         out, _ = await asyncio.wait_for(process.communicate(), 30)
     assert process.returncode == 0
-    assert out.decode().startswith("device: not wanted now; comes again in ")
+    assert out.decode().startswith("device: not wanted now; may come again in ")
     process = await command(peer.target, "--once")
     out, _ = await asyncio.wait_for(process.communicate(), 30)
     assert process.returncode == 1
@@ -176,3 +178,14 @@ def test_a_function_that_is_not_there_is_told(capsys: Any) -> None:
     """As `serve` would tell it."""
     assert main(["device", "functions.federated:none", "--server", "127.0.0.1:1", "--population", "iris"]) == 1
     assert "none" in capsys.readouterr().err
+
+
+def test_an_end_is_told_with_what_to_look_for() -> None:
+    """Whose update does not fit hears why; what the server said is explained."""
+    window = Retry(0.0)
+    unfit = Attempt("failed", window, Status.INTERNAL, "the update does not fit secure aggregation: 'w' is empty")
+    assert _ended(unfit).startswith(
+        "could not train: the update does not fit secure aggregation: 'w' is empty; may come"
+    )
+    gone = Attempt("lost", window, Status.CANCELLED, "SecAgg aborted")
+    assert "SecAgg aborted; the server gave the secure round up: too many devices left" in _ended(gone)

@@ -168,3 +168,10 @@ def test_functions_are_checked_before_anything_is_run() -> None:
     """With the sentence that serving them would give."""
     with pytest.raises(SpecError, match="keyword-only"):
         Plans([f"{HERE}:strange"])
+
+
+def test_a_function_that_is_called_for_each_example_is_hinted_at() -> None:
+    """Its author has most likely left the annotation out."""
+    (hint,) = Plans([f"{HERE}:on_loop", f"{HERE}:train"]).hints
+    assert hint.startswith(f"{HERE}:on_loop is called once for each example; ")
+    assert hint.endswith("for example examples: Iterator[float]")

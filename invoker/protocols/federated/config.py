@@ -11,6 +11,7 @@ import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
+from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from invoker.errors import ConfigError
@@ -168,8 +169,8 @@ def parse(text: str, where: str = "rounds.toml") -> FederatedConfig:
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{where} is no TOML: {error}") from None
     top = _Table(root, where)
+    top.close("population")  # first: [[population.task]] below a misspelt [[population]] makes a table of that name
     tables = top.tables("population")
-    top.close()
     populations = tuple(_population(table) for table in tables)
     top.check(bool(populations), "population", "at least one [[population]]")
     _distinct([one.name for one in populations], top, "population")
@@ -222,6 +223,8 @@ class _Table:
         """An array of tables; each is told by its name."""
         self._known.append(key)
         found = self._values.get(key, [])
+        if isinstance(found, dict):
+            raise ConfigError(f"{self.where}: {key} must be an array of tables; write [[{key}]], in two brackets")
         self.check(isinstance(found, list) and all(isinstance(one, dict) for one in found), key, f"[[{key}]] tables")
         names = [one.get("name", f"number {at}") for at, one in enumerate(found, 1)]
         return [_Table(one, f"{self.where}, {key} {name!r}") for one, name in zip(found, names, strict=True)]
@@ -238,12 +241,14 @@ class _Table:
         """All keys; each is a name of the file's author."""
         return self._values
 
-    def close(self) -> None:
-        """Nothing else may be here."""
+    def close(self, *known: str) -> None:
+        """Nothing may be here but keys that were read, and these."""
+        known = (*self._known, *known)
         for key in self._values:
-            if key not in self._known:
-                known = ", ".join(sorted(self._known))
-                raise ConfigError(f"{self.where}: {key} is not known; known are {known}")
+            if key not in known:
+                near = get_close_matches(key, known, 1)
+                hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"
+                raise ConfigError(f"{self.where}: {key} is not known; {hint}")
 
 
 _KINDS: dict[type, str] = {str: "a text", int: "a whole number", float: "a number", dict: "a table"}

@@ -84,11 +84,12 @@ class FederatedService(Service):
         known = config.of(FederatedKnobs)
         if not is_chosen or not known.federated:
             return False
-        host, _ = config.bind_host()
+        host, why = config.bind_host()
         if not (config.tls_cert or known.insecure_public or parse.is_loopback(host)):
             raise ConfigError(
-                f"federated rounds take no devices of other machines without TLS, and INVOKER_HOST binds {host}; give "
-                "INVOKER_TLS_CERT and INVOKER_TLS_KEY, bind 127.0.0.1, or allow it by --insecure-public"
+                f"federated rounds take no devices of other machines without TLS, and this process binds {host} "
+                f"({why}); give INVOKER_TLS_CERT and INVOKER_TLS_KEY, set INVOKER_HOST to 127.0.0.1, or allow it by "
+                "--insecure-public"
             )
         return True
 

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from invoker.aggregators import checker
 from invoker.author.loader import Catalogue, load
+from invoker.author.spec import Style
 from invoker.body.prepare import Prepared, with_functions
 from invoker.checkpoint import Checkpoint
 from invoker.codecs.checkpoint import write_checkpoint
@@ -166,6 +167,13 @@ class Setups:
     def _look_up_task(self, population: str, task: TaskConfig) -> None:
         if task.aggregate not in self._names:
             raise ConfigError(f"aggregate is {task.aggregate!r}, which this process does not serve")
+        spec = self._names[task.aggregate]
+        if task.secagg is None and task.max_clients > 1 and spec.style is Style.REQUEST_REPLY:
+            # F-082: A function that is called for each update gives a checkpoint for each, and a round has one.
+            raise ConfigError(
+                f"aggregate is {task.aggregate!r}, which takes one update and not all of a round; annotate its first "
+                "parameter as an iterator, for example updates: Iterator[Update]"
+            )
         at = (population, task.name)
         named = self._read(task.plan_file, "plan_file") if task.plan_file else None
         self._plans[at] = _plan(task.plan, task.params) if named is None else named
@@ -213,6 +221,14 @@ def _first(entrypoint: str, function: Callable[[], Any]) -> bytes:
     """The first checkpoint, as its function gives it."""
     try:
         found = function()
-        return bytes(found) if isinstance(found, (bytes, bytearray)) else write_checkpoint(Checkpoint(found))
+        if isinstance(found, (bytes, bytearray)):
+            return bytes(found)
+        if isinstance(found, (Checkpoint, Mapping)):
+            return write_checkpoint(Checkpoint(found))
     except Exception as error:
-        raise LoadError(f"initial is '{entrypoint}', which gives no checkpoint: {describe(error)}") from error
+        why = describe(error)
+        if isinstance(error, ImportError) and error.name == "numpy":
+            why += "; pip install 'stream-invoker[federated]'"
+        raise LoadError(f"initial is '{entrypoint}', which gives no checkpoint: {why}") from error
+    kind = type(found).__name__
+    raise LoadError(f"initial is '{entrypoint}', which gave {kind}; it must return a Checkpoint, a dict or bytes")

@@ -110,6 +110,10 @@ def test_it_is_served_only_where_a_file_is_given() -> None:
     assert FederatedService not in TABLE.served(TABLE.configured(host="127.0.0.1"))
     with pytest.raises(ConfigError, match="needs a file of rounds; see INVOKER_FEDERATED"):
         TABLE.configured(host="127.0.0.1", protocols=("federated",))
+    with pytest.raises(
+        ConfigError, match="riff,federated, and federated needs a file of rounds; see INVOKER_FEDERATED"
+    ):
+        TABLE.configured(host="127.0.0.1", protocols=("riff", "federated"))
 
 
 async def test_reflection_tells_of_the_service(serve: Serve) -> None:

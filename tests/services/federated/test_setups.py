@@ -11,7 +11,7 @@ import pytest
 from invoker.body.prepare import Prepared, prepare
 from invoker.config import Config
 from invoker.core.catalog import Catalog
-from invoker.errors import ConfigError
+from invoker.errors import ConfigError, LoadError
 from invoker.protocols.federated.saved import Saved
 from invoker.protocols.federated.words import Blob
 from invoker.services.federated.setups import Setups, read_rounds, with_aggregators
@@ -62,7 +62,9 @@ def test_a_task_starts_from_what_was_committed(tmp_path: Path) -> None:
 def test_functions_of_one_name_are_served_beside_each_other(tmp_path: Path) -> None:
     """The second one is named by its whole entrypoint, which the task then says."""
     path = tmp_path / "other.py"
-    path.write_text("def add(updates):\n    return b''\n")
+    path.write_text(
+        "from collections.abc import Iterator\ndef add(updates: Iterator[bytes]) -> bytes:\n    return b''\n"
+    )
     text = rounds(tasks=("a", "b")).replace(f"{MODULE}:add", f"{path}:add", 1)
     tasks = setup_of(made(tmp_path, text)).tasks
     assert [one.config.aggregate for one in tasks] == ["add", f"{MODULE}:add"]
@@ -131,3 +133,33 @@ def test_a_first_checkpoint_is_made_when_it_is_asked_for(tmp_path: Path) -> None
     assert not calls.exists()
     assert setups.initial("iris", "train") == setups.initial("iris", "train") == b"5"
     assert calls.read_text() == "x"
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("return None", "gave NoneType; it must return a Checkpoint, a dict or bytes"),
+        ("return 3", "gave int; it must"),
+        ("raise ValueError('broken')", "gives no checkpoint: ValueError: broken"),
+        (
+            "raise ModuleNotFoundError('no numpy', name='numpy')",
+            r"ModuleNotFoundError: no numpy; pip install 'stream-invoker\[federated\]'",
+        ),
+    ],
+)
+def test_F137_a_function_without_a_first_checkpoint_is_told(tmp_path: Path, body: str, said: str) -> None:
+    """What it gave, what was expected, and what to install."""
+    path = tmp_path / f"first_{len(body)}.py"  # modules are kept by name
+    path.write_text(f"def first():\n    {body}\n")
+    text = rounds().replace(f'initial = "{MODULE}:initial"', f'initial = "{path}:first"')
+    setups = made(tmp_path, text)
+    with pytest.raises(LoadError, match=said):
+        setups.initial("iris", "train")
+
+
+def test_F137_a_function_of_one_update_cannot_aggregate_many(tmp_path: Path) -> None:
+    """Without annotations it is called for each update, which would fail each round."""
+    path = tmp_path / "plain.py"
+    path.write_text("def add(updates, model):\n    return b''\n")
+    with pytest.raises(ConfigError, match=r"task 'train': aggregate is .*annotate its first parameter as an iterator"):
+        made(tmp_path, rounds().replace(f"{MODULE}:add", f"{path}:add"))
