@@ -11,6 +11,7 @@ import asyncio
 import gzip
 import hashlib
 import hmac
+import re
 import weakref
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final
@@ -25,6 +26,7 @@ __all__ = ["PREFIX", "Resources", "hash_of"]
 
 PREFIX: Final = "/federated/"
 
+_NAME: Final = re.compile(r"[0-9a-f]{64}")
 _GZIP: Final = "+gzip"
 _MEDIA_TYPE: Final = "application/octet-stream"
 _MAX_AGE_S: Final = 24 * 3600.0
@@ -42,6 +44,8 @@ class Resources:
     def __init__(self, base_url: Callable[[], str], miss: Callable[[], Awaitable[None]]) -> None:
         self._base_url = base_url
         self._miss = miss
+        self._looking = asyncio.Lock()
+        self._asked = self._looked = 0
         self._key = b""
         self._contents: dict[str, _Content] = {}
         self._hashed: tuple[bytes, str] = (b"", "")
@@ -82,6 +86,16 @@ class Resources:
         if not content.blobs:
             del self._contents[name]
 
+    async def _look(self) -> None:
+        """Look at other processes; one look is for all that asked before it began, since it may read large models."""
+        self._asked += 1
+        own = self._asked
+        async with self._looking:
+            if self._looked < own:
+                asked = self._asked
+                await self._miss()
+                self._looked = asked
+
     async def answer(self, exchange: Exchange) -> Response:
         """Answer one request of the HTTP door."""
         head = exchange.head
@@ -90,8 +104,8 @@ class Resources:
         name = head.path.removeprefix(PREFIX)
         is_gzip = name.endswith(_GZIP)
         name = name.removesuffix(_GZIP)
-        if name not in self._contents:
-            await self._miss()
+        if name not in self._contents and _NAME.fullmatch(name):
+            await self._look()
         content = self._contents.get(name)
         if content is None:
             return Response(404, (_TEXT,), b"there is no such plan or checkpoint, or its rounds are over\n")

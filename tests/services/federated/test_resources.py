@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import gzip
 import hashlib
@@ -102,3 +103,29 @@ def test_F065_without_an_http_door_nothing_can_be_downloaded() -> None:
     """Clients then get the bytes inline; an empty blob always comes so."""
     assert World(url="").resources.publish(b"x").resource is None
     assert World().resources.publish(b"").resource is None
+
+
+async def test_guessing_paths_costs_one_look_at_others_at_a_time(world: World) -> None:
+    """A look reads all models of other processes; who asks while one is under way shares the next."""
+    gate = asyncio.Event()
+    find = world.resources._miss
+
+    async def slow() -> None:
+        await gate.wait()
+        await find()
+
+    world.resources._miss = slow
+    guesses = [asyncio.ensure_future(world.get(f"{PREFIX}{number:064x}")) for number in range(100)]
+    await asyncio.sleep(0.01)
+    gate.set()
+    assert {one.status for one in await asyncio.gather(*guesses)} == {404}
+    assert world.misses == 2
+    for name in ("", "x", "+gzip", "0" * 63, "A" * 64, "../" * 30):
+        assert (await world.get(PREFIX + name)).status == 404
+    assert world.misses == 2
+    world.others.append(b"elsewhere")
+    blob = world.resources.publish(b"elsewhere")
+    assert blob.resource is not None
+    uri = blob.resource.uri
+    del blob
+    assert (await world.get(uri)).body == b"elsewhere"
