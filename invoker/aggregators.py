@@ -4,14 +4,15 @@ A round gives its function the updates of devices one after the other, and the m
 `sum` keep one running total, so they take the memory of a few models however many devices report. They are served like
 anybody's function: ``aggregate = "invoker.aggregators:mean"``.
 
-An update that does not fit would fail the round for all. So where a task uses one of these functions, `checker` says
-what is wrong with an update before it is fed, and only the device that sent it is refused (F-086).
+An update that does not fit would fail the round for all. So `checker` says what is wrong with an update before it is
+fed, and only the device that sent it is refused (F-086).
 """
 
 from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from invoker.checkpoint import Checkpoint, Update
@@ -82,11 +83,14 @@ def sum(updates: Iterator[Update], model: Checkpoint) -> Checkpoint:
     return Checkpoint(totals)
 
 
-def checker(entrypoint: str, model: bytes) -> Callable[[bytes], None] | None:
+def checker(entrypoint: str, wanted: type[Checkpoint] | None, model: bytes) -> Callable[[bytes], None] | None:
     """How the updates of a round are checked before the function sees them; None: they are the function's business.
+
+    Those of the functions here are compared with the model, too. Others only must be what their function has annotated.
 
     Args:
         entrypoint: Of the aggregation function.
+        wanted: What its first input is annotated with, if that is a checkpoint or an update.
         model: What the round starts from.
 
     Returns:
@@ -96,7 +100,7 @@ def checker(entrypoint: str, model: bytes) -> Callable[[bytes], None] | None:
         DecodeError: The model is no checkpoint.
     """
     if entrypoint not in (_MEAN, _SUM):
-        return None
+        return partial(_check_read, wanted) if wanted is not None else None
     like = read_checkpoint(model, Checkpoint, most_bytes=max(MOST_INFLATED, 8 * len(model)))
     most_bytes = max(MOST_INFLATED, 8 * builtins.sum(one.size for one in like.values()))
 
@@ -111,6 +115,10 @@ def checker(entrypoint: str, model: bytes) -> Callable[[bytes], None] | None:
         _check_size(update)
 
     return check
+
+
+def _check_read(wanted: type[Checkpoint], payload: bytes) -> None:
+    read_checkpoint(payload, wanted)
 
 
 def _check_mean(update: Update, model: Checkpoint) -> None:

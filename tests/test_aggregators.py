@@ -99,7 +99,7 @@ def test_memory_does_not_grow_with_the_updates(function: Any) -> None:
 def test_F086_an_update_that_does_not_fit_is_told_from_others(name: str, arrays: Any, problem: str) -> None:
     """The check before a round is fed refuses it with a reason, and the functions raise it."""
     model = Checkpoint({"w": [0.0, 0.0]})
-    check = checker(f"invoker.aggregators:{name}", write_checkpoint(model))
+    check = checker(f"invoker.aggregators:{name}", Update, write_checkpoint(model))
     assert check is not None
     check(write_checkpoint(Update({"w": [1.0, 2.0]})))
     with pytest.raises(ValueError, match=problem):
@@ -111,7 +111,7 @@ def test_F086_an_update_that_does_not_fit_is_told_from_others(name: str, arrays:
 
 def test_F086_bytes_that_are_no_update_are_refused() -> None:
     """The check reads them as the function would."""
-    check = checker("invoker.aggregators:mean", b"")
+    check = checker("invoker.aggregators:mean", Update, b"")
     assert check is not None
     with pytest.raises(DecodeError, match=r"checkpoint: .* cannot become Update"):
         check(b"garbage")
@@ -124,14 +124,14 @@ def test_each_function_has_refusals_of_its_own() -> None:
     """Complex numbers have a sum, but no mean; integers of one update leave room for a million others."""
     wave = write_checkpoint(Update({"w": [1j]}))
     for name, problem in (("mean", "takes real numbers"), ("sum", "")):
-        check = checker(f"invoker.aggregators:{name}", write_checkpoint(Checkpoint({"w": [0.0]})))
+        check = checker(f"invoker.aggregators:{name}", Update, write_checkpoint(Checkpoint({"w": [0.0]})))
         assert check is not None
         if problem:
             with pytest.raises(ValueError, match=problem):
                 check(wave)
         else:
             check(wave)
-    check = checker("invoker.aggregators:sum", b"")
+    check = checker("invoker.aggregators:sum", Update, b"")
     assert check is not None
     check(write_checkpoint(Update({"n": [2**43]})))
     for payload, problem in (({"n": [2**43 + 1]}, "too large"), ({"n": [-(2**63)]}, "too large"), ({"m": [1]}, "'m'")):
@@ -139,6 +139,11 @@ def test_each_function_has_refusals_of_its_own() -> None:
             check(write_checkpoint(Update(payload)))
 
 
-def test_other_functions_check_their_updates_themselves() -> None:
-    """There is a check for the two functions of this module only."""
-    assert checker("functions.federated:mean", b"whatever") is None
+def test_F086_updates_of_other_functions_must_only_be_what_these_take() -> None:
+    """Bytes that cannot be decoded would fail the round for all; what is in an update is the function's business."""
+    check = checker("functions.federated:mean", Update, b"no checkpoint")
+    assert check is not None
+    check(write_checkpoint(Update({"whatever": [1.0]})))
+    with pytest.raises(DecodeError):
+        check(b"no update")
+    assert checker("functions.federated:mean", None, b"no checkpoint") is None

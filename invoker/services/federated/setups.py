@@ -20,7 +20,7 @@ from invoker.author.loader import Catalogue, load
 from invoker.author.spec import Style
 from invoker.body.prepare import Prepared, with_functions
 from invoker.checkpoint import Checkpoint
-from invoker.codecs.checkpoint import write_checkpoint
+from invoker.codecs.checkpoint import checkpoint_wanted, write_checkpoint
 from invoker.config import Config
 from invoker.core.catalog import Catalog
 from invoker.errors import ConfigError, LoadError, StartupError
@@ -131,13 +131,14 @@ class Setups:
         self, population: PopulationConfig, task: TaskConfig, saved: Saved, publish: Callable[[bytes], Blob]
     ) -> TaskSetup:
         spec = self._names[task.aggregate]
+        check = partial(checker, task.aggregate, checkpoint_wanted(spec.inputs[0].type))
         return TaskSetup(
             replace(task, aggregate=spec.name),
             publish(self._plans[population.name, task.name]),
             publish(saved.checkpoint),
             committed=saved.round,
             takes_model=len(spec.inputs) + len(spec.optional) > 1,
-            checker=None if task.secagg is not None else partial(checker, task.aggregate),
+            checker=None if task.secagg is not None else check,
         )
 
     def _look_up(self, population: PopulationConfig, *, is_public: bool) -> None:

@@ -11,7 +11,7 @@ import pytest
 from invoker.body.prepare import Prepared, prepare
 from invoker.config import Config
 from invoker.core.catalog import Catalog
-from invoker.errors import ConfigError, LoadError
+from invoker.errors import ConfigError, DecodeError, LoadError
 from invoker.protocols.federated.saved import Saved
 from invoker.protocols.federated.words import Blob
 from invoker.services.federated.setups import Setups, read_rounds, with_aggregators
@@ -79,7 +79,7 @@ def test_functions_that_are_served_already_stay_as_they_are(tmp_path: Path) -> N
 
 
 def test_F086_updates_for_our_own_functions_are_checked(tmp_path: Path) -> None:
-    """Other functions look at updates themselves; so does secure aggregation."""
+    """By the model; those of functions that take updates must be updates, and those of others are left alone."""
     pytest.importorskip("numpy")
     from invoker import Checkpoint
     from invoker.codecs.checkpoint import write_checkpoint
@@ -90,6 +90,9 @@ def test_F086_updates_for_our_own_functions_are_checked(tmp_path: Path) -> None:
     check(model)
     with pytest.raises(ValueError, match="the model has 'w'"):
         check(write_checkpoint(Checkpoint({"v": [1.0]})))
+    own = made(tmp_path, rounds().replace(f"{MODULE}:add", "functions.federated:mean"))
+    with pytest.raises(DecodeError):
+        setup_of(own, checkpoint=model).tasks[0].checker(model)(b"no update")
     assert setup_of(made(tmp_path, rounds())).tasks[0].checker(model) is None
 
 
