@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from random import Random
 
+import pytest
+
 from invoker.protocols.federated.gate import LEAST_BYTES_PER_S, PATIENCE_S, SMALL_BYTES, Gate
 from invoker.protocols.federated.timers import Timers
+from tests.protocols.federated.house import House, population, task
 
 BIG = SMALL_BYTES + 1
 
@@ -187,3 +190,20 @@ def test_F081_no_more_are_put_out_than_others_wait_for():
     assert door.out == ["a"]
     assert door.resumed == ["c"]
     assert door.timers.next() is None
+
+
+def test_F081_a_check_that_breaks_keeps_no_room_for_a_report():
+    """The conversation ends, since that is a bug; the round goes on."""
+
+    def check(update: bytes) -> None:
+        if update == b"breaks it":
+            raise KeyError("a bug")
+
+    desk = House(population("iris", task(min_clients=1, checker=lambda _: check)))
+    one, two = desk.clients(2)
+    with pytest.raises(KeyError):
+        one.report(b"breaks it")
+    one.leave()
+    assert desk.desk.held_bytes == 0
+    two.report()
+    assert desk.round().has_enough
