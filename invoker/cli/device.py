@@ -182,6 +182,7 @@ class _Fleet:
 
 def _said(event: Any) -> str:
     """What happens, in plain words."""
+    from invoker.client.failure import CallFailed
     from invoker.client.federated import Assigned, Attempt, EligibilityAsked, Report
     from invoker.errors import InvokerError, Status
     from invoker.wording import describe
@@ -196,6 +197,8 @@ def _said(event: Any) -> str:
         return f"{kind} in {event.duration_s:.3f} s{size}"
     if isinstance(event, Attempt):
         return _ended(event)
+    if isinstance(event, CallFailed):
+        return f"the plan failed: {event.detail}"
     return f"the plan failed: {event if isinstance(event, InvokerError) else describe(event)}"
 
 

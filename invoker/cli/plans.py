@@ -96,7 +96,8 @@ class Plans:
         """
         found = self._functions.get(fn)
         if found is None:
-            raise CallFailed(Status.UNIMPLEMENTED, f"this device has no function {fn[:80]!r}")
+            had = ", ".join(self._functions)
+            raise CallFailed(Status.UNIMPLEMENTED, f"this device has no function {fn[:80]!r}; it was given {had}")
         return found
 
 

@@ -14,8 +14,9 @@ import trustme
 
 from functions import federated
 from invoker import Update
-from invoker.cli.device import _ended
+from invoker.cli.device import _ended, _said
 from invoker.cli.main import main
+from invoker.client.failure import CallFailed
 from invoker.client.federated import Attempt, Retry, entrypoint_plan
 from invoker.codecs.checkpoint import read_checkpoint, write_checkpoint
 from invoker.errors import Status
@@ -189,3 +190,4 @@ def test_an_end_is_told_with_what_to_look_for() -> None:
     )
     gone = Attempt("lost", window, Status.CANCELLED, "SecAgg aborted")
     assert "SecAgg aborted; the server gave the secure round up: too many devices left" in _ended(gone)
+    assert _said(CallFailed(Status.UNIMPLEMENTED, "this device has none")) == "the plan failed: this device has none"

@@ -175,3 +175,10 @@ def test_a_function_that_is_called_for_each_example_is_hinted_at() -> None:
     (hint,) = Plans([f"{HERE}:on_loop", f"{HERE}:train"]).hints
     assert hint.startswith(f"{HERE}:on_loop is called once for each example; ")
     assert hint.endswith("for example examples: Iterator[float]")
+
+
+def test_a_device_says_which_functions_it_was_given() -> None:
+    """For whom named another one than the rounds file."""
+    with pytest.raises(CallFailed) as raised:
+        Plans([f"{HERE}:train"]).find("sensors:histogram")
+    assert raised.value.detail == f"this device has no function 'sensors:histogram'; it was given {HERE}:train"

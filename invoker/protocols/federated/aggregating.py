@@ -16,6 +16,7 @@ itself does (`hears_waits`).
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Iterable
 from typing import Final, Protocol, TypeAlias
@@ -37,6 +38,8 @@ AHEAD_BYTES: Final = 64 * 1024 * 1024
 
 _ACCEPTS: Final = f"{CHECKPOINT}, application/octet-stream;q=0.5"
 """A function that is annotated with bytes gives bytes, which are a checkpoint as they are."""
+
+log = logging.getLogger(__name__)
 
 _ID: Final = "round"
 _LOW: Final = AHEAD // 2
@@ -172,6 +175,7 @@ class AggregatingSession:
     def _emitted(self, event: Emitted) -> Iterable[Step]:
         if self._checkpoint is not None:
             text = "the aggregation function gave a second checkpoint; a round has one"
+            log.warning(text)
             return (Cancel(_ID, StatusError(Status.FAILED_PRECONDITION, text)),)
         self._checkpoint = event.message.payload
         return ()
@@ -182,6 +186,7 @@ class AggregatingSession:
         self._is_over = True
         if error is None and self._checkpoint is None:
             error = StatusError(Status.FAILED_PRECONDITION, "the aggregation function gave no checkpoint")
+            log.warning("the aggregation function gave no checkpoint; it must return a Checkpoint or bytes")
         checkpoint, self._checkpoint = self._checkpoint, None
         self._waiting.clear()
         self._fed.clear()

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
@@ -174,6 +175,12 @@ class Setups:
             raise ConfigError(
                 f"aggregate is {task.aggregate!r}, which takes one update and not all of a round; annotate its first "
                 "parameter as an iterator, for example updates: Iterator[Update]"
+            )
+        missing = [one for one in ("cryptography", "numpy") if find_spec(one) is None] if task.secagg else []
+        if missing:
+            raise ConfigError(
+                f"secagg takes {' and '.join(missing)}, which this process has not; "
+                "pip install 'stream-invoker[federated]'"
             )
         at = (population, task.name)
         named = self._read(task.plan_file, "plan_file") if task.plan_file else None

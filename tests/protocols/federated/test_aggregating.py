@@ -153,7 +153,7 @@ async def ended(round_: Round) -> tuple[bytes | None, InvocationError | None]:
 @pytest.mark.parametrize(
     ("function", "said"), [(broken, "no good"), (none, "gave no checkpoint"), (twice, "gave a second checkpoint")]
 )
-async def test_F082_a_round_fails_without_exactly_one_checkpoint(function, said):
+async def test_F082_a_round_fails_without_exactly_one_checkpoint(function, said, caplog):
     """A function that raises at its second report, gives nothing, or gives two."""
     round_ = Round()
     reactor = running(round_, function)
@@ -162,6 +162,7 @@ async def test_F082_a_round_fails_without_exactly_one_checkpoint(function, said)
     checkpoint, error = await ended(round_)
     assert checkpoint is None
     assert said in str(error)
+    assert (said in caplog.text) == (said != "no good")  # F-140: what the function says may tell of an update
 
 
 async def test_F082_a_round_that_is_abandoned_ends_its_function():

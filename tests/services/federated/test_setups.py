@@ -166,3 +166,11 @@ def test_F137_a_function_of_one_update_cannot_aggregate_many(tmp_path: Path) -> 
     path.write_text("def add(updates, model):\n    return b''\n")
     with pytest.raises(ConfigError, match=r"task 'train': aggregate is .*annotate its first parameter as an iterator"):
         made(tmp_path, rounds().replace(f"{MODULE}:add", f"{path}:add"))
+
+
+def test_F137_secure_rounds_without_their_packages_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the start, and not when the first devices are there."""
+    text = rounds(clients=2) + "\n[population.task.secagg]\nvectors = { w = { modulus = 8, length = 2 } }\n"
+    monkeypatch.setattr("invoker.services.federated.setups.find_spec", lambda name: None if name == "numpy" else name)
+    with pytest.raises(ConfigError, match=r"task 'train': secagg takes numpy, which this process has not; pip install"):
+        made(tmp_path, text)
