@@ -12,10 +12,15 @@ import threading
 import time
 from collections.abc import Iterator
 
+import hypothesis
 import pytest
 
 LIMIT_S = 5.0
 SLOW = float(os.environ.get("INVOKER_TEST_SLOW", "4"))
+
+# Each test has a limit as a whole; an example that takes longer than others only says that the machine is busy.
+hypothesis.settings.register_profile("house", deadline=None)
+hypothesis.settings.load_profile("house")
 
 # Families that take a quarter of the time; `make check` runs them, `make test` leaves them out.
 SLOW_FAMILIES = (

@@ -59,6 +59,9 @@ _Amount: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 MOST_BYTES: Final = 256 * 1024 * 1024
 """Of one message of an output. The serving process puts it together while everything else waits."""
 
+_LONGEST: Final = 2 * MOST_BYTES
+"""Of a frame. Text that a function writes into the pipe announces more: a first letter means at least 512 MiB."""
+
 
 class Packed(msgspec.Struct, array_like=True):
     """A `Message`."""
@@ -271,7 +274,10 @@ class Frames:
         rest, at, found = self._rest, 0, []
         rest += data
         while len(rest) - at >= _HEAD:
-            end = at + _HEAD + int.from_bytes(rest[at : at + _HEAD], "big")
+            size = int.from_bytes(rest[at : at + _HEAD], "big")
+            if size >= _LONGEST:
+                raise Cut(f"a frame of {size} bytes is announced, and none has as many as {_LONGEST}")
+            end = at + _HEAD + size
             if end > len(rest):
                 break
             try:

@@ -60,7 +60,8 @@ class ToolBridgeKnobs(PublicKnobs):
     audit_args: tuple[str, ...] = knob(
         ("off",), "INVOKER_AUDIT_ARGS", parse.names,
         "Whether the audit log shows arguments besides their hash: `off`, `on`, or patterns of the names whose values "
-        "are hidden, such as `*phone*,email`; those of passwords, secrets, tokens and keys always are.",
+        "are hidden, such as `*phone*,email`; those of passwords, secrets, tokens and keys always are. Names "
+        "decide: what stands within a text or a list is shown as it is.",
     )  # fmt: skip
     tool_critical: tuple[str, ...] = knob(
         (), "INVOKER_TOOL_CRITICAL", parse.some_of("audit", "isolation", "llm", "callback"),

@@ -76,3 +76,9 @@ def test_messages_cross() -> None:
         Gave,
         Idle,
     ]
+
+
+def test_text_on_the_pipe_is_no_frame_that_may_still_come() -> None:
+    """What a function prints there announces more than any frame has, so nobody waits for the rest."""
+    with pytest.raises(Cut, match="is announced"):
+        Frames(FromChild).feed(b"hello, world\n")
