@@ -58,8 +58,8 @@ AUDIT = {
     "error_type": "The type of the error, as the caller was told it; empty for none.",
     "duration_ms": "How long it took.",
     "args_sha256": "Hash of the arguments as they were sent: the same for the same arguments.",
-    "args": "Their values by name, if `INVOKER_AUDIT_ARGS` asks for them; `[redacted]` where the name says that the value "
-    "is a secret. What stands within a text or a list has no name, and is shown.",
+    "args": "Their values by name, if `INVOKER_AUDIT_ARGS` asks for them; `[redacted]` where the name says that the "
+    "value is a secret. What stands within a text or a list has no name, and is shown.",
 }
 
 ABOUT_AUDIT = """\
