@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+import struct
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -25,6 +26,9 @@ log = logging.getLogger(__name__)
 
 HIGH_BYTES = 64 * 1024
 """The thread waits while so much has not been taken; the largest piece is less than twice that."""
+
+_RESET = struct.pack("ii", 1, 0)
+"""SO_LINGER: closing resets the connection. A peer whose window is full may otherwise probe it for a minute."""
 
 
 class Stopped(Exception):
@@ -92,6 +96,7 @@ class Transfer:
             self._changed.notify()
             if self._handle is not None:
                 with suppress(OSError):  # the connection is gone already
+                    self._handle.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
                     self._handle.shutdown(socket.SHUT_RDWR)
 
     # In the thread.

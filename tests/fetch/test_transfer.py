@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import socket
 import threading
@@ -142,6 +143,27 @@ async def test_stopping_wakes_a_thread_that_reads_a_socket() -> None:
         started.transfer.stop()
         await started.ended.wait()
     assert read == [b""]
+
+
+async def test_stopping_resets_a_connection() -> None:
+    """A peer that still sends is told at once, whatever room its messages have."""
+    watched = threading.Event()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as near:
+        far, _ = listener.accept()
+
+        def work(transfer: Transfer) -> None:
+            transfer.watch(near)
+            watched.set()
+            near.recv(1)
+            near.close()
+
+        with far:
+            started = Started(work)
+            assert await asyncio.to_thread(watched.wait, 5)
+            started.transfer.stop()
+            await started.ended.wait()
+            assert far.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == errno.EPIPE  # 0 where only the end has come
 
 
 async def test_a_connection_made_after_stopping_is_not_used() -> None:
