@@ -62,6 +62,7 @@ def tree(root: Path, tests: str) -> Path:
     (root / "docs/reference/graphpipe.md").write_text("| G-001 | SHOULD | A body. | 200 | S3 |\n| GT-01 | Bytes |\n")
     (root / "docs/reference/tool-bridge.md").write_text("| T-001 | SHOULD | A session. | yes | S1 |\n")
     (root / "docs/reference/federated.md").write_text("| F-001 | SHOULD | A checkin. | else not | S4 |\n")
+    (root / "docs/reference/http-door.md").write_text("| H-001 | SHOULD | A stream. | items | D |\n")
     (root / "tests").mkdir()
     (root / "tests/test_it.py").write_text(sample(tests))
     return root
@@ -96,6 +97,7 @@ WHOLE = {
     "docs/reference/graphpipe.md": {f"G-{n:03}" for n in range(1, 113)} | {f"GT-{n:02}" for n in range(1, 64)},
     "docs/reference/tool-bridge.md": {f"T-{n:03}" for n in range(1, 179)},
     "docs/reference/federated.md": {f"F-{n:03}" for n in range(1, 147)},
+    "docs/reference/http-door.md": set(),
 }
 
 

@@ -24,12 +24,13 @@ CATALOGUES = (
     "docs/reference/graphpipe.md",
     "docs/reference/tool-bridge.md",
     "docs/reference/federated.md",
+    "docs/reference/http-door.md",
 )
 
 # Digits with which an id is written. RM rows, the contract of front ends, carry no level and are all binding.
-WIDTHS = {"R": 3, "RM": 1, "RA": 2, "RT": 2, "E": 3, "EA": 2, "ET": 2, "G": 3, "GT": 2, "T": 3, "F": 3}
+WIDTHS = {"R": 3, "RM": 1, "RA": 2, "RT": 2, "E": 3, "EA": 2, "ET": 2, "G": 3, "GT": 2, "T": 3, "F": 3, "H": 3}
 BINDING = {"RM"}
-LEVELLED = {"R", "E", "G", "T", "F"}
+LEVELLED = {"R", "E", "G", "T", "F", "H"}
 LABELS = {"RM": "contract", "RT": "scenario", "ET": "scenario", "GT": "scenario", "RA": "", "EA": ""}
 ID = re.compile(rf"(?<![A-Za-z0-9])({'|'.join(sorted(WIDTHS, key=len, reverse=True))})[-_]?(\d+)(?![0-9])")
 ROW = re.compile(rf"^\| ?((?:{'|'.join(WIDTHS)})-\d+) ?\| ?(.*?) ?\|$", re.MULTILINE)
@@ -55,7 +56,7 @@ class Requirement:
 
     @property
     def kind(self) -> str:
-        """``R``, ``RM``, ``RA`` or ``RT``; ``E``, ``EA`` or ``ET``; ``G`` or ``GT``; ``T``; ``F``."""
+        """``R``, ``RM``, ``RA`` or ``RT``; ``E``, ``EA`` or ``ET``; ``G`` or ``GT``; ``T``; ``F``; ``H``."""
         return self.id.partition("-")[0]
 
     @property
