@@ -16,14 +16,17 @@ __all__ = ["ClosedOutput", "EndedOutput", "MutedOutput", "UnwantedOutput"]
 class UnwantedOutput:
     """An output that nobody reads: its values are dropped before they are looked at."""
 
-    __slots__ = ("emitted", "index", "is_ended", "name")
+    __slots__ = ("emitted", "emitted_bytes", "index", "is_ended", "name")
 
     is_wanted = False
 
-    def __init__(self, index: int, name: str, *, emitted: int = 0, is_ended: bool = False) -> None:
+    def __init__(
+        self, index: int, name: str, *, emitted: int = 0, emitted_bytes: int = 0, is_ended: bool = False
+    ) -> None:
         self.index = index
         self.name = name
         self.emitted = emitted
+        self.emitted_bytes = emitted_bytes
         self.is_ended = is_ended
 
     def encode(self, _: Any) -> NoReturn:

@@ -70,8 +70,7 @@ class Invocation:
         order: What asked for it; kept where another process runs it.
         policy: What the error that it ends with becomes.
         generators: How many iterators the body gave; 0 until it has given them.
-        bytes_in: Payload bytes fed so far.
-        bytes_out: Payload bytes emitted so far.
+        bytes_in: Payload bytes that were fed until it finished.
         cpu_ns: Processor time of its user code, as far as that is known; 0 where nobody can tell.
         memory_bytes: What its process took at most; 0 where other invocations run in it.
         frames_in: Messages that were fed until it finished.
@@ -80,8 +79,8 @@ class Invocation:
     """
 
     __slots__ = (
-        *("awaits", "budget", "bytes_in", "bytes_out", "context", "cpu_ns", "drops_unlisted", "error", "frames_in"),
-        *("frames_out", "function", "generators", "has_place", "id", "inputs", "is_finished", "is_settled"),
+        *("awaits", "budget", "bytes_in", "context", "cpu_ns", "drops_unlisted", "error", "frames_in", "frames_out"),
+        *("function", "generators", "has_place", "id", "inputs", "is_finished", "is_settled"),
         *("key", "limit", "memory_bytes", "order", "outputs", "policy", "started_s", "took_s"),
     )
 
@@ -112,12 +111,17 @@ class Invocation:
         self.is_settled = False
         self.generators = 0
         self.bytes_in = 0
-        self.bytes_out = 0
         self.cpu_ns = self.memory_bytes = 0
         self.frames_in = 0
         self.frames_out = 0
         self.took_s = 0.0
         self.started_s = time.monotonic()
+
+    @property
+    def bytes_out(self) -> int:
+        """Payload bytes emitted so far."""
+        outputs = self.outputs
+        return outputs[0].emitted_bytes if len(outputs) == 1 else sum([one.emitted_bytes for one in outputs])
 
     @property
     def is_starving(self) -> bool:
@@ -147,7 +151,6 @@ class Invocation:
         stream = self.inputs[index]
         if stream.is_ended and not (stream.fed and stream.spec.single):
             raise ProtocolViolation(self._too_late(stream), place=stream.place)
-        self.bytes_in += len(command.message.payload)
         try:
             stream.feed(command.message)
         except LimitExceeded as error:
@@ -296,8 +299,9 @@ class Invocation:
 
     def emit(self, index: int, message: Message[bytes]) -> None:
         """Count one message that leaves on output ``index``."""
-        self.outputs[index].emitted += 1
-        self.bytes_out += len(message.payload)
+        output = self.outputs[index]
+        output.emitted += 1
+        output.emitted_bytes += len(message.payload)
 
     def finish(self, error: InvocationError | None) -> bool:
         """End the invocation; True for the first ending only. What is still unread is released."""
@@ -310,6 +314,7 @@ class Invocation:
             self.policy.apply(error)
         for stream in self.inputs:
             self.frames_in += stream.fed
+            self.bytes_in += stream.fed_bytes
             if error is not None:
                 stream.fail(error)
             else:
@@ -352,7 +357,7 @@ class Invocation:
         output = self.outputs[index]
         if output.is_ended or not output.is_wanted:
             return False
-        self.outputs[index] = EndedOutput(index, output.name, emitted=output.emitted, is_ended=True)
+        self.outputs[index] = EndedOutput(index, output.name, **_counted(output), is_ended=True)
         return len(self.outputs) > 1
 
     def close_output(self, index: int) -> None:
@@ -365,7 +370,7 @@ class Invocation:
             return
         output = self.outputs[index]
         has_own = self.generators == len(self.outputs)
-        self.outputs[index] = MutedOutput(index, output.name, emitted=output.emitted, is_ended=output.is_ended)
+        self.outputs[index] = MutedOutput(index, output.name, **_counted(output), is_ended=output.is_ended)
         for one in (self.outputs[index],) if has_own else () if self._is_read else tuple(self.outputs):
             self._close(one)
 
@@ -378,7 +383,7 @@ class Invocation:
                     self._close(one)
 
     def _close(self, one: OutputStream | UnwantedOutput) -> None:
-        self.outputs[one.index] = ClosedOutput(one.index, one.name, emitted=one.emitted, is_ended=one.is_ended)
+        self.outputs[one.index] = ClosedOutput(one.index, one.name, **_counted(one), is_ended=one.is_ended)
 
     def find_output(self, target: int | str) -> int:
         """The index of an output by index or name; of equal names the first (R-057).
@@ -387,3 +392,8 @@ class Invocation:
             EncodeError: No such output.
         """
         return find_output(target, self.outputs, self.context.output_names)
+
+
+def _counted(output: OutputStream | UnwantedOutput) -> dict[str, int]:
+    """What an output has counted, for the one that takes its place."""
+    return {"emitted": output.emitted, "emitted_bytes": output.emitted_bytes}

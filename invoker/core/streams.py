@@ -36,10 +36,15 @@ class InputStream:
     """One input: undecoded messages in arrival order, then an end or an error.
 
     Attributes:
+        fed: Messages that it was given.
+        fed_bytes: Their payload.
         waiters: How many readers wait on this input because it was empty; kept by the driver.
     """
 
-    __slots__ = ("_decoders", "_known", "budget", "error", "fed", "index", "is_ended", "queue", "spec", "waiters")
+    __slots__ = (
+        *("_decoders", "_known", "budget", "error", "fed", "fed_bytes", "index", "is_ended", "queue", "spec"),
+        "waiters",
+    )
 
     def __init__(self, decoders: Decoders, budget: Budget) -> None:
         self.index = decoders.index
@@ -49,7 +54,7 @@ class InputStream:
         self.is_ended = False
         self.error: InvocationError | None = None
         self.waiters = 0
-        self.fed = 0
+        self.fed = self.fed_bytes = 0
         self._decoders = decoders
         self._known = decoders.known
 
@@ -65,8 +70,10 @@ class InputStream:
         decode = self._known.get(message.media_type)
         if decode is None:
             decode = self._decoders.find(message.media_type)
-        self.budget.add(len(message.payload))
+        size = len(message.payload)
+        self.budget.add(size)
         self.fed += 1
+        self.fed_bytes += size
         self.queue.append((decode, message))
 
     def take(self) -> tuple[Decode, Message[bytes]] | None:
@@ -137,9 +144,11 @@ class OutputStream:
 
     Attributes:
         encode: See `Encoders.encode`.
+        emitted: Messages that left by it.
+        emitted_bytes: Their payload.
     """
 
-    __slots__ = ("emitted", "encode", "index", "is_ended", "name")
+    __slots__ = ("emitted", "emitted_bytes", "encode", "index", "is_ended", "name")
 
     is_wanted = True
 
@@ -147,5 +156,5 @@ class OutputStream:
         self.index = encoders.index
         self.name = encoders.name
         self.is_ended = False
-        self.emitted = 0
+        self.emitted = self.emitted_bytes = 0
         self.encode = encoders.encode

@@ -259,8 +259,10 @@ def test_R106_what_is_emitted_is_counted_where_it_leaves(invocation):
     """Messages and bytes add up for the log and the metrics."""
     for value in ("a", "bc"):
         invocation.emit(*invocation.encode(0, value))
-    assert [output.emitted for output in invocation.outputs] == [2, 0]
-    assert invocation.bytes_out == 3
+    invocation.close_output(1)
+    assert [(output.emitted, output.emitted_bytes) for output in invocation.outputs] == [(2, 3), (0, 0)]
+    invocation.close_output(0)
+    assert invocation.outputs[0].emitted_bytes == invocation.bytes_out == 3
 
 
 def pick(items: Iterator[str], k: int, mark: str = "", most: int = 1) -> Iterator[str]:

@@ -123,8 +123,8 @@ def test_R130_hard_cap_refuses_the_message_that_would_pass_it(limits):
         stream.feed(text(b"x" * 10))
     with pytest.raises(LimitExceeded, match="are unread"):
         stream.feed(text(b"x" * 10))
-    assert stream.budget.frames == 3
-    assert stream.budget.bytes == 30
+    assert (stream.budget.frames, stream.fed) == (3, 3)
+    assert (stream.budget.bytes, stream.fed_bytes) == (30, 30)
 
 
 def test_a_payload_that_nobody_reads_is_never_decoded():

@@ -129,7 +129,8 @@ def test_a_log_line_that_differs_between_drivers_is_found(monkeypatch):
 
     def silent(runner: LoopRunner, step: Feed) -> None:
         feed(runner, step)
-        runner.invocation.bytes_in = 0
+        for stream in runner.invocation.inputs:
+            stream.fed_bytes = 0
 
     monkeypatch.setattr(LoopRunner, "feed", silent)
     with pytest.raises(Violation, match="lines of"):
