@@ -1,4 +1,4 @@
-"""grpc.health.v1 and server reflection for a grpc.aio server; the statuses follow the process's readiness."""
+"""grpc.health.v1 for a grpc.aio server; the statuses follow the process's readiness."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
-from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
 
-__all__ = ["Health", "add_reflection"]
+__all__ = ["Health"]
 
 _SERVING = health_pb2.HealthCheckResponse.SERVING
 _NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
@@ -54,10 +53,3 @@ class Health(health.aio.HealthServicer):  # type: ignore[misc]  # the package ha
             service: health_pb2.HealthCheckResponse(status=status) for service, status in self._server_status.items()
         }
         return health_pb2.HealthListResponse(statuses=statuses)
-
-
-def add_reflection(services: tuple[str, ...], server: Any) -> None:
-    """Serve reflection on ``server``, so that callers such as ``buf curl`` need no proto file (R-015)."""
-    names = (*services, health.SERVICE_NAME, reflection.SERVICE_NAME)
-    servicer = reflection.aio.ReflectionServicer(names)
-    reflection_pb2_grpc.add_ServerReflectionServicer_to_server(servicer, server)

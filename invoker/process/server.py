@@ -164,6 +164,7 @@ class Server:
             *(self.config, self.driver, self._actions, self.is_ready, self.numbers, self._endings.note, tls),
             *(self.share_ports, self._table.is_asked(self.config)),
             http_address=lambda: self.http_address if self._table.has_http(self.config) else None,
+            files=lambda: tuple(file for one in self._services for file in one.files()),
         )
         self._services = tuple(kind(around) for kind in (*self._kinds, *self._table.own(self.config)))
         self._fronts = [one.http_front for one in reversed(self._services) if one.on_http]

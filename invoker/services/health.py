@@ -25,12 +25,14 @@ class HealthService(Service):
 
     def add_servicers(self, server: Any, names: Sequence[str]) -> None:
         """Both of them; watchers hear of a change within a second."""
-        from invoker.ops.health import Health, add_reflection
+        from invoker.ops.health import Health
 
         self._health = Health(tuple(names), self.around.is_ready)
         self._health.add_to(server)
         if self.around.config.reflection:
-            add_reflection(tuple(names), server)
+            from invoker.ops.reflection import add_reflection
+
+            add_reflection(names, server, self.around.files)
         self._pulse = asyncio.get_running_loop().create_task(self._beat(self._health), name="health")
 
     async def refresh(self) -> None:

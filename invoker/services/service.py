@@ -74,6 +74,7 @@ class Surroundings:
         share_port: Whether other processes may bind the same ports.
         is_asked: Whether INVOKER_PROTOCOLS says which services there are; else they are those of the default.
         http_address: ``host:port`` of the HTTP door; empty before it is open, None where there is none.
+        files: What `Service.files` of all services give.
     """
 
     config: Config
@@ -86,6 +87,7 @@ class Surroundings:
     share_port: bool = False
     is_asked: bool = True
     http_address: Callable[[], str | None] = lambda: None
+    files: Callable[[], Sequence[bytes]] = lambda: ()
 
 
 class Service:
@@ -163,6 +165,13 @@ class Service:
             server: A grpc.aio server or what stands in for one.
             names: Of the gRPC services that the door's methods belong to.
         """
+
+    def files(self) -> Sequence[bytes]:
+        """Serialised ``FileDescriptorProto`` for reflection, each behind those it imports.
+
+        They describe gRPC services whose messages are not in protobuf's own pool. Asked once, when a caller needs it.
+        """
+        return ()
 
     def http_front(self, path: str) -> Front | None:  # noqa: ARG002 - for those that answer some
         """Who answers this path of the HTTP door; None: the service does not claim it."""

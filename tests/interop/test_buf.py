@@ -41,6 +41,17 @@ def test_R015_reflection_lists_the_services(square: Served) -> None:
     assert {"streaming.Riff", "grpc.health.v1.Health"} <= set(done.stdout.split()), done.stderr
 
 
+@pytest.mark.parametrize("version", ["grpc-v1", "grpc-v1alpha"])
+def test_H100_both_versions_of_reflection_are_served(square: Served, version: str) -> None:
+    """A caller that asks for one version alone lists each service once, and calls by its descriptors."""
+    flags = ("--reflect-protocol", version)
+    listed = curl(square.grpc, flags=("--list-services", *flags)).stdout.split()
+    assert {"streaming.Riff", "grpc.reflection.v1.ServerReflection"} <= set(listed)
+    assert len(listed) == len(set(listed))
+    done = curl(square.grpc, "/streaming.Riff/Invoke", start("application/json"), data("7"), flags=flags)
+    assert [base64.b64decode(one["data"]["payload"]) for one in documents(done.stdout)] == [b"49"], done.stderr
+
+
 def test_R007_the_method_is_called_by_reflection(square: Served) -> None:
     """A caller with no proto file invokes /streaming.Riff/Invoke; payloads are base64 in its JSON."""
     done = curl(square.grpc, "/streaming.Riff/Invoke", start("application/json"), data("7"), data("8"))

@@ -1,4 +1,4 @@
-"""grpc.health.v1 and reflection."""
+"""grpc.health.v1, and reflection of a whole server."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from invoker.cli.main import build
 from invoker.config import Config
-from invoker.ops.health import Health, add_reflection
+from invoker.ops.health import Health
 from invoker.protocols.riff.session import SERVICE
 
 SERVING = health_pb2.HealthCheckResponse.SERVING
@@ -28,7 +28,6 @@ async def served():
     server = grpc.aio.server()
     health = Health((SERVICE,), is_ready)
     health.add_to(server)
-    add_reflection((SERVICE,), server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
@@ -61,19 +60,6 @@ async def test_R015_watchers_hear_of_a_change(served):
     assert await health.refresh() is False
     assert (await call.read()).status == NOT_SERVING
     call.cancel()
-
-
-async def test_R015_reflection_knows_the_service(served):
-    """A caller such as buf curl needs no proto file."""
-    *_, channel = served
-    stub = reflection_pb2_grpc.ServerReflectionStub(channel)
-    call = stub.ServerReflectionInfo()
-    await call.write(reflection_pb2.ServerReflectionRequest(list_services=""))
-    names = {one.name for one in (await call.read()).list_services_response.service}
-    assert {SERVICE, "grpc.health.v1.Health"} <= names
-    await call.write(reflection_pb2.ServerReflectionRequest(file_containing_symbol=SERVICE))
-    assert (await call.read()).file_descriptor_response.file_descriptor_proto
-    await call.done_writing()
 
 
 async def test_E001_health_and_reflection_know_both_services_of_a_server():

@@ -11,7 +11,8 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from invoker.ops.health import Health, add_reflection
+from invoker.ops.health import Health
+from invoker.ops.reflection import add_reflection
 from invoker.protocols.riff.session import SERVICE
 from tests.doors.riff import FAST, Riff, eventually, form
 

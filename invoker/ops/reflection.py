@@ -1,0 +1,110 @@
+"""Server reflection, so that callers such as ``buf curl`` need no proto file (R-015).
+
+The same answers are given under two names: ``grpc.reflection.v1``, which newer callers ask for, and ``v1alpha``, the
+only one that grpcio-reflection has. Their messages are alike on the wire. The descriptors of v1 are made from those of
+v1alpha and kept in a pool of our own: protobuf's own pool takes each name once, so they would stand in the way of a
+program that brings generated code for v1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, Final, TypeAlias
+
+import grpc
+from google.protobuf import descriptor_pb2, descriptor_pool
+from grpc_health.v1 import health
+from grpc_reflection.v1alpha import reflection, reflection_pb2
+
+__all__ = ["Files", "add_reflection"]
+
+Files: TypeAlias = Callable[[], Sequence[bytes]]
+"""Gives serialised ``FileDescriptorProto`` that protobuf's own pool does not have, each behind those it imports."""
+
+_ALPHA: Final = "grpc.reflection.v1alpha"
+_V1: Final = "grpc.reflection.v1"
+_SERVICE: Final = "ServerReflection"
+
+
+def add_reflection(services: Sequence[str], server: Any, files: Files = lambda: ()) -> None:
+    """Serve both versions on ``server``, which is a grpc.aio server or what stands in for one.
+
+    Args:
+        services: Full names of the gRPC services that are served.
+        server: Gets the methods.
+        files: Asked once, when a caller first asks for what protobuf's own pool does not have.
+    """
+    v1 = f"{_V1}.{_SERVICE}"
+    names = dict.fromkeys((*services, health.SERVICE_NAME, v1, reflection.SERVICE_NAME))
+    servicer = reflection.aio.ReflectionServicer(names, _Pool(files))
+    method = grpc.stream_stream_rpc_method_handler(
+        servicer.ServerReflectionInfo,
+        request_deserializer=reflection_pb2.ServerReflectionRequest.FromString,
+        response_serializer=reflection_pb2.ServerReflectionResponse.SerializeToString,
+    )
+    for name in (v1, reflection.SERVICE_NAME):
+        handlers = grpc.method_handlers_generic_handler(name, {"ServerReflectionInfo": method})
+        server.add_generic_rpc_handlers((handlers,))
+
+
+class _Pool:
+    """Looks in protobuf's own pool, then in one with the files that this does not have.
+
+    It has those methods of a ``DescriptorPool`` that the servicer uses. All raise KeyError for what is in neither.
+    """
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self._default = descriptor_pool.Default()
+
+    def FindFileByName(self, name: str) -> Any:  # noqa: N802 - as protobuf spells it
+        """The descriptor of a file."""
+        return self._find("FindFileByName", name)
+
+    def FindFileContainingSymbol(self, symbol: str) -> Any:  # noqa: N802 - as above
+        """The descriptor of the file that has a service, a method, a message or an enum."""
+        return self._find("FindFileContainingSymbol", symbol)
+
+    def FindMessageTypeByName(self, name: str) -> Any:  # noqa: N802 - as above
+        """The descriptor of a message."""
+        return self._find("FindMessageTypeByName", name)
+
+    def FindExtensionByNumber(self, message: Any, number: int) -> Any:  # noqa: N802 - as above
+        """An extension; none of the files has any."""
+        return self._default.FindExtensionByNumber(message, number)
+
+    def FindAllExtensions(self, message: Any) -> Any:  # noqa: N802 - as above
+        """The extensions of a message; none of the files has any."""
+        return self._default.FindAllExtensions(message) if message.file.pool is self._default else ()
+
+    def _find(self, kind: str, name: str) -> Any:
+        try:
+            return getattr(self._default, kind)(name)
+        except KeyError:
+            return getattr(self._own, kind)(name)
+
+    @cached_property
+    def _own(self) -> Any:
+        pool = descriptor_pool.DescriptorPool()
+        for serialised in (_v1_file(), *self._files()):
+            pool.AddSerializedFile(serialised)
+        return pool
+
+
+def _v1_file() -> bytes:
+    """The file of v1, which is that of v1alpha under another name."""
+    made = descriptor_pb2.FileDescriptorProto()
+    reflection_pb2.DESCRIPTOR.CopyToProto(made)
+    made.name = "grpc/reflection/v1/reflection.proto"
+    made.package = _V1
+    made.ClearField("options")  # names of v1alpha for Java
+    for message in made.message_type:
+        for field in message.field:
+            if field.type_name:
+                field.type_name = field.type_name.replace(_ALPHA, _V1)
+    for service in made.service:
+        for method in service.method:
+            method.input_type = method.input_type.replace(_ALPHA, _V1)
+            method.output_type = method.output_type.replace(_ALPHA, _V1)
+    return made.SerializeToString()
