@@ -12,6 +12,7 @@ import os
 import resource
 import socket
 import stat
+import struct
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,7 @@ from typing import Final
 
 from invoker.errors import StartupError
 
-__all__ = ["Purpose", "UnixSocket", "address_of", "ask_whether_alive", "bind_tcp", "no_grpc", "open_files"]
+__all__ = ["Purpose", "UnixSocket", "address_of", "ask_whether_alive", "bind_tcp", "no_grpc", "open_files", "reset"]
 
 _BACKLOG: Final = 1024
 """Connections that wait to be accepted."""
@@ -119,6 +120,11 @@ def address_of(sock: socket.socket) -> str:
     """``host:port`` of a TCP socket, with the port that was taken."""
     host, port = sock.getsockname()[:2]
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def reset(sock: socket.socket) -> None:
+    """Let the close of a connection reset it, so that its peer does not take that for an end."""
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
 def ask_whether_alive(sock: socket.socket) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from invoker.doors.sockets import Purpose, UnixSocket, address_of, bind_tcp, no_grpc
+from invoker.doors.sockets import Purpose, UnixSocket, address_of, bind_tcp, no_grpc, reset
 from invoker.errors import StartupError
 
 TESTS = Purpose("tests", "--test", "INVOKER_HOST")
@@ -148,3 +148,13 @@ def test_an_address_that_is_not_ours_is_named_and_not_the_port(host: str) -> Non
         bind_tcp(host, 0, Purpose("HTTP", "PORT", "INVOKER_HOST"))
     assert str(no_grpc(f"{host}:8081")).endswith("; set INVOKER_HOST")
     assert str(no_grpc("127.0.0.1:8081")).endswith("for gRPC: the port is in use; set GRPC_PORT")
+
+
+def test_a_reset_connection_does_not_look_ended() -> None:
+    """Its peer reads an error instead of an end."""
+    with socket.create_server(("127.0.0.1", 0)) as listening, socket.create_connection(listening.getsockname()) as peer:
+        accepted, _ = listening.accept()
+        reset(accepted)
+        accepted.close()
+        with pytest.raises(ConnectionResetError):
+            peer.recv(1)
