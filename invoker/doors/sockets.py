@@ -20,7 +20,17 @@ from typing import Final
 
 from invoker.errors import StartupError
 
-__all__ = ["Purpose", "UnixSocket", "address_of", "ask_whether_alive", "bind_tcp", "no_grpc", "open_files", "reset"]
+__all__ = [
+    "Purpose",
+    "UnixSocket",
+    "address_of",
+    "ask_whether_alive",
+    "bind_tcp",
+    "no_grpc",
+    "open_files",
+    "raise_open_files",
+    "reset",
+]
 
 _BACKLOG: Final = 1024
 """Connections that wait to be accepted."""
@@ -69,7 +79,13 @@ def no_grpc(address: str) -> StartupError:
 
 
 def open_files() -> int:
-    """How many files, which connections are, this process may have open; the limit is raised as far as it may be.
+    """How many files, which connections are, this process may have open."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _MANY_FILES if soft == resource.RLIM_INFINITY else soft
+
+
+def raise_open_files() -> None:
+    """Raise the limit of open files as far as it may be.
 
     The usual limit of 1,024 is there for a system call (select) that no loop here uses any more. A process without free
     descriptors can accept nobody, at any door.
@@ -79,8 +95,6 @@ def open_files() -> int:
     if soft != resource.RLIM_INFINITY and soft < wanted:
         with suppress(OSError, ValueError):  # some systems have a further limit of their own
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-            return wanted
-    return _MANY_FILES if soft == resource.RLIM_INFINITY else soft
 
 
 def bind_tcp(host: str, port: int, purpose: Purpose, *, share_port: bool = False) -> socket.socket:
