@@ -25,13 +25,27 @@ import msgspec
 from invoker.errors import SpecError
 from invoker.rules import rule_named
 
-__all__ = ["LONGEST_MATCHED", "UNBOUND", "Constraints", "Field", "Problem", "bare", "constraints_of"]
+__all__ = [
+    "FIELD_LENGTH",
+    "FIELD_RULES",
+    "LONGEST_MATCHED",
+    "UNBOUND",
+    "Constraints",
+    "Field",
+    "Problem",
+    "bare",
+    "constraints_of",
+]
 
 LONGEST_MATCHED: Final = 65_536
 """Characters of a text that a pattern is matched with; longer ones are refused (T-043)."""
 
-_RULES: Final = "invoker.rules"
-_OWN_LENGTH: Final = "invoker.max_length"  # what the author said, where the Meta has another one
+FIELD_RULES: Final = "invoker.rules"
+"""Under this key the ``extra`` of a Field's Meta has the names of its rules."""
+
+FIELD_LENGTH: Final = "invoker.max_length"
+"""Under this key it has the ``max_length`` that the author said, where the Meta has another one."""
+
 _SCALARS: Final = (int, float, bool, str, bytes)
 _UNIONS: Final = (typing.Union, types.UnionType)
 
@@ -70,11 +84,11 @@ def Field(  # noqa: N802, PLR0913 - it stands where others have a class; each is
         rule_named(name)
     said = {"ge": ge, "gt": gt, "le": le, "lt": lt, "pattern": pattern, "min_length": min_length}
     said |= {"max_length": max_length, "description": description or None}
-    extra: dict[str, Any] = {_RULES: names} if names else {}
+    extra: dict[str, Any] = {FIELD_RULES: names} if names else {}
     capped = max_length
     if pattern is not None and (max_length is None or max_length > LONGEST_MATCHED):
         # msgspec matches those deeper within an annotation, and compares lengths before (T-043).
-        extra[_OWN_LENGTH], capped = max_length, LONGEST_MATCHED
+        extra[FIELD_LENGTH], capped = max_length, LONGEST_MATCHED
     try:
         made = msgspec.Meta(**{**said, "max_length": capped}, extra=extra or None)  # type: ignore[arg-type]  # by name
     except re.error as error:
@@ -230,8 +244,8 @@ def _marks(type_: Any) -> Iterator[Any]:
 def _read(mark: Any, type_: Any) -> Constraints:
     if isinstance(mark, msgspec.Meta):
         extra = mark.extra or {}
-        found = _bounded(mark, type_, rules=extra.get(_RULES, ()))
-        return replace(found, max_length=extra[_OWN_LENGTH]) if _OWN_LENGTH in extra else found
+        found = _bounded(mark, type_, rules=extra.get(FIELD_RULES, ()))
+        return replace(found, max_length=extra[FIELD_LENGTH]) if FIELD_LENGTH in extra else found
     cls = type(mark)
     module = cls.__module__.partition(".")[0]
     if module == "pydantic" and cls.__name__ == "FieldInfo":

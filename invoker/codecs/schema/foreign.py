@@ -1,0 +1,55 @@
+"""JSON Schema of pydantic's classes, which pydantic makes itself."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from invoker.codecs.typed import adapter
+
+__all__ = ["REF", "pydantic_schema", "reached"]
+
+REF: Final = "#/$defs/"
+
+
+def pydantic_schema(type_: Any, *, gives: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The schema of an annotation, and the definitions that it refers to by ``#/$defs/NAME``.
+
+    Args:
+        type_: The annotation.
+        gives: Whether it is of what a function gives; else of what it takes.
+
+    Raises:
+        Exception: Pydantic knows no schema; of many classes, some of which are undocumented.
+    """
+    made = adapter(type_)
+    taken = made.json_schema(mode="validation")
+    if gives and _loosely(given := made.json_schema(mode="serialization")) != _loosely(taken):
+        taken = given  # else both are the same but for what may be left out, and one definition serves
+    definitions = taken.pop("$defs", {})
+    return taken, definitions
+
+
+def reached(schema: Any, definitions: dict[str, Any]) -> dict[str, Any]:
+    """The definitions that a schema refers to, with those that they refer to."""
+    found: dict[str, Any] = {}
+    left = [schema]
+    while left:
+        one = left.pop()
+        if isinstance(one, list):
+            left += one
+        elif isinstance(one, dict):
+            left += one.values()
+            name = one["$ref"].removeprefix(REF) if isinstance(one.get("$ref"), str) else ""
+            if name in definitions and name not in found:
+                found[name] = definitions[name]
+                left.append(definitions[name])
+    return found
+
+
+def _loosely(schema: Any) -> Any:
+    """The schema without what says which members are always there."""
+    if isinstance(schema, list):
+        return [_loosely(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {name: _loosely(one) for name, one in schema.items() if not (name == "required" and isinstance(one, list))}

@@ -1,0 +1,28 @@
+"""Values as JSON has them, for the defaults, constants and examples in a schema."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+
+from invoker.codecs.typed import enc_hook
+
+__all__ = ["NOTHING", "plain_value"]
+
+NOTHING: Any = msgspec.UNSET
+"""What stands for a value that JSON does not have."""
+
+_LONGEST = 4096
+"""Characters of a value that is shown."""
+
+
+def plain_value(value: Any) -> Any:
+    """The value made of dicts, lists, text and numbers; `NOTHING` if JSON has no such value, or it is long."""
+    try:
+        made = msgspec.to_builtins(value, enc_hook=enc_hook, str_keys=True)
+        text = json.dumps(made, allow_nan=False)
+    except Exception:  # noqa: BLE001 - a value of the author's may raise anything when it is read
+        return NOTHING
+    return json.loads(text) if len(text) <= _LONGEST else NOTHING

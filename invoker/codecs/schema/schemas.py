@@ -1,0 +1,320 @@
+"""`Schemas`: the schemas of annotations, with shared definitions.
+
+Theory. An annotation is walked down to what JSON has: objects, arrays, text, numbers, true, false and null. Classes
+with fields and named types become definitions, so that they are written once and may hold themselves; a definition is
+known by its type, and two types of one name get different names. What a class of pydantic looks like is asked of
+pydantic. What nobody can describe is the schema ``{}``, which every value fits, with its spelling in Python.
+
+Bytes are base64 within a structure. A whole input or output that is bytes is its payload as it is, which JSON does not
+have; who writes a description of a wire says that there.
+"""
+
+from __future__ import annotations
+
+import collections
+import datetime as dt
+import decimal
+import enum
+import inspect
+import json
+import re
+import typing
+import uuid
+from collections import abc
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from invoker.codecs.parts import Part
+from invoker.codecs.refusal import spell
+from invoker.codecs.schema.arrays import array_schema, number_schema
+from invoker.codecs.schema.classes import Members, members_of, substituted
+from invoker.codecs.schema.foreign import REF, pydantic_schema, reached
+from invoker.codecs.schema.marks import bounded, marked
+from invoker.codecs.schema.plain import NOTHING, plain_value
+from invoker.codecs.typed import BYTES_LIKE, leaves
+from invoker.constraints import UNBOUND, Constraints
+
+__all__ = ["DEFINITIONS", "Schema", "Schemas", "schema_of"]
+
+Schema: TypeAlias = dict[str, Any]
+
+DEFINITIONS: Final = REF
+"""Where the definitions of a schema are that stands alone."""
+
+_DEEPEST: Final = 64
+_EMPTY: Final = inspect.Parameter.empty
+_QUALIFIERS: Final = (typing.Required, typing.NotRequired, typing.Final, typing.ClassVar)
+_BYTES: Final = {"type": "string", "contentEncoding": "base64", "contentMediaType": "application/octet-stream"}
+_SCALARS: Final[dict[Any, Schema]] = {
+    str: {"type": "string"},
+    bool: {"type": "boolean"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    type(None): {"type": "null"},
+    dt.datetime: {"type": "string", "format": "date-time"},
+    dt.date: {"type": "string", "format": "date"},
+    dt.time: {"type": "string", "format": "time"},
+    dt.timedelta: {"type": "string", "format": "duration"},
+    uuid.UUID: {"type": "string", "format": "uuid"},
+    decimal.Decimal: {"type": "string", "format": "decimal"},
+    msgspec.Raw: {},
+    Part: _BYTES,
+    **dict.fromkeys(BYTES_LIKE, _BYTES),
+}
+_SETS: Final = (set, frozenset, abc.Set)
+_LISTS: Final = (list, tuple, collections.deque, abc.Collection, abc.Iterable, *_SETS)
+
+
+class Schemas:
+    """Schemas that share definitions.
+
+    Args:
+        prefix: What a reference begins with; the name of a definition follows.
+
+    Attributes:
+        definitions: By name; complete as soon as `of` has returned.
+    """
+
+    def __init__(self, prefix: str = DEFINITIONS) -> None:
+        self.definitions: dict[str, Schema] = {}
+        self._prefix = prefix
+        self._names: dict[Any, str] = {}
+        self._gives = False
+        self._depth = 0
+
+    def of(self, annotation: Any, said: Constraints = UNBOUND, *, gives: bool = False) -> Schema:
+        """The schema of an annotation; it never raises.
+
+        Args:
+            annotation: Of a value.
+            said: What its marks say, if they were read already.
+            gives: Whether a function gives the value; else it takes it.
+        """
+        self._gives, self._depth = gives, 0
+        return bounded(self._walked(annotation), said)
+
+    def add(self, name: str, schema: Schema) -> Schema:
+        """Define something that is no type, and give the reference to it."""
+        key = (name, json.dumps(schema, sort_keys=True))
+        if key not in self._names:
+            self.definitions[self._named(key, name)] = schema
+        return self._ref(key)
+
+    def _walked(self, annotation: Any) -> Schema:
+        """The schema of an annotation, whatever that is."""
+        self._depth += 1
+        try:
+            return _unknown(annotation) if self._depth > _DEEPEST else self._walk(annotation)
+        except Exception:  # noqa: BLE001 - an annotation is any expression, and its classes run code of the author
+            return _unknown(annotation)
+        finally:
+            self._depth -= 1
+
+    def _walk(self, annotation: Any) -> Schema:
+        origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+        if (array := array_schema(annotation)) is not None:
+            return array
+        if annotation is Any or annotation is object or annotation is _EMPTY:
+            return {}
+        if origin is typing.Annotated:
+            return self._annotated(annotation)
+        if annotation is None or (isinstance(annotation, type) and annotation in _SCALARS):
+            return dict(_SCALARS[type(None) if annotation is None else annotation])
+        if isinstance(annotation, typing.NewType):
+            return self._walked(annotation.__supertype__)
+        if isinstance(annotation, typing.TypeVar):
+            return self._walked(annotation.__bound__ or Any)
+        if "TypeAliasType" in (type(annotation).__name__, type(origin).__name__):
+            return self._alias(annotation, origin, arguments)
+        if origin in _QUALIFIERS:
+            return self._walked(arguments[0])
+        if origin is typing.Literal:
+            return self._choice(arguments)
+        if len(several := leaves(annotation)) > 1:
+            return self._union(several)
+        return self._of_class(annotation, origin or annotation, arguments)
+
+    def _of_class(self, annotation: Any, cls: Any, arguments: tuple[Any, ...]) -> Schema:
+        if not isinstance(cls, type):
+            return _unknown(annotation)
+        if issubclass(cls, enum.Enum):
+            return self._define(cls, cls.__name__, lambda: {"title": cls.__name__, **self._enum(cls)})
+        if hasattr(cls, "__pydantic_core_schema__") or hasattr(cls, "__get_pydantic_core_schema__"):
+            return self._foreign(annotation, cls.__name__)
+        found = members_of(cls, arguments)
+        if found is not None:
+            return self._define(annotation, _name_of(cls, arguments), lambda: self._record(cls, found))
+        if cls is tuple and arguments and arguments[-1] is not ...:
+            each = [self._walked(one) for one in arguments if one != ()]
+            return {"type": "array", "prefixItems": each, "items": False, **_exactly(len(each))}
+        if issubclass(cls, abc.Mapping):
+            return {"type": "object", **self._inside("additionalProperties", self._of_values(cls, arguments))}
+        for base in (str, bool, int, float, *BYTES_LIKE[:2], dt.datetime, dt.date):
+            if issubclass(cls, base):
+                return dict(_SCALARS[base])
+        if cls.__module__ == "numpy" and (number := number_schema(cls)):
+            return number
+        if issubclass(cls, _LISTS):
+            unique = {"uniqueItems": True} if issubclass(cls, _SETS) else {}
+            return {"type": "array", **self._inside("items", arguments[:1]), **unique}
+        return _unknown(annotation)
+
+    def _annotated(self, annotation: Any) -> Schema:
+        inner, marks = annotation.__origin__, annotation.__metadata__
+        if any(type(one).__module__.startswith("pydantic.") for one in marks):
+            try:
+                return self._foreign(annotation, "")
+            except Exception:  # noqa: BLE001, S110 - then the marks that are known are read, without pydantic
+                pass
+        return marked(self._walked(inner), marks)
+
+    def _alias(self, annotation: Any, origin: Any, arguments: tuple[Any, ...]) -> Schema:
+        """A named type, which may hold itself."""
+        alias = annotation if origin is None else origin
+        known = dict(zip(getattr(alias, "__type_params__", ()), arguments, strict=False))
+        value = substituted(alias.__value__, known)
+        return self._define(annotation, _name_of(alias, arguments), lambda: self._walked(value))
+
+    def _union(self, several: tuple[Any, ...]) -> Schema:
+        each: list[Schema] = []
+        for one in several:
+            schema = self._walked(one)
+            if schema not in each:
+                each.append(schema)
+        return each[0] if len(each) == 1 else {"anyOf": each}
+
+    def _choice(self, values: tuple[Any, ...]) -> Schema:
+        plain = [plain_value(one) for one in values]
+        return _typed({"enum": plain} if len(plain) > 1 else {"const": plain[0]}, plain)
+
+    def _enum(self, cls: type[enum.Enum]) -> Schema:
+        if issubclass(cls, enum.Flag):
+            return {"type": "integer"}
+        values = [plain_value(one.value) for one in cls]
+        if not values or NOTHING in values:
+            return _unknown(cls)
+        doc = inspect.cleandoc(vars(cls).get("__doc__") or "").partition("\n\n")[0]
+        said = {"description": doc} if doc and doc != "An enumeration." else {}
+        return {**said, **_typed({"enum": values}, values)}
+
+    def _record(self, cls: Any, found: Members) -> Schema:
+        made: Schema = {"title": cls.__name__} | ({"description": found.doc} if found.doc else {})
+        each = {}
+        for one in found.properties:
+            each[one.name] = self._walked(one.annotation)
+            if one.default is not NOTHING:
+                each[one.name] = {**each[one.name], "default": one.default}
+        required = [one.name for one in found.properties if one.is_required]
+        if found.tag is not None:
+            each = {found.tag[0]: _typed({"const": found.tag[1]}, [found.tag[1]]), **each}
+            required = [found.tag[0], *required]
+        if found.is_array:
+            made |= {"type": "array", "prefixItems": list(each.values()), "minItems": len(required)}
+            return made if _is_struct(cls) else {**made, "maxItems": len(each)}
+        made |= {"type": "object", "properties": each}
+        if required:
+            made["required"] = required
+        return {**made, "additionalProperties": False} if found.is_closed else made
+
+    def _inside(self, word: str, arguments: tuple[Any, ...]) -> Schema:
+        inner = self._walked(arguments[0]) if arguments else {}
+        return {word: inner} if inner else {}
+
+    def _of_values(self, cls: type, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        return (int,) if issubclass(cls, collections.Counter) else arguments[1:2]
+
+    def _foreign(self, annotation: Any, name: str) -> Schema:
+        """What pydantic says, with its definitions among ours."""
+        schema, definitions = pydantic_schema(annotation, gives=self._gives)
+        if name and schema.get("$ref", "") != REF + name and "properties" in schema:
+            definitions = {**definitions, name: schema}
+            schema = {"$ref": REF + name}
+        keys = {
+            one: (one, json.dumps([each, reached(each, definitions)], sort_keys=True))
+            for one, each in definitions.items()
+        }
+        new = [one for one, key in keys.items() if key not in self._names]
+        names = {one: self._names[key] if key in self._names else self._named(key, one) for one, key in keys.items()}
+        for one in new:
+            self.definitions[names[one]] = self._renamed(definitions[one], names)
+        made: Schema = self._renamed(schema, names)
+        return made
+
+    def _renamed(self, schema: Any, names: dict[str, str]) -> Any:
+        if isinstance(schema, list):
+            return [self._renamed(one, names) for one in schema]
+        if not isinstance(schema, dict):
+            return schema
+        made = {}
+        for word, one in schema.items():
+            is_ref = isinstance(one, str) and one.startswith(REF)
+            made[word] = self._prefix + names[one[len(REF) :]] if is_ref else self._renamed(one, names)
+        return made
+
+    def _define(self, key: Any, name: str, make: typing.Callable[[], Schema]) -> Schema:
+        """A reference to what is made once; the same reference while it is made."""
+        if key not in self._names:
+            own = self._named(key, name)
+            try:
+                self.definitions[own] = make()
+            except Exception:  # noqa: BLE001 - as `_walked`
+                self.definitions[own] = _unknown(key)
+        return self._ref(key)
+
+    def _named(self, key: Any, name: str) -> str:
+        """A name of its own for something new."""
+        plain = re.sub(r"[^A-Za-z0-9._-]+", "_", name).strip("_") or "Type"
+        own, count = plain, 1
+        while own in self.definitions:
+            count += 1
+            own = f"{plain}_{count}"
+        self._names[key] = own
+        self.definitions[own] = {}
+        return own
+
+    def _ref(self, key: Any) -> Schema:
+        return {"$ref": self._prefix + self._names[key]}
+
+
+def schema_of(annotation: Any, said: Constraints = UNBOUND, *, gives: bool = False) -> Schema:
+    """The schema of an annotation with its definitions, as it stands alone; it never raises.
+
+    Args:
+        annotation: Of a value.
+        said: What its marks say, if they were read already.
+        gives: Whether a function gives the value; else it takes it.
+    """
+    schemas = Schemas()
+    made = schemas.of(annotation, said, gives=gives)
+    return {**made, "$defs": schemas.definitions} if schemas.definitions else made
+
+
+def _unknown(annotation: Any) -> Schema:
+    """The schema that all values fit."""
+    try:
+        return {"x-python": spell(annotation)}
+    except Exception:  # noqa: BLE001 - a class that cannot even be written down
+        return {"x-python": type(annotation).__name__}
+
+
+def _typed(schema: Schema, values: list[Any]) -> Schema:
+    """The schema of a choice, with the type that all of its values have, if they have one."""
+    names = {str: "string", bool: "boolean", int: "integer", float: "number"}
+    kinds = {type(one) for one in values}
+    known = names.get(kinds.pop()) if len(kinds) == 1 else None
+    return {"type": known, **schema} if known else schema
+
+
+def _exactly(count: int) -> Schema:
+    return {"minItems": count, "maxItems": count}
+
+
+def _is_struct(cls: Any) -> bool:
+    """Whether it is a Struct, which takes arrays that are longer than it knows."""
+    return hasattr(cls, "__struct_config__") and not cls.__struct_config__.forbid_unknown_fields
+
+
+def _name_of(cls: Any, arguments: tuple[Any, ...]) -> str:
+    inside = "_".join(spell(one) for one in arguments)
+    return f"{cls.__name__}_{inside}" if inside else str(cls.__name__)
