@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-__all__ = ["Docs", "read_docstring"]
+__all__ = ["Docs", "read_docstring", "read_prose"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,15 @@ def read_docstring(text: str) -> Docs:
             arguments[name] = words
         else:
             results.append(words)
-    return Docs(_summary(lines), arguments, next((one for one in results if one), ""), tuple(_examples(lines)))
+    result = next((one for one in results if one), "")
+    return Docs(_summary(lines), arguments, result, tuple(_examples(lines)))
+
+
+def read_prose(text: str) -> str:
+    """What a docstring says before its first section, field or example, with its paragraphs."""
+    lines = text.splitlines()
+    found = (at for at, line in enumerate(lines) if _FIELD(line) or line.startswith(">>>") or _title(lines, at))
+    return "\n".join(lines[: next(found, len(lines))]).strip()
 
 
 def _summary(lines: list[str]) -> str:
