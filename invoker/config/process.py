@@ -56,7 +56,7 @@ class Config:
     )
     reflection: bool = knob(
         True, "INVOKER_REFLECTION", parse.switch,
-        "Whether callers may ask what is served: gRPC server reflection, and what `invoker call` asks.",
+        "Whether callers may ask what is served: gRPC server reflection, what `invoker call` asks, and `/functions`.",
         flag="--no-reflection",
     )  # fmt: skip
     max_message_bytes: int = knob(

@@ -1,7 +1,4 @@
-"""HTTP's own types: one request's head and body, and the response. Doors carry them; protocols translate them.
-
-A session sends one `Response`; or a `ResponseHead`, then a `BodyChunk` for each piece of its body until it closes.
-"""
+"""HTTP's own types: one request's head and body, and the response. Doors carry them; protocols translate them."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-__all__ = ["BodyChunk", "RequestHead", "Response", "ResponseHead"]
+__all__ = ["BodyChunk", "RequestHead", "Response"]
 
 
 class RequestHead(msgspec.Struct, frozen=True):
@@ -39,7 +36,7 @@ class RequestHead(msgspec.Struct, frozen=True):
 
 
 class BodyChunk(msgspec.Struct, frozen=True):
-    """Some of a body, in order: of a request's, or of a response that is streamed."""
+    """Some of a request's body, in order."""
 
     payload: bytes
 
@@ -60,15 +57,3 @@ class Response(msgspec.Struct, frozen=True):
     body: bytes
     pieces: Sequence[bytes | bytearray | memoryview] = ()
     close: bool = False
-
-
-class ResponseHead(msgspec.Struct, frozen=True):
-    """The head of a response whose body follows piece by piece, so that nobody knows its length yet.
-
-    Attributes:
-        status: A final one, 200 to 599.
-        headers: Pairs, in the order in which they are sent.
-    """
-
-    status: int
-    headers: tuple[tuple[str, str], ...] = ()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from invoker.drive.driver import Driver
     from invoker.ops.board import Numbers
 
-__all__ = ["Address", "IsReady", "Note", "Port", "Service", "Surroundings"]
+__all__ = ["Address", "IsReady", "Note", "Port", "Service", "Surroundings", "spoken_at"]
 
 IsReady: TypeAlias = Callable[[], Awaitable[bool]]
 """Tells whether this process should get traffic."""
@@ -75,6 +75,7 @@ class Surroundings:
         is_asked: Whether INVOKER_PROTOCOLS says which services there are; else they are those of the default.
         http_address: ``host:port`` of the HTTP door; empty before it is open, None where there is none.
         files: What `Service.files` of all services give.
+        spoken: Gives the names of the protocols that are served on open doors, each with an address.
     """
 
     config: Config
@@ -88,6 +89,7 @@ class Surroundings:
     is_asked: bool = True
     http_address: Callable[[], str | None] = lambda: None
     files: Callable[[], Sequence[bytes]] = lambda: ()
+    spoken: Callable[[], tuple[tuple[str, str], ...]] = tuple
 
 
 class Service:
@@ -216,3 +218,18 @@ class Service:
 
     async def stop(self, grace_s: float) -> None:
         """Close what it has opened; what is under way has ``grace_s``. The doors are closed already. Idempotent."""
+
+
+def spoken_at(services: Sequence[Service], grpc_address: str, http_address: str) -> tuple[tuple[str, str], ...]:
+    """The names of services that can be reached, each with an address.
+
+    Args:
+        services: Those of protocols.
+        grpc_address: Of the door; empty while it is not open.
+        http_address: Likewise.
+    """
+    found = []
+    for one in services:
+        own = [grpc_address] * one.on_grpc + [http_address] * one.on_http
+        found += [(one.name, address) for address in (*own, *(each.text for each in one.addresses)) if address]
+    return tuple(found)

@@ -19,6 +19,7 @@ from invoker.errors import ConfigError
 from invoker.services.action_engine import ActionEngineService
 from invoker.services.evergreen.service import EvergreenService
 from invoker.services.federated.service import FederatedService
+from invoker.services.functions import FunctionsService
 from invoker.services.graphpipe.service import GraphPipeService
 from invoker.services.health import HealthService
 from invoker.services.pages import PagesService
@@ -39,7 +40,7 @@ SERVICES: tuple[type[Service], ...] = (
 )
 """A later row is asked before an earlier one, so what no other service claims is left to the first rows."""
 
-OWN: tuple[type[Service], ...] = (HealthService, PagesService)
+OWN: tuple[type[Service], ...] = (HealthService, PagesService, FunctionsService)
 """What every process serves besides, on the doors that its protocols open."""
 
 

@@ -1,0 +1,116 @@
+"""`FunctionsService`: tells callers of the HTTP door what is served: a list of the functions, and an OpenAPI document.
+
+Both are made when they are first asked for, and served from memory. What they tell is the same for as long as the
+process serves, but for the addresses of doors that open later; a document is known by these.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from invoker.core.http import Response
+from invoker.services.service import Service, Surroundings
+
+if TYPE_CHECKING:
+    from invoker.config import Config
+    from invoker.core.catalog import Catalog
+    from invoker.core.http import RequestHead
+    from invoker.doors.http.exchange import Exchange
+
+__all__ = ["FUNCTIONS", "FunctionsFront", "FunctionsService"]
+
+FUNCTIONS: Final = "/functions"
+
+Spoken = tuple[tuple[str, str], ...]
+"""Names of protocols, each with an address."""
+
+
+class FunctionsService(Service):
+    """Tells what the functions take and give, while the knob ``reflection`` is on (H-060)."""
+
+    name = "functions"
+    on_http = True
+
+    def __init__(self, around: Surroundings) -> None:
+        super().__init__(around)
+        self._front = FunctionsFront(around.driver.engine.catalog, around.spoken)
+
+    @classmethod
+    def is_served(cls, config: Config, *, is_chosen: bool, has_http: bool) -> bool:
+        """On the HTTP door only, and only if callers may ask."""
+        return is_chosen and has_http and config.reflection
+
+    def http_front(self, path: str) -> FunctionsFront | None:
+        """Who answers its paths."""
+        return self._front if path in self._front.paths else None
+
+
+class _Page(NamedTuple):
+    """What is sent."""
+
+    body: bytes
+    tag: str
+
+
+class FunctionsFront:
+    """Answers ``/functions``.
+
+    Args:
+        catalog: The functions.
+        spoken: Gives the protocols that are served now, with their addresses.
+
+    Attributes:
+        paths: What it answers.
+    """
+
+    def __init__(self, catalog: Catalog, spoken: Callable[[], Spoken]) -> None:
+        self.paths: dict[str, Callable[[], dict[str, Any]]] = {FUNCTIONS: self._functions}
+        self._catalog = catalog
+        self._spoken = spoken
+        self._pages: dict[str, tuple[Spoken, _Page]] = {}
+
+    async def answer(self, exchange: Exchange) -> Response:
+        """Answer one request."""
+        head = exchange.head
+        if head.method not in ("GET", "HEAD"):
+            return Response(405, (("Content-Type", "text/plain"), ("Allow", "GET, HEAD")), b"GET reads this\n")
+        page = self._page(head.path)
+        headers = (("ETag", page.tag), ("Cache-Control", "no-cache"))
+        if _is_known(head, page.tag):
+            return Response(304, headers, b"")
+        return Response(200, (("Content-Type", "application/json"), *headers), page.body)
+
+    def _page(self, path: str) -> _Page:
+        spoken = self._spoken()
+        known = self._pages.get(path)
+        if known is None or known[0] != spoken:
+            body = json.dumps(self.paths[path](), ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+            known = self._pages[path] = spoken, _Page(body, f'"{sha256(body).hexdigest()[:32]}"')
+        return known[1]
+
+    def _functions(self) -> dict[str, Any]:
+        from invoker import __version__
+        from invoker.body.described import described, listed
+
+        return {
+            "functions": [_placed(listed(described(one.spec))) for one in self._catalog],
+            "protocols": [{"name": name, "address": address} for name, address in self._spoken()],
+            "version": __version__,
+        }
+
+
+def _placed(function: dict[str, Any]) -> dict[str, Any]:
+    """The function, with the paths where it is."""
+    from urllib.parse import quote
+
+    path = f"/{quote(function['name'], safe='')}"
+    return {"name": function["name"], "path": path, "socket": f"{path}/ws", **function}
+
+
+def _is_known(head: RequestHead, tag: str) -> bool:
+    """Whether the client has what it asks for (RFC 9110, 13.1.2)."""
+    known = [one.strip().removeprefix("W/") for one in head.value("if-none-match").split(",")]
+    return tag in known or "*" in known

@@ -1,0 +1,192 @@
+"""`invoker.services.functions`: what callers of the HTTP door are told of the functions."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+import pytest
+
+from invoker.core.catalog import Catalog
+from invoker.services.functions import FUNCTIONS, FunctionsFront, FunctionsService
+from invoker.services.table import TABLE
+from tests.doors.doors import Served
+from tests.services.around import around
+
+
+def square(x: int) -> int:
+    """Square a number.
+
+    Args:
+        x: What is squared.
+    """
+    return x * x
+
+
+def repeat(words: Iterator[str], counts: Iterator[int], sep: str = " ") -> Iterator[str]:
+    for word, count in zip(words, counts, strict=True):
+        yield sep.join([word] * count)
+
+
+@asynccontextmanager
+async def telling(*functions: Any, spoken: Any = tuple) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of a door that tells of functions."""
+    fronts: list[FunctionsFront] = []
+
+    def front(path: str) -> FunctionsFront | None:
+        return fronts[0] if path in fronts[0].paths else None
+
+    async with Served.at(*functions, front=front) as served, served.client() as client:
+        fronts.append(FunctionsFront(served.driver.engine.catalog, spoken))
+        yield client
+
+
+async def test_H060_functions_are_listed_with_their_types() -> None:
+    """Names, paths, inputs and outputs of each function, and nothing is run."""
+    async with telling(square, repeat, spoken=lambda: (("riff", "localhost:1"),)) as client:
+        response = await client.get("/functions")
+        assert response.status_code == 200
+        assert response.headers["content-type"] == "application/json"
+        told = response.json()
+    assert [one["name"] for one in told["functions"]] == ["square", "repeat"]
+    assert told["functions"][0] == {
+        "name": "square",
+        "path": "/square",
+        "socket": "/square/ws",
+        "doc": "Square a number.",
+        "isSafe": False,
+        "style": "request/reply",
+        "inputs": [
+            {
+                "name": "x",
+                "type": "int",
+                "schema": {"type": "integer"},
+                "mediaTypes": ["text/plain", "application/json"],
+                "isStream": False,
+                "isRequired": True,
+                "doc": "What is squared.",
+            }
+        ],
+        "outputs": [
+            {
+                "name": "out",
+                "type": "int",
+                "schema": {"type": "integer"},
+                "mediaTypes": ["application/json", "text/plain"],
+                "isStream": False,
+                "doc": "",
+            }
+        ],
+        "openInputs": False,
+        "openNames": False,
+        "openOutputs": False,
+        "examples": [],
+    }
+    several = told["functions"][1]
+    assert several["style"] == "streaming"
+    assert [(one["name"], one["isStream"], one["isRequired"]) for one in several["inputs"]] == [
+        ("words", True, True),
+        ("counts", True, True),
+        ("sep", False, False),
+    ]
+    assert several["inputs"][2]["default"] == " "
+    assert several["outputs"][0]["isStream"]
+    assert told["protocols"] == [{"name": "riff", "address": "localhost:1"}]
+    assert told["version"]
+
+
+async def test_H061_a_client_that_has_the_list_is_told_so() -> None:
+    """An ETag that is known gives 304 without a body; another one does not. It has to be asked for each time."""
+    async with telling(square) as client:
+        first = await client.get("/functions")
+        tag = first.headers["etag"]
+        assert first.headers["cache-control"] == "no-cache"
+        for known in (tag, f'"other", {tag}', f"W/{tag}", "*"):
+            again = await client.get("/functions", headers={"If-None-Match": known})
+            assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", tag)
+        assert (await client.get("/functions", headers={"If-None-Match": '"other"'})).status_code == 200
+
+
+async def test_H061_the_tag_is_of_what_is_told() -> None:
+    """A door that opens later changes it; the same functions have the same tag in every process."""
+    spoken: list[tuple[str, str]] = []
+    async with telling(square, spoken=lambda: tuple(spoken)) as client:
+        before = await client.get("/functions")
+        spoken.append(("riff", "localhost:1"))
+        after = await client.get("/functions")
+        assert after.json()["protocols"] == [{"name": "riff", "address": "localhost:1"}]
+        assert before.headers["etag"] != after.headers["etag"]
+    async with telling(square) as client:
+        assert (await client.get("/functions")).headers["etag"] == before.headers["etag"]
+
+
+async def test_H060_it_is_only_read() -> None:
+    """HEAD gives the head of GET; other methods are refused with those that are known."""
+    async with telling(square) as client:
+        got, head = await client.get("/functions"), await client.head("/functions")
+        assert (head.status_code, head.content) == (200, b"")
+        assert head.headers["content-length"] == got.headers["content-length"]
+        refused = await client.post("/functions")
+        assert (refused.status_code, refused.headers["allow"]) == (405, "GET, HEAD")
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Sec-Fetch-Site": "cross-site"}, 403),
+        ({"Origin": "https://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Host": "evil.example"}, 403),
+        ({"Sec-Fetch-Site": "same-origin"}, 200),
+    ],
+)
+async def test_H063_pages_of_other_origins_do_not_read_it(headers: dict[str, str], status: int) -> None:
+    """The rules of the door hold as for any other path."""
+    async with telling(square) as client:
+        assert (await client.get("/functions", headers=headers)).status_code == status
+
+
+def test_H062_without_reflection_nothing_is_told() -> None:
+    """The knob turns it off; without an HTTP door there is nothing to be asked, either."""
+    assert FunctionsService in TABLE.own(TABLE.configured())
+    assert FunctionsService not in TABLE.own(TABLE.configured(reflection=False))
+    assert FunctionsService not in TABLE.own(TABLE.configured(protocols=("riff",)))
+
+
+def test_H060_only_its_own_paths_are_claimed() -> None:
+    """Others are for functions."""
+    service = FunctionsService(around(square))
+    assert [path for path in ("/", FUNCTIONS, "/functions/", "/function") if service.http_front(path)] == [FUNCTIONS]
+
+
+async def test_H064_nothing_is_made_before_somebody_asks() -> None:
+    """The list is made once, by the first who asks; start-up does not pay for it."""
+    made = []
+
+    class Counted(Catalog):
+        def __iter__(self) -> Iterator[Any]:
+            made.append(1)
+            return super().__iter__()
+
+    front = FunctionsFront(Counted(list(around(square).driver.engine.catalog)), tuple)
+    assert made == []
+    front_of = {FUNCTIONS: front}.get
+    async with Served.at(square, front=front_of) as served, served.client() as client:
+        for _ in range(3):
+            assert (await client.get("/functions")).status_code == 200
+    assert made == [1]
+
+
+async def test_H060_a_name_is_written_into_a_path_as_urls_have_it() -> None:
+    """Whatever the author has named the function."""
+
+    def odd(x: int) -> int:
+        return x
+
+    odd.__name__ = "größe/1 {x}"
+    async with telling(odd) as client:
+        (told,) = (await client.get("/functions")).json()["functions"]
+    assert (told["name"], told["path"]) == ("größe/1 {x}", "/gr%C3%B6%C3%9Fe%2F1%20%7Bx%7D")
+    assert told["socket"] == f"{told['path']}/ws"
