@@ -19,6 +19,7 @@ from benchmarks.evergreen import evergreen
 from benchmarks.graphpipe import batches, graphpipe
 from benchmarks.measure import Clock, Samples, rounds, say
 from benchmarks.memory import flooded, idle_async, idle_sync, slow_readers
+from benchmarks.open_streams import open_streams
 from benchmarks.report import table, tables
 from benchmarks.reports import federated
 from benchmarks.rows import PEER_ROWS, ROWS, Row, row_named
@@ -35,6 +36,7 @@ EXTRAS: dict[str, Extra] = {
     "flooded": flooded,
     "idle-sync": idle_sync,
     "idle-async": idle_async,
+    "open-streams": open_streams,
     "startup": startup,
     "evergreen": evergreen,
     "graphpipe": graphpipe,

@@ -80,6 +80,14 @@ def _by_clients(title: str, figure: str, number: int, best: float) -> Iterator[A
         yield from _same(Aim(named, rows[:number], "", "bare", 1, best, figure), "gen", "reply", "agen")
 
 
+def _beside_starlette(
+    title: str, rows: tuple[str, ...], least: float, best: float, figure: str = "rate"
+) -> Iterator[Aim]:
+    """Sync generators beside such ones, async beside async."""
+    for column, against in (("gen", "starlette"), ("agen", "astarlette")):
+        yield Aim(title, rows, column, against, least, best, figure)
+
+
 AIMS = (
     *_each(
         Aim("gRPC calls/s, 64 in flight, h2load", ("calls",), "", "bare", 0, 0),
@@ -97,6 +105,13 @@ AIMS = (
     Aim("HTTP, JSON and text of 16 B / 1 KiB / 64 KiB, requests/s", _BODIES, "areply", "afastapi", 3, 5),
     *_beside_fastapi("HTTP p50, 1 connection, socket / http.client / fetch", _ALONE, 0.7, 0.4, "p50"),
     *_beside_fastapi("GraphPipe 1x4 Float32, 16 connections, requests/s", ("tensor",), 3, 5),
+    *_beside_starlette("SSE, 1 / 8 / 64 connections, items/s", ("sse1", "sse8", "sse64"), 2, 3),
+    *_beside_starlette("NDJSON, 1 / 8 / 64 connections, items/s", ("ndjson1", "ndjson8", "ndjson64"), 2, 3),
+    *_beside_starlette("p50 of the first item, 1 / 16 connections", ("first1", "first16"), 0.8, 0.6, "p50"),
+    Aim("SSE, a sleep an item, 64 connections, core an item", ("paced",), "agen", "astarlette", 1, 0.7, "core"),
+    Aim("NDJSON both ways, 1 / 8 connections, lines/s", ("lines1", "lines8"), "agen", "astarlette", 1, 1.5),
+    Aim("WebSocket, 8 / 64 connections, messages/s", ("talk8", "talk64"), "agen", "astarlette", 1.5, 2),
+    Aim("WebSocket, p50 of a round trip", ("talk1",), "agen", "astarlette", 1, 0.8, "p50"),
     Aim("GraphPipe batching by HTTP, 64 clients, 1 ms", ("batches",), "batched", "costly", 5, 7),
     *_same(
         Aim("64 KiB frames, 8 streams, messages/s", ("8x65536",), "", "cpp", 0.55, 0.7),

@@ -5,6 +5,7 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
+from benchmarks.items import item
 from invoker import Message
 
 
@@ -116,6 +117,31 @@ async def agen_executor(values: AsyncIterator[str]) -> AsyncIterator[str]:
     async for value in values:
         await loop.run_in_executor(None, len, value)
         yield value
+
+
+def gen_items(count: int) -> Iterator[dict[str, Any]]:
+    """So many JSON objects, sync."""
+    for number in range(count):
+        yield item(number)
+
+
+async def agen_items(count: int) -> AsyncIterator[dict[str, Any]]:
+    """So many JSON objects, async."""
+    for number in range(count):
+        yield item(number)
+
+
+async def agen_paced(count: int) -> AsyncIterator[dict[str, Any]]:
+    """So many JSON objects, each after a millisecond."""
+    for number in range(count):
+        await asyncio.sleep(0.001)
+        yield item(number)
+
+
+async def agen_open(count: int) -> AsyncIterator[dict[str, Any]]:
+    """One JSON object, and then nothing for ever."""
+    yield item(count - 1)
+    await asyncio.Event().wait()
 
 
 def sleeper(values: Iterator[bytes]) -> Iterator[str]:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from statistics import median
 from time import monotonic
 
@@ -17,6 +18,7 @@ from benchmarks.posts import question
 from benchmarks.process import group_processor_s
 from benchmarks.rows import Row
 from benchmarks.servers import Series, StartError, serving
+from benchmarks.streamers import Plan, run
 
 # (row, column) -> figure -> one value a round; the figures are rate, or p50 and p99.
 Samples = dict[tuple[str, str], dict[str, list[float]]]
@@ -54,7 +56,7 @@ class Fleet:
             found = (series.address, 0)
             if not series.address:
                 found = self._stack.enter_context(serving(series.command(row.work), door=row.door))
-            if row.mode != "posts":
+            if row.door == "grpc":
                 load(found[0], warmer(row))
             self._served[key] = found
         return self._served[key]
@@ -87,8 +89,8 @@ def _one_row(row: Row, columns: Sequence[Series], fleet: Fleet, found: Samples) 
         except FAILURES as error:
             say(f"{row.name:>17} {series.name:<12} fails: {error}")
             continue
-        shown = " ".join(f"{figures[name]:>12,.0f}" for name in row.figures)
-        say(f"{row.name:>17} {series.name:<12} {shown}")
+        text = " ".join(f"{shown(figures[name]):>12}" for name in row.figures)
+        say(f"{row.name:>17} {series.name:<12} {text}")
         for name, value in figures.items():
             found.setdefault((row.name, series.name), {}).setdefault(name, []).append(value)
 
@@ -96,6 +98,8 @@ def _one_row(row: Row, columns: Sequence[Series], fleet: Fleet, found: Samples) 
 def _figures(row: Row, series: Series, fleet: Fleet) -> dict[str, float]:
     """All figures of a row, with ``core``: the microseconds of the server's core for a call."""
     address, pid = fleet.served(series, row)
+    if row.is_stream:
+        return _streamed(row, series, address, pid)
     asked = question(series, row) if row.mode == "posts" else None
     if asked is not None:
         measure(address, row.with_calls(max(row.streams, row.calls // 20)), asked)
@@ -104,9 +108,26 @@ def _figures(row: Row, series: Series, fleet: Fleet) -> dict[str, float]:
     return {**figures, "core": (group_processor_s(pid) - before) / row.calls * 1e6}
 
 
+def _streamed(row: Row, series: Series, address: str, pid: int) -> dict[str, float]:
+    """The same of streams by HTTP and WebSocket; the processor time is that of an item."""
+    path = f"/{series.base}_json/ws" if row.mode == "talk" else "/"
+    each = row.each if row.mode == "items" else row.each * row.calls // row.streams
+    plan = Plan(row.mode, address, path, row.driver, row.streams, row.calls, each, row.window)
+    run(replace(plan, calls=row.streams, each=min(each, 50)))
+    before = group_processor_s(pid)
+    found = run(plan)
+    used = group_processor_s(pid) - before
+    return {**found, "rate": row.rate(found["seconds"]), "core": used / row.rate(1.0) * 1e6}
+
+
 def ratio(values: Sequence[float], others: Sequence[float]) -> float:
     """The ratio of two medians."""
     return median(values) / median(others)
+
+
+def shown(value: float) -> str:
+    """One figure; below ten with a digit behind the point."""
+    return f"{value:.1f}" if value < 9.95 else f"{value:,.0f}"
 
 
 def say(text: str) -> None:

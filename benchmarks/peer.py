@@ -1,9 +1,10 @@
 """What a user would pick instead, doing the work of benchmarks/functions.py. It runs in an environment of its own.
 
-Usage: ``python benchmarks/peer.py fastapi|afastapi|uvicorn|functions|litserve square|json|echo|tensor``; prints
-``http=HOST:PORT`` when it answers, and serves ``/`` until it is killed. The work ``square`` returns a number times
-itself, ``json`` the object, ``echo`` the text and ``tensor`` the nested lists that came. ``uvicorn`` is a bare ASGI
-application: it returns the bytes that came, whatever the work is. LitServe serves what comes as JSON.
+Usage: ``python benchmarks/peer.py fastapi|afastapi|uvicorn|functions|litserve square|json|echo|tensor``, or one of
+``starlette|astarlette`` with a work of `benchmarks/starlettes.py`; prints ``http=HOST:PORT`` when it answers, and
+serves ``/`` until it is killed. The work ``square`` returns a number times itself, ``json`` the object, ``echo`` the
+text and ``tensor`` the nested lists that came. ``uvicorn`` is a bare ASGI application: it returns the bytes that came,
+whatever the work is. LitServe serves what comes as JSON.
 """
 
 import json
@@ -81,6 +82,20 @@ def uvicorn(_work: str, port: int) -> None:
     _run_uvicorn(app, port)
 
 
+def starlette(work: str, port: int) -> None:
+    """Streams of plain generators: Starlette calls them in threads of a pool."""
+    from starlettes import application  # type: ignore[import-not-found]  # the folder of this file is looked into first
+
+    _run_uvicorn(application(work, is_async=False), port)
+
+
+def astarlette(work: str, port: int) -> None:
+    """Streams of async generators, and WebSockets."""
+    from starlettes import application
+
+    _run_uvicorn(application(work, is_async=True), port)
+
+
 def functions(work: str, port: int) -> None:
     """The command of functions-framework without its debug flag: gunicorn with threads, as it sets it up."""
     from functions_framework._cli import _cli
@@ -128,6 +143,8 @@ PEERS: dict[str, Callable[[str, int], None]] = {
     "fastapi": fastapi,
     "afastapi": afastapi,
     "uvicorn": uvicorn,
+    "starlette": starlette,
+    "astarlette": astarlette,
     "functions": functions,
     "litserve": litserve,
 }

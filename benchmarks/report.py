@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
-from benchmarks.measure import Samples, ratio
+from benchmarks.measure import Samples, ratio, shown
 from benchmarks.rows import Row
 from benchmarks.servers import Series
 
-_HEADINGS = {"p50": "p50, µs", "p99": "p99, µs", "core": "core, µs a call"}
-_MEASURES = ("bare", "cpp", "peer", "fastapi", "afastapi", "uvicorn")
+_HEADINGS = {"p50": "p50, µs", "p99": "p99, µs", "core": "core, µs"}
+_MEASURES = ("bare", "cpp", "peer", "fastapi", "afastapi", "uvicorn", "starlette", "astarlette")
 
 
 def spread(values: Sequence[float]) -> str:
-    """``median (min-max)``."""
+    """``median (min-max)``; below ten with a digit behind the point."""
     if len(values) == 1:
-        return f"{values[0]:,.0f}"
-    return f"{median(values):,.0f} ({min(values):,.0f}-{max(values):,.0f})"
+        return shown(values[0])
+    return f"{shown(median(values))} ({shown(min(values))}-{shown(max(values))})"
 
 
 def tables(rows: Sequence[Row], columns: Sequence[Series], found: Samples) -> str:
@@ -41,7 +41,8 @@ def _table(row: Row, columns: Sequence[Series], found: Samples) -> str:
     figures = [one for one in row.figures if one in found[row.name, columns[0].name]]
     head = ["server"]
     for figure in figures:
-        head += [row.unit if figure == "rate" else _HEADINGS[figure], *(f"÷ {one.name}" for one in against)]
+        title = row.unit if figure == "rate" else _HEADINGS[figure]
+        head += [f"{title} {row.one}" if figure == "core" else title, *(f"÷ {one.name}" for one in against)]
     rows = []
     for one in columns:
         cells = [one.label]

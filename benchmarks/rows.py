@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from benchmarks.bodies import JSON, JSON_VALUE, OCTETS, TEXT, Body
 from benchmarks.http2 import AGENT
+from benchmarks.items import NDJSON, SSE
 
 _HEADERS = (("x-tenant", "blue"), ("x-trace", "0af7651916cd43dd8448eb211c80319c"))
 
@@ -22,6 +23,8 @@ class Row:
     - calls: riff calls on one connection by a client library, which ``driver`` names.
     - posts: HTTP requests on ``streams`` kept connections, by h2load or by the client that ``driver`` names; only the
       payload of ``body`` is sent.
+    - items, lines, talk: streams by HTTP and WebSocket (`benchmarks/streamers.py`) on ``streams`` connections, where
+      ``driver`` is the form, ``each`` the items of a stream, and ``window`` those that are under way.
 
     ``figures`` are those of the table: rate, p50, p99, and core, the processor time of the server for one call.
     """
@@ -37,11 +40,25 @@ class Row:
     driver: str = "h2load"
     agent: str = AGENT
     figures: tuple[str, ...] = ("rate",)
+    each: int = 0
+    window: int = 1
 
     @property
     def door(self) -> str:
         """The server's door that is measured."""
-        return "http" if self.mode == "posts" else "grpc"
+        return "http" if self.mode == "posts" or self.is_stream else "grpc"
+
+    @property
+    def one(self) -> str:
+        """What its processor time is given for."""
+        if self.is_stream:
+            return "an item" if self.mode == "items" else "a message"
+        return "a request" if self.mode == "posts" else "a call"
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether it is a stream by HTTP or WebSocket."""
+        return self.mode in {"items", "lines", "talk"}
 
     def scaled(self, scale: float) -> Row:
         """The same with fewer or more calls, yet one for each stream."""
@@ -53,7 +70,7 @@ class Row:
 
     def rate(self, seconds: float) -> float:
         """Messages, or calls, in a second."""
-        per_call = self.body.messages if self.unit == "messages/s" else 1
+        per_call = self.each or (self.body.messages if self.unit == "messages/s" else 1)
         return self.calls * per_call / seconds
 
 
@@ -97,6 +114,37 @@ def _alone(driver: str, calls: int) -> Row:
     return Row(name, title, 1, calls, _NUMBER, "square", "requests/s", "posts", driver, figures=figures)
 
 
+def _streamed(form: str, connections: int, calls: int) -> Row:
+    """Streams of 2,000 JSON items each, at once as many as connections."""
+    label, figures = ("SSE", "NDJSON")[form == NDJSON], ("rate", "core")
+    title = f"{label}: streams of 2,000 JSON items, {_connections(connections)}"
+    name = f"{label.lower()}{connections}"
+    return Row(name, title, connections, calls, _ONE, "items", "items/s", "items", form, figures=figures, each=2000)
+
+
+def _first(connections: int, calls: int) -> Row:
+    """The time to the first item of a short stream."""
+    title, figures = f"SSE: the first of 10 JSON items, {_connections(connections)}", ("p50", "p99", "core")
+    name = f"first{connections}"
+    return Row(name, title, connections, calls, _ONE, "items", "items/s", "items", SSE, figures=figures, each=10)
+
+
+def _echoed(mode: str, connections: int, each: int, window: int) -> Row:
+    """Messages or lines that come back while others are sent."""
+    label = "WebSocket: JSON messages" if mode == "talk" else "NDJSON: lines of JSON in one request"
+    title = f"{label} echoed, {_connections(connections)}, {window} under way"
+    name, figures, form = f"{mode}{connections}", ("rate", "core"), NDJSON
+    if window == 1:
+        title, figures = f"WebSocket: ping-pong of a JSON message, {_connections(connections)}", ("p50", "p99", "core")
+    return Row(
+        name, title, connections, connections, _ONE, "lines", "messages/s", mode, form, AGENT, figures, each, window
+    )
+
+
+def _connections(count: int) -> str:
+    return f"{count} connection{'s' if count > 1 else ''}"
+
+
 def _object(size: int) -> bytes:
     """A JSON object of so many bytes."""
     return b'{"data":"%s"}' % (b"x" * (size - 11))
@@ -105,6 +153,10 @@ def _object(size: int) -> bytes:
 _ONE = Body(1, b"x" * 16)
 _SIZES = ((16, "16 B"), (1024, "1 KiB"), (65536, "64 KiB"))
 _NUMBER = Body(1, b"12", JSON)
+_PACED = Row(
+    "paced", "SSE: a millisecond of sleep before each of 200 items, 64 connections", 64, 128, Body(1, b"x"), "paced",
+    "items/s", "items", SSE, figures=("rate", "core"), each=200,
+)  # fmt: skip
 _CALLS = Row("calls", "calls of one frame, 64 in flight", 64, 6000, _ONE, unit="calls/s", figures=("rate", "core"))
 ROWS = (
     echo_row(1, 16, calls=24),
@@ -129,6 +181,13 @@ ROWS = (
     *(_posted(f"post-text-{size}", f"text of {label}", b"x" * size, TEXT, "echo") for size, label in _SIZES),
     *(_alone(driver, calls) for driver, calls in (("socket", 1500), ("http.client", 1000), ("fetch", 1000))),
     _posted("tensor", "1x4 of Float32, GraphPipe or nested lists in JSON", b"", OCTETS, "tensor"),
+    *(_streamed(form, count, 64) for form in (SSE, NDJSON) for count in (1, 8, 64)),
+    _PACED,
+    _first(1, 800),
+    _first(16, 1600),
+    *(_echoed("lines", count, 20_000 // count, 32) for count in (1, 8)),
+    *(_echoed("talk", count, each, 32) for count, each in ((8, 4000), (64, 500))),
+    _echoed("talk", 1, 3000, 1),
 )
 # Measured when there is a peer: not every invoker keeps its replies when the half-close comes with the frames.
 PEER_ROWS = tuple(_held(row) for row in (echo_row(1, 16, calls=24), echo_row(64, 16, calls=64), _CALLS))

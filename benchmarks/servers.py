@@ -1,4 +1,4 @@
-"""The servers under test, each pinned to core 0: bare grpc.aio, C++, ours with each driver, and a peer that runs."""
+"""The servers under test, each pinned to core 0: bare ones, C++, ours, other frameworks, and a peer that runs."""
 
 from __future__ import annotations
 
@@ -32,12 +32,20 @@ PEERS = {
     "fastapi": "FastAPI on uvicorn, def",
     "afastapi": "FastAPI on uvicorn, async def",
     "uvicorn": "bare ASGI echo on uvicorn",
+    "starlette": "Starlette on uvicorn, def",
+    "astarlette": "Starlette on uvicorn, async def",
     "functions": "functions-framework on gunicorn",
     "litserve": "LitServe",
 }
 PEER_PYTHON = Path(__file__).parent.parent / "build" / "peers" / "bin" / "python"
 _ECHOES = ("echo", "json", "zip", "headers")
-_SERVED = {"functions": ("square", "echo"), "litserve": ("square", "tensor")}  # of PEERS; the others serve all
+# The requests that some of PEERS answer; the others answer all.
+_SERVED = {"functions": ("square", "echo"), "litserve": ("square", "tensor"), "starlette": (), "astarlette": ()}
+_STREAMS = {"items": "items", "paced": "paced", "open": "open", "lines": "json"}
+"""Works of rows of streams, with the functions that do them."""
+_STREAMERS = ("limit", "gen", "agen", "starlette", "astarlette")
+_ONLY = {"paced": ("agen", "astarlette"), "lines": ("limit", "gen", "agen", "astarlette")}
+_TALKERS = ("limit", "agen", "astarlette")
 _ARRAYS = {"reply": "benchmarks.models:same", "areply": "benchmarks.models:asame"}
 # Times the requests of a row: servers of HTTP differ by more than ten times.
 _POST_WEIGHTS = {"uvicorn": 5.0, "reply": 5.0, "areply": 5.0, "litserve": 0.5, "functions": 0.5}
@@ -51,7 +59,7 @@ class StartError(Exception):
 class Series:
     """One column: a way to serve the same work.
 
-    ``base`` is bare, cpp, peer, a style or one of PEERS; ``driver`` is the invoker's ``--grpc-driver``.
+    ``base`` is bare, cpp, limit, peer, a style or one of PEERS; ``driver`` is the invoker's ``--grpc-driver``.
     ``program`` is the command of an older invoker that is measured beside ours.
     """
 
@@ -77,11 +85,17 @@ class Series:
 
     def serves(self, row: Row) -> bool:
         """Whether this server can do a row's work; a peer is held to rows that half-close late."""
+        if row.is_stream:
+            return self._streams(row)
         if row.mode == "posts":
             if self.base in PEERS:
                 return row.work in _SERVED.get(self.base, (row.work,))
             return self.base in _ARRAYS and self.driver == "auto"
-        if self.base in PEERS or (self.driver == "aio" and (row.mode == "calls" or row.agent != AGENT)):
+        if (
+            self.base == "limit"
+            or self.base in PEERS
+            or (self.driver == "aio" and (row.mode == "calls" or row.agent != AGENT))
+        ):
             return False
         if self.base == "bare":
             return True
@@ -91,16 +105,22 @@ class Series:
             return row.work == "echo" and (row.driver == "client" or row.mode == "pingpong")
         return row.work in _ECHOES or self.base == "agen"
 
+    def _streams(self, row: Row) -> bool:
+        """Whether it can do a row of streams: some works are for async code only."""
+        if self.program or self.driver == "aio":
+            return False
+        return self.base in (_TALKERS if row.mode == "talk" else _ONLY.get(row.work, _STREAMERS))
+
     def command(self, work: str, extra: Sequence[str] = ()) -> list[str]:
         """The command that starts it."""
         plain = "echo" if work == "json" else work
-        if self.base == "bare":
-            return [sys.executable, "-m", "benchmarks.bare", plain]
+        if self.base in {"bare", "limit"}:
+            return [sys.executable, "-m", f"benchmarks.{'bare_http' if self.base == 'limit' else 'bare'}", plain]
         if self.base == "cpp":
             return [str(CPP_ECHO), plain]
         if self.base in PEERS:
             return [str(PEER_PYTHON), str(Path(__file__).parent / "peer.py"), self.base, work]
-        name = self.base if work == "echo" else f"{self.base}_{work}"
+        name = self.base if work == "echo" else f"{self.base}_{_STREAMS.get(work, work)}"
         return ours(
             _ARRAYS[self.base] if work == "tensor" else name, driver=self.driver, extra=extra, program=self.program
         )
@@ -134,6 +154,7 @@ def all_series(peer: str, before: str = "") -> list[Series]:
     found += [Series(style, label, style, "auto") for style, label in STYLES.items()]
     found += [Series(f"{style}-aio", f"{label}, aio", style, "aio") for style, label in STYLES.items()]
     found += [Series(base, label, base) for base, label in PEERS.items()]
+    found.append(Series("limit", "prepared bytes: the limit of the client", "limit"))
     if before:
         program = str(Path(before) / ".venv" / "bin" / "invoker")
         found += [

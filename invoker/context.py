@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeAlias
 
 from invoker.errors import EncodeError
 from invoker.message import EMPTY, Headers, Message
+from invoker.traces import Trace, trace_of
 
 __all__ = [
     "RUNNING",
@@ -212,8 +213,10 @@ class Context:
 
     __slots__ = (
         *("_is_released", "accepts", "callees", "caller", "configs", "deadline", "function", "input_names"),
-        *("inputs", "invocation_id", "metadata", "output_names", "run", "scope"),
+        *("_trace", "inputs", "invocation_id", "metadata", "output_names", "run", "scope"),
     )
+
+    _trace: Trace  # the first look makes it
 
     def __init__(
         self,
@@ -305,6 +308,24 @@ class Context:
         raise VariableError, for one where the function was not called in a session.
         """
         return _run_of(self).variables
+
+    @property
+    def trace(self) -> Trace:
+        """Where this invocation stands in a trace (W3C Trace Context): its ``trace_id``, ``parent_id`` and ``span_id``.
+
+        ``ctx.trace.headers`` are for what the function calls elsewhere. A new trace begins here if the caller sent no
+        valid ``traceparent``.
+        """
+        try:
+            return self._trace
+        except AttributeError:
+            self._trace = trace_of(self.metadata, caller=None if self.caller is None else self.caller.trace)
+            return self._trace
+
+    @property
+    def request_id(self) -> str:
+        """What the caller calls this request, by the header ``X-Request-Id``; empty if it says nothing."""
+        return self.metadata.get("x-request-id", "")
 
     @property
     def outputs(self) -> Outputs:

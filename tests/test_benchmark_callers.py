@@ -128,11 +128,12 @@ def test_an_inference_is_asked_for_at_its_path() -> None:
     assert asked.body != question(_series("fastapi"), row_named("tensor")).body
 
 
-def test_peers_serve_requests_only() -> None:
+def test_peers_serve_http_only() -> None:
     """What another framework cannot do has no figure."""
     for row in ROWS:
         served = {name for name in PEERS if _series(name).serves(row)}
-        assert served <= set(PEERS if row.mode == "posts" else ())
+        assert not served or row.door == "http"
+        assert ({"starlette", "astarlette"} >= served) is (not served or row.is_stream)
     assert not _series("functions").serves(row_named("tensor"))
     assert not _series("litserve").serves(row_named("post-text-16"))
     assert not _series("gen-aio").serves(row_named("calls-js"))

@@ -122,7 +122,7 @@ def test_columns_are_chosen_by_name_and_by_what_is_there() -> None:
     """A missing base or driver leaves its columns out; an unknown name ends the run."""
     assert [one.name for one in _columns("gen,bare", all_series(""), {})] == ["bare", "gen"]
     left = [one.name for one in _columns("", all_series("127.0.0.1:1"), dict.fromkeys(("cpp", "aio", *PEERS), "none"))]
-    assert left == ["bare", *STYLES, "peer"]
+    assert left == ["bare", *STYLES, "limit", "peer"]
     with pytest.raises(SystemExit, match="ben"):
         _columns("ben", all_series(""), {})
 

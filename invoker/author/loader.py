@@ -35,7 +35,7 @@ from invoker.author.loadfail import (
 from invoker.errors import LoadError, StartupError
 from invoker.wording import describe
 
-__all__ = ["Catalogue", "load", "module_of"]
+__all__ = ["Catalogue", "load", "module_of", "only_function"]
 
 log = logging.getLogger(__name__)
 
@@ -82,8 +82,35 @@ def load(entrypoint: str, *, allow_pickle: bool = False, fresh: bool = False) ->
     source, attribute = _split(entrypoint)
     module = _import_file(source, fresh=fresh) if _is_file(source) else _import_module(source, fresh=fresh)
     if not attribute:
-        return _only_function(source, module)
+        return only_function(source, module)
     return _checked(entrypoint, _find(source, module, attribute))
+
+
+def only_function(source: str, module: types.ModuleType) -> Any:
+    """What is served of a module: its catalogue, or the only function that it defines.
+
+    Args:
+        source: How the module was named.
+        module: Imported.
+
+    Raises:
+        LoadError: It has no function, or several and none is decorated.
+    """
+    members = vars(module)
+    decorated = {name: value for name, value in members.items() if options_of(value) is not None}
+    decorated = dict(_without_aliases(decorated))
+    if decorated:
+        return Catalogue(source, decorated)
+    for is_candidate in (inspect.isfunction, _is_callable_class):
+        public = [name for name, value in members.items() if _is_public(name, value, module, is_candidate)]
+        if len(public) == 1:
+            return members[public[0]]
+        if public:
+            raise LoadError(
+                f"'{source}' has {len(public)} functions ({', '.join(public)}) where one is needed; name one as "
+                f"'{source}:{public[0]}', or decorate those to be served with @function"
+            )
+    raise LoadError(f"'{source}' defines no public function; name one as '{source}:function'")
 
 
 def module_of(entrypoint: str) -> str:
@@ -259,25 +286,6 @@ def _checked(entrypoint: str, found: Any) -> Any:
     else:
         fix = "name a function, a class with __call__, or an instance of one"
     raise LoadError(f"'{entrypoint}' is {article} {kind}, which cannot be called; {fix}")
-
-
-def _only_function(source: str, module: types.ModuleType) -> Any:
-    """A module alone: its catalogue, or the only function it defines."""
-    members = vars(module)
-    decorated = {name: value for name, value in members.items() if options_of(value) is not None}
-    decorated = dict(_without_aliases(decorated))
-    if decorated:
-        return Catalogue(source, decorated)
-    for is_candidate in (inspect.isfunction, _is_callable_class):
-        public = [name for name, value in members.items() if _is_public(name, value, module, is_candidate)]
-        if len(public) == 1:
-            return members[public[0]]
-        if public:
-            raise LoadError(
-                f"'{source}' has {len(public)} functions ({', '.join(public)}) where one is needed; name one as "
-                f"'{source}:{public[0]}', or decorate those to be served with @function"
-            )
-    raise LoadError(f"'{source}' defines no public function; name one as '{source}:function'")
 
 
 def _without_aliases(members: dict[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 from invoker.author.checks import Finding, check
-from invoker.author.loader import Catalogue, load
+from invoker.author.loader import Catalogue, load, only_function
 from invoker.author.reader import read
 from invoker.author.spec import HOOK_TIMEOUT_S, IGNORED, FunctionSpec
 from invoker.body.lift import Function, lift
 from invoker.errors import ConfigError, SpecError
 
-__all__ = ["Prepared", "prepare", "prepare_function", "with_actions", "with_functions"]
+__all__ = ["Prepared", "prepare", "prepare_all", "prepare_function", "with_actions", "with_functions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,20 +54,72 @@ def prepare(
         StartupError: It cannot be loaded, understood or served; one sentence with the fix.
     """
     found = load(entrypoint, allow_pickle=allow_pickle, fresh=fresh)
-    if not isinstance(found, Catalogue):
-        name = _name(entrypoint)
-        return (prepare_function(found, entrypoint=entrypoint.strip(), name=name, hook_timeout_s=hook_timeout_s),)
-    prepared: dict[str, Prepared] = {}
+    if isinstance(found, Catalogue):
+        return _catalogue(found, hook_timeout_s=hook_timeout_s)
+    name = _name(entrypoint)
+    return (prepare_function(found, entrypoint=entrypoint.strip(), name=name, hook_timeout_s=hook_timeout_s),)
+
+
+def prepare_all(
+    what: Iterable[Any], *, allow_pickle: bool = False, fresh: bool = False, hook_timeout_s: float = HOOK_TIMEOUT_S
+) -> tuple[Prepared, ...]:
+    """Make several functions ready to run, which are at hand or are named.
+
+    Args:
+        what: Functions of any shape, modules with functions, and entrypoints of either.
+        allow_pickle: As for `prepare`.
+        fresh: Likewise, for those that are named.
+        hook_timeout_s: As for `prepare`.
+
+    Raises:
+        StartupError: One cannot be loaded, understood or served, or two have the same name.
+    """
+    served: dict[str, Prepared] = {}
+    for one in what:
+        if isinstance(one, str):
+            found = prepare(one, allow_pickle=allow_pickle, fresh=fresh, hook_timeout_s=hook_timeout_s)
+        elif isinstance(one, ModuleType):
+            found = _module(one, hook_timeout_s=hook_timeout_s)
+        else:
+            found = (prepare_function(one, name=_name_of(one), hook_timeout_s=hook_timeout_s),)
+        for made in found:
+            _add(made, served)
+    return tuple(served.values())
+
+
+def _module(module: ModuleType, *, hook_timeout_s: float) -> tuple[Prepared, ...]:
+    found = only_function(module.__name__, module)
+    if isinstance(found, Catalogue):
+        return _catalogue(found, hook_timeout_s=hook_timeout_s)
+    return (prepare_function(found, hook_timeout_s=hook_timeout_s),)
+
+
+def _catalogue(found: Catalogue, *, hook_timeout_s: float) -> tuple[Prepared, ...]:
+    served: dict[str, Prepared] = {}
     for attribute, function in found.functions.items():
-        full = f"{found.module}:{attribute}"
-        one = prepare_function(function, entrypoint=full, name=attribute, hook_timeout_s=hook_timeout_s)
-        if (other := prepared.get(one.spec.name)) is not None:
-            raise SpecError(
-                f"'{full}' and '{other.spec.entrypoint}' are both named '{one.spec.name}'; "
-                "give one of them another @function(name=...)"
-            )
-        prepared[one.spec.name] = one
-    return tuple(prepared.values())
+        # A program has no name by which another process could import it.
+        full = "" if found.module == "__main__" else f"{found.module}:{attribute}"
+        _add(prepare_function(function, entrypoint=full, name=attribute, hook_timeout_s=hook_timeout_s), served)
+    return tuple(served.values())
+
+
+def _add(made: Prepared, served: dict[str, Prepared]) -> None:
+    """Add a function to those that are served.
+
+    Raises:
+        SpecError: Another one has its name.
+    """
+    name = made.spec.name
+    if (other := served.setdefault(name, made)) is made:
+        return
+    full = [one.spec.entrypoint for one in (made, other)]
+    both = f"'{full[0]}' and '{full[1]}' are both" if all(full) else "two functions are"
+    raise SpecError(f"{both} named '{name}'; give one of them another @function(name=...)")
+
+
+def _name_of(function: Any) -> str:
+    """A name for what has none; empty for all others, which know theirs."""
+    return "lambda" if getattr(function, "__name__", "") == "<lambda>" else ""
 
 
 def with_actions(

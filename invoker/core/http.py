@@ -1,4 +1,7 @@
-"""HTTP's own types: one request's head and body, and the response. Doors carry them; protocols translate them."""
+"""HTTP's own types: one request's head and body, and the response. Doors carry them; protocols translate them.
+
+A session sends one `Response`; or a `ResponseHead`, then a `BodyChunk` for each piece of its body until it closes.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-__all__ = ["BodyChunk", "RequestHead", "Response"]
+__all__ = ["BodyChunk", "RequestHead", "Response", "ResponseHead"]
 
 
 class RequestHead(msgspec.Struct, frozen=True):
@@ -36,7 +39,7 @@ class RequestHead(msgspec.Struct, frozen=True):
 
 
 class BodyChunk(msgspec.Struct, frozen=True):
-    """Some of a request's body, in order."""
+    """Some of a body, in order: of a request's, or of a response that is streamed."""
 
     payload: bytes
 
@@ -57,3 +60,15 @@ class Response(msgspec.Struct, frozen=True):
     body: bytes
     pieces: Sequence[bytes | bytearray | memoryview] = ()
     close: bool = False
+
+
+class ResponseHead(msgspec.Struct, frozen=True):
+    """The head of a response whose body follows piece by piece, so that nobody knows its length yet.
+
+    Attributes:
+        status: A final one, 200 to 599.
+        headers: Pairs, in the order in which they are sent.
+    """
+
+    status: int
+    headers: tuple[tuple[str, str], ...] = ()

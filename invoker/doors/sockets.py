@@ -12,6 +12,7 @@ import os
 import resource
 import socket
 import stat
+import struct
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,17 @@ from typing import Final
 
 from invoker.errors import StartupError
 
-__all__ = ["Purpose", "UnixSocket", "address_of", "ask_whether_alive", "bind_tcp", "no_grpc", "open_files", "spelled"]
+__all__ = [
+    "Purpose",
+    "UnixSocket",
+    "address_of",
+    "ask_whether_alive",
+    "bind_tcp",
+    "no_grpc",
+    "open_files",
+    "raise_open_files",
+    "reset",
+]
 
 _BACKLOG: Final = 1024
 """Connections that wait to be accepted."""
@@ -68,7 +79,13 @@ def no_grpc(address: str) -> StartupError:
 
 
 def open_files() -> int:
-    """How many files, which connections are, this process may have open; the limit is raised as far as it may be.
+    """How many files, which connections are, this process may have open."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _MANY_FILES if soft == resource.RLIM_INFINITY else soft
+
+
+def raise_open_files() -> None:
+    """Raise the limit of open files as far as it may be.
 
     The usual limit of 1,024 is there for a system call (select) that no loop here uses any more. A process without free
     descriptors can accept nobody, at any door.
@@ -78,8 +95,6 @@ def open_files() -> int:
     if soft != resource.RLIM_INFINITY and soft < wanted:
         with suppress(OSError, ValueError):  # some systems have a further limit of their own
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-            return wanted
-    return _MANY_FILES if soft == resource.RLIM_INFINITY else soft
 
 
 def bind_tcp(host: str, port: int, purpose: Purpose, *, share_port: bool = False) -> socket.socket:
@@ -117,12 +132,13 @@ def bind_tcp(host: str, port: int, purpose: Purpose, *, share_port: bool = False
 
 def address_of(sock: socket.socket) -> str:
     """``host:port`` of a TCP socket, with the port that was taken."""
-    return spelled(*sock.getsockname()[:2])
+    host, port = sock.getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def spelled(host: str, port: int) -> str:
-    """``host:port``, with brackets around an address of IPv6."""
-    return f"[{host}]:{port}" if ":" in host and not host.startswith("[") else f"{host}:{port}"
+def reset(sock: socket.socket) -> None:
+    """Let the close of a connection reset it, so that its peer does not take that for an end."""
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
 def ask_whether_alive(sock: socket.socket) -> None:

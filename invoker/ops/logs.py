@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import re
 import sys
 import time
 from typing import Any, TextIO
@@ -15,6 +14,7 @@ from invoker.context import RUNNING, Context
 from invoker.core.invocation import Invocation
 from invoker.errors import CallError, EncodeError, FunctionError, InternalError, Status
 from invoker.message import Headers
+from invoker.traces import trace_id_of
 
 __all__ = [
     "BELOW",
@@ -43,7 +43,8 @@ BELOW = "invoker_below"
 LABELS: dict[str, Any] = {}
 """What stands in every line of this process."""
 
-_TRACE = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?")
+_MOST_ID = 128
+"""Of what a caller calls its request, so many characters are logged."""
 
 _LOUD = ("asyncio", "hypercorn", "watchfiles")
 """Libraries of ours that tell at INFO and DEBUG what they do."""
@@ -96,10 +97,15 @@ def invoked(context: Context | None) -> dict[str, Any]:
 
 
 def traced(metadata: Headers) -> dict[str, str]:
-    """The field of the caller's trace, when it sends one (W3C Trace Context)."""
-    sent = metadata.get("traceparent") if metadata else None
-    found = _TRACE.fullmatch(sent) if sent else None
-    return {"trace": found[1]} if found else {}
+    """The field of the caller's trace, when it sends one (W3C Trace Context), and of what it calls the request."""
+    if not metadata:
+        return {}
+    fields = {}
+    if found := trace_id_of(metadata):
+        fields["trace"] = found
+    if sent := metadata.get("x-request-id"):
+        fields["request_id"] = sent[:_MOST_ID]
+    return fields
 
 
 class TextFormatter(logging.Formatter):

@@ -13,7 +13,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from invoker.body.lift import Function
 from invoker.codecs import Registry
@@ -22,13 +21,12 @@ from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
 from invoker.core.policy import ErrorPolicy
 from invoker.core.streams import Limits
-from invoker.doors.grpc.settings import GrpcSettings
-from invoker.doors.sockets import open_files, spelled
+from invoker.doors.sockets import raise_open_files
 from invoker.doors.tls import TlsFiles
 from invoker.drive.driver import Driver, DriverSettings
 from invoker.drive.isolated.pool import ChildrenSettings
 from invoker.drive.nested.scope import CatalogScope
-from invoker.errors import ConfigError, StartupError, Status
+from invoker.errors import StartupError, Status
 from invoker.ops import prints
 from invoker.ops.board import Numbers
 from invoker.ops.endings import Endings
@@ -37,17 +35,11 @@ from invoker.ops.metrics import numbers_of
 from invoker.ops.ready import ready_block
 from invoker.ops.samples import near
 from invoker.ops.watchdog import Watchdog
+from invoker.process.doors import Doors
 from invoker.process.stopping import Guard, dump, listed
 from invoker.services.service import Service, Surroundings, spoken_at
 from invoker.services.table import TABLE, Table
 from invoker.stores import store_of
-
-if TYPE_CHECKING:
-    from invoker.doors.grpc.aio import AioDoor
-    from invoker.doors.grpc.fast import FastDoor
-    from invoker.doors.grpc.methods import Method
-    from invoker.doors.http.app import Front
-    from invoker.doors.http.door import HttpDoor
 
 __all__ = ["Server"]
 
@@ -73,10 +65,10 @@ class Server:
         registry: Codecs.
         actions: Names of functions by those of actions, besides the functions' own.
         table: What services there are.
+        is_guest: Whether the process is somebody else's. Nothing is changed then that belongs to all of it: the limit
+            of open files, and how Python collects garbage.
 
     Attributes:
-        grpc_address: ``host:port`` once started; empty when nothing is served on it.
-        http_address: ``host:port`` once started; empty without the HTTP door.
         share_ports: Whether other processes may bind the same ports.
         guard: Limits the time of the process's end.
         is_lame: Whether it says that it is not ready, though it takes calls.
@@ -91,10 +83,10 @@ class Server:
         *,
         actions: Mapping[str, str] | None = None,
         table: Table = TABLE,
+        is_guest: bool = False,
     ) -> None:
         self.config = config
-        self.grpc_address = ""
-        self.http_address = ""
+        self._is_guest = is_guest
         limits = Limits(config.high_frames, config.high_bytes, config.hard_frames, config.hard_bytes)
         self.engine = Engine(
             catalog,
@@ -122,13 +114,15 @@ class Server:
         self._hooks_limit_s = sum(function.hooks.stop_limit_s for function in self._functions)
         self.guard = Guard(lambda: asyncio.run(self._stop_functions()), self._hooks_limit_s)
         self.is_lame = False
-        self._fast: bool | None = None
-        self._grpc: AioDoor | FastDoor | None = None
         self._actions = dict(actions or {})
         self._services: tuple[Service, ...] = ()
-        self._fronts: list[Callable[[str], Front | None]] = []
         self._table, self._kinds = table, table.served(config)
-        self._http: HttpDoor | None = None
+        self._doors = Doors(
+            config,
+            self.driver,
+            has_grpc=any(one.on_grpc for one in self._kinds),
+            has_http=table.has_http(config),
+        )
         self._watchdog: Watchdog | None = None
 
     @property
@@ -138,11 +132,17 @@ class Server:
         Sessions go 1.7 times as fast on it, and HTTP requests a tenth slower.
         """
         on_loop = not self.driver.is_direct or any(one.on_loop for one in self._kinds)
-        return on_loop and self._has_grpc and self._is_fast()
+        return on_loop and self._doors.lends
 
     @property
-    def _has_grpc(self) -> bool:
-        return any(one.on_grpc for one in self._kinds)
+    def grpc_address(self) -> str:
+        """``host:port`` once started; empty when nothing is served on it."""
+        return self._doors.grpc_address
+
+    @property
+    def http_address(self) -> str:
+        """``host:port`` once started; empty without the HTTP door."""
+        return self._doors.http_address
 
     async def start(self) -> None:
         """Run the start hooks, bind both doors, and answer.
@@ -155,7 +155,8 @@ class Server:
             HookError: A start hook failed; the stop hooks have run.
             StartupError: A port cannot be bound, a certificate not be read, or the store not be opened.
         """
-        open_files()
+        if not self._is_guest:
+            raise_open_files()
         for name, why in self._table.left_out(self.config).items():
             log.info("%s is not served: %s", name, why)
         self.driver.store.start()
@@ -163,12 +164,12 @@ class Server:
         around = Surroundings(
             *(self.config, self.driver, self._actions, self.is_ready, self.numbers, self._endings.note, tls),
             *(self.share_ports, self._table.is_asked(self.config)),
-            http_address=lambda: self.http_address if self._table.has_http(self.config) else None,
+            http_address=lambda: self.http_address if self._doors.has_http else None,
             files=lambda: tuple(file for one in self._services for file in one.files()),
             spoken=lambda: spoken_at(self._services[: len(self._kinds)], self.grpc_address, self.http_address),
         )
         self._services = tuple(kind(around) for kind in (*self._kinds, *self._table.own(self.config)))
-        self._fronts = [one.http_front for one in reversed(self._services) if one.on_http]
+        self._doors.serve(self._services, share_ports=self.share_ports)
         self.engine.is_loading = not self.share_ports and any(one.hooks.takes_time for one in self._functions)
         if is_early := self.engine.is_loading:
             await self._open_others(tls)
@@ -178,17 +179,18 @@ class Server:
             await function.start()
         await self.driver.children.start()
         self.engine.is_loading = False
-        if self._has_grpc:
-            await self._open_grpc(tls)
+        if self._doors.has_grpc:
+            await self._doors.open_grpc(tls)
         if not is_early:
             await self._open_others(tls)
         if self.config.blocked_s and not self.driver.is_direct:
             self._watchdog = Watchdog(self.config.blocked_s)
             self._watchdog.start()
         self._trimmer.start()
-        gc.collect()
-        gc.freeze()  # objects of the start live as long as the process, so the collector skips them
-        gc.set_threshold(*_GC_THRESHOLDS)
+        if not self._is_guest:
+            gc.collect()
+            gc.freeze()  # objects of the start live as long as the process, so the collector skips them
+            gc.set_threshold(*_GC_THRESHOLDS)
 
     @property
     def end_limit_s(self) -> float:
@@ -241,12 +243,11 @@ class Server:
     def ports(self) -> set[int]:
         """The ports of the open doors."""
         own = {address.port for one in self._services for address in one.addresses if address.port}
-        return own | {int(one.rpartition(":")[2]) for one in (self.grpc_address, self.http_address) if one}
+        return own | self._doors.ports
 
     def leave(self) -> None:
         """Tell the clients of the HTTP door to connect anew; requests are served as before."""
-        if self._http is not None:
-            self._http.leave()
+        self._doors.leave()
         for one in self._services:
             one.leave()
 
@@ -303,96 +304,10 @@ class Server:
         """Start the services, which open their own sockets; then open the HTTP door, which also serves them."""
         for one in self._services:
             await one.start()
-        if self._table.has_http(self.config):
-            await self._open_http(tls)
-
-    async def _open_grpc(self, tls: TlsFiles | None) -> None:
-        config = self.config
-        methods = tuple(method for one in self._services for method in one.grpc_methods())
-        names = tuple(method.service for method in methods)
-        self._grpc = self._make_grpc(tls, methods)
-        for one in self._services:
-            one.add_servicers(self._grpc.server, names)
-        host, _ = config.bind_host()
-        port = self._grpc.bind(spelled(host, config.grpc_port))
-        await self._grpc.start()
-        self.grpc_address = spelled(host, port)
-
-    def _is_fast(self) -> bool:
-        """Whether the fast door serves. The answer is kept, since it takes a call through grpcio's private layer.
-
-        Raises:
-            ConfigError: It is asked for and cannot.
-        """
-        if self._fast is None:
-            self._fast = False
-            if self.config.grpc_driver != "aio":
-                from invoker.doors.grpc.cygrpc import unusable
-
-                why = unusable()
-                self._fast = not why
-                if why and self.config.grpc_driver == "fast":
-                    raise ConfigError(
-                        f"INVOKER_GRPC_DRIVER is 'fast', which cannot serve with the installed grpcio: {why}"
-                    )
-                if why:
-                    log.warning(
-                        "gRPC is served by grpc.aio, because the fast gRPC server cannot use the installed grpcio: %s",
-                        why,
-                    )
-        return self._fast
-
-    def _make_grpc(self, tls: TlsFiles | None, methods: tuple[Method, ...]) -> AioDoor | FastDoor:
-        """Make the fast door, or the public one if that is chosen or the fast one does not work."""
-        config = self.config
-        credentials = tls.grpc_credentials() if tls is not None else None
-        settings = GrpcSettings(
-            max_message_bytes=config.max_message_bytes,
-            max_streams=config.max_streams,
-            settle_s=config.settle_s,
-            share_port=self.share_ports,
-            connection_age_s=config.connection_age_s if self.share_ports else 0.0,
-        )
-        if self._is_fast():
-            from invoker.doors.grpc.fast import FastDoor
-
-            return FastDoor(self.driver, methods=methods, credentials=credentials, settings=settings)
-        from invoker.doors.grpc.aio import AioDoor
-
-        return AioDoor(self.driver, methods=methods, credentials=credentials, settings=settings)
-
-    async def _open_http(self, tls: TlsFiles | None) -> None:
-        from invoker.doors.http.door import HttpDoor
-        from invoker.doors.http.exchange import HttpSettings
-
-        config = self.config
-        host, _ = config.bind_host()
-        apps = (app for one in reversed(self._services) if (app := one.websocket()) is not None)
-        self._http = HttpDoor(
-            self.driver,
-            self._front,
-            host=host,
-            port=config.port,
-            settings=HttpSettings(origins=config.allowed_origins, hosts=config.allowed_hosts),
-            tls=tls,
-            share_port=self.share_ports,
-            sockets=next(apps, None),
-            unix=config.http_unix,
-            unix_mode=config.unix_mode,
-        )
-        self.http_address = await self._http.start()
-
-    def _front(self, path: str) -> Front | None:
-        """Who answers a path of the HTTP door."""
-        for one in self._fronts:
-            if (front := one(path)) is not None:
-                return front
-        return None
+        if self._doors.has_http:
+            await self._doors.open_http(tls)
 
     async def _close_doors(self) -> None:
-        if self._http is not None:
-            await self._http.stop(_STOP_GRACE_S)
-        if self._grpc is not None:
-            await self._grpc.stop(_STOP_GRACE_S)
+        await self._doors.close(_STOP_GRACE_S)
         for one in self._services:
             await one.stop(_STOP_GRACE_S)

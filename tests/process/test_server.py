@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import gc
+import resource
 import time
 
 import grpc
 import grpc.aio
-import httpx
 import pytest
 
 from invoker._pb.evergreen import evergreen_pb2 as pb
 from invoker.body.prepare import prepare_function
-from invoker.cli.main import build
 from invoker.client import CallFailed, RiffClient
 from invoker.config import Config
 from invoker.errors import HookError, StartupError, Status
+from invoker.process.building import build
 from invoker.process.server import Server
 from invoker.services.table import TABLE
 
@@ -76,14 +77,24 @@ async def test_R005_a_server_without_riff_shows_how_to_chat():
     await server.stop(drain_s=0)
 
 
-async def test_each_path_of_the_http_door_has_its_service():
-    """GraphPipe answers its own, and riff what is left."""
-    server = build(config(protocols=("http", "graphpipe")), "functions.square:square")
-    await server.start()
-    async with httpx.AsyncClient(base_url=f"http://{server.http_address}", trust_env=False) as client:
-        assert (await client.get("/graphpipe")).json()["Name"] == "square"
-        assert (await client.post("/", content=b"7")).text == "49"
-    await server.stop(drain_s=0)
+async def test_a_guest_leaves_the_process_as_it_is(monkeypatch):
+    """How Python collects garbage, and how many files may be open, are for whose process it is."""
+    frozen: list[bool] = []
+    monkeypatch.setattr(gc, "freeze", lambda: frozen.append(True))
+    before, (soft, hard) = gc.get_threshold(), resource.getrlimit(resource.RLIMIT_NOFILE)
+    gc.set_threshold(701, 11, 12)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (512, hard))
+    try:
+        for is_guest, thresholds in ((True, (701, 11, 12)), (False, (20_000, 20, 20))):
+            server = build(config(http=False), "functions.square:square", is_guest=is_guest)
+            await server.start()
+            await server.stop(drain_s=0)
+            assert gc.get_threshold() == thresholds
+            assert (resource.getrlimit(resource.RLIMIT_NOFILE)[0] == 512) == is_guest
+            assert bool(frozen) != is_guest
+    finally:
+        gc.set_threshold(*before)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 async def test_R018_R023_hooks_frame_the_life_of_the_process():

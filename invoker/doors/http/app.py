@@ -14,7 +14,6 @@ from invoker.core.http import RequestHead, Response
 from invoker.core.session import CallSession
 from invoker.doors.http.exchange import Exchange, HttpSettings, Listener
 from invoker.doors.http.origins import Origins, Verdict
-from invoker.doors.http.request import Request
 from invoker.drive.driver import Driver
 from invoker.errors import Cancelled, InvocationError
 
@@ -24,8 +23,8 @@ log = logging.getLogger(__name__)
 
 FrontOf: TypeAlias = Callable[[str], "Front | None"]
 
-Begin: TypeAlias = Callable[[Request], Listener]
-"""Begins to answer one request, by `Request.answer`, which may come before this returns."""
+Begin: TypeAlias = Callable[[Exchange], Listener]
+"""Begins to answer one request, by methods of its exchange, which may be called before this returns."""
 
 NOT_FOUND: Final = Response(404, (("Content-Type", "text/plain"),), b"Invoker: Not Found\n")
 
@@ -33,8 +32,8 @@ NOT_FOUND: Final = Response(404, (("Content-Type", "text/plain"),), b"Invoker: N
 class Front(Protocol):
     """A service on this door."""
 
-    async def answer(self, exchange: Exchange) -> Response:
-        """Answer one request.
+    async def answer(self, exchange: Exchange) -> Response | None:
+        """The response to one request; None if it was written by `Exchange.begin`, `write` and `end`.
 
         Raises:
             Cancelled: The client has left before its request was complete.
@@ -42,8 +41,9 @@ class Front(Protocol):
         """
 
 
+@runtime_checkable
 class PromptFront(Front, Protocol):
-    """A service that needs no task of its own for a request of HTTP/1.1."""
+    """A service that needs no task of its own for a request."""
 
     def prompt(self, head: RequestHead) -> Begin | None:
         """How requests with this head are answered without a task; None: they need one."""

@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, MutableMapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
 
-from invoker.core.budget import ProcessBudget
 from invoker.core.http import RequestHead, Response
-from invoker.doors.http.app import NOT_FOUND, HttpApp
-from invoker.doors.http.exchange import Exchange, HttpSettings
+from invoker.doors.http.app import NOT_FOUND, HttpApp, PromptFront
+from invoker.doors.http.asgiexchange import AsgiExchange, Receive, Scope, Send
 from invoker.doors.http.heads import target_host, text_of
-from invoker.doors.http.writing import ALWAYS, BODILESS, PIECE_BYTES, fields_of, parts_of, size_of
+from invoker.doors.http.writing import ALWAYS
 
-__all__ = ["Application", "AsgiApp", "AsgiExchange", "Receive", "Scope", "Send", "refuse_socket"]
+__all__ = ["Application", "AsgiApp", "Receive", "Scope", "Send", "refuse_socket"]
 
 log = logging.getLogger(__name__)
 
-Scope: TypeAlias = MutableMapping[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-_WATCH_S = 0.1
-"""Only requests that take longer are watched for clients that leave: a task for each shorter one would cost more."""
+_FAULT = Response(500, (), b"", close=True)
 
 
 class AsgiApp:
@@ -56,9 +51,12 @@ class AsgiApp:
             await self._shake_hands(scope, receive, send, judged)
             return
         exchange = AsgiExchange(head, scope, receive, send, app.settings, app.driver.engine.memory)
+        exchange.headers = verdict.headers
         response = judged or await self._answer(exchange)
         if response is not None:
-            await exchange.respond(response, headers=verdict.headers)
+            await exchange.respond(response)
+        else:
+            await exchange.carried()
 
     async def _shake_hands(self, scope: Scope, receive: Receive, send: Send, refused: Response | None) -> None:
         if refused is not None:
@@ -70,130 +68,23 @@ class AsgiApp:
             await send({"type": "websocket.close"})
 
     async def _answer(self, exchange: AsgiExchange) -> Response | None:
+        """The response; None if it is written already, or nobody is there to take it."""
         front = self._app.front(exchange.path)
         if front is None:
             return NOT_FOUND
+        begin = front.prompt(exchange.head) if isinstance(front, PromptFront) else None
         try:
+            if begin is not None:
+                return await exchange.run(begin)
             return await self._app.answer(exchange, front)
         except asyncio.CancelledError:
             if not exchange.is_gone:
                 raise
             exchange.uncancel()
             return None
-
-
-class AsgiExchange(Exchange):
-    """One ASGI request, and the response to it.
-
-    Args:
-        head: Everything but the body.
-        scope: Of the request.
-        receive: Of the request.
-        send: Of the request.
-        settings: Limits.
-        memory: Counts the body; None: nobody does.
-    """
-
-    def __init__(
-        self,
-        head: RequestHead,
-        scope: Scope,
-        receive: Receive,
-        send: Send,
-        settings: HttpSettings,
-        memory: ProcessBudget | None = None,
-    ) -> None:
-        super().__init__(head, settings, memory)
-        self._scope = scope
-        self._receive = receive
-        self._send = send
-        self._watch_timer: asyncio.TimerHandle | None = None
-        self._watcher: asyncio.Task[None] | None = None
-
-    async def respond(self, response: Response, *, headers: Sequence[tuple[str, str]] = ()) -> None:
-        """Write the response, and drop what is still to come of the body.
-
-        Args:
-            response: What to write.
-            headers: To be added; they win over those of the response.
-        """
-        fields = fields_of(response.headers, (*headers, *ALWAYS))
-        if response.status not in BODILESS:
-            fields.append((b"content-length", b"%d" % size_of(response)))
-        try:
-            async with asyncio.timeout(self._settings.write_s) as limit:
-                await self._send({"type": "http.response.start", "status": response.status, "headers": fields})
-                is_short = not response.pieces and len(response.body) <= PIECE_BYTES
-                parts = iter((response.body,)) if is_short else parts_of(response)
-                body = next(parts)
-                for following in parts:
-                    await self._send({"type": "http.response.body", "body": body, "more_body": True})
-                    body = following
-                    limit.reschedule(asyncio.get_running_loop().time() + self._settings.write_s)
-                await self._send({"type": "http.response.body", "body": body, "more_body": not self._is_complete})
-        except TimeoutError:
-            log.warning("a client did not take its response within %s s", self._settings.write_s)
-            self._abort()
-            return
-        if not self._is_complete:
-            await self._linger()
-
-    async def _linger(self) -> None:
-        """Read and drop the rest of the body, for as long as a client has to take its response: others run beside."""
-        try:
-            async with asyncio.timeout(self._settings.write_s):
-                while not self._is_complete:
-                    message = await self._receive()
-                    if message["type"] == "http.disconnect":
-                        return
-                    self._is_complete = not message.get("more_body", False)
-        except TimeoutError:
-            self._abort()
-            return
-        await self._send({"type": "http.response.body", "body": b"", "more_body": False})
-
-    def uncancel(self) -> None:
-        """Take note that the request was cancelled because its client has left (R-154, G-013)."""
-        if self._task is not None:
-            self._task.uncancel()
-
-    def close(self) -> None:
-        """The request is answered, or nobody waits for it: stop watching, and give the memory back."""
-        super().close()
-        if self._watch_timer is not None:
-            self._watch_timer.cancel()
-        if self._watcher is not None:
-            self._watcher.cancel()
-
-    async def _next(self) -> bytes:
-        self._begin_timing()
-        message = await self._receive()
-        if message["type"] == "http.disconnect":
-            self.is_gone = True
-            return b""
-        self._is_complete = not message.get("more_body", False)
-        body: bytes = message.get("body", b"")
-        return body
-
-    def _completed(self) -> None:
-        """Look in a moment whether the client leaves; a request that is answered by then costs no task for that."""
-        super()._completed()
-        self._watch_timer = asyncio.get_running_loop().call_later(_WATCH_S, self._begin_watch)
-
-    def _begin_watch(self) -> None:
-        self._watcher = asyncio.get_running_loop().create_task(self._cancel_when_gone(), name="watch")
-
-    async def _cancel_when_gone(self) -> None:
-        while (await self._receive())["type"] != "http.disconnect":
-            pass
-        self.is_gone = True
-        if self._task is not None:
-            self._task.cancel()
-
-    def _abort(self) -> None:
-        connection = self._scope.get("state", {}).get("connection")
-        if connection is not None:
-            connection.abort()
+        except Exception:  # a front is at fault, and nothing of it may reach the peer
+            log.exception("a request failed")
+            return _FAULT
 
 
 async def refuse_socket(send: Send, response: Response) -> None:

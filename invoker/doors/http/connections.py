@@ -16,6 +16,7 @@ class State(enum.Enum):
 
     IDLE = "between requests"
     BUSY = "a request is under way"
+    STREAMING = "its response is written while the function gives it"
     WRITING = "its response is written"
     LINGERING = "the rest of its body is dropped"
     ENDING = "nothing more is taken"

@@ -2,6 +2,10 @@
 
 Carriers are `invoker.doors.http.request` for HTTP/1.1, and `invoker.doors.http.asgi` for HTTP/2. An exchange reads the
 body within its time and within the memory of the process.
+
+A front is answered in one of two ways: it reads the body in a task and returns the response, or it listens, and
+everything happens in the callbacks that bring the body. In both it may `answer` with one response, or `begin` one that
+it writes piece by piece, while the body may still come.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from invoker.core.budget import ProcessBudget
-from invoker.core.http import BodyChunk, RequestHead
+from invoker.core.http import BodyChunk, RequestHead, Response, ResponseHead
 from invoker.errors import Cancelled, DeadlineExceeded, InvocationError
 
 __all__ = ["Exchange", "HttpSettings", "Listener"]
@@ -68,6 +72,7 @@ class Exchange(ABC):
         is_gone: Whether the client has left.
         is_late: Whether the body came too slowly.
         share: What the body takes of the process's memory, until the response is made.
+        is_stream: Whether the body may take any time, and who listens counts what it holds of it. Set by who listens.
     """
 
     def __init__(self, head: RequestHead, settings: HttpSettings, memory: ProcessBudget | None = None) -> None:
@@ -75,6 +80,7 @@ class Exchange(ABC):
         self.path = head.path
         self.is_gone = False
         self.is_late = False
+        self.is_stream = False
         self.share = (memory or ProcessBudget()).share()
         self._settings = settings
         self._is_headed = False
@@ -124,6 +130,37 @@ class Exchange(ABC):
         return body
 
     @abstractmethod
+    def ask(self) -> None:
+        """The listener wants more again."""
+
+    @abstractmethod
+    def answer(self, response: Response) -> None:
+        """Write a whole response, unless the client has left; once."""
+
+    @abstractmethod
+    def begin(self, head: ResponseHead) -> None:
+        """Write the head of a response that is streamed. Its pieces follow, then `end` or `cut`."""
+
+    @abstractmethod
+    def write(self, data: bytes) -> bool:
+        """Write a piece of the body; False when the next one should wait for `room`.
+
+        Pieces that are written within one turn of the loop may leave together.
+        """
+
+    @abstractmethod
+    async def room(self) -> None:
+        """Wait until the client has taken most of what was written, or has left."""
+
+    @abstractmethod
+    def end(self) -> None:
+        """The streamed response is complete."""
+
+    @abstractmethod
+    def cut(self) -> None:
+        """End the streamed response so that the client sees that it is not complete."""
+
+    @abstractmethod
     async def _next(self) -> bytes:
         """More of the body; sets `_is_complete` with the last of it, and `is_gone` when there will be no more."""
 
@@ -159,7 +196,7 @@ class Exchange(ABC):
             Overloaded: The process holds too much already.
         """
         self._received += len(body)
-        if self._received > self.share.mark:
+        if self._received > self.share.mark and not self.is_stream:
             self.share.grow(self._received)
 
     def _late(self) -> DeadlineExceeded:
@@ -167,7 +204,7 @@ class Exchange(ABC):
 
     def _begin_timing(self) -> None:
         """The body has to be waited for."""
-        if self._late_timer is None:
+        if self._late_timer is None and not self.is_stream:
             self._late_timer = asyncio.get_running_loop().call_at(self._until_s, self._check_late)
 
     @property

@@ -6,7 +6,9 @@ answered::
     state     what is awaited                  how long                then
     --------  -------------------------------  ----------------------  ----------------------------------------------
     IDLE      a head, or the rest of one       idle_s                  BUSY; the connection ends when time is up
-    BUSY      the body, then the front         body_s (`Exchange`)     WRITING
+    BUSY      the body, then the front         body_s (`Exchange`)     WRITING, or STREAMING
+    STREAMING the front, maybe the body, too   any time; write_s if    WRITING
+                                               nothing is taken
     WRITING   the client takes the response    write_s for each part   LINGERING if the body is not here, else IDLE
     LINGERING the rest of a refused body       linger_s                IDLE
     ENDING    the client sees the last bytes   _FAREWELL_S             the connection is closed
@@ -20,20 +22,22 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
 
-from invoker.core.http import Response
+from invoker.core.http import Response, ResponseHead
 from invoker.doors.http.alarm import Alarm
 from invoker.doors.http.app import NOT_FOUND, Front, HttpApp
 from invoker.doors.http.bodies import Chunks, Counted
 from invoker.doors.http.connections import Connections, State
-from invoker.doors.http.heads import RefusedError, check_begun
-from invoker.doors.http.known import Known
+from invoker.doors.http.heads import RefusedError
+from invoker.doors.http.known import Heads, Known
 from invoker.doors.http.request import HIGH_BYTES, Request
-from invoker.doors.http.writing import BODILESS, PIECE_BYTES, head_bytes, parts_of, response_bytes, size_of
-from invoker.doors.sockets import ask_whether_alive
+from invoker.doors.http.tap import Tap
+from invoker.doors.http.writer import Writer
+from invoker.doors.http.writing import response_bytes
+from invoker.doors.sockets import ask_whether_alive, reset
 
 __all__ = ["PREFACE", "HandOver", "Http1"]
 
@@ -66,6 +70,10 @@ class Http1(asyncio.Protocol):
         early: What was read before the connection came here.
     """
 
+    _heads: Heads
+    _tap: Tap
+    _writer: Writer
+
     def __init__(self, app: HttpApp, connections: Connections, hand_over: HandOver, early: bytes = b"") -> None:
         self._app = app
         self._connections = connections
@@ -75,21 +83,15 @@ class Http1(asyncio.Protocol):
         self._settings = app.settings
         self._transport: Any = None
         self._state = State.IDLE
-        self._is_local = False
-        self._is_fresh = True
-        self._is_lost = False
+        self._is_fresh, self._is_lost = True, False
         self._has_ended = False  # the client, to send
         self._ends = False  # behind the response that is written now, or the next one
         self._data = b""  # that has not been taken
         self._seen = 0  # bytes of it that are no head yet
-        self._is_paused = False
-        self._is_full = False
         self._dropped = 0
         self._request: Request | None = None
         self._left: Chunks | Counted = Counted(0)  # what is still to come of the body
         self._waits = False  # whether the client waits for 100
-        self._parts: Iterator[bytes] = iter(())
-        self._known: Known | None = None  # the last head
         self._alarm = Alarm()
 
     # Called by the loop.
@@ -98,12 +100,14 @@ class Http1(asyncio.Protocol):
         """Begin."""
         self._transport = transport
         sock, tls = (transport.get_extra_info(name) for name in ("socket", "ssl_object"))
-        self._is_local = sock.family == socket.AF_UNIX
-        if not self._is_local:
+        is_local = sock.family == socket.AF_UNIX
+        self._heads, self._tap = Heads(self._app, is_local=is_local), Tap(self._transport)
+        if not is_local:
             ask_whether_alive(sock)
         if tls is not None and tls.selected_alpn_protocol() == "h2":
             self._leave_to(b"")
             return
+        self._writer = Writer(transport, self._alarm, self._settings.write_s, self.abort, self._written)
         self._connections.idle[self] = None
         self._connections.enter(self)
         self._alarm.set(self._settings.idle_s, self._close)
@@ -124,7 +128,7 @@ class Http1(asyncio.Protocol):
         elif self._request is not None and not self._request.is_whole:
             self._bring()
         elif len(self._data) > HIGH_BYTES:
-            self._pause()
+            self._tap.shut()
 
     def eof_received(self) -> bool:
         """The client sends no more: it has left, unless it waits for answers to what it has sent."""
@@ -152,11 +156,13 @@ class Http1(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """The client takes too little."""
-        self._is_full = True
+        self._writer.is_full = True
+        if self._state is State.STREAMING and not self._has_ended:
+            self._writer.watch()
 
     def resume_writing(self) -> None:
         """It has taken most of it."""
-        self._is_full = False
+        self._writer.is_full = False
         self._loop.call_soon(self._go_on)  # asyncio 3.11 closes twice when it is told to within this call
 
     # Called by the door.
@@ -187,18 +193,14 @@ class Http1(asyncio.Protocol):
             if PREFACE.startswith(data):
                 return
         try:
-            end = data.find(b"\r\n\r\n", max(0, seen - 3))
-            if end < 0:
-                check_begun(data, seen)
-                self._seen = len(data)
-                return
-            end += 4
-            head, known = data[:end], self._known
-            if known is None or known.data != head:
-                known = self._known = Known(head, self._app, is_local=self._is_local)
+            found = self._heads.read(data, seen)
         except RefusedError as refused:
             self._refuse(refused)
             return
+        if found is None:
+            self._seen = len(data)
+            return
+        known, end = found
         self._is_fresh = False
         if known.head.is_socket:
             self._leave_to(data)
@@ -212,8 +214,7 @@ class Http1(asyncio.Protocol):
         self._connections.idle.pop(self, None)
         if not self._has_ended:
             self._alarm.unset()
-        app = self._app
-        request = self._request = Request(head, self, self._settings, app.driver.engine.memory)
+        request = self._request = Request(head, self, self._settings, self._app.driver.engine.memory)
         self._left = Chunks() if head.length is None else Counted(head.length)
         self._waits = head.waits and head.length != 0
         self._ends = self._ends or not head.is_kept
@@ -223,7 +224,7 @@ class Http1(asyncio.Protocol):
         verdict = known.verdict
         request.headers = verdict.headers
         if verdict.response is not None:
-            request.answer(app.judged(verdict.response))
+            request.answer(self._app.judged(verdict.response))
         elif known.front is None:
             request.answer(NOT_FOUND)
         elif known.begin is None:
@@ -247,7 +248,7 @@ class Http1(asyncio.Protocol):
             self._connections.leave(self)
         elif response is not None:
             self.answered(request, response)
-        elif self._state is State.BUSY:
+        elif self._request is request and self._state in (State.BUSY, State.STREAMING):
             self.abort()
 
     # Bodies.
@@ -257,7 +258,7 @@ class Http1(asyncio.Protocol):
         if self._waits:
             self._waits = False
             self._transport.write(_GO_ON)
-        self._resume()
+        self._tap.open()
 
     def _bring(self) -> None:
         """Give the request what has come of its body."""
@@ -272,10 +273,10 @@ class Http1(asyncio.Protocol):
             self._refuse(refused)
             return
         is_last, self._data = left.is_over, left.rest
-        if self._state is State.BUSY:
+        if self._state in (State.BUSY, State.STREAMING):
             request.feed(body, is_last=is_last)
             if request.unread > HIGH_BYTES:
-                self._pause()
+                self._tap.shut()
             return
         request.is_whole = is_last  # it is answered already
         if self._state is not State.LINGERING:
@@ -293,39 +294,45 @@ class Http1(asyncio.Protocol):
             return  # the client has left, or its body was refused
         self._state = State.WRITING
         self._ends = self._ends or response.close or self._waits or self._app.is_closing
-        is_head = request.head.method == "HEAD" or response.status in BODILESS
-        if is_head or size_of(response) <= PIECE_BYTES:
-            self._transport.write(response_bytes(response, is_head=is_head, close=self._ends, headers=request.headers))
+        self._writer.whole(response, is_head=request.head.method == "HEAD", close=self._ends, headers=request.headers)
+
+    def begun(self, request: Request, head: ResponseHead) -> None:
+        """Write the head of a response that is streamed."""
+        if self._state is not State.BUSY or self._is_lost:
+            return
+        self._state = State.STREAMING
+        is_chunked, is_head = request.head.http_version != "1.0", request.head.method == "HEAD"
+        self._ends = self._ends or not is_chunked or self._waits or self._app.is_closing
+        self._writer.begin(head, is_head=is_head, close=self._ends, is_chunked=is_chunked, headers=request.headers)
+
+    def streamed(self, data: bytes) -> bool:
+        """Write a piece of its body; whether the client takes more at once."""
+        return self._state is not State.STREAMING or self._is_lost or self._writer.write(data)
+
+    def ended(self, *, is_whole: bool) -> None:
+        """End a streamed response."""
+        if self._state is not State.STREAMING or self._is_lost:
+            return
+        assert self._request is not None
+        if is_whole:
+            self._state = State.WRITING
+            self._writer.end()
+        elif self._request.head.http_version == "1.0":
+            reset(self._transport.get_extra_info("socket"))  # its end would be that of the body
+            self.abort()
         else:
-            self._transport.write(head_bytes(response, close=self._ends, headers=request.headers))
-            self._parts = parts_of(response)
-        self._pump()
-
-    def _pump(self) -> None:
-        """Write the next part, as long as the client takes them."""
-        while not self._is_full:
-            part = next(self._parts, None)
-            if part is None:
-                self._written()
-                return
-            self._transport.write(part)
-        self._alarm.set(self._settings.write_s, self._not_taken)
-
-    def _not_taken(self) -> None:
-        log.warning("a client did not take its response within %s s", self._settings.write_s)
-        self.abort()
+            self._writer.flush()
+            self._close()
 
     def _written(self) -> None:
-        request = self._request
-        assert request is not None
-        if request.is_whole:
+        assert self._request is not None
+        if self._request.is_whole:
             self._next()
             return
         # Closing now would reset the connection, maybe before the response is read.
         self._state = State.LINGERING
-        how_long = (_IMPATIENT_S, self._close) if self._waits else (self._settings.linger_s, self.abort)
-        self._alarm.set(*how_long)
-        self._resume()
+        self._alarm.set(*((_IMPATIENT_S, self._close) if self._waits else (self._settings.linger_s, self.abort)))
+        self._tap.open()
 
     def _next(self) -> None:
         """The request is over."""
@@ -338,12 +345,18 @@ class Http1(asyncio.Protocol):
         self._alarm.set(_WATCH_S if self._has_ended else self._settings.idle_s, self._give_up)
         if self._data:
             self._loop.call_soon(self._go_on)  # others have a turn between two of its requests
-        self._resume()
+        self._tap.open()
 
     def _go_on(self) -> None:
         """Do what the connection waits for, unless it was done meanwhile."""
-        if self._state is State.WRITING and not self._is_lost:
-            self._pump()
+        if self._is_lost or self._writer.is_full:
+            return
+        if self._state is State.WRITING:
+            self._writer.pump()
+        elif self._state is State.STREAMING and self._request is not None:
+            if not self._has_ended:
+                self._alarm.unset()
+            self._request.has_room()
         elif self._state is State.IDLE and self._data:
             self._look()
 
@@ -352,7 +365,7 @@ class Http1(asyncio.Protocol):
     def _refuse(self, refused: RefusedError) -> None:
         """Answer bytes that are no request; nothing behind them is taken."""
         log.debug("a connection is ended: %s", refused)
-        if self._state not in (State.WRITING, State.LINGERING):  # else it is answered already
+        if self._state in (State.IDLE, State.BUSY):  # else it is answered already
             self._transport.write(response_bytes(Response(refused.status, (), b"", close=True)))
         self._give_up(is_reading=True)
 
@@ -374,7 +387,7 @@ class Http1(asyncio.Protocol):
             with suppress(OSError):  # the client has reset the connection
                 transport.write_eof()
             self._alarm.set(_FAREWELL_S, self.abort)
-            self._resume()
+            self._tap.open()
         else:
             transport.close()  # waits for what is written to be taken, which a client can delay for ever
             self._alarm.set(_CLOSE_S, self.abort)
@@ -383,17 +396,5 @@ class Http1(asyncio.Protocol):
         """Leave the connection to who speaks something else."""
         self._alarm.close()
         self._connections.leave(self)
-        self._resume()
+        self._tap.open()
         self._hand_over(self._transport, data)
-
-    # Reading.
-
-    def _pause(self) -> None:
-        if not self._is_paused and not self._is_lost:
-            self._is_paused = True
-            self._transport.pause_reading()
-
-    def _resume(self) -> None:
-        if self._is_paused and not self._is_lost:
-            self._is_paused = False
-            self._transport.resume_reading()

@@ -1,18 +1,17 @@
-"""`Known`: what a head means to a door.
+"""`Known`: what a head means to a door; `Heads`: reads those of one connection.
 
 A connection keeps what its last head meant, because the next one often has the same bytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from invoker.core.http import RequestHead
-from invoker.doors.http.app import Begin, Front, HttpApp
-from invoker.doors.http.heads import Head, read_head
+from invoker.doors.http.app import Begin, Front, HttpApp, PromptFront
+from invoker.doors.http.heads import Head, check_begun, read_head
 from invoker.doors.http.origins import Verdict
 
-__all__ = ["Known"]
+__all__ = ["Heads", "Known"]
+
+_END = b"\r\n\r\n"
 
 
 class Known:
@@ -42,5 +41,41 @@ class Known:
         request = self.head.request
         self.verdict: Verdict = app.judge(request, host=self.head.host, is_local=is_local)
         self.front: Front | None = app.front(request.path)
-        prompt: Callable[[RequestHead], Begin | None] | None = getattr(self.front, "prompt", None)
-        self.begin = None if prompt is None else prompt(request)
+        front = self.front
+        self.begin: Begin | None = front.prompt(request) if isinstance(front, PromptFront) else None
+
+
+class Heads:
+    """Reads the heads of one connection.
+
+    Args:
+        app: Judges them, and knows who answers.
+        is_local: Whether they come by a Unix socket.
+    """
+
+    __slots__ = ("_app", "_is_local", "_last")
+
+    def __init__(self, app: HttpApp, *, is_local: bool) -> None:
+        self._app = app
+        self._is_local = is_local
+        self._last: Known | None = None
+
+    def read(self, data: bytes, seen: int) -> tuple[Known, int] | None:
+        """The head with which these bytes begin, and its size; None if it is not whole.
+
+        Args:
+            data: From the first byte of a request.
+            seen: In so many bytes of it there is no end of a head.
+
+        Raises:
+            RefusedError: It is none, or cannot become one.
+        """
+        end = data.find(_END, max(0, seen + 1 - len(_END)))
+        if end < 0:
+            check_begun(data, seen)
+            return None
+        end += len(_END)
+        head, last = data[:end], self._last
+        if last is None or last.data != head:
+            last = self._last = Known(head, self._app, is_local=self._is_local)
+        return last, end

@@ -9,7 +9,7 @@ import asyncio
 from typing import Protocol
 
 from invoker.core.budget import ProcessBudget
-from invoker.core.http import BodyChunk, Response
+from invoker.core.http import BodyChunk, Response, ResponseHead
 from invoker.doors.http.exchange import Exchange, HttpSettings, Listener
 from invoker.doors.http.heads import Head
 from invoker.errors import InvocationError
@@ -28,6 +28,15 @@ class Bringer(Protocol):
 
     def answered(self, request: Request, response: Response) -> None:
         """The response of a request that is listened to."""
+
+    def begun(self, request: Request, head: ResponseHead) -> None:
+        """The head of a response that is streamed."""
+
+    def streamed(self, data: bytes) -> bool:
+        """A piece of its body; whether the client takes more at once."""
+
+    def ended(self, *, is_whole: bool) -> None:
+        """The end of its body; if it is not whole, the client has to see that."""
 
 
 class Request(Exchange):
@@ -58,8 +67,10 @@ class Request(Exchange):
         self._listener: Listener | None = None
         self._is_held = False  # by a listener that wants no more now
         self._is_answered = False
+        self._has_begun = False
         self._parts: list[bytes] = []
         self._waiter: asyncio.Future[None] | None = None
+        self._for_room: asyncio.Future[None] | None = None
 
     def feed(self, data: bytes, *, is_last: bool) -> None:
         """More of the body has come."""
@@ -75,6 +86,7 @@ class Request(Exchange):
     def leave(self) -> None:
         """The client has left: whoever reads the body is told, and everybody else is cancelled (R-154, G-013)."""
         self.is_gone = True
+        self.has_room()
         if self._listener is not None:
             self._listener.gone()
         elif self._waiter is not None:
@@ -83,7 +95,7 @@ class Request(Exchange):
             self.task.cancel()
 
     def listen(self, listener: Listener) -> None:
-        """Give the body to a listener as it comes; it answers by `answer`."""
+        """Give the body to a listener as it comes."""
         self._listener = listener
         self._pass_on(listener)
 
@@ -99,6 +111,45 @@ class Request(Exchange):
         self.close()
         if not self.is_gone:
             self._bringer.answered(self, response)
+
+    def begin(self, head: ResponseHead) -> None:
+        """Write the head of a response that is streamed."""
+        if not self.is_gone:
+            self._has_begun = True
+            self._bringer.begun(self, head)
+
+    def write(self, data: bytes) -> bool:
+        """Write a piece of the body; False when the next one should wait for `room`."""
+        return self.is_gone or self._bringer.streamed(data)
+
+    async def room(self) -> None:
+        """Wait until the client has taken most of what was written, or has left."""
+        if not self.is_gone and not self._bringer.streamed(b""):
+            if self._for_room is None:
+                self._for_room = asyncio.get_running_loop().create_future()
+            await asyncio.shield(self._for_room)  # several outputs may wait
+
+    def has_room(self) -> None:
+        """Whoever waits for room may go on."""
+        waiter, self._for_room = self._for_room, None
+        if waiter is not None:
+            waiter.set_result(None)
+
+    def end(self) -> None:
+        """The streamed response is complete."""
+        self._over(is_whole=True)
+
+    def cut(self) -> None:
+        """End the streamed response so that the client sees that it is not complete."""
+        self._over(is_whole=False)
+
+    def _over(self, *, is_whole: bool) -> None:
+        if self._is_answered:
+            return
+        self._is_answered = True
+        self.close()
+        if not self.is_gone and self._has_begun:
+            self._bringer.ended(is_whole=is_whole)
 
     def _pass_on(self, listener: Listener) -> None:
         """Give the listener what has come, as long as it wants it."""

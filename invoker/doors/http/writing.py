@@ -12,9 +12,19 @@ from email.utils import formatdate
 from http import HTTPStatus
 from typing import Final
 
-from invoker.core.http import Response
+from invoker.core.http import Response, ResponseHead
 
-__all__ = ["ALWAYS", "BODILESS", "PIECE_BYTES", "fields_of", "head_bytes", "parts_of", "response_bytes", "size_of"]
+__all__ = [
+    "ALWAYS",
+    "BODILESS",
+    "PIECE_BYTES",
+    "fields_of",
+    "head_bytes",
+    "parts_of",
+    "response_bytes",
+    "size_of",
+    "stream_head_bytes",
+]
 
 ALWAYS: Final = (("X-Content-Type-Options", "nosniff"),)
 """Added to each response, so that a browser believes Content-Type and does not guess what the body is."""
@@ -68,18 +78,20 @@ def response_bytes(
 
 def head_bytes(response: Response, *, close: bool = False, headers: tuple[tuple[str, str], ...] = ()) -> bytes:
     """The head of a response, up to its empty line; as `response_bytes`."""
-    key = (response.status, response.headers, headers)
-    lines = _lines.get(key)
-    if lines is None:
-        lines = _lines_of(response, headers)
-        if len(lines) <= _KEPT_BYTES:
-            if len(_lines) >= _KEPT:
-                _lines.clear()
-            _lines[key] = lines
+    lines = _lines_of(response.status, response.headers, headers)
     end = b"connection: close\r\n\r\n" if close or response.close else b"\r\n"
     if response.status in BODILESS:
         return b"%b%b%b" % (lines, _clock.line(), end)
     return b"%bcontent-length: %d\r\n%b%b" % (lines, size_of(response), _clock.line(), end)
+
+
+def stream_head_bytes(
+    head: ResponseHead, *, close: bool, is_chunked: bool, headers: tuple[tuple[str, str], ...] = ()
+) -> bytes:
+    """The head of a response whose length nobody knows yet, up to its empty line; as `response_bytes`."""
+    lines = _lines_of(head.status, head.headers, headers)
+    coding = b"transfer-encoding: chunked\r\n" if is_chunked else b""
+    return b"%b%b%b%b" % (lines, coding, _clock.line(), b"connection: close\r\n\r\n" if close else b"\r\n")
 
 
 def size_of(response: Response) -> int:
@@ -111,8 +123,16 @@ def parts_of(response: Response) -> Iterator[bytes]:
     yield bytes(small)
 
 
-def _lines_of(response: Response, headers: Sequence[tuple[str, str]]) -> bytes:
-    phrase = _PHRASES.get(response.status, "")
-    lines = [f"HTTP/1.1 {response.status} {phrase}\r\n".encode()]
-    lines += [b"%b: %b\r\n" % one for one in fields_of(response.headers, (*headers, *ALWAYS))]
-    return b"".join(lines)
+def _lines_of(status: int, own: tuple[tuple[str, str], ...], headers: tuple[tuple[str, str], ...]) -> bytes:
+    """The lines that do not change, which are kept."""
+    key = (status, own, headers)
+    lines = _lines.get(key)
+    if lines is None:
+        parts = [f"HTTP/1.1 {status} {_PHRASES.get(status, '')}\r\n".encode()]
+        parts += [b"%b: %b\r\n" % one for one in fields_of(own, (*headers, *ALWAYS))]
+        lines = b"".join(parts)
+        if len(lines) <= _KEPT_BYTES:
+            if len(_lines) >= _KEPT:
+                _lines.clear()
+            _lines[key] = lines
+    return lines

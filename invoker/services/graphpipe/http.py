@@ -17,7 +17,6 @@ from invoker.core.budget import Share
 from invoker.core.http import RequestHead, Response
 from invoker.doors.http.app import Alike, Begin, PromptFront, RequestSession, WholeFront
 from invoker.doors.http.exchange import Exchange
-from invoker.doors.http.request import Request
 from invoker.errors import DeadlineExceeded, InvocationError, Overloaded
 from invoker.mediatypes import rank
 from invoker.message import Headers
@@ -183,7 +182,7 @@ class Inferring(Alike):
         """A session for one of them, which is still to receive the body."""
         return self._session(), (body,)
 
-    def listen(self, request: Request) -> PromptInference:
+    def listen(self, request: Exchange) -> PromptInference:
         """Begin to answer one of them in the callbacks that bring it."""
         session = self._session(request.share)
         return PromptInference(request, session, self._inferences.driver, self.timeout_s, self._refuse)

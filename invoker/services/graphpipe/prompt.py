@@ -9,7 +9,7 @@ from typing import Any
 
 from invoker.core.http import BodyChunk, RequestHead, Response
 from invoker.core.steps import Close
-from invoker.doors.http.request import Request
+from invoker.doors.http.exchange import Exchange
 from invoker.drive.driver import Driver
 from invoker.drive.loop.reactor import Reactor
 from invoker.errors import DeadlineExceeded, InternalError, InvocationError
@@ -34,7 +34,7 @@ class PromptInference:
 
     def __init__(
         self,
-        request: Request,
+        request: Exchange,
         session: ToldSession,
         driver: Driver,
         timeout_s: float | None,

@@ -91,7 +91,7 @@ async def whatever_comes(exchange: Exchange) -> Response:
 
 async def test_R154_a_client_that_leaves_ends_its_request(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is sent, no cancel is left on the task, which is its connection's, and the memory is given back."""
-    monkeypatch.setattr("invoker.doors.http.asgi._WATCH_S", 0.01)
+    monkeypatch.setattr("invoker.doors.http.asgiexchange._WATCH_S", 0.01)
     told = Told(forever, BODY, LEFT)
     await told.run()
     assert (told.sent, told.cancels, told.held) == ([], 0, 0)

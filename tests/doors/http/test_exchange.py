@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from invoker.core.http import RequestHead
-from invoker.doors.http.asgi import AsgiExchange
+from invoker.doors.http.asgiexchange import AsgiExchange
 from invoker.doors.http.exchange import Exchange, HttpSettings
 from invoker.errors import Cancelled, DeadlineExceeded
 
@@ -129,7 +129,7 @@ async def test_short_requests_are_not_watched() -> None:
 
 async def test_G013_a_client_that_leaves_ends_the_conversation(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also one that left before anybody watched."""
-    monkeypatch.setattr("invoker.doors.http.asgi._WATCH_S", 0.01)
+    monkeypatch.setattr("invoker.doors.http.asgiexchange._WATCH_S", 0.01)
     peer = Peer(b"ab")
     exchange = await begun(peer)
 

@@ -94,7 +94,7 @@ async def test_R155_reading_ahead_is_bounded() -> None:
         (connection,) = served.door.connections.open
         one = f"{POST}Content-Length: 1000\r\n\r\n".encode() + bytes(1000)
         wire.writer.write(one * 2_000)
-        await until(lambda: connection._is_paused)  # type: ignore[attr-defined]  # it is an Http1
+        await until(lambda: connection._tap._is_shut)  # type: ignore[attr-defined]  # it is an Http1
         assert len(connection._data) <= HIGH_BYTES + (256 << 10)  # type: ignore[attr-defined]  # one read more
         assert gate.calls == 1
         gate.go.set()
@@ -117,7 +117,7 @@ async def test_a_body_that_nobody_reads_is_not_taken() -> None:
     async with Served.at(echo, front=lambda _: Slow()) as served, served.wire() as wire:
         size = 32 << 20
         wire.writer.write(f"{POST}Content-Length: {size}\r\n\r\n".encode() + bytes(size))
-        await until(lambda: any(one._is_paused for one in served.door.connections.open))  # type: ignore[attr-defined]
+        await until(lambda: any(one._tap._is_shut for one in served.door.connections.open))  # type: ignore[attr-defined]
         (connection,) = served.door.connections.open
         assert connection._request.unread <= HIGH_BYTES + (256 << 10)  # type: ignore[attr-defined]  # one read more
         wait.set()

@@ -1,0 +1,193 @@
+"""`Doors`: which doors a server has, and where they listen."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from invoker.config import Config
+from invoker.doors.grpc.settings import GrpcSettings
+from invoker.doors.tls import TlsFiles
+from invoker.drive.driver import Driver
+from invoker.errors import ConfigError
+from invoker.services.service import Service
+
+if TYPE_CHECKING:
+    from invoker.doors.grpc.aio import AioDoor
+    from invoker.doors.grpc.fast import FastDoor
+    from invoker.doors.grpc.methods import Method
+    from invoker.doors.http.app import Front
+    from invoker.doors.http.asgi import Application
+    from invoker.doors.http.door import HttpDoor
+    from invoker.doors.http.exchange import HttpSettings
+
+__all__ = ["Doors"]
+
+log = logging.getLogger(__name__)
+
+
+class Doors:
+    """The doors of one server.
+
+    Args:
+        config: Every knob.
+        driver: Runs the conversations.
+        has_grpc: Whether any service needs the gRPC door.
+        has_http: Whether any needs the HTTP door.
+
+    Attributes:
+        grpc_address: ``host:port`` once open; empty when nothing is served on it.
+        http_address: ``host:port`` once open; empty without the HTTP door.
+    """
+
+    def __init__(self, config: Config, driver: Driver, *, has_grpc: bool, has_http: bool) -> None:
+        self.has_grpc = has_grpc
+        self.has_http = has_http
+        self.grpc_address = ""
+        self.http_address = ""
+        self._config = config
+        self._driver = driver
+        self._services: Sequence[Service] = ()
+        self._share_ports = False
+        self._fronts: Sequence[Callable[[str], Front | None]] = ()
+        self._fast: bool | None = None
+        self._grpc: AioDoor | FastDoor | None = None
+        self._http: HttpDoor | None = None
+
+    @property
+    def lends(self) -> bool:
+        """Whether what the loop serves of the gRPC door wants a `LendingLoop`."""
+        return self.has_grpc and self._is_fast()
+
+    @property
+    def ports(self) -> set[int]:
+        """Those that are open."""
+        return {int(one.rpartition(":")[2]) for one in (self.grpc_address, self.http_address) if one}
+
+    def serve(self, services: Sequence[Service], *, share_ports: bool) -> None:
+        """Say what is served, before a door opens.
+
+        Args:
+            services: A later one is asked before an earlier one who answers a path.
+            share_ports: Whether other processes may bind the same ports.
+        """
+        self._services, self._share_ports = services, share_ports
+        self._fronts = [one.http_front for one in reversed(services) if one.on_http]
+
+    async def open_grpc(self, tls: TlsFiles | None) -> None:
+        """Bind the gRPC door, and answer.
+
+        Raises:
+            StartupError: It cannot be bound.
+        """
+        config = self._config
+        methods = tuple(method for one in self._services for method in one.grpc_methods())
+        names = tuple(method.service for method in methods)
+        self._grpc = self._make_grpc(tls, methods)
+        for one in self._services:
+            one.add_servicers(self._grpc.server, names)
+        host, _ = config.bind_host()
+        port = self._grpc.bind(_address(host, config.grpc_port))
+        await self._grpc.start()
+        self.grpc_address = _address(host, port)
+
+    async def open_http(self, tls: TlsFiles | None) -> None:
+        """Bind the HTTP door, and answer.
+
+        Raises:
+            StartupError: It cannot be bound.
+        """
+        from invoker.doors.http.door import HttpDoor
+
+        config = self._config
+        host, _ = config.bind_host()
+        self._http = HttpDoor(
+            self._driver,
+            self._front,
+            host=host,
+            port=config.port,
+            settings=self._http_settings(),
+            tls=tls,
+            share_port=self._share_ports,
+            sockets=self._sockets(),
+            unix=config.http_unix,
+            unix_mode=config.unix_mode,
+        )
+        self.http_address = await self._http.start()
+
+    def leave(self) -> None:
+        """Tell the clients of the HTTP door to connect anew; requests are served as before."""
+        if self._http is not None:
+            self._http.leave()
+
+    async def close(self, grace_s: float) -> None:
+        """Close them; what is under way has ``grace_s``. Idempotent."""
+        if self._http is not None:
+            await self._http.stop(grace_s)
+        if self._grpc is not None:
+            await self._grpc.stop(grace_s)
+
+    def _front(self, path: str) -> Front | None:
+        """Who answers a path of the HTTP door."""
+        for one in self._fronts:
+            if (front := one(path)) is not None:
+                return front
+        return None
+
+    def _sockets(self) -> Application | None:
+        """Who serves the WebSocket connections of the HTTP door."""
+        apps = (app for one in reversed(self._services) if (app := one.websocket()) is not None)
+        return next(apps, None)
+
+    def _http_settings(self) -> HttpSettings:
+        from invoker.doors.http.exchange import HttpSettings
+
+        return HttpSettings(origins=self._config.allowed_origins, hosts=self._config.allowed_hosts)
+
+    def _is_fast(self) -> bool:
+        """Whether the fast door serves. The answer is kept, since it takes a call through grpcio's private layer.
+
+        Raises:
+            ConfigError: It is asked for and cannot.
+        """
+        if self._fast is None:
+            self._fast = False
+            if self._config.grpc_driver != "aio":
+                from invoker.doors.grpc.cygrpc import unusable
+
+                why = unusable()
+                self._fast = not why
+                if why and self._config.grpc_driver == "fast":
+                    raise ConfigError(
+                        f"INVOKER_GRPC_DRIVER is 'fast', which cannot serve with the installed grpcio: {why}"
+                    )
+                if why:
+                    log.warning(
+                        "gRPC is served by grpc.aio, because the fast gRPC server cannot use the installed grpcio: %s",
+                        why,
+                    )
+        return self._fast
+
+    def _make_grpc(self, tls: TlsFiles | None, methods: tuple[Method, ...]) -> AioDoor | FastDoor:
+        """Make the fast door, or the public one if that is chosen or the fast one does not work."""
+        config = self._config
+        credentials = tls.grpc_credentials() if tls is not None else None
+        settings = GrpcSettings(
+            max_message_bytes=config.max_message_bytes,
+            max_streams=config.max_streams,
+            settle_s=config.settle_s,
+            share_port=self._share_ports,
+            connection_age_s=config.connection_age_s if self._share_ports else 0.0,
+        )
+        if self._is_fast():
+            from invoker.doors.grpc.fast import FastDoor
+
+            return FastDoor(self._driver, methods=methods, credentials=credentials, settings=settings)
+        from invoker.doors.grpc.aio import AioDoor
+
+        return AioDoor(self._driver, methods=methods, credentials=credentials, settings=settings)
+
+
+def _address(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host and not host.startswith("[") else f"{host}:{port}"

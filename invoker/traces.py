@@ -1,0 +1,131 @@
+"""`Trace`: to which trace an invocation belongs, by the headers of W3C Trace Context.
+
+A caller that traces sends ``traceparent: 00-TRACE-PARENT-FLAGS``: the id of the whole trace, and that of its own span,
+of which this invocation becomes a child. The child's own id is made here, for each invocation. Whoever sends none, or
+an invalid one, is not part of a trace, and then a new one begins, as the specification asks. Nothing is exported here:
+a function that exports spans finds in `Context.trace` what it needs.
+
+Who answers a request knows the span before the function runs, and tells the function by the header `SPAN`, which no
+client can set.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from typing import Final
+
+import msgspec
+
+from invoker.message import Headers
+
+__all__ = ["SPAN", "Trace", "answered", "begun", "new_span", "trace_id_of", "trace_of"]
+
+SPAN: Final = "x-http-span"
+
+# Version ff is none; 00 ends behind the flags, later ones may go on (Trace Context, 3.2.2.1 to 3.2.2.5 and 4.3).
+_PARENT: Final = re.compile(
+    r"(?!ff)(?P<version>[0-9a-f]{2})-(?!0{32})(?P<trace>[0-9a-f]{32})-(?!0{16})(?P<parent>[0-9a-f]{16})-"
+    r"(?P<flags>[0-9a-f]{2})(?P<more>-.*)?"
+)
+_SPAN: Final = re.compile(r"[0-9a-f]{16}")
+_KNOWN_FLAGS: Final = 0x03
+"""Sampled, and that the trace's id is random."""
+_MOST_STATE: Final = 8192
+
+
+class Trace(msgspec.Struct, frozen=True):
+    """Where an invocation stands in a trace.
+
+    Attributes:
+        trace_id: 32 hexadecimal digits.
+        parent_id: The caller's span, 16 hexadecimal digits; empty if the trace begins here.
+        span_id: This invocation's own span, 16 hexadecimal digits.
+        is_sampled: Whether the caller may have recorded the trace.
+        state: The caller's ``tracestate``; empty if there is none.
+        flags: As a number.
+    """
+
+    trace_id: str
+    parent_id: str
+    span_id: str
+    is_sampled: bool = False
+    state: str = ""
+    flags: int = 0
+
+    @property
+    def traceparent(self) -> str:
+        """The header for whatever this invocation calls, and for its answer."""
+        return f"00-{self.trace_id}-{self.span_id}-{self.flags:02x}"
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers for whatever this invocation calls."""
+        state = {"tracestate": self.state} if self.state else {}
+        return {"traceparent": self.traceparent, **state}
+
+
+def trace_of(metadata: Headers, *, caller: Trace | None = None) -> Trace:
+    """The trace to which an invocation belongs; a new one, if no header tells of one.
+
+    Args:
+        metadata: Of the call.
+        caller: The trace of the function that has called this one.
+    """
+    if caller is not None:
+        return Trace(caller.trace_id, caller.span_id, new_span(), caller.is_sampled, caller.state, caller.flags)
+    found = _parsed(metadata)
+    if found is None:
+        # The trace's id is random, which its second flag tells (Trace Context Level 2).
+        return Trace(secrets.token_hex(16), "", new_span(), flags=0x02)
+    flags = int(found["flags"], 16) & _KNOWN_FLAGS
+    state = metadata.get("tracestate", "")
+    span = metadata.get(SPAN, "")
+    return Trace(
+        found["trace"],
+        found["parent"],
+        span if _SPAN.fullmatch(span) else new_span(),
+        bool(flags & 1),
+        state if len(state) <= _MOST_STATE else "",
+        flags,
+    )
+
+
+def trace_id_of(metadata: Headers) -> str:
+    """The id of the trace of which the headers tell; empty if they tell of none."""
+    found = _parsed(metadata)
+    return found["trace"] if found is not None else ""
+
+
+def begun(metadata: Headers) -> Headers:
+    """The headers of a request, with the span of this one invocation if the request belongs to a trace."""
+    if "traceparent" not in metadata:
+        return metadata
+    told = {name: value for name, value in metadata.items() if name.lower() != SPAN}
+    return Headers({**told, SPAN: new_span()})
+
+
+def answered(metadata: Headers) -> tuple[tuple[str, str], ...]:
+    """The headers of the response to a request that `begun` has made part of a trace; else none.
+
+    ``traceresponse`` is what the W3C's draft for responses calls it; ``traceparent`` is where most look.
+    """
+    if SPAN not in metadata:
+        return ()
+    trace = trace_of(metadata)
+    if not trace.parent_id:
+        return ()
+    return (("traceparent", trace.traceparent), ("traceresponse", trace.traceparent))
+
+
+def new_span() -> str:
+    """A span's id, which is never all zeros."""
+    while int(span := secrets.token_hex(8), 16) == 0:
+        pass
+    return span
+
+
+def _parsed(metadata: Headers) -> re.Match[str] | None:
+    sent = metadata.get("traceparent")
+    found = _PARENT.fullmatch(sent) if sent else None
+    return None if found is None or (found["version"] == "00" and found["more"]) else found
