@@ -157,7 +157,6 @@ class Config:
         (), "INVOKER_ALLOWED_ORIGINS", parse.origins,
         "An origin of web pages that may use the HTTP port, as https://example.org; * is any. Pages of the port's own "
         "host need not be listed, except to open a WebSocket.", flag="--allowed-origin", many=True,
-        heading="browsers",
     )  # fmt: skip
     allowed_hosts: tuple[str, ...] = knob(
         (), "INVOKER_ALLOWED_HOSTS", parse.names,

@@ -132,6 +132,8 @@ class Doors:
         """Who answers a path of the HTTP door."""
         for one in self._fronts:
             if (front := one(path)) is not None:
+                for service in self._services:
+                    front = service.http_over(path, front)
                 return front
         return None
 

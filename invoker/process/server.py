@@ -212,8 +212,7 @@ class Server:
         try:
             if not await self.driver.drain(drain_s):
                 clean = False
-                if not self._is_guest:  # what runs besides is nobody's business
-                    dump(asyncio.all_tasks())
+                dump(asyncio.all_tasks())
             await self._close_doors()
             if not await self.driver.left(self.config.grace_s):
                 log.warning(

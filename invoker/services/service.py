@@ -179,6 +179,10 @@ class Service:
         """Who answers this path of the HTTP door; None: the service does not claim it."""
         return None
 
+    def http_over(self, path: str, below: Front) -> Front:  # noqa: ARG002 - as `http_front`
+        """Who answers this path in front of who was found for it; it may leave requests to ``below``."""
+        return below
+
     def websocket(self) -> Application | None:
         """Who serves the WebSocket connections of the HTTP door; None: the service takes none."""
         return None

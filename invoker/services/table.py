@@ -22,6 +22,7 @@ from invoker.services.federated.service import FederatedService
 from invoker.services.functions import FunctionsService
 from invoker.services.graphpipe.service import GraphPipeService
 from invoker.services.health import HealthService
+from invoker.services.page.service import PageService
 from invoker.services.pages import PagesService
 from invoker.services.riff.service import RiffHttpService, RiffService
 from invoker.services.service import Service
@@ -40,7 +41,7 @@ SERVICES: tuple[type[Service], ...] = (
 )
 """A later row is asked before an earlier one, so what no other service claims is left to the first rows."""
 
-OWN: tuple[type[Service], ...] = (HealthService, PagesService, FunctionsService)
+OWN: tuple[type[Service], ...] = (HealthService, PagesService, FunctionsService, PageService)
 """What every process serves besides, on the doors that its protocols open."""
 
 
@@ -159,7 +160,7 @@ class Table:
     @property
     def _kinds(self) -> tuple[type, ...]:
         """The dataclasses of knobs beside those of the process."""
-        return (self._choice, *(one.knobs for one in self.rows if one.knobs is not None))
+        return (self._choice, *(one.knobs for one in (*self.rows, *OWN) if one.knobs is not None))
 
     @cached_property
     def _choice(self) -> Any:

@@ -30,13 +30,21 @@ HEADS: tuple[dict[str, str], ...] = (
 )
 
 
+READS = ("/", "/_page/main.js", "/invocations")
+
+
 def _ask(victim: Victim, method: str, path: str, headers: dict[str, str]) -> int:
     connection = http.client.HTTPConnection(*victim.http_host, timeout=5)
     try:
-        connection.request(method, path, b"3", headers)
+        connection.request(method, path, b"3" if method == "POST" else None, headers)
         return connection.getresponse().status
     finally:
         connection.close()
+
+
+def _is_seen(head: dict[str, str]) -> bool:
+    """Whether the user sees in a tab what is answered; the page that asked for it sees nothing of it."""
+    return head.get("Sec-Fetch-Dest") == "document"
 
 
 def attack(victim: Victim, seconds: float) -> Figures:
@@ -48,6 +56,10 @@ def attack(victim: Victim, seconds: float) -> Figures:
             status = _ask(victim, "POST", path, {**head, **({"Content-Type": type_} if type_ else {})})
             tried += 1
             refused += status == 403
+        for head, path, accept in itertools.product(HEADS, READS, ("text/html", "text/event-stream", "*/*")):
+            if not _is_seen(head):
+                tried += 1
+                refused += _ask(victim, "GET", path, {**head, "Accept": accept}) == 403
     return {"tried": tried, "refused": refused, "called": sum("invocation" in one for one in victim.process.lines)}
 
 

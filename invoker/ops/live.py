@@ -1,0 +1,154 @@
+"""`Live`: what the invocations of this process are doing right now, in numbers, for whoever watches.
+
+It reads what invocations count anyway, from the loop, while other threads count on: a number may be a moment old, and
+two of them need not be of the same moment. Nothing is counted for its sake, and it takes no lock. Invocations that have
+ended are remembered only while somebody watches. Payloads, headers and errors' texts are never told.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from invoker.core.engine import Engine
+from invoker.core.invocation import Invocation
+from invoker.core.streams import InputStream
+
+__all__ = ["MOST_INVOCATIONS", "Live"]
+
+MOST_INVOCATIONS: Final = 100
+"""In one snapshot; of more that run, the newest are told."""
+
+_KEPT_S: Final = 10.0
+_MOST_SUMMED: Final = 1000
+"""Queued frames of an input whose bytes are added up one by one."""
+
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """An invocation that is over.
+
+    Attributes:
+        at_s: When it ended, on the clock of ``time.monotonic``.
+        told: What is told of it.
+    """
+
+    at_s: float
+    told: dict[str, Any]
+
+
+class Live:
+    """Snapshots of an engine's invocations.
+
+    Args:
+        engine: Runs them.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._ended: deque[_Ended] = deque(maxlen=MOST_INVOCATIONS)
+        self._watchers = 0
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Remember what ends within the block; on the loop."""
+        engine = self._engine
+        self._watchers += 1
+        if self._watchers == 1:
+            # Threads iterate over the list while they close invocations, so it is replaced and never changed.
+            engine.on_close = [*engine.on_close, self._closed]
+        try:
+            yield
+        finally:
+            self._watchers -= 1
+            if not self._watchers:
+                engine.on_close = [one for one in engine.on_close if one != self._closed]
+                self._ended.clear()
+
+    def snapshot(self) -> dict[str, Any]:
+        """What is told now: at most `MOST_INVOCATIONS`, those that run before those that have ended."""
+        now = time.monotonic()
+        running = list(self._engine.running.values())
+        shown = [_told(one, now) for one in reversed(running[-MOST_INVOCATIONS:]) if not one.is_finished]
+        room = MOST_INVOCATIONS - len(shown)
+        ended = [one.told for one in reversed(tuple(self._ended)) if now - one.at_s < _KEPT_S]
+        counters = self._engine.counters
+        return {
+            "atS": round(now, 3),
+            "invocations": [*shown, *ended[:room]],
+            "left": max(0, len(running) - MOST_INVOCATIONS),
+            "counts": {
+                "opened": counters.opened,
+                "running": len(running),
+                "refused": counters.refused,
+                "finished": {status.name: count for status, count in tuple(counters.finished.items())},
+            },
+        }
+
+    @staticmethod
+    def encoded(snapshot: dict[str, Any]) -> bytes:
+        """A snapshot as JSON."""
+        return _encode(snapshot)
+
+    def _closed(self, invocation: Invocation) -> None:
+        """Note an ending; called in any thread."""
+        now = time.monotonic()
+        self._ended.append(_Ended(now, _told(invocation, now)))
+
+
+def _told(invocation: Invocation, now: float) -> dict[str, Any]:
+    is_over = invocation.is_finished
+    error = invocation.error
+    ending = "OK" if error is None else error.status.name
+    queued = _queued(invocation.inputs, invocation.budget.bytes)
+    high_frames = invocation.budget.limits.high_frames
+    is_paused = not is_over and not invocation.wants_input
+    return {
+        "id": invocation.id,
+        "function": invocation.function.spec.name,
+        "sinceS": round(invocation.took_s if is_over else now - invocation.started_s, 3),
+        "status": ending if is_over else "running",
+        "inputs": [
+            {
+                "name": one.spec.name,
+                "frames": one.fed,
+                "bytes": one.fed_bytes,
+                "queuedFrames": len(one.queue),
+                "queuedBytes": size,
+                "highFrames": high_frames,
+                "isPaused": is_paused and not one.is_ended,
+                "isAwaited": not is_over and one.waiters > 0 and not one.queue and not one.is_ended,
+                "isEnded": one.is_ended,
+            }
+            for one, size in zip(invocation.inputs, queued, strict=True)
+        ],
+        "outputs": [
+            {"name": one.name, "frames": one.emitted, "bytes": one.emitted_bytes, "isEnded": one.is_ended}
+            for one in tuple(invocation.outputs)
+        ],
+    }
+
+
+def _queued(inputs: Sequence[InputStream], total: int) -> list[int]:
+    """The bytes that wait in each input, of all that wait. Of several long queues each gets its share by its length."""
+    frames = [len(one.queue) for one in inputs]
+    if sum(1 for one in frames if one) < 2:
+        return [total if one else 0 for one in frames]
+    if sum(frames) > _MOST_SUMMED:
+        return [total * one // sum(frames) for one in frames]
+    return [sum(len(message.payload) for _, message in _read(one)) for one in inputs]
+
+
+def _read(stream: InputStream) -> Sequence[Any]:
+    try:
+        return tuple(stream.queue)
+    except RuntimeError:  # another thread changed it meanwhile
+        return ()

@@ -1,0 +1,1 @@
+"""The page at ``/`` for a browser, and the live numbers that it shows."""

@@ -1,0 +1,70 @@
+// The page: which functions there are, and the one that is looked at.
+
+import {button, h, many, say} from "./dom.js";
+import {Flow} from "./flow.js";
+import {address} from "./talk.js";
+import {View} from "./view.js";
+
+const THEMES = ["auto", "light", "dark"];
+const place = (id) => document.getElementById(id);
+const views = new Map();
+
+async function start() {
+  theme(localStorage.getItem("invoker-theme") ?? "auto");
+  place("theme").addEventListener("click", () => theme(THEMES[(THEMES.indexOf(document.documentElement.dataset.theme ?? "auto") + 1) % THEMES.length]));
+  let told;
+  try {
+    const answer = await fetch(address("functions"), {headers: {Accept: "application/json"}});
+    if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
+    told = await answer.json();
+  } catch (error) {
+    place("view").replaceChildren(h("section", {class: "problem", role: "alert"}, h("h3", {}, "The functions are not known"), h("p", {}, `${error.message}. The server tells them unless it is started with --no-reflection.`), button("Try again", () => location.reload())));
+    return;
+  }
+  say(place("version"), told.version ?? "");
+  const functions = told.functions ?? [];
+  list(functions, told.protocols ?? []);
+  const turn = () => open(functions);
+  addEventListener("hashchange", () => { turn(); place("main").focus({preventScroll: true}); });
+  turn();
+  new Flow(place("flow"));
+}
+
+/** Show the function that the address names, or the first. */
+function open(functions) {
+  let wanted = "";
+  try {
+    wanted = decodeURIComponent(location.hash.replace(/^#\/?/, ""));
+  } catch { /* an address that somebody made up */ }
+  const spec = functions.find((one) => one.name === wanted) ?? functions[0];
+  if (!spec) {
+    place("view").replaceChildren(h("p", {class: "empty"}, "No function is served here."));
+    return;
+  }
+  if (!views.has(spec.name)) views.set(spec.name, new View(spec));
+  place("view").replaceChildren(views.get(spec.name).element);
+  document.title = `${spec.name} · invoker`;
+  for (const link of place("nav").querySelectorAll("a[data-name]")) {
+    if (link.dataset.name === spec.name) link.setAttribute("aria-current", "page"); else link.removeAttribute("aria-current");
+  }
+}
+
+function list(functions, protocols) {
+  const links = functions.map((one) => h("li", {}, h("a", {href: `#/${encodeURIComponent(one.name)}`, "data-name": one.name, title: (one.doc ?? "").split("\n")[0]}, h("bdi", {}, one.name), h("span", {class: "kind", "aria-label": one.style ?? ""}, one.style === "streaming" ? "⇶" : "→"))));
+  const nothing = h("p", {class: "dim", role: "status"});
+  const search = functions.length > 8 ? h("input", {type: "search", placeholder: many(functions.length, "function"), "aria-label": "Find a function", on: {input: () => {
+    const wanted = search.value.trim().toLowerCase();
+    functions.forEach((one, index) => { links[index].hidden = !`${one.name} ${one.doc ?? ""}`.toLowerCase().includes(wanted); });
+    say(nothing, links.every((one) => one.hidden) ? "There is none." : "");
+  }}}) : null;
+  place("nav").replaceChildren(...[search, h("ul", {}, links), nothing, protocols.length ? h("dl", {class: "protocols"}, protocols.map((one) => h("div", {}, h("dt", {}, one.name), h("dd", {}, one.address ?? "")))) : null].filter(Boolean));
+}
+
+function theme(name) {
+  const chosen = THEMES.includes(name) ? name : "auto";
+  document.documentElement.dataset.theme = chosen;
+  localStorage.setItem("invoker-theme", chosen);
+  say(place("theme"), `Theme: ${chosen}`);
+}
+
+start();

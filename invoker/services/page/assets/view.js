@@ -1,0 +1,217 @@
+// One function: what it is, its inputs, its outputs, and a run of it.
+
+import {button, fresh, h, many, say, span} from "./dom.js";
+import {Code} from "./code.js";
+import {Invalid} from "./fields.js";
+import {Input} from "./inputs.js";
+import {isObject, pretty} from "./json.js";
+import {Lane} from "./lane.js";
+import {tree} from "./show.js";
+import {Talk} from "./talk.js";
+
+export class View {
+  constructor(spec) {
+    this.spec = spec;
+    this.talk = null;
+    this.inputs = (spec.inputs ?? []).map((one) => new Input(one, {send: (input) => this.#send(input), end: (input) => this.#end(input)}));
+    const outputs = spec.outputs ?? [];
+    this.isSink = outputs.length === 0;
+    this.lanes = outputs.map((one) => new Lane(one, outputs.length === 1 && !one.isStream));
+    this.hasStreams = this.inputs.some((one) => one.isStream);
+    this.runButton = button("Run", () => this.#run(), {class: "main", title: "Ctrl+Enter"});
+    this.endButton = button("End inputs", () => this.#end(), {disabled: true});
+    this.cancelButton = button("Cancel", () => this.talk?.cancel(), {disabled: true, title: "Escape"});
+    this.state = h("p", {class: "state", role: "status"});
+    this.error = h("div", {class: "errors"});
+    this.code = new Code(spec, this.inputs);
+    this.element = this.#build();
+    this.element.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); if (!this.runButton.disabled) this.#run(); }
+      if (event.key === "Escape" && this.talk) this.talk.cancel();
+    });
+    for (const name of ["input", "change", "click"]) this.form.addEventListener(name, () => this.code.later());
+    this.code.later();
+  }
+
+  #build() {
+    const {spec} = this, title = fresh("function");
+    const examples = (spec.examples ?? []).slice(0, 12);
+    this.form = h("section", {class: "pane", "aria-label": "Inputs"},
+      h("h2", {}, "Inputs"),
+      examples.length ? h("p", {class: "examples"}, "Examples ", examples.map((one, index) => button(`${index + 1}`, () => this.#fill(one), {class: "quiet", title: pretty(one), "aria-label": `Fill in example ${index + 1}`}))) : null,
+      this.inputs.map((one) => one.element),
+      this.inputs.length ? null : h("p", {class: "empty"}, "It takes no input: it is a source."),
+      h("div", {class: "bar"}, this.runButton, this.hasStreams ? this.endButton : null, this.cancelButton, h("span", {class: "space"}), button("Clear", () => this.#clear(), {class: "quiet"})),
+      this.hasStreams ? h("p", {class: "dim hint"}, "Send keeps the inputs open for more. Run sends what is in the form and ends them.") : null);
+    const results = h("section", {class: "pane", "aria-label": "Outputs"}, h("h2", {}, "Outputs"), this.state, this.error, this.lanes.map((one) => one.element), this.isSink ? h("p", {class: "empty"}, "It gives no output: it is a sink.") : null);
+    const doc = (spec.doc ?? "").trim(), [head, ...rest] = doc.split(/\n\s*\n/);
+    return h("article", {"aria-labelledby": title},
+      h("header", {class: "title"}, h("h1", {id: title}, h("bdi", {}, spec.name)), h("span", {class: "tag"}, spec.style ?? ""), spec.isSafe ? h("span", {class: "tag", title: "It may also be called by GET"}, "safe") : null),
+      h("p", {class: "signature"}, signature(spec)),
+      head ? h("p", {class: "about"}, head) : null,
+      rest.length ? h("details", {class: "more"}, h("summary", {}, "More"), h("pre", {class: "text"}, rest.join("\n\n"))) : null,
+      h("div", {class: "panes"}, this.form, results),
+      this.code.element);
+  }
+
+  focus() {
+    (this.inputs[0]?.field ?? this.runButton).focus();
+  }
+
+  #fill(example) {
+    const [only] = this.inputs;
+    const isByName = isObject(example) && Object.keys(example).length > 0 && Object.keys(example).every((key) => this.inputs.some((one) => one.spec.name === key));
+    if (isByName) for (const one of this.inputs) if (Object.hasOwn(example, one.spec.name)) one.write(example[one.spec.name]);
+    if (!isByName && only) only.write(example);
+    this.code.later();
+  }
+
+  #clear() {
+    if (this.talk) this.talk.cancel();
+    for (const one of this.inputs) { one.field.reset(); one.reset(); }
+    for (const one of this.lanes) one.reset();
+    this.error.replaceChildren();
+    say(this.state, "");
+    this.code.later();
+  }
+
+  // A run.
+
+  /** Open an invocation with the values that are no streams; null if one of them is missing or wrong. */
+  #open() {
+    const values = [];
+    try {
+      for (const one of this.inputs) if (!one.isStream) values.push([one, one.read()]);
+    } catch (problem) {
+      return this.#refuse(problem);
+    }
+    for (const one of [...this.inputs, ...this.lanes]) one.reset();
+    this.error.replaceChildren();
+    this.began = performance.now();
+    this.ticking = setInterval(() => this.#tick(), 250);
+    this.talk = new Talk(this.spec.socket ?? `${this.spec.path}/ws`, {
+      opened: () => this.#tick(),
+      output: (name, item) => this.#gave(name, item),
+      ended: (name) => this.lanes.find((one, index) => this.spec.outputs[index].name === name)?.end(),
+      closed: (problem) => this.#closed(problem),
+    });
+    say(this.state, "Running…");
+    this.element.classList.add("running");
+    this.runButton.disabled = true;
+    this.cancelButton.disabled = this.endButton.disabled = false;
+    for (const one of this.inputs) one.opened();
+    // What is optional goes first, because a function may begin without it once another input has come.
+    for (const [one, item] of values.sort(([a], [b]) => Number(a.isRequired) - Number(b.isRequired))) if (item) this.#put(one, item);
+    return this.talk;
+  }
+
+  #refuse(problem) {
+    if (!(problem instanceof Invalid)) throw problem;
+    say(this.state, `Not sent: ${problem.message}`);
+    this.form.querySelector("[aria-invalid]")?.focus();
+    return null;
+  }
+
+  #run() {
+    const items = [];
+    try {
+      for (const one of this.inputs) if (one.isStream) items.push([one, one.read()]);
+    } catch (problem) {
+      this.#refuse(problem);
+      return;
+    }
+    if (!this.#open()) return;
+    for (const [one, item] of items) if (item) for (const each of [item, ...(one.field.others?.() ?? [])]) this.#put(one, each);
+    this.#end();
+  }
+
+  #send(input) {
+    let item;
+    try {
+      item = input.read({isNeeded: true});
+    } catch (problem) {
+      this.#refuse(problem);
+      return;
+    }
+    const others = input.field.others?.() ?? [];
+    if (!this.talk && !this.#open()) return;
+    for (const one of [item, ...others]) this.#put(input, one);
+    input.field.reset();
+    input.field.focus();
+    this.code.later();
+  }
+
+  #put(input, item) {
+    this.talk.send(input.spec.name, item);
+    input.noted(item);
+  }
+
+  #end(input) {
+    if (!this.talk) return;
+    this.talk.end(input?.spec.name);
+    for (const one of input ? [input] : this.inputs) one.ended();
+    if (this.inputs.every((one) => !one.isStream || one.isEnded)) this.endButton.disabled = true;
+  }
+
+  #gave(name, item) {
+    const at = Math.max(0, (this.spec.outputs ?? []).findIndex((one) => one.name === name));
+    this.#lane(name, at).add(item);
+  }
+
+  /** The lane of an output; of one that nobody announced, made now. */
+  #lane(name, at) {
+    const known = this.lanes[at];
+    if (known && (!name || this.spec.outputs[at]?.name === name || !this.spec.openOutputs)) return known;
+    this.further ??= new Map();
+    if (!this.further.has(name)) {
+      const lane = new Lane({name, isStream: true}, false);
+      this.further.set(name, lane);
+      this.lanes.push(lane);
+      this.element.querySelector(".pane:last-child").append(lane.element);
+    }
+    return this.further.get(name);
+  }
+
+  #tick() {
+    if (!this.talk) return;
+    const out = this.lanes.reduce((sum, one) => sum + one.total, 0), inn = this.inputs.reduce((sum, one) => sum + one.frames, 0);
+    this.clock = `${span((performance.now() - this.began) / 1000)} · ${inn} in · ${out} out`;
+    this.state.dataset.clock = this.clock;
+  }
+
+  #closed(problem) {
+    this.#tick();
+    clearInterval(this.ticking);
+    this.talk = null;
+    this.element.classList.remove("running");
+    for (const one of this.lanes) one.end(problem ? (problem.isOwn ? "cancelled" : "failed") : "ended");
+    for (const one of this.inputs) one.closed();
+    this.runButton.disabled = false;
+    this.cancelButton.disabled = this.endButton.disabled = true;
+    const took = span((performance.now() - this.began) / 1000), given = many(this.lanes.reduce((sum, one) => sum + one.total, 0), "item");
+    delete this.state.dataset.clock;
+    say(this.state, problem?.isOwn ? `Cancelled after ${took}, with ${given}.` : problem ? `Failed after ${took}, with ${given}.` : `Ended normally in ${took}, with ${given}.`);
+    this.state.dataset.ending = problem?.isOwn ? "cancelled" : problem ? "failed" : "ok";
+    if (problem && !problem.isOwn) this.#fail(problem);
+    this.code.later();
+  }
+
+  #fail(problem) {
+    const {title, status, code, detail, ...more} = problem;
+    const all = {title, status, code, detail, ...more};
+    for (const key of Object.keys(all)) if (all[key] === undefined) delete all[key];
+    this.error.replaceChildren(h("section", {class: "problem", role: "alert"},
+      h("h3", {}, `${status ? `${status} ` : ""}${title ?? "Error"}`, code ? h("code", {class: "tag"}, String(code)) : null),
+      h("p", {class: "detail"}, String(detail ?? "")),
+      h("details", {}, h("summary", {}, "The problem as an object"), tree(all))));
+    const named = /(?:input \d+|parameter|input) '([^']+)'/.exec(String(detail ?? ""))?.[1];
+    this.inputs.find((one) => one.spec.name === named)?.wrong(String(detail));
+  }
+}
+
+/** What it takes and gives, in a line. */
+function signature({inputs = [], outputs = []}) {
+  const part = ({name, type, isStream, isRequired, ...more}) => [h("b", {}, h("bdi", {}, name)), type ? `: ${type}` : "", isStream ? h("i", {title: "a stream"}, "…") : "", isRequired === false && "default" in more ? ` = ${JSON.stringify(more.default)}` : ""];
+  const joined = (parts) => parts.flatMap((one, index) => (index ? [", ", ...part(one)] : part(one)));
+  return h("code", {}, inputs.length ? joined(inputs) : "()", h("span", {class: "arrow", "aria-label": " gives "}, " → "), outputs.length ? joined(outputs) : "nothing");
+}
