@@ -3,6 +3,8 @@
 Function authors import from here; everything else is the house's own.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from invoker.author.decorator import function
 from invoker.body.tee import tee
 from invoker.checkpoint import Checkpoint, Update
@@ -14,6 +16,9 @@ from invoker.errors import InputCancelled, NestedError, Status, StatusError, Sto
 from invoker.message import Headers, Message, Metadata, Output, Ref
 from invoker.rules import rule
 from invoker.toolerror import ToolError
+
+if TYPE_CHECKING:
+    from invoker.serving import serve
 
 __all__ = [
     "Checkpoint",
@@ -37,7 +42,25 @@ __all__ = [
     "codec",
     "function",
     "rule",
+    "serve",
     "tee",
 ]
 
 __version__ = "0.1.0"
+
+_LATER = {"serve": "serving"}
+"""Names whose modules are imported when somebody asks for them: they take everything that a server needs."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    found = getattr(import_module(f"invoker.{_LATER[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *_LATER]

@@ -142,14 +142,14 @@ def _spelling(action: argparse.Action) -> str:
 
 
 def _commands() -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    from invoker.cli import call, chat, completion, device, flags, simulate
+    from invoker.cli import call, chat, completion, device, flags, proto, simulate
     from invoker.cli import inspect as inspect_cmd
     from invoker.conformance import cli as conformance
 
     yield "Serves a function. Every flag has a variable: see [config.md](config.md).", flags.parser()
     commands = {
         "call": call, "chat": chat, "device": device, "simulate": simulate, "inspect": inspect_cmd,
-        "conformance": conformance,
+        "proto": proto, "conformance": conformance,
     }  # fmt: skip
     for name, command in (commands | {"completion": completion}).items():
         parser = argparse.ArgumentParser(prog=f"invoker {name}")

@@ -19,6 +19,7 @@ import traceback
 def main() -> None:
     """Answer until standard input ends."""
     sys.path[0] = ""
+    sys.ps1 = ">>> "  # as an interactive session has it
     names: dict[str, object] = {"__name__": "__main__"}
     with asyncio.Runner() as runner:
         for line in sys.stdin:

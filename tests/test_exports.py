@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -31,6 +33,7 @@ TOP = {
     "codec",
     "function",
     "rule",
+    "serve",
     "tee",
 }
 
@@ -57,6 +60,18 @@ def test_a_package_says_what_it_exports(name: str) -> None:
 def test_the_top_level_is_what_authors_were_promised() -> None:
     """`from invoker import ...` offers these names and no others."""
     assert set(importlib.import_module("invoker").__all__) == TOP
+
+
+def test_the_top_level_is_light() -> None:
+    """What a server needs is imported once somebody serves; an unknown name is unknown."""
+    code = (
+        "import sys, invoker; assert 'serve' in dir(invoker); print(sorted(one for one in sys.modules if "
+        "one.startswith(('invoker.process', 'invoker.doors', 'grpc', 'hypercorn')))); print(invoker.serve)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("[]\n<function serve")
+    with pytest.raises(AttributeError, match="has no attribute 'serfe'"):
+        importlib.import_module("invoker").serfe  # noqa: B018 - it is asked for
 
 
 def _order(name: str) -> tuple[int, str]:

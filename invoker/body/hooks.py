@@ -206,7 +206,10 @@ async def _in_thread(hook: Callable[[], Any], title: str) -> Any:
             log.warning("the %s ended after it was given up", title)
 
     context = contextvars.copy_context()
-    threading.Thread(target=context.run, args=(run,), name=f"invoker {title}", daemon=True).start()
+    try:
+        threading.Thread(target=context.run, args=(run,), name=f"invoker {title}", daemon=True).start()
+    except RuntimeError:  # Python 3.12 and later start no thread for what runs at the interpreter's exit
+        context.run(run)
     return await done
 
 

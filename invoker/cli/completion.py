@@ -48,13 +48,13 @@ class _Flag:
 
 
 def _flags(command: str) -> list[_Flag]:
-    from invoker.cli import call, chat, device, simulate
+    from invoker.cli import call, chat, device, proto, simulate
     from invoker.cli import inspect as inspect_cmd
     from invoker.conformance import cli as conformance
 
     modules = {
         "call": call, "chat": chat, "device": device, "simulate": simulate, "inspect": inspect_cmd,
-        "conformance": conformance,
+        "proto": proto, "conformance": conformance,
     }  # fmt: skip
     if command == "serve":
         made = parser()

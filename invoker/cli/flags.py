@@ -17,6 +17,7 @@ COMMANDS = {
     "device": ("FUNCTION", "be a device that trains in rounds of a federated server"),
     "simulate": ("ROUNDS", "run the rounds of a file with all their devices, in simulated time"),
     "inspect": ("ENTRYPOINT", "say how a function's signature is understood"),
+    "proto": ("ENTRYPOINT", "print a .proto file of the signatures, for generated clients"),
     "conformance": ("", "judge any riff invoker from outside"),
     "completion": ("SHELL", "print what makes bash, zsh or fish complete the words of this command line"),
 }

@@ -129,6 +129,10 @@ def _client_command(command: str) -> tuple[argparse.ArgumentParser, Callable[[ar
         from invoker.cli import simulate as module  # type: ignore[no-redef]
 
         about = "Simulate the rounds of a file with all their devices, in one process."
+    elif command == "proto":
+        from invoker.cli import proto as module  # type: ignore[no-redef]
+
+        about = "Print a .proto file of the signatures of functions, for generated clients of any language."
     elif command == "completion":
         from invoker.cli import completion as module  # type: ignore[no-redef]
 

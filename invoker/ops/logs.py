@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
 import sys
 import time
+from collections.abc import Iterator
 from typing import Any, TextIO
 
 from invoker.author.signature import layers
@@ -22,6 +24,7 @@ __all__ = [
     "LABELS",
     "JsonFormatter",
     "TextFormatter",
+    "borrowed",
     "ending",
     "invoked",
     "local",
@@ -77,6 +80,32 @@ def set_up(level: str, style: str, *, stream: TextIO | None = None) -> bool:
     for name in _LOUD:
         logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
     return is_text
+
+
+@contextlib.contextmanager
+def borrowed(level: str, style: str) -> Iterator[None]:
+    """Send log lines to standard error for a while, if nobody in this process has said where they go.
+
+    Args:
+        level: As for `set_up`.
+        style: As for `set_up`.
+    """
+    root = logging.getLogger()
+    if root.handlers:
+        yield
+        return
+    loggers = [root, log, *(logging.getLogger(name) for name in _LOUD)]
+    levels, handler = [one.level for one in loggers], _own[0]
+    set_up(level, style)
+    ours = _own[0]
+    try:
+        yield
+    finally:
+        assert ours is not None
+        root.removeHandler(ours)
+        _own[0] = handler
+        for one, before in zip(loggers, levels, strict=True):
+            one.setLevel(before)
 
 
 def _has_colour(stream: TextIO) -> bool:

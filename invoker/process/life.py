@@ -16,7 +16,7 @@ from invoker.ops.ready import announce
 from invoker.process.server import Server
 from invoker.process.stopping import LEAST_S, Signals, leave_at_once, leave_now
 
-__all__ = ["begin", "end", "lame_duck", "limit_end", "run", "run_to_end"]
+__all__ = ["begin", "end", "lame_duck", "limit_end", "run", "run_past_exits", "run_to_end"]
 
 log = logging.getLogger(__name__)
 
@@ -101,7 +101,7 @@ def run_to_end(server: Server, main: Callable[[], Coroutine[Any, Any, int]], loo
     code = 1
     try:
         with asyncio.Runner(loop_factory=loop_factory) as runner:
-            code = _run_past_exits(runner.get_loop(), main())
+            code = run_past_exits(runner.get_loop(), main(), is_interrupted=_has_no_handler)
             if server.driver.left_behind:
                 leave_now(code)
             limit_s = max(server.config.hook_timeout_s, LEAST_S)
@@ -113,19 +113,30 @@ def run_to_end(server: Server, main: Callable[[], Coroutine[Any, Any, int]], loo
     return code
 
 
-def _run_past_exits(loop: asyncio.AbstractEventLoop, main: Coroutine[Any, Any, int]) -> int:
+def run_past_exits(
+    loop: asyncio.AbstractEventLoop, main: Coroutine[Any, Any, int], *, is_interrupted: Callable[[], bool]
+) -> int:
     """Run ``main`` to its end, though a task or callback of the author's raises what asyncio lets end a loop.
 
     Such an exception leaves the loop as it was, so it may run on; the task that raised it is over.
+
+    Args:
+        loop: Not running.
+        main: What it is for.
+        is_interrupted: Whether somebody at the keyboard may have raised it, so that it ends the loop.
     """
     task = loop.create_task(main, name="main")
     while True:
         try:
             return loop.run_until_complete(task)
         except (SystemExit, KeyboardInterrupt) as error:
-            if task.done() or signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            if task.done() or is_interrupted():
                 raise
             log.warning(
                 "a task that a function has started raised %s, which ends that task only", type(error).__name__,
                 exc_info=error,
             )  # fmt: skip
+
+
+def _has_no_handler() -> bool:
+    return signal.getsignal(signal.SIGINT) is signal.default_int_handler

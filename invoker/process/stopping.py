@@ -52,16 +52,19 @@ class Guard:
         self._last = last
         self._last_s = last_s
         self._disarmed = threading.Event()
+        self._threads: list[threading.Thread] = []
 
     def arm(self, limit_s: float, what: str) -> None:
         """Limit the time of ``what``. A limit that was armed before no longer counts."""
         self._disarmed.set()
         self._disarmed = threading.Event()
-        _in_thread(self._wait, self._disarmed, limit_s, what)
+        self._threads.append(_in_thread(self._wait, self._disarmed, limit_s, what))
 
     def disarm(self) -> None:
         """Stop the clock, because that part has ended in time."""
         self._disarmed.set()
+        while self._threads:
+            self._threads.pop().join(_FLUSH_S)
 
     def _wait(self, disarmed: threading.Event, limit_s: float, what: str) -> None:
         if disarmed.wait(limit_s):

@@ -48,8 +48,13 @@ class FunctionsService(Service):
         return self._front if path in self._front.paths else None
 
 
-class _Page(NamedTuple):
-    """What is sent."""
+class Page(NamedTuple):
+    """What is sent.
+
+    Attributes:
+        body: JSON.
+        tag: Of the body, in quotes.
+    """
 
     body: bytes
     tag: str
@@ -70,25 +75,26 @@ class FunctionsFront:
         self.paths: dict[str, Callable[[], dict[str, Any]]] = {FUNCTIONS: self._functions}
         self._catalog = catalog
         self._spoken = spoken
-        self._pages: dict[str, tuple[Spoken, _Page]] = {}
+        self._pages: dict[str, tuple[Spoken, Page]] = {}
 
     async def answer(self, exchange: Exchange) -> Response:
         """Answer one request."""
         head = exchange.head
         if head.method not in ("GET", "HEAD"):
             return Response(405, (("Content-Type", "text/plain"), ("Allow", "GET, HEAD")), b"GET reads this\n")
-        page = self._page(head.path)
+        page = self.page(head.path)
         headers = (("ETag", page.tag), ("Cache-Control", "no-cache"))
         if _is_known(head, page.tag):
             return Response(304, headers, b"")
         return Response(200, (("Content-Type", "application/json"), *headers), page.body)
 
-    def _page(self, path: str) -> _Page:
+    def page(self, path: str) -> Page:
+        """What is sent for a path; from memory, unless doors have opened or closed since it was made."""
         spoken = self._spoken()
         known = self._pages.get(path)
         if known is None or known[0] != spoken:
             body = json.dumps(self.paths[path](), ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
-            known = self._pages[path] = spoken, _Page(body, f'"{sha256(body).hexdigest()[:32]}"')
+            known = self._pages[path] = spoken, Page(body, f'"{sha256(body).hexdigest()[:32]}"')
         return known[1]
 
     def _functions(self) -> dict[str, Any]:

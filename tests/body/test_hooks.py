@@ -295,3 +295,13 @@ async def test_cancelling_a_start_is_no_hook_error() -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+
+
+async def test_H094_where_no_thread_can_be_started_a_hook_runs_all_the_same(monkeypatch):
+    """At the interpreter's exit, from Python 3.12 on."""
+
+    def refuse(self) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    assert await run_hook(lambda: 7, "a hook", timeout_s=1.0) == 7

@@ -19,6 +19,7 @@ from invoker.core.engine import Engine
 from invoker.doors.http.app import Front, FrontOf
 from invoker.doors.http.door import HttpDoor
 from invoker.drive.driver import Driver, DriverSettings
+from invoker.services.functions import FunctionsFront
 from invoker.services.pages import PATHS, PagesFront
 from invoker.services.riff.http import RiffFront
 
@@ -49,9 +50,10 @@ class Served:
         riff: Mapping[str, Any] = {},
         is_ready: Callable[[], Awaitable[bool]] | None = None,
         metrics: Callable[[], tuple[str, bytes]] = lambda: ("", b""),
+        spoken: Callable[[], tuple[tuple[str, str], ...]] = tuple,
         **settings: Any,
     ) -> AsyncIterator[Served]:
-        """Serve functions and the pages on a free port until the end of the block.
+        """Serve functions, the pages and the descriptions on a free port until the end of the block.
 
         riff answers what ``front`` does not.
         """
@@ -64,9 +66,11 @@ class Served:
             return not engine.is_draining
 
         pages = PagesFront(is_ready or takes_calls, metrics)
+        telling = FunctionsFront(engine.catalog, spoken)
 
         def front_of(path: str) -> Front:
-            return pages if path in PATHS else front(path) or answering
+            own = pages if path in PATHS else telling if path in telling.paths else None
+            return own or front(path) or answering
 
         door = HttpDoor(driver, front_of, port=0, **settings)
         for one in lifted:

@@ -5,6 +5,7 @@ import io
 import json
 import logging
 import re
+import sys
 from select import PIPE_BUF
 
 import pytest
@@ -187,3 +188,22 @@ def test_the_reference_has_every_field():
     assert logged_fields() == set(opsdoc.FIELDS)
     line = json.loads(JsonFormatter().format(record()))
     assert set(line) == set(opsdoc.ALWAYS)
+
+
+def test_H091_a_log_that_is_borrowed_is_given_back(monkeypatch):
+    """Nothing is taken from a program that has set up its own."""
+    root, stream = logging.getLogger(), io.StringIO()
+    monkeypatch.setattr(root, "handlers", [])
+    monkeypatch.setattr(sys, "stderr", stream)
+    loggers = [root, logging.getLogger("invoker"), logging.getLogger("asyncio")]
+    before, own = [one.level for one in loggers], logs._own[0]
+    with logs.borrowed("debug", "text"):
+        assert logs.own_handler() is root.handlers[0]
+        logging.getLogger("invoker").debug("told")
+    assert "told" in stream.getvalue()
+    assert (root.handlers, [one.level for one in loggers], logs._own[0]) == ([], before, own)
+    theirs = logging.NullHandler()
+    root.handlers.append(theirs)
+    with logs.borrowed("debug", "text"):
+        assert root.handlers == [theirs]
+    assert [one.level for one in loggers] == before

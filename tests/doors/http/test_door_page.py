@@ -53,7 +53,7 @@ async def test_the_paths_take_the_methods_that_the_page_lists(method: str) -> No
     for paths, methods in rows:
         for path in re.findall(r"`(/[^`]*)`", paths):
             listed.setdefault(path, set()).update(methods.split(", "))
-    assert len(listed) == 9
+    assert len(listed) == 10
     async with serving_models(echo) as served, served.client() as client:
         served.door.app._metrics = lambda: ("text/plain", b"")
         for path, methods in listed.items():

@@ -1,0 +1,226 @@
+"""`Call`: how one function is called as a method of a typed service, as far as its types do not matter.
+
+Theory. The shape follows from the signature::
+
+    inputs are    outputs are    shape
+    ------------  -------------  ----------------
+    values        one value      unary
+    values        a stream       server-streaming
+    a stream      one value      client-streaming
+    a stream      a stream       bidirectional
+
+The request has a field for each parameter, whose number is the position of that parameter (from 1, without the
+context). A stream of requests has one item in each message: where several parameters are streams, their fields are a
+oneof. Values beside streams, and options, come once; what comes with the first message decides which options are given,
+since that opens the invocation. The response has a field for each output, numbered likewise; in a stream they are a
+oneof.
+
+All of this is known without looking at types, so a server that nobody calls in this way pays for nothing else.
+"""
+
+from __future__ import annotations
+
+import enum
+import typing
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import quote
+
+from invoker.author.spec import IGNORED, FunctionSpec, Parameter, ResultShape, StreamSpec, Style
+from invoker.codecs.typed import members
+from invoker.protocols.typed.naming import Names, camel, field_word, json_name, package_of, service_of
+
+__all__ = ["JSON", "PROTO", "Call", "Given", "Slot", "calls_of", "media_type"]
+
+PROTO: Final = "application/vnd.invoker.field"
+"""The private media type of a field: the payload is a message in which no other field is set."""
+
+JSON: Final = "application/vnd.invoker.field+json"
+"""The same in protobuf's JSON: for an input the value of the field, for an output the message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A field of a request that is an input.
+
+    Attributes:
+        name: Of the input.
+        field: Of the message.
+        number: Of the field.
+        spec: What it takes.
+        is_stream: Each message may have one.
+        is_option: It may be left out.
+        is_variadic: Each element of the field is an input of its own.
+        packing: How protobuf packs such elements: ``varint``, ``fixed64``; empty: each has a tag of its own.
+    """
+
+    name: str
+    field: str
+    number: int
+    spec: StreamSpec
+    is_stream: bool = False
+    is_option: bool = False
+    is_variadic: bool = False
+    packing: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A field of a response.
+
+    Attributes:
+        name: Of the output.
+        field: Of the message.
+        number: Of the field.
+        spec: What it gives.
+    """
+
+    name: str
+    field: str
+    number: int
+    spec: StreamSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One method.
+
+    Attributes:
+        spec: Of the function.
+        package: Of the file, and so of its messages.
+        service: Full name.
+        method: Its name.
+        slots: The fields of a request.
+        outputs: The fields of a response.
+        streams_in: Requests are a stream.
+        streams_out: Responses are a stream.
+        trigger: Name of the input that a function without parameters has; empty: it has parameters, or is a source.
+        is_first_only: The function says neither how many outputs it has nor their names, so only the first is served.
+    """
+
+    spec: FunctionSpec
+    package: str
+    service: str
+    method: str
+    slots: tuple[Slot, ...] = ()
+    outputs: tuple[Given, ...] = ()
+    streams_in: bool = False
+    streams_out: bool = False
+    trigger: str = ""
+    is_first_only: bool = False
+
+    @property
+    def path(self) -> str:
+        """As HTTP/2 names the method."""
+        return f"/{self.service}/{self.method}"
+
+    @property
+    def streams(self) -> tuple[Slot, ...]:
+        """The fields of which each message may have one."""
+        return tuple(one for one in self.slots if one.is_stream)
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether a message of the stream is an item whatever is in it, because there is no other field."""
+        return self.streams_in and len(self.slots) == 1
+
+
+def calls_of(specs: Iterable[FunctionSpec]) -> tuple[Call, ...]:
+    """The method of each function, in the same order; functions of one module share a service."""
+    methods: dict[str, Names] = {}
+    found: list[Call] = []
+    for spec in specs:
+        package = package_of(next(iter(spec.modules), ""))
+        names = methods.setdefault(package, Names(key=str.lower))
+        found.append(_call(spec, package, names.give(camel(spec.name))))
+    return tuple(found)
+
+
+def media_type(function: str, number: int, *, is_output: bool = False, is_json: bool = False) -> str:
+    """The media type of a field.
+
+    Args:
+        function: Name in the catalogue.
+        number: Of the field.
+        is_output: It is one of the response; else it is one of the request.
+        is_json: It is in JSON.
+    """
+    side = "out" if is_output else "in"
+    return f"{JSON if is_json else PROTO}; of={quote(function, safe='')}; {side}={number}"
+
+
+def _call(spec: FunctionSpec, package: str, method: str) -> Call:
+    slots = _slots(spec)
+    outputs, streams_out, is_first_only = _outputs(spec)
+    return Call(
+        spec,
+        package,
+        f"{package}.{service_of(package)}",
+        method,
+        slots,
+        outputs,
+        any(one.is_stream for one in slots),
+        streams_out,
+        next((one.name for one in spec.inputs if one.is_ignored), ""),
+        is_first_only,
+    )
+
+
+def _slots(spec: FunctionSpec) -> tuple[Slot, ...]:
+    options = {one.name for one in spec.optional}
+    names = Names(key=json_name)
+    found: list[Slot] = []
+    for position, one in enumerate(_parameters(spec), 1):
+        stream = one.stream
+        if stream is None or (one.is_variadic and one.by_keyword):
+            continue  # its position counts: the numbers of the others do not depend on what can be an input
+        is_variadic = one.is_variadic and spec.open_inputs
+        streams = spec.style is Style.STREAMING and not stream.single
+        found.append(
+            Slot(
+                stream.name,
+                names.give(field_word(stream.name)),
+                position,
+                stream,
+                is_stream=streams or one.streams,
+                is_option=stream.name in options or is_variadic,
+                is_variadic=is_variadic and not streams,
+                packing=_packing(stream.type) if is_variadic else "",
+            )
+        )
+    return tuple(found)
+
+
+def _packing(type_: Any) -> str:
+    """How protobuf packs several values of this type."""
+    kinds = [one for one in members(type_) if one is not type(None)]
+    if len(kinds) != 1:
+        return ""
+    (kind,) = kinds
+    if typing.get_origin(kind) is typing.Literal:
+        found = {type(one) for one in typing.get_args(kind)}
+        kind = found.pop() if len(found) == 1 else object
+    if kind is float:
+        return "fixed64"
+    is_varint = kind in (int, bool) or (isinstance(kind, type) and issubclass(kind, enum.Enum))
+    return "varint" if is_varint else ""
+
+
+def _parameters(spec: FunctionSpec) -> list[Parameter]:
+    return [one for one in spec.call.parameters if one.slot is None]
+
+
+def _outputs(spec: FunctionSpec) -> tuple[tuple[Given, ...], bool, bool]:
+    """The fields of a response, whether it streams, and whether only the first output is served."""
+    streams = spec.style is Style.STREAMING and spec.call.result is not ResultShape.VALUE
+    if spec.call.result is ResultShape.NOTHING and not spec.outputs:
+        streams = False
+    specs = spec.outputs or ((spec.any_output,) if spec.open_outputs else ())
+    names = Names(key=json_name)
+    given = (
+        Given(one.name, names.give(field_word(one.name)), position, one)
+        for position, one in enumerate(specs, 1)
+        if one.type is not IGNORED
+    )
+    return tuple(given), streams, spec.open_outputs

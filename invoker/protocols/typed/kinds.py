@@ -1,0 +1,245 @@
+"""What an annotation becomes in protobuf: a `Kind`, and the messages and enums that it takes.
+
+A kind says what a field holds; `invoker.protocols.typed.reading` makes values of it, ``writing`` makes it of values.
+Kinds of messages refer to their `MessageDef` by object, which is what makes recursive types possible.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+__all__ = [
+    "AnyKind",
+    "ArrayKind",
+    "EnumDef",
+    "EnumKind",
+    "FieldDef",
+    "Kind",
+    "ListKind",
+    "MapKind",
+    "MessageDef",
+    "MessageKind",
+    "OptionalKind",
+    "ScalarKind",
+    "TextKind",
+    "TimeKind",
+    "TupleKind",
+    "UnionKind",
+    "VoidKind",
+    "WrapKind",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarKind:
+    """A number, a truth value, a text or bytes.
+
+    Attributes:
+        proto: As protobuf names the type.
+        type: The class of the values.
+        choices: The only values that are allowed; empty: all.
+    """
+
+    proto: str
+    type: type
+    choices: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TextKind:
+    """A value that is written as text: a date, a UUID, a Decimal."""
+
+    type: Any
+
+
+@dataclass(frozen=True, slots=True)
+class TimeKind:
+    """``google.protobuf.Timestamp`` for a datetime, ``Duration`` for a timedelta."""
+
+    is_duration: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AnyKind:
+    """``google.protobuf.Value``, or ``Struct`` where only objects are meant: whatever JSON can say.
+
+    Attributes:
+        type: The annotation that the value becomes.
+        is_struct: It is an object.
+    """
+
+    type: Any
+    is_struct: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayKind:
+    """A `Tensor`, a message of ours: shape, type and bytes of the elements.
+
+    Attributes:
+        definition: Of the message.
+        type: The annotation.
+    """
+
+    definition: MessageDef
+    type: Any
+
+
+@dataclass(frozen=True, slots=True)
+class VoidKind:
+    """``google.protobuf.Empty``: None, or what nobody reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class EnumKind:
+    """A value of an enum."""
+
+    definition: EnumDef
+
+
+@dataclass(frozen=True, slots=True)
+class ListKind:
+    """A repeated field.
+
+    Attributes:
+        item: What it repeats.
+        make: Makes the collection of the items.
+    """
+
+    item: Kind
+    make: Callable[[list[Any]], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class MapKind:
+    """A map."""
+
+    key: ScalarKind
+    value: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class OptionalKind:
+    """The kind, or None where the field is not set."""
+
+    inner: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class MessageKind:
+    """An object with named fields.
+
+    Attributes:
+        definition: Of the message.
+        type: The class of the values; a TypedDict's are dicts.
+        make: Makes a value of what its fields hold, by name.
+        is_mapping: Values are read by key; else by attribute.
+    """
+
+    definition: MessageDef
+    type: Any
+    make: Callable[[dict[str, Any]], Any]
+    is_mapping: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TupleKind:
+    """A tuple of a fixed length: a message with a field for each place."""
+
+    definition: MessageDef
+
+
+@dataclass(frozen=True, slots=True)
+class UnionKind:
+    """One of several kinds: a message with a oneof.
+
+    Attributes:
+        definition: Of the message; its fields are in the order of the members.
+        is_nullable: None is one of them: then no field is set.
+    """
+
+    definition: MessageDef
+    is_nullable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WrapKind:
+    """A message around a list or a map, which protobuf takes neither in lists nor as something optional."""
+
+    definition: MessageDef
+
+
+Kind: TypeAlias = (
+    ScalarKind
+    | TextKind
+    | TimeKind
+    | AnyKind
+    | ArrayKind
+    | VoidKind
+    | EnumKind
+    | ListKind
+    | MapKind
+    | OptionalKind
+    | MessageKind
+    | TupleKind
+    | UnionKind
+    | WrapKind
+)
+
+
+@dataclass(slots=True, eq=False)
+class FieldDef:
+    """A field of a message.
+
+    Attributes:
+        name: Of the field.
+        number: Of the field.
+        kind: What it holds.
+        source: What the value has there: the name of a parameter, an attribute or a key, or a place of a tuple.
+        has_default: The value may be made without it.
+        has_presence: Whether it was set can be told, though its kind is no message.
+        oneof: Name of the oneof that it belongs to.
+        comment: For readers.
+    """
+
+    name: str
+    number: int
+    kind: Kind
+    source: str = ""
+    has_default: bool = False
+    has_presence: bool = False
+    oneof: str = ""
+    comment: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class MessageDef:
+    """A message.
+
+    Attributes:
+        name: Within its package.
+        fields: In the order of their numbers.
+        comment: For readers.
+    """
+
+    name: str
+    fields: list[FieldDef] = field(default_factory=list)
+    comment: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class EnumDef:
+    """An enum.
+
+    Attributes:
+        name: Within its package.
+        values: Names, numbers and members; the first one is protobuf's own, and stands for nothing.
+        comment: For readers.
+    """
+
+    name: str
+    values: list[tuple[str, int, enum.Enum | None]] = field(default_factory=list)
+    comment: str = ""

@@ -1,0 +1,81 @@
+"""Names of protobuf made of names of Python; the rule is in docs/reference/typed.md.
+
+A package is the module's dotted name, a service its last part in capitals with ``Service`` behind it, a method the
+function's name in capitals. Where a name is taken, the next one gets a number.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+__all__ = ["Names", "camel", "field_word", "json_name", "package_of", "service_of", "snake", "upper"]
+
+_STRANGE = re.compile(r"[^0-9A-Za-z_]+")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+def camel(text: str) -> str:
+    """``running_mean`` as ``RunningMean``; capitals inside a word stay."""
+    words = [one for one in _STRANGE.sub("_", text).split("_") if one]
+    found = "".join(one[0].upper() + one[1:] for one in words)
+    return found if found[:1].isalpha() else f"X{found}"
+
+
+def snake(text: str) -> str:
+    """``RunningMean`` as ``running_mean``."""
+    found = "_".join(one for one in _HUMP.sub("_", _STRANGE.sub("_", text)).lower().split("_") if one)
+    return found if found[:1].isalpha() else f"x{found}"
+
+
+def upper(text: str) -> str:
+    """``RunningMean`` as ``RUNNING_MEAN``, for values of enums."""
+    return snake(text).upper()
+
+
+def field_word(text: str) -> str:
+    """A parameter's name as that of a field; as it is, where protobuf takes it so."""
+    found = _STRANGE.sub("_", text).strip("_")
+    return found if found[:1].isalpha() else f"x{found}"
+
+
+def json_name(field: str) -> str:
+    """The name of a field in JSON, as protoc makes it."""
+    head, *rest = field.split("_")
+    return head + "".join(one[:1].upper() + one[1:] for one in rest)
+
+
+def package_of(module: str) -> str:
+    """The package of a module; ``functions`` for one without a name."""
+    return ".".join(snake(one) for one in module.split(".") if one) or "functions"
+
+
+def service_of(package: str) -> str:
+    """The name of the service of a package."""
+    return f"{camel(package.rpartition('.')[2])}Service"
+
+
+class Names:
+    """Names of one scope, each given once.
+
+    Args:
+        key: Two names with the same key are in each other's way.
+    """
+
+    def __init__(self, *taken: str, key: Callable[[str], str] = str) -> None:
+        self._key = key
+        self._taken = {key(one) for one in taken}
+
+    def give(self, wanted: str, behind: str = "") -> str:
+        """The name, or the first free one with a number behind it.
+
+        Args:
+            wanted: Without what always stands behind it.
+            behind: That.
+        """
+        name, number = f"{wanted}{behind}", 1
+        while self._key(name) in self._taken:
+            number += 1
+            name = f"{wanted}{number}{behind}"
+        self._taken.add(self._key(name))
+        return name

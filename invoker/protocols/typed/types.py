@@ -1,0 +1,378 @@
+"""`Types`: reads annotations into kinds, and gathers the messages and enums of one package."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import decimal
+import enum
+import inspect
+import typing
+import uuid
+from collections import abc, deque
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from invoker.author.spec import IGNORED
+from invoker.author.spelling import is_array, render
+from invoker.codecs.typed import adapter, is_any, leaves, members
+from invoker.protocols.typed.kinds import (
+    AnyKind,
+    ArrayKind,
+    EnumDef,
+    EnumKind,
+    FieldDef,
+    Kind,
+    ListKind,
+    MapKind,
+    MessageDef,
+    MessageKind,
+    OptionalKind,
+    ScalarKind,
+    TextKind,
+    TimeKind,
+    TupleKind,
+    UnionKind,
+    VoidKind,
+    WrapKind,
+)
+from invoker.protocols.typed.naming import Names, camel, field_word, json_name, snake, upper
+
+__all__ = ["Types"]
+
+_SCALARS: Final[dict[Any, str]] = {int: "int64", float: "double", bool: "bool", str: "string", bytes: "bytes"}
+_BYTES: Final = (bytearray, memoryview)
+_TEXTS: Final = (dt.date, dt.time, decimal.Decimal, uuid.UUID)
+_LISTS: Final[dict[Any, Callable[[list[Any]], Any]]] = {
+    list: list, tuple: tuple, set: set, frozenset: frozenset, deque: deque,
+    abc.Sequence: list, abc.MutableSequence: list, abc.Collection: list, abc.Iterable: list,
+    abc.Set: set, abc.MutableSet: set,
+}  # fmt: skip
+_MAPS: Final = (dict, abc.Mapping, abc.MutableMapping)
+_KEYS: Final = (str, int, bool)
+_DEEPEST: Final = 50
+
+
+class Types:
+    """The messages and enums of a package.
+
+    Args:
+        taken: Names that are not theirs.
+
+    Attributes:
+        messages: In the order in which they were met.
+        enums: Likewise.
+    """
+
+    def __init__(self, *taken: str) -> None:
+        self.messages: list[MessageDef] = []
+        self.enums: list[EnumDef] = []
+        self._names = Names(*taken)
+        self._words = Names()
+        self._known: dict[Any, Kind] = {}
+        self._shapes: list[tuple[str, tuple[Kind, ...], MessageDef]] = []
+        self._depth = 0
+
+    def message(self, name: str, comment: str = "") -> MessageDef:
+        """A new message, whose name is taken."""
+        made = MessageDef(name, comment=comment)
+        self.messages.append(made)
+        return made
+
+    def kind(self, type_: Any) -> Kind:
+        """What an annotation becomes."""
+        every = members(type_)
+        if len(every) > 1:
+            return self._union(type_)
+        (bare,) = every
+        if type_ is IGNORED or bare is type(None) or bare is IGNORED:
+            return VoidKind()
+        if is_any(bare) or self._depth > _DEEPEST:  # an alias may refer to itself for ever
+            return AnyKind(type_)
+        self._depth += 1
+        try:
+            return self._one(bare, type_)
+        finally:
+            self._depth -= 1
+
+    def singular(self, kind: Kind) -> Kind:
+        """The kind, with a message around it where protobuf takes no lists and maps."""
+        if not isinstance(kind, (ListKind, MapKind)):
+            return kind
+        word = self._word(kind)
+        return WrapKind(self._shaped(camel(word), (kind,), lambda: [FieldDef("items", 1, kind)]))
+
+    def _one(self, bare: Any, type_: Any) -> Kind:
+        origin, args = typing.get_origin(bare), typing.get_args(bare)
+        if is_array(bare):
+            return self._array(type_)
+        if origin is typing.Literal:
+            return self._literal(args, bare)
+        if origin in _MAPS or bare in _MAPS:
+            return self._map(args, bare)
+        if origin is tuple and args and ... not in args:
+            return self._tuple(args)
+        for known, make in _LISTS.items():
+            if origin is known or bare is known:
+                return ListKind(self._item(args[0] if args else Any), make)
+        return self._class(bare, origin, type_)
+
+    def _class(self, bare: Any, origin: Any, type_: Any) -> Kind:
+        cls = origin or bare
+        if cls in _SCALARS:
+            return ScalarKind(_SCALARS[cls], cls)
+        if cls in _BYTES:
+            return ScalarKind("bytes", cls)
+        if cls is dt.datetime or cls is dt.timedelta:
+            return TimeKind(is_duration=cls is dt.timedelta)
+        if cls in _TEXTS:
+            return TextKind(cls)
+        if not isinstance(cls, type):
+            return AnyKind(type_)
+        if bare in self._known:
+            return self._known[bare]
+        if issubclass(cls, enum.Enum):
+            return self._remember(bare, EnumKind(self._enum(cls)))
+        if (made := _maker(bare, cls)) is not None:
+            return self._structure(bare, cls, made)
+        return AnyKind(type_)
+
+    def _remember(self, type_: Any, kind: Kind) -> Kind:
+        self._known[type_] = kind
+        return kind
+
+    def _item(self, type_: Any) -> Kind:
+        """What a list or a map holds; None within it takes a Value, as nothing else can say it."""
+        if any(one is type(None) for one in members(type_)):
+            return AnyKind(type_)
+        return self.singular(self.kind(type_))
+
+    def _map(self, args: tuple[Any, ...], bare: Any) -> Kind:
+        if len(args) != 2:
+            return AnyKind(bare, is_struct=True)
+        keys = members(args[0])
+        if is_any(args[1]) or len(keys) != 1 or keys[0] not in _KEYS:
+            return AnyKind(bare, is_struct=True)
+        return MapKind(ScalarKind(_SCALARS[keys[0]], keys[0]), self._item(args[1]))
+
+    def _literal(self, args: tuple[Any, ...], bare: Any) -> Kind:
+        kinds = {type(one) for one in args}
+        if len(kinds) == 1 and (cls := kinds.pop()) in (str, int, bool, bytes):
+            return ScalarKind(_SCALARS[cls], cls, args)
+        return AnyKind(bare)
+
+    def _tuple(self, args: tuple[Any, ...]) -> Kind:
+        kinds = [self.kind(one) for one in args]
+        name = camel("_".join(self._word(one) for one in kinds)) + "Tuple"
+
+        def fields() -> list[FieldDef]:
+            return [
+                self._field(f"item_{place}", place, kind, source=str(place - 1)) for place, kind in enumerate(kinds, 1)
+            ]
+
+        return TupleKind(self._shaped(name, tuple(kinds), fields))
+
+    def _union(self, type_: Any) -> Kind:
+        rest = [one for one in leaves(type_) if members(one) != (type(None),)]
+        is_nullable = len(rest) < len(leaves(type_))
+        if len(rest) == 1:
+            return OptionalKind(self.singular(self.kind(rest[0])))
+        if any(is_any(one) for one in rest):
+            return AnyKind(type_)
+        kinds = [self.singular(self.kind(one)) for one in rest]
+        if any(isinstance(one, VoidKind) for one in kinds):
+            return AnyKind(type_)
+        words = [self._word(one) for one in kinds]
+        names = Names(key=json_name)
+
+        def fields() -> list[FieldDef]:
+            return [
+                FieldDef(names.give(_member(kind, word)), place, kind, has_presence=True, oneof="kind")
+                for place, (kind, word) in enumerate(zip(kinds, words, strict=True), 1)
+            ]
+
+        return UnionKind(self._shaped("Or".join(camel(one) for one in words), tuple(kinds), fields), is_nullable)
+
+    def _array(self, type_: Any) -> Kind:
+        def fields() -> list[FieldDef]:
+            return [
+                FieldDef("shape", 1, ListKind(ScalarKind("int64", int), list), comment="Empty for a single number."),
+                FieldDef("dtype", 2, ScalarKind("string", str), comment="As numpy names it: float32, int64, bool."),
+                FieldDef("data", 3, ScalarKind("bytes", bytes), comment="Little-endian, the last index runs fastest."),
+            ]
+
+        made = self._shaped("Tensor", (), fields)
+        made.comment = "An array of numbers."
+        return ArrayKind(made, type_)
+
+    def _enum(self, cls: type[enum.Enum]) -> EnumDef:
+        made = EnumDef(self._names.give(camel(cls.__name__)), comment=_doc(cls))
+        prefix = upper(made.name)
+        made.values.append((self._words.give(f"{prefix}_UNSPECIFIED"), 0, None))
+        for number, member in enumerate(cls, 1):
+            made.values.append((self._words.give(f"{prefix}_{upper(member.name)}"), number, member))
+        self.enums.append(made)
+        return made
+
+    def _structure(self, bare: Any, cls: type, made: _Made) -> Kind:
+        name = camel(render(bare)) if typing.get_args(bare) else camel(cls.__name__)
+        definition = self.message(self._names.give(name), _doc(cls))
+        kind = self._remember(bare, MessageKind(definition, cls, made.make, made.is_mapping))
+        names = Names(key=json_name)
+        for number, part in enumerate(made.parts, 1):
+            definition.fields.append(
+                self._field(
+                    names.give(field_word(part.name)),
+                    number,
+                    self.kind(part.type),
+                    source=part.name,
+                    has_default=part.has_default,
+                )
+            )
+        return kind
+
+    def _field(self, name: str, number: int, kind: Kind, *, source: str, has_default: bool = False) -> FieldDef:
+        has_presence = has_default and isinstance(kind, (ScalarKind, TextKind, EnumKind))
+        return FieldDef(name, number, kind, source=source, has_default=has_default, has_presence=has_presence)
+
+    def _shaped(self, name: str, kinds: tuple[Kind, ...], fields: Callable[[], list[FieldDef]]) -> MessageDef:
+        """The message that is made of these kinds and nothing else; one a package."""
+        for known, of, found in self._shapes:
+            if known == name and of == kinds:
+                return found
+        made = self.message(self._names.give(name))
+        self._shapes.append((name, kinds, made))
+        made.fields = fields()
+        return made
+
+    def _word(self, kind: Kind) -> str:
+        """What a kind is called within the names of others; different kinds differ in it."""
+        match kind:
+            case ScalarKind():
+                return _proto_word(kind)
+            case EnumKind() | MessageKind() | TupleKind() | UnionKind() | WrapKind() | ArrayKind():
+                return snake(kind.definition.name)
+            case ListKind():
+                return f"{self._word(kind.item)}_{'list' if kind.make is list else kind.make.__name__}"
+            case MapKind():
+                return f"{self._word(kind.key)}_{self._word(kind.value)}_map"
+            case OptionalKind():
+                return f"optional_{self._word(kind.inner)}"
+            case TimeKind():
+                return "duration" if kind.is_duration else "timestamp"
+            case TextKind():
+                return snake(kind.type.__name__)
+            case AnyKind():
+                return "struct" if kind.is_struct else "value"
+            case VoidKind():
+                return "empty"
+
+
+def _proto_word(kind: ScalarKind) -> str:
+    word = kind.proto if kind.type not in _BYTES else kind.type.__name__
+    return word if not kind.choices else f"{word}_{'_'.join(snake(str(one)) for one in kind.choices)}"
+
+
+def _member(kind: Kind, word: str) -> str:
+    return f"{kind.proto}_value" if isinstance(kind, ScalarKind) else word
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Part:
+    name: str
+    type: Any
+    has_default: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Made:
+    """How values of a class with named fields are made, and what they consist of."""
+
+    parts: tuple[_Part, ...]
+    make: Callable[[dict[str, Any]], Any]
+    is_mapping: bool = False
+
+
+def _maker(bare: Any, cls: type) -> _Made | None:
+    """How a class with named fields is made; None for other classes."""
+    if typing.is_typeddict(cls):
+        is_total = getattr(cls, "__total__", True)
+        parts = (_Part(name, _required(kind), _may_lack(kind, is_total=is_total)) for name, kind in _hints(bare, cls))
+        return _Made(tuple(parts), dict, is_mapping=True)
+    if hasattr(cls, "__pydantic_fields__"):
+        fields = cls.__pydantic_fields__
+        known = dict(_hints(bare, cls))
+        own = tuple(_Part(name, known.get(name, Any), not one.is_required()) for name, one in fields.items())
+        return _Made(own, _validated(bare, {name: one.alias or name for name, one in fields.items()}))
+    found = list(_parts(bare, cls))
+    if not found and not _is_structured(cls):
+        return None
+    renamed = {one.name: one.name.lstrip("_") for one in found} if hasattr(cls, "__attrs_attrs__") else {}
+    if any(name != given for name, given in renamed.items()):
+        return _Made(tuple(found), lambda given: cls(**{renamed[name]: value for name, value in given.items()}))
+    return _Made(tuple(found), lambda given: cls(**given))
+
+
+def _validated(bare: Any, aliases: dict[str, str]) -> Callable[[dict[str, Any]], Any]:
+    validate = adapter(bare).validate_python
+
+    def make(given: dict[str, Any]) -> Any:
+        return validate({aliases[name]: value for name, value in given.items()})
+
+    return make
+
+
+def _is_structured(cls: type) -> bool:
+    marks = ("__dataclass_fields__", "__struct_fields__", "__attrs_attrs__")
+    return any(hasattr(cls, mark) for mark in marks) or (issubclass(cls, tuple) and hasattr(cls, "_fields"))
+
+
+def _parts(bare: Any, cls: type) -> Iterator[_Part]:
+    if not _is_structured(cls):
+        return
+    hints = dict(_hints(bare, cls))
+    given = inspect.signature(cls).parameters
+    names = getattr(cls, "_fields", None) or getattr(cls, "__struct_fields__", None)
+    if names is None and hasattr(cls, "__attrs_attrs__"):
+        names = tuple(one.name for one in cls.__attrs_attrs__ if one.init)
+    if names is None:
+        names = tuple(one.name for one in dataclasses.fields(cls) if one.init)
+    for name in names:
+        parameter = given.get(name) or given.get(name.lstrip("_"))
+        yield _Part(name, hints.get(name, Any), parameter is None or parameter.default is not parameter.empty)
+
+
+def _hints(bare: Any, cls: type) -> list[tuple[str, Any]]:
+    """Names and annotations of the fields; those of a generic class with its arguments put in."""
+    try:
+        hints = typing.get_type_hints(cls, include_extras=True)
+    except (NameError, TypeError):
+        return [(name, Any) for name in getattr(cls, "__annotations__", {})]
+    variables = dict(zip(getattr(cls, "__parameters__", ()), typing.get_args(bare), strict=False))
+    return [(name, _put_in(kind, variables)) for name, kind in hints.items()]
+
+
+def _put_in(type_: Any, variables: dict[Any, Any]) -> Any:
+    if isinstance(type_, typing.TypeVar):
+        return variables.get(type_, type_.__bound__ or Any)
+    parameters = getattr(type_, "__parameters__", ())
+    return type_[tuple(variables.get(one, Any) for one in parameters)] if parameters and variables else type_
+
+
+def _required(type_: Any) -> Any:
+    while typing.get_origin(type_) in (typing.Required, typing.NotRequired):
+        (type_,) = typing.get_args(type_)
+    return type_
+
+
+def _may_lack(type_: Any, *, is_total: bool) -> bool:
+    """Whether a TypedDict may lack a key; its own list of keys is wrong where annotations are strings."""
+    origin = typing.get_origin(type_)
+    return origin is typing.NotRequired or (not is_total and origin is not typing.Required)
+
+
+def _doc(cls: type) -> str:
+    """The docstring of a class; empty where it is what `dataclasses` or `enum` writes."""
+    text = vars(cls).get("__doc__")
+    is_made = not isinstance(text, str) or text.startswith((f"{cls.__name__}(", "An enumeration"))
+    return "" if is_made else inspect.cleandoc(text).partition("\n\n")[0]  # type: ignore[arg-type]  # it is a str
