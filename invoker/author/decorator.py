@@ -59,6 +59,7 @@ class Options:
     tools: tuple[str, ...] = ()
     examples: tuple[str, ...] = ()
     cacheable: bool = False
+    safe: bool = False
     input_tensors: Mapping[str, Tensor] = field(default_factory=dict)
     output_tensors: Mapping[str, Tensor] = field(default_factory=dict)
 
@@ -97,6 +98,7 @@ def function(
     tools: Iterable[str] = (),
     examples: Iterable[str] = (),
     cacheable: bool = False,
+    safe: bool = False,
 ) -> Callable[[F], F]: ...
 def function(target: Any = None, /, **said: Any) -> Any:  # noqa: D417 - the options are said by the overload
     """Decorator that says what a signature cannot; ``@function`` and ``@function(...)`` both work.
@@ -143,6 +145,7 @@ def function(target: Any = None, /, **said: Any) -> Any:  # noqa: D417 - the opt
         tools: Names of the functions and tools that it calls by its context, for readers of its description.
         examples: Calls as callers may read them, besides those behind ``>>>`` in the docstring.
         cacheable: True if the same arguments give the same result, so that callers of tools may keep it; they are told.
+        safe: True if a call changes nothing that matters, so that GET may call it, as browsers and caches do at will.
 
     Raises:
         SpecError: An option is unknown, or has a value that it cannot have.
@@ -198,7 +201,7 @@ def _check(said: dict[str, Any]) -> None:
     concurrency = said.get("concurrency", 1)
     if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 1:
         raise SpecError(f"@function(concurrency={concurrency!r}) must be a whole number of at least 1")
-    for option in ("rows", "batch", "cacheable"):
+    for option in ("rows", "batch", "cacheable", "safe"):
         if not isinstance(said.get(option, False), bool):
             raise SpecError(f"@function({option}={said[option]!r}) must be True or False")
     batch_max, wait_ms = said.get("batch_max", 1), said.get("batch_wait_ms", 5.0)

@@ -30,7 +30,7 @@ from invoker.author.spec import (
     StreamSpec,
     Style,
 )
-from invoker.author.traits import ModelTraits, NodeTraits, ToolTraits, Traits
+from invoker.author.traits import HttpTraits, ModelTraits, NodeTraits, ToolTraits, Traits
 from invoker.errors import HookError, SpecError
 
 __all__ = ["read"]
@@ -201,7 +201,7 @@ def _traits(facts: Facts, entrypoint: str) -> Traits:
     version = said.version or _module_version(facts, entrypoint)
     model = ModelTraits(said.rows, said.batch_max, said.batch_wait_ms, said.casting, version)
     tool = ToolTraits(said.batch, said.tools, said.examples, said.cacheable)
-    return Traits({ModelTraits: model, ToolTraits: tool})
+    return Traits({ModelTraits: model, ToolTraits: tool, HttpTraits: HttpTraits(said.safe)})
 
 
 def _module_version(facts: Facts, entrypoint: str) -> str:

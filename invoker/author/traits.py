@@ -5,7 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["ModelTraits", "NodeTraits", "ToolTraits", "Traits"]
+__all__ = ["HttpTraits", "ModelTraits", "NodeTraits", "ToolTraits", "Traits"]
+
+
+@dataclass(frozen=True, slots=True)
+class HttpTraits:
+    """Settings of a function that is served over HTTP.
+
+    Attributes:
+        safe: Calling it changes nothing, so that GET may call it.
+    """
+
+    safe: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,16 +84,23 @@ class PartReader:
 
     Args:
         media_type: Of the body, with its boundary; as text it may be as careless as headers in the wild are.
+        most_parts: A body with more is refused; None: whoever takes them one by one takes any number.
+        most_bytes: Of one part; None: the whole body is bounded.
 
     Raises:
         DecodeError: There is no usable boundary.
     """
 
-    def __init__(self, media_type: MediaType | str) -> None:
+    def __init__(
+        self, media_type: MediaType | str, *, most_parts: int | None = MAX_PARTS, most_bytes: int | None = None
+    ) -> None:
         boundary = _boundary(media_type) if isinstance(media_type, str) else media_type.param("boundary")
         if not boundary or not boundary.isascii() or len(boundary) > _LONGEST_BOUNDARY:
             raise DecodeError("a multipart/form-data body needs a boundary of 1 to 70 ASCII characters")
         self._ready: list[Part] = []
+        self._most_parts = most_parts
+        self._most_bytes = most_bytes
+        self._size = 0
         self._count = 0
         self._has_ended = False
         self._headers: list[tuple[str, str]] = []
@@ -107,7 +114,7 @@ class PartReader:
 
         Raises:
             DecodeError: It is malformed, or a part has no name.
-            LimitExceeded: It has more than `MAX_PARTS` parts.
+            LimitExceeded: It has too many parts, or one of them is too long.
         """
         try:
             self._parser.write(chunk)
@@ -127,9 +134,9 @@ class PartReader:
 
     def _on_part_begin(self) -> None:
         self._count += 1
-        if self._count > MAX_PARTS:
-            raise LimitExceeded(f"the multipart body has more than {MAX_PARTS} parts")
-        self._headers, self._content = [], []
+        if self._most_parts is not None and self._count > self._most_parts:
+            raise LimitExceeded(f"the multipart body has more than {self._most_parts} parts")
+        self._headers, self._content, self._size = [], [], 0
 
     def _on_header_field(self, data: bytes, start: int, end: int) -> None:
         self._name += data[start:end]
@@ -142,6 +149,11 @@ class PartReader:
         self._name = self._value = b""
 
     def _on_part_data(self, data: bytes, start: int, end: int) -> None:
+        self._size += end - start
+        if self._most_bytes is not None and self._size > self._most_bytes:
+            raise LimitExceeded(
+                f"part {self._count} is longer than {self._most_bytes} bytes, the limit of --max-message-bytes"
+            )
         self._content.append(data[start:end])
 
     def _on_part_end(self) -> None:

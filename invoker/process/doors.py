@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from invoker.config import Config
@@ -11,13 +11,13 @@ from invoker.doors.grpc.settings import GrpcSettings
 from invoker.doors.tls import TlsFiles
 from invoker.drive.driver import Driver
 from invoker.errors import ConfigError
+from invoker.process.fronts import Fronts
 from invoker.services.service import Service
 
 if TYPE_CHECKING:
     from invoker.doors.grpc.aio import AioDoor
     from invoker.doors.grpc.fast import FastDoor
     from invoker.doors.grpc.methods import Method
-    from invoker.doors.http.app import Front
     from invoker.doors.http.asgi import Application
     from invoker.doors.http.door import HttpDoor
     from invoker.doors.http.exchange import HttpSettings
@@ -50,7 +50,7 @@ class Doors:
         self._driver = driver
         self._services: Sequence[Service] = ()
         self._share_ports = False
-        self._fronts: Sequence[Callable[[str], Front | None]] = ()
+        self._fronts = Fronts(())
         self._fast: bool | None = None
         self._grpc: AioDoor | FastDoor | None = None
         self._http: HttpDoor | None = None
@@ -73,7 +73,7 @@ class Doors:
             share_ports: Whether other processes may bind the same ports.
         """
         self._services, self._share_ports = services, share_ports
-        self._fronts = [one.http_front for one in reversed(services) if one.on_http]
+        self._fronts = Fronts(services)
 
     async def open_grpc(self, tls: TlsFiles | None) -> None:
         """Bind the gRPC door, and answer.
@@ -104,7 +104,7 @@ class Doors:
         host, _ = config.bind_host()
         self._http = HttpDoor(
             self._driver,
-            self._front,
+            self._fronts,
             host=host,
             port=config.port,
             settings=self._http_settings(),
@@ -115,6 +115,7 @@ class Doors:
             unix_mode=config.unix_mode,
         )
         self.http_address = await self._http.start()
+        self._fronts.tell_hidden(one.spec.name for one in self._driver.engine.catalog)
 
     def leave(self) -> None:
         """Tell the clients of the HTTP door to connect anew; requests are served as before."""
@@ -127,15 +128,6 @@ class Doors:
             await self._http.stop(grace_s)
         if self._grpc is not None:
             await self._grpc.stop(grace_s)
-
-    def _front(self, path: str) -> Front | None:
-        """Who answers a path of the HTTP door."""
-        for one in self._fronts:
-            if (front := one(path)) is not None:
-                for service in self._services:
-                    front = service.http_over(path, front)
-                return front
-        return None
 
     def _sockets(self) -> Application | None:
         """Who serves the WebSocket connections of the HTTP door."""

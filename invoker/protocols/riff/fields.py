@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from invoker.author.spec import FunctionSpec, StreamSpec, Style
+from invoker.author.traits import HttpTraits
 from invoker.codecs import Part, Registry, wants_arrays
 from invoker.codecs.form import is_object
 from invoker.codecs.typed import bytes_like, fields, is_any, members
@@ -29,6 +30,7 @@ _TEXTS = (
 )
 """Text whose meaning is the function's business (R-093 keeps other types of text refused)."""
 
+_LINES = "application/x-ndjson"
 _LISTS = (list, tuple, set, frozenset)
 _SCALARS = (str, int, float, bool)
 
@@ -49,6 +51,8 @@ class Field(msgspec.Struct, frozen=True):
         takes_parts: So may all parts of a multipart body.
         keys: Names of the fields of its objects; None where objects have other keys, too, or it takes none.
         texts: Media types that are no codec's and are plain text to it.
+        sent_as: The media type of one of its values where nobody says one: plain text, JSON, or bytes.
+        is_text: Any text is one of its values, the empty one, too.
     """
 
     name: str
@@ -63,6 +67,8 @@ class Field(msgspec.Struct, frozen=True):
     takes_parts: bool = True
     keys: frozenset[str] | None = None
     texts: frozenset[str] = frozenset()
+    sent_as: str = "text/plain"
+    is_text: bool = False
 
 
 class Signature(msgspec.Struct, frozen=True):
@@ -73,6 +79,10 @@ class Signature(msgspec.Struct, frozen=True):
         is_open: Whether it takes any number of further inputs.
         fields: All parameters, with options; none where a request is one message whatever the function is.
         options: Of a function that takes any number of inputs; those of others are among ``fields``.
+        outputs: Names of what it gives.
+        is_safe: Whether GET may call it.
+        is_streaming: Whether it gives as many values as it likes, whatever it is given.
+        own_lines: Whether a codec takes NDJSON for one value of the first input.
         more: What ``**kwargs`` takes by any other name; None: the function has none, or takes any number of inputs.
     """
 
@@ -81,6 +91,10 @@ class Signature(msgspec.Struct, frozen=True):
     fields: tuple[Field, ...] = ()
     options: tuple[Field, ...] = ()
     more: Field | None = None
+    outputs: tuple[str, ...] = ("out",)
+    is_safe: bool = False
+    is_streaming: bool = False
+    own_lines: bool = False
 
     def named(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """The parameters' own names instead of the labels that stand for those which every caller gives."""
@@ -103,9 +117,17 @@ def signature_of(spec: FunctionSpec, registry: Registry) -> Signature:
     options = tuple(_field(one, spec, registry, is_option=True) for one in spec.options)
     more = None if spec.open_inputs else _more(spec, registry)
     if spec.open_inputs or not (own or options or more):
-        return Signature(inputs, spec.open_inputs, options=options)
-    required = (_field(one, spec, registry, is_option=False) for one in own)
-    return Signature(tuple(one.name for one in own), fields=(*required, *options), more=more)
+        made = Signature(inputs, spec.open_inputs, options=options)
+    else:
+        required = (_field(one, spec, registry, is_option=False) for one in own)
+        made = Signature(tuple(one.name for one in own), fields=(*required, *options), more=more)
+    return msgspec.structs.replace(
+        made,
+        outputs=tuple(one.name for one in spec.outputs) if not spec.open_outputs else made.outputs,
+        is_safe=spec.traits[HttpTraits].safe,
+        is_streaming=spec.style is Style.STREAMING,
+        own_lines=bool(own) and _decodes(registry, _LINES, own[0].type),
+    )
 
 
 def _field(one: StreamSpec, spec: FunctionSpec, registry: Registry, *, is_option: bool) -> Field:
@@ -131,6 +153,8 @@ def _field(one: StreamSpec, spec: FunctionSpec, registry: Registry, *, is_option
         takes_parts=is_object(one.type) or has_parts,
         keys=_keys(one.type),
         texts=_texts(one.type, registry) if kinds in ((str,), (bytes,)) else frozenset(),
+        sent_as=_sent_as(one.type, is_text=is_any(one.type) or all(kind in _SCALARS for kind in kinds)),
+        is_text=is_any(one.type) or str in kinds,
     )
 
 
@@ -158,6 +182,20 @@ def _keys(type_: Any) -> frozenset[str] | None:
             return None
         found.update(fields(one) or (), aliases, getattr(one, "__struct_encode_fields__", ()))
     return frozenset(found) or None
+
+
+def _sent_as(type_: Any, *, is_text: bool) -> str:
+    if is_text:
+        return "text/plain"
+    return "application/json" if bytes_like(type_) is None else "application/octet-stream"
+
+
+def _decodes(registry: Registry, media_type: str, type_: Any) -> bool:
+    try:
+        registry.decoder(media_type, type_)
+    except InvocationError:
+        return False
+    return True
 
 
 def _texts(type_: Any, registry: Registry) -> frozenset[str]:

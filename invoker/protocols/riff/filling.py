@@ -21,7 +21,7 @@ from invoker.mediatypes import parse
 from invoker.message import EMPTY, Headers, Message
 from invoker.protocols.riff.fields import Field, Signature
 
-__all__ = ["HIDDEN", "Filled", "fill", "fill_parts", "is_plain", "straight"]
+__all__ = ["HIDDEN", "Filled", "fill", "fill_parts", "from_query", "is_plain", "message_of", "straight"]
 
 Filled: TypeAlias = tuple[tuple[str, ...], list[tuple[int, Message[bytes]]]]
 """Names of the inputs, and what is fed to them in order."""
@@ -68,7 +68,7 @@ def fill(signature: Signature, query: str, content_type: str, body: bytes, heade
             _check_open(signature, query, () if body or content_type or len(signature.inputs) == 1 else None)
         filled = (_LABEL,), [(0, Message(body, headers, content_type or _OCTETS))]  # R-143
         return _with_options(signature, query, headers, filled)
-    given = _from_query(fields, query, headers) if query else []
+    given = from_query(fields, query, headers) if query else []
     if fields and (body or content_type):
         spread = _spread(signature, content_type, body, headers)
         if spread is None:
@@ -115,11 +115,11 @@ def fill_parts(signature: Signature, query: str, parts: Sequence[Part], headers:
             there = [*names[:-1], *(part.name for part in parts if part.name not in options)]
             named = (part.name for part in parts if part.name in options)
             names = tuple(dict.fromkeys((*(there or names), *named)))  # ``*args`` gets just the parts that are there
-        messages = [(_index(part, names), _message(part, headers)) for part in parts]
+        messages = [(_index(part, names), message_of(part, headers)) for part in parts]
         return _with_options(signature, query, headers, (names, messages))
     if signature.more is not None:
         signature = _opened(signature, [*_query_keys(query), *(part.name for part in parts)])
-    given = _from_query(signature.fields, query, headers) if query else []
+    given = from_query(signature.fields, query, headers) if query else []
     names = tuple(one.name for one in signature.fields)
     for part in parts:
         _index(part, names)
@@ -187,7 +187,7 @@ def _check_open(signature: Signature, query: str, names: Collection[str] | None)
 
 def _with_options(signature: Signature, query: str, headers: Headers, filled: Filled) -> Filled:
     """A function of any number of inputs has its options by the names behind those of the inputs."""
-    given = _from_query(signature.options, query, headers) if query and signature.options else []
+    given = from_query(signature.options, query, headers) if query and signature.options else []
     names, messages = filled
     for name, message in given:
         if name in names:
@@ -197,12 +197,17 @@ def _with_options(signature: Signature, query: str, headers: Headers, filled: Fi
     return names, messages
 
 
-def _from_query(fields: Iterable[Field], query: str, headers: Headers) -> _Given:
+def from_query(fields: Iterable[Field], query: str, headers: Headers) -> list[tuple[str, Message[bytes]]]:
+    """What a query gives to these parameters, by their names; others are ignored.
+
+    Raises:
+        DecodeError: It is not UTF-8.
+    """
     try:
         pairs = parse_qsl(query, keep_blank_values=True, errors="strict")
     except ValueError as error:
         raise DecodeError(f"the query is not UTF-8: {error}") from None
-    return _from_texts(fields, pairs, headers)  # parameters of the query that the function does not have are ignored
+    return _from_texts(fields, pairs, headers)
 
 
 def _spread(signature: Signature, content_type: str, body: bytes, headers: Headers) -> _Given | None:
@@ -314,7 +319,7 @@ def _from_parts(fields: Iterable[Field], parts: Iterable[Part], headers: Headers
         if (one.is_list or one.is_json) and not part.media_type and part.filename is None:
             texts.setdefault(part.name, []).append(_text_of(part))
         else:
-            given.append((part.name, _message(part, headers, one)))
+            given.append((part.name, message_of(part, headers, one)))
     return given + [(name, one) for name, values in texts.items() for one in _of_texts(known[name], values, headers)]
 
 
@@ -362,7 +367,7 @@ def _index(part: Part, names: tuple[str, ...]) -> int:
     return names.index(part.name)
 
 
-def _message(part: Part, headers: Headers, one: Field | None = None) -> Message[bytes]:
+def message_of(part: Part, headers: Headers, one: Field | None = None) -> Message[bytes]:
     """One part for its input: with the request's headers, which the part's own override except for X-Http-*."""
     own = {name: value for name, value in part.headers.items() if name.lower() not in HIDDEN}
     taken = {name.lower() for name in own}

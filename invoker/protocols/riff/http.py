@@ -22,8 +22,6 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Sequence
 
-import msgspec
-
 from invoker.codecs import Part, PartReader
 from invoker.core.http import BodyChunk, RequestHead, Response
 from invoker.core.steps import (
@@ -46,21 +44,20 @@ from invoker.errors import (
     InvocationError,
     LimitExceeded,
     ProtocolViolation,
-    Status,
-    StatusError,
-    UnsupportedMediaType,
 )
-from invoker.message import EMPTY, Headers, Message
+from invoker.message import Message
+from invoker.protocols.riff.asking import ID, NAMES_OUT, Asked, RefusedError, ask, is_form, too_long
 from invoker.protocols.riff.fields import Signature
-from invoker.protocols.riff.filling import HIDDEN, Filled, fill, fill_parts, is_plain, straight
+from invoker.protocols.riff.filling import Filled, fill, fill_parts, is_plain
 from invoker.protocols.riff.reply import answer, refusal
 
 __all__ = ["HttpSession", "State"]
 
-_ID = "http"
-_NAMES_OUT = ("out",)
-_END = EndInput(_ID)
-_LARGEST_DIGITS = 18
+_END = EndInput(ID)
+_SECOND = (
+    "the function gave a second value, and this response is exactly one; to have all of them as they come, accept a "
+    "stream: Accept: text/event-stream, application/x-ndjson or multipart/mixed"
+)
 
 
 class State(enum.Enum):
@@ -72,23 +69,7 @@ class State(enum.Enum):
     CLOSED = "the response was given"
 
 
-class _Asked(msgspec.Struct, frozen=True):
-    """What a head asks for: the same for every request that has this head.
-
-    Attributes:
-        opening: What opens the invocation, and the media type of its value, if the body is one value.
-    """
-
-    accept: str = ""
-    function: str = ""
-    inputs: Signature = Signature(())
-    query: str = ""
-    content_type: str = ""
-    headers: Headers = EMPTY
-    opening: tuple[Open, str] | None = None
-
-
-_NOTHING = _Asked()
+_NOTHING = Asked()
 
 
 class HttpSession:
@@ -119,7 +100,12 @@ class HttpSession:
     @property
     def can_repeat(self) -> bool:
         """Whether this session has read a head, so that `again` can begin others; not where the body comes in parts."""
-        return self.state is State.READING and self._form is None
+        return self.state is State.READING and self._form is None and not self._asked.streams
+
+    @property
+    def asked(self) -> Asked:
+        """What the head asks for. Where anything streams, a `StreamSession` is the right one for this request."""
+        return self._asked
 
     def again(self, body: bytes = b"") -> HttpSession:
         """A session for another request with the same head.
@@ -166,7 +152,7 @@ class HttpSession:
             opening, media_type = asked.opening
             if is_plain(media_type, body):
                 self._names = opening.input_names
-                return (opening, Feed(_ID, 0, Message(body, asked.headers, media_type)), _END)
+                return (opening, Feed(ID, 0, Message(body, asked.headers, media_type)), _END)
             self._body.append(body)
         try:
             names, messages = self._messages(asked)
@@ -174,10 +160,10 @@ class HttpSession:
             return self._refuse(error, status=413)
         except InvocationError as error:
             return self._refuse(error)
-        feeds = [Feed(_ID, index, message) for index, message in messages]
+        feeds = [Feed(ID, index, message) for index, message in messages]
         self._names = names
         bound = names if asked.inputs.more is not None else None
-        opening = Open(_ID, asked.function, (asked.accept,), names, _NAMES_OUT, asked.headers, bound)
+        opening = Open(ID, asked.function, (asked.accept,), names, NAMES_OUT, asked.headers, bound)
         return (opening, *feeds, _END)
 
     def deliver(self, event: Event) -> Sequence[CallStep]:
@@ -189,7 +175,7 @@ class HttpSession:
                 self._output = event.message
                 return ()
             # R-149: a second value makes it an error; the function need not run any further.
-            return (Cancel(_ID, FunctionError("the function gave a second value; an HTTP response is exactly one")),)
+            return (Cancel(ID, FunctionError(_SECOND)),)
         if type(event) is OutputEnded:
             return ()
         assert type(event) is Finished
@@ -209,43 +195,22 @@ class HttpSession:
         return refusal(error, self._asked.accept, status=status)
 
     def _begin(self, head: RequestHead) -> Sequence[CallStep]:
-        accept = head.value("accept")
-        self._asked = _Asked(accept)
-        if head.path != "/":
-            return self._refuse(StatusError(Status.NOT_FOUND, f"Invoker: Not Found: {head.path!a}; functions are at /"))
-        if head.method != "POST":
-            error = StatusError(Status.UNIMPLEMENTED, f"Invoker: Method Not Allowed: {head.method!a}; POST invokes")
-            return self._refuse(error, status=405, headers=(("Allow", "POST"),))
-        coding = head.value("content-encoding").strip().lower()
-        if coding not in ("", "identity"):
-            # The function would take the packed bytes for its value (RFC 9110, 15.5.16).
-            packed = UnsupportedMediaType(f"a body with Content-Encoding {coding!a} is not unpacked; send it plain")
-            return self._refuse(packed, headers=(("Accept-Encoding", "identity"),))
-        announced = head.value("content-length")
-        if announced.isascii() and announced.isdigit():
-            too_long = len(announced) > _LARGEST_DIGITS or int(announced) > self._max_body_bytes
-            if too_long:
-                return self._refuse_size()
+        self._asked = Asked(head.value("accept"))
         try:
-            function = head.value("invoker-function").strip()
-            inputs = self._signature(function)
-            content_type = head.value("content-type").strip()
-            if _is_form(content_type) and (len(inputs.inputs) > 1 or inputs.is_open):
-                self._form = PartReader(content_type)
+            self._asked = asked = ask(head, self._signature, most_bytes=self._max_body_bytes)
+            if is_form(asked.content_type) and (len(asked.inputs.inputs) > 1 or asked.inputs.is_open):
+                self._form = PartReader(asked.content_type)
+        except RefusedError as refused:
+            return self._refuse(refused.error, status=refused.status, headers=refused.headers)
         except InvocationError as error:
             return self._refuse(error)
-        accept = accept.strip() or "*/*"  # R-143
-        headers = _input_headers(head)
-        plain = straight(inputs, head.query, content_type)
-        opening = None if plain is None else (Open(_ID, function, (accept,), plain[0], _NAMES_OUT, headers), plain[1])
-        self._asked = _Asked(accept, function, inputs, head.query, content_type, headers, opening)
         self.state = State.READING
         return ()
 
     def _chunk(self, payload: bytes) -> Sequence[CallStep]:
         self._size += len(payload)
         if self._size > self._max_body_bytes:
-            return self._refuse_size()
+            return self._refuse(too_long(self._max_body_bytes), status=413)
         if self._form is None:
             self._body.append(payload)
             return ()
@@ -257,7 +222,7 @@ class HttpSession:
             return self._refuse(error)
         return ()
 
-    def _messages(self, asked: _Asked) -> Filled:
+    def _messages(self, asked: Asked) -> Filled:
         """The inputs' names, and what to feed to them in order."""
         if self._form is not None:
             self._form.close()
@@ -285,26 +250,3 @@ class HttpSession:
         self._parts.clear()
         self._output = self._form = None
         return (Send(refusal(error, self._asked.accept, status=status, headers=headers)), Close(error))
-
-    def _refuse_size(self) -> Sequence[CallStep]:
-        error = LimitExceeded(f"the body is longer than {self._max_body_bytes} bytes, the limit of --max-message-bytes")
-        return self._refuse(error, status=413)
-
-
-def _input_headers(head: RequestHead) -> Headers:
-    """What the function sees: all but Content-Type and Accept, several values joined, X-Http-* ours (R-151)."""
-    joined: dict[str, tuple[str, list[str]]] = {}
-    for name, value in head.headers:
-        key = name.lower()
-        if key not in HIDDEN:
-            joined.setdefault(key, (name, []))[1].append(value)
-    items = {name: ("; " if key == "cookie" else ", ").join(values) for key, (name, values) in joined.items()}
-    items["X-Http-Method"] = head.method
-    items["X-Http-Path"] = head.path
-    items["X-Http-Query"] = head.query
-    items["X-Http-Proto"] = "HTTP/2.0" if head.http_version == "2" else f"HTTP/{head.http_version}"
-    return Headers(items)
-
-
-def _is_form(content_type: str) -> bool:
-    return content_type.partition(";")[0].strip().lower() == "multipart/form-data"

@@ -1,1 +1,3 @@
-"""The page at ``/`` for a browser, and the live numbers that it shows."""
+"""The page of the HTTP door for browsers: its files, and the numbers that it shows."""
+
+__all__: list[str] = []

@@ -1,4 +1,4 @@
-"""riff on the HTTP door: one request, one conversation, one response."""
+"""riff on the HTTP door: one request, one conversation, one response, which may be a stream."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from invoker.core.http import RequestHead, Response
 from invoker.core.steps import Close
 from invoker.doors.http.app import Alike, Begin, PromptFront, RequestSession, WholeFront
 from invoker.doors.http.exchange import Exchange
-from invoker.doors.http.request import Request
 from invoker.drive.driver import Driver
 from invoker.drive.loop.reactor import Reactor
-from invoker.drive.loop.request import converse
 from invoker.errors import DeadlineExceeded, InternalError, InvocationError, Status, StatusError
+from invoker.protocols.riff.asking import Asked
 from invoker.protocols.riff.fields import Signature, signature_of
 from invoker.protocols.riff.http import HttpSession
+from invoker.services.riff.streamed import Streamed
 
 __all__ = ["RiffFront"]
 
@@ -32,27 +32,54 @@ class RiffFront(PromptFront, WholeFront):
     Args:
         driver: Runs the conversations.
         max_body_bytes: A longer body is refused with 413.
-        timeout_s: From the head to the response, else 504; None means no limit.
+        timeout_s: From the head to the end of the response, else 504; None means no limit.
+        settle_s: As `Streamed`.
     """
 
     def __init__(
-        self, driver: Driver, *, max_body_bytes: int = 4 * 1024 * 1024, timeout_s: float | None = None
+        self,
+        driver: Driver,
+        *,
+        max_body_bytes: int = 4 * 1024 * 1024,
+        timeout_s: float | None = None,
+        settle_s: float = 0.01,
     ) -> None:
         engine = driver.engine
         self._driver = driver
         # A body becomes one message, so it must fit below the hard cap of its invocation.
         self._max_body_bytes = min(max_body_bytes, engine.limits.hard_bytes)
         self._timeout_s = timeout_s
+        self._settle_s = settle_s
         self._signatures: Mapping[str, Signature] = {
             one.spec.name: signature_of(one.spec, engine.registry_for(one)) for one in engine.catalog
         }
 
     def prompt(self, head: RequestHead) -> Begin:
-        """Every request needs no more than its body's task; its head is read once for all that have it."""
+        """No request needs a task of its own; its head is read once for all that have it."""
         session = self._read(head)
+        if session.asked.streams:
+            return partial(self._stream, session.asked)
         return partial(self._begin, session if session.can_repeat else None)
 
-    def _begin(self, known: HttpSession | None, request: Request) -> Reactor:
+    async def answer(self, exchange: Exchange) -> Response:  # noqa: ARG002 - as `Front`
+        """Never called."""
+        raise AssertionError("prompt() answers every request")
+
+    def _stream(self, asked: Asked, exchange: Exchange) -> Streamed:
+        """Run one invocation, item by item."""
+        return Streamed(
+            exchange,
+            asked,
+            self._driver,
+            most_bytes=self._max_body_bytes,
+            settle_s=self._settle_s,
+            deadline=self._until(),
+        )
+
+    def _until(self) -> float | None:
+        return None if self._timeout_s is None else time.monotonic() + self._timeout_s
+
+    def _begin(self, known: HttpSession | None, request: Exchange) -> Reactor:
         """Run one invocation, driven by what the request brings.
 
         Args:
@@ -61,30 +88,13 @@ class RiffFront(PromptFront, WholeFront):
         """
         session = HttpSession(self._signature, max_body_bytes=self._max_body_bytes) if known is None else known.again()
         reply = _Reply(session, request)
-        until = None if self._timeout_s is None else time.monotonic() + self._timeout_s
-        reactor = Reactor(session, reply, self._driver, reply.close, deadline=until, is_counted=False)
+        reactor = Reactor(session, reply, self._driver, reply.close, deadline=self._until(), is_counted=False)
         if self._timeout_s is not None:
             late = DeadlineExceeded("the deadline has passed")
             reply.timer = asyncio.get_running_loop().call_later(self._timeout_s, reactor.fail, late)
         if known is None:
             reactor.arrived(request.head)
         return reactor
-
-    async def answer(self, exchange: Exchange) -> Response:
-        """Run one invocation, which reads the request."""
-        session = HttpSession(self._signature, max_body_bytes=self._max_body_bytes)
-        deadline = None if self._timeout_s is None else time.monotonic() + self._timeout_s
-        responses: list[Response] = []
-        try:
-            error = await converse(
-                session, self._driver, exchange.read, responses.append, deadline=deadline, is_counted=False
-            )
-        except Exception:  # a session or driver of ours is at fault; nothing of it may reach the peer (R-117)
-            log.exception("a request failed inside the invoker")
-            error = InternalError()
-        if responses:
-            return responses[0]
-        return session.refusal(error or InternalError(), status=408 if exchange.is_late else 0)
 
     def whole(self, head: RequestHead) -> Alike | None:
         """How a thread answers requests with this head; None for one that is refused, or may not come here."""
@@ -114,7 +124,7 @@ class _Reply:
 
     __slots__ = ("_request", "_response", "is_gone", "session", "timer")
 
-    def __init__(self, session: HttpSession, request: Request) -> None:
+    def __init__(self, session: HttpSession, request: Exchange) -> None:
         self.is_gone = False
         self.session = session
         self.timer: asyncio.TimerHandle | None = None

@@ -78,6 +78,7 @@ class RiffHttpService(Service):
             self.around.driver,
             max_body_bytes=config.max_message_bytes,
             timeout_s=config.of(RiffHttpKnobs).http_timeout_s or None,
+            settle_s=config.settle_s,
         )
 
     def http_front(self, path: str) -> Front | None:  # noqa: ARG002 - whatever the path is

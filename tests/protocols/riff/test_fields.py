@@ -113,7 +113,7 @@ def test_functions_without_parameters_or_with_any_number_have_no_fields():
         yield from xs[0]
 
     assert signature(nothing) == Signature(("in",))
-    assert signature(several) == Signature(("xs",), is_open=True)
+    assert signature(several) == Signature(("xs",), is_open=True, is_streaming=True)
 
 
 def test_R169_a_function_of_any_number_of_inputs_keeps_its_options_apart():

@@ -36,6 +36,13 @@ ONE = Signature(("x",))
 TWO = Signature(("left", "right"))
 
 
+def served(name: str) -> Signature:
+    """What a process serves that has one function."""
+    if name in ("", "one"):
+        return ONE
+    raise StatusError(Status.NOT_FOUND, f"Invoker: Not Found: {name}")
+
+
 def opened(signature: Signature = ONE, *, limit: int = LIMIT) -> HttpSession:
     return HttpSession(lambda _: signature, max_body_bytes=limit)
 
@@ -75,26 +82,32 @@ def finished(session: HttpSession, *payloads: bytes, error: InvocationError | No
     return responded(session.deliver(Finished("http", error)))
 
 
-def test_R141_only_post_to_the_root_invokes() -> None:
-    """A POST to / opens the function; the query string is allowed and no part of the path."""
+def test_R141_a_post_to_the_root_invokes() -> None:
+    """The query string is allowed and no part of the path."""
     steps = told(opened(), post(query="a=1&b=%20"), BodyChunk(b"x"))
     assert [type(step) for step in steps] == [Open, Feed, EndInput]
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "post", ""])
 def test_R142_other_methods_are_405_and_allow_post(method: str) -> None:
-    """Another method on / is refused at its head, before any function is looked up."""
-    session = HttpSession(lambda _: pytest.fail("the function was looked up"), max_body_bytes=LIMIT)
+    """Another method is refused at its head."""
+    session = HttpSession(served, max_body_bytes=LIMIT)
     response = responded(session.receive(RequestHead(method, "/")))
     assert response.status == 405
     assert ("Allow", "POST") in response.headers
 
 
+def test_R142_the_method_counts_before_the_name_of_a_function() -> None:
+    """At /, whichever function would be called."""
+    session = HttpSession(lambda _: served("nobody"), max_body_bytes=LIMIT)
+    assert responded(session.receive(RequestHead("PUT", "/"))).status == 405
+
+
 @pytest.mark.parametrize("path", ["/nope", "//", "", "*", "/index.html"])
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_R142_other_paths_are_404(path: str, method: str) -> None:
-    """Every other path is refused at its head, whatever the method."""
-    session = HttpSession(lambda _: pytest.fail("the function was looked up"), max_body_bytes=LIMIT)
+    """A path that names no function is refused at its head, whatever the method."""
+    session = HttpSession(served, max_body_bytes=LIMIT)
     assert responded(session.receive(RequestHead(method, path))).status == 404
     assert session.state is State.CLOSED
 
@@ -102,7 +115,7 @@ def test_R142_other_paths_are_404(path: str, method: str) -> None:
 @pytest.mark.parametrize("coding", ["gzip", "GZIP", "br", "identity, gzip", "gzip, identity", "x"])
 def test_R144_packed_bodies_are_415_at_their_head(coding: str) -> None:
     """The function would take the packed bytes for its value; the answer says that bodies come plain."""
-    session = HttpSession(lambda _: pytest.fail("the function was looked up"), max_body_bytes=LIMIT)
+    session = HttpSession(served, max_body_bytes=LIMIT)
     response = responded(session.receive(RequestHead("POST", "/", headers=[("Content-Encoding", coding)])))
     assert response.status == 415
     assert ("Accept-Encoding", "identity") in response.headers
@@ -387,7 +400,7 @@ def test_a_session_begins_others_with_the_same_head(media_type: str, body: bytes
 def test_what_was_refused_or_comes_in_parts_cannot_be_repeated() -> None:
     """Nor can what nobody has read."""
     assert not opened().can_repeat
-    refused, parts = opened(), opened(TWO)
+    refused, parts = HttpSession(served, max_body_bytes=LIMIT), opened(TWO)
     refused.receive(post(path="/other"))
     parts.receive(post(("Content-Type", "multipart/form-data; boundary=x")))
     assert (refused.can_repeat, parts.can_repeat, parts.state) == (False, False, State.READING)

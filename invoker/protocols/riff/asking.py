@@ -1,0 +1,193 @@
+"""`ask`: what the head of an HTTP request asks for, which is the same for every request that has this head."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+import msgspec
+
+from invoker.core.http import RequestHead
+from invoker.core.steps import Open
+from invoker.errors import InvocationError, LimitExceeded, Status, StatusError, UnsupportedMediaType
+from invoker.message import EMPTY, Headers
+from invoker.protocols.riff.fields import Signature
+from invoker.protocols.riff.filling import HIDDEN, straight
+from invoker.protocols.riff.formats import accepted
+from invoker.protocols.riff.items import Reading, reading_of
+
+__all__ = ["ID", "NAMES_OUT", "Asked", "RefusedError", "ask", "is_form", "too_long"]
+
+ID = "http"
+"""Of the one invocation of a request."""
+NAMES_OUT = ("out",)
+"""What the one output of a request is called."""
+_LARGEST_DIGITS = 18
+_READING = ("GET", "HEAD")
+
+
+class RefusedError(Exception):
+    """A request is refused by its head.
+
+    Attributes:
+        error: Why.
+        status: Of the response, instead of that of the error; 0: that of the error.
+        headers: Of the response.
+    """
+
+    def __init__(self, error: InvocationError, *, status: int = 0, headers: tuple[tuple[str, str], ...] = ()) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.status = status
+        self.headers = headers
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """What a head asks for.
+
+    Attributes:
+        accept: As it came; after the head was read, never empty.
+        function: Its name; empty: the only one.
+        inputs: Of the function.
+        query: Of the request.
+        content_type: Of the body; empty when it was missing.
+        headers: As the function sees them.
+        opening: What opens the invocation, and the media type of its value, if the body is one value.
+        reading: How the body is read.
+        stream: Media type of the stream that is the answer, and what is accepted of each item; None: one value is.
+        is_bodiless: Whether the request has no body, whatever comes.
+        is_head: Whether nothing but the head of a response is wanted.
+        is_repeated: Whether a browser asks again for events, of which it has had some.
+    """
+
+    accept: str = ""
+    function: str = ""
+    inputs: Signature = Signature(())
+    query: str = ""
+    content_type: str = ""
+    headers: Headers = EMPTY
+    opening: tuple[Open, str] | None = None
+    reading: Reading = Reading.WHOLE
+    stream: tuple[str, str] | None = None
+    is_bodiless: bool = False
+    is_head: bool = False
+    is_repeated: bool = False
+
+    @property
+    def streams(self) -> bool:
+        """Whether anything streams, in or out."""
+        return self.stream is not None or self.reading is not Reading.WHOLE
+
+
+def ask(head: RequestHead, signature: Callable[[str], Signature], *, most_bytes: int) -> Asked:
+    """Read a head.
+
+    Args:
+        head: Of the request.
+        signature: Tells the signature of the function that the request names, or of the only one when it names none;
+            raises InvocationError when there is no such function.
+        most_bytes: A body that announces more is refused, unless it streams in.
+
+    Raises:
+        RefusedError: Nothing can be done for it.
+    """
+    try:
+        return _asked(head, signature, most_bytes)
+    except InvocationError as error:
+        raise RefusedError(error) from None
+
+
+def _asked(head: RequestHead, signature: Callable[[str], Signature], most_bytes: int) -> Asked:
+    try:
+        function, inputs = _function(head, signature)
+    except InvocationError:
+        if head.path == "/":  # whichever function would be called
+            _check_method(head, is_safe=head.method in _READING)
+        raise
+    _check_method(head, is_safe=inputs.is_safe)
+    coding = head.value("content-encoding").strip().lower()
+    if coding not in ("", "identity"):
+        # The function would take the packed bytes for its value (RFC 9110, 15.5.16).
+        packed = UnsupportedMediaType(f"a body with Content-Encoding {coding!a} is not unpacked; send it plain")
+        raise RefusedError(packed, headers=(("Accept-Encoding", "identity"),))
+    is_bodiless = head.method in _READING
+    content_type = "" if is_bodiless else head.value("content-type").strip()
+    accept = head.value("accept").strip() or "*/*"  # R-143
+    announced = head.value("content-length")
+    has_length = is_bodiless or announced != ""
+    reading = reading_of(inputs, content_type, has_length=has_length, is_stream=False)
+    stream = accepted(accept, is_several=inputs.is_streaming or reading is not Reading.WHOLE)
+    if stream is not None:
+        reading = reading_of(inputs, content_type, has_length=has_length, is_stream=True)
+    if reading is Reading.WHOLE:
+        _check_length(announced, most_bytes)
+    headers = _input_headers(head)
+    plain = None if is_bodiless else straight(inputs, head.query, content_type)
+    opening = None if plain is None else (Open(ID, function, (accept,), plain[0], NAMES_OUT, headers), plain[1])
+    return Asked(
+        accept,
+        function,
+        inputs,
+        head.query,
+        content_type,
+        headers,
+        opening,
+        reading,
+        stream,
+        is_bodiless,
+        head.method == "HEAD",
+        stream is not None and head.value("last-event-id") != "",
+    )
+
+
+def _function(head: RequestHead, signature: Callable[[str], Signature]) -> tuple[str, Signature]:
+    """The name of the function that is asked for, empty for the only one, and its signature."""
+    named = head.value("invoker-function").strip()
+    if head.path == "/":
+        return named, signature(named)
+    path = head.path.removeprefix("/") or "/"
+    if named and named != path:
+        text = f"Invoker: Bad Request: the path asks for {path!a}, and the header Invoker-Function for {named!a}"
+        raise StatusError(Status.INVALID_ARGUMENT, text)
+    return path, signature(path)
+
+
+def _check_method(head: RequestHead, *, is_safe: bool) -> None:
+    """R-142: POST calls every function, and GET those that are safe."""
+    allowed: Collection[str] = ("GET", "HEAD", "POST") if is_safe else ("POST",)
+    if head.method in allowed:
+        return
+    allow = (("Allow", ", ".join(allowed)),)
+    hint = "GET calls functions that are marked @function(safe=True)" if head.method in _READING else "POST invokes"
+    text = f"Invoker: Method Not Allowed: {head.method!a}; {', '.join(allowed)} can be used here, and {hint}"
+    raise RefusedError(StatusError(Status.UNIMPLEMENTED, text), status=405, headers=allow)
+
+
+def _check_length(announced: str, most_bytes: int) -> None:
+    is_number = announced.isascii() and announced.isdigit()
+    if is_number and (len(announced) > _LARGEST_DIGITS or int(announced) > most_bytes):
+        raise RefusedError(too_long(most_bytes), status=413)
+
+
+def too_long(most_bytes: int) -> LimitExceeded:
+    """The error of a body that is longer than this."""
+    return LimitExceeded(f"the body is longer than {most_bytes} bytes, the limit of --max-message-bytes")
+
+
+def is_form(content_type: str) -> bool:
+    """Whether a body consists of parts."""
+    return content_type.partition(";")[0].strip().lower() == "multipart/form-data"
+
+
+def _input_headers(head: RequestHead) -> Headers:
+    """What the function sees: all but Content-Type and Accept, several values joined, X-Http-* ours (R-151)."""
+    joined: dict[str, tuple[str, list[str]]] = {}
+    for name, value in head.headers:
+        key = name.lower()
+        if key not in HIDDEN:
+            joined.setdefault(key, (name, []))[1].append(value)
+    items = {name: ("; " if key == "cookie" else ", ").join(values) for key, (name, values) in joined.items()}
+    items["X-Http-Method"] = head.method
+    items["X-Http-Path"] = head.path
+    items["X-Http-Query"] = head.query
+    items["X-Http-Proto"] = "HTTP/2.0" if head.http_version == "2" else f"HTTP/{head.http_version}"
+    return Headers(items)

@@ -1,0 +1,249 @@
+"""Formats of streamed responses: how each item, a heartbeat, the end and an error look in each of them.
+
+===================== ============================= ======================= =============================
+format                an item                       the end                 an error
+===================== ============================= ======================= =============================
+text/event-stream     an event with ``id``          ``event: end``          ``event: error``
+application/x-ndjson  a line                        nothing                 a line ``{"error": problem}``
+multipart/mixed       a part                        the closing delimiter   a part of problem+json
+===================== ============================= ======================= =============================
+
+A *value* is JSON wherever the format is made of JSON. A payload that is no JSON, such as an image, becomes an object
+with its media type and its bytes in base64. Where there are several outputs, an item says whose it is.
+
+Sources: HTML, "Server-sent events"; RFC 2046, 5.1; RFC 9457.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import secrets
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from invoker.errors import EncodeError
+from invoker.mediatypes import Range, ranges
+from invoker.message import Message
+from invoker.protocols.riff.reply import fit
+
+__all__ = ["EVENTS", "LINES", "MIXED", "EventStream", "Format", "Lines", "Mixed", "accepted", "as_json", "format_of"]
+
+EVENTS: Final = "text/event-stream"
+LINES: Final = "application/x-ndjson"
+MIXED: Final = "multipart/mixed"
+_ALIASES: Final = {
+    EVENTS: EVENTS,
+    LINES: LINES,
+    "application/ndjson": LINES,
+    "application/jsonl": LINES,
+    MIXED: MIXED,
+}
+
+_JSON: Final = "application/json"
+_PROBLEM: Final = "application/problem+json"
+_BREAK: Final = re.compile("\r\n|\r|\n")
+_BREAKS: Final = re.compile(rb"[\r\n]")
+
+
+def accepted(accept: str, *, is_several: bool) -> tuple[str, str] | None:
+    """The stream that an Accept list asks for, and what it accepts of each item; None: it asks for one value.
+
+    A wildcard never asks for a stream. Where a stream and something else are listed, the stream is meant if it comes
+    first, or if the function may give several values.
+
+    Args:
+        accept: The list.
+        is_several: Whether the function may give several values.
+    """
+    listed = [one for one in ranges(accept) if one.q > 0] if accept else []
+    streams = [one for one in listed if one.media_type.essence in _ALIASES]
+    if not streams:
+        return None
+    best, first = min(streams, key=_order), min(listed, key=_order)
+    if best is not first and not is_several:
+        return None
+    kind = _ALIASES[best.media_type.essence]
+    items = sorted((one for one in listed if one.media_type.essence not in _ALIASES), key=_order)
+    wanted = ", ".join(f"{one.media_type};q={one.q:g}" for one in items)
+    if kind == MIXED:
+        return kind, wanted or "*/*"
+    is_text = any(one.media_type.essence == "text/plain" for one in items)
+    # What is no JSON is sent all the same, packed; a client that wants plain text says so.
+    return kind, "text/plain, application/json;q=0.9, */*;q=0.1" if is_text else "application/json, */*;q=0.1"
+
+
+def _order(one: Range) -> tuple[float, int]:
+    return (-one.q, one.position)
+
+
+def as_json(message: Message[bytes]) -> bytes:
+    """A message as a JSON value on one line.
+
+    Raises:
+        EncodeError: Its payload is said to be JSON, and is none.
+    """
+    media_type, payload = message.media_type, message.payload
+    if media_type == _JSON:
+        return payload if not _BREAKS.search(payload) else _compact(payload)
+    essence = media_type.partition(";")[0].strip().lower()
+    if (essence == _JSON or essence.endswith("+json")) and media_type.isascii():
+        return _compact(payload)
+    packed = base64.b64encode(payload).decode()
+    return msgspec.json.encode({"contentType": media_type or "application/octet-stream", "base64": packed})
+
+
+def _compact(payload: bytes) -> bytes:
+    try:
+        return msgspec.json.format(payload, indent=-1)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise EncodeError(f"the output is said to be JSON and is none: {error}") from None
+
+
+class Format(ABC):
+    """One streamed response.
+
+    Args:
+        names: Of the outputs.
+
+    Attributes:
+        headers: Of the response.
+        heartbeat: What may be sent at any time, and means nothing; empty: there is no such thing.
+    """
+
+    heartbeat: bytes = b""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.headers: tuple[tuple[str, str], ...] = ()
+        self._names = names
+        self._is_named = len(names) > 1
+
+    @abstractmethod
+    def item(self, index: int, message: Message[bytes]) -> bytes:
+        """One value of one output.
+
+        Raises:
+            EncodeError: It does not fit into this format.
+        """
+
+    @abstractmethod
+    def end(self) -> bytes:
+        """What tells the normal end."""
+
+    @abstractmethod
+    def error(self, problem: Mapping[str, Any]) -> bytes:
+        """What tells an error, which is the end as well."""
+
+    def _name(self, index: int) -> str:
+        return self._names[index] if index < len(self._names) else str(index)
+
+
+class EventStream(Format):
+    """Server-sent events."""
+
+    heartbeat = b":\n\n"
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(names)
+        # Proxies are told not to gather what should arrive at once; nginx has a header of its own for that.
+        self.headers = (("Content-Type", EVENTS), ("Cache-Control", "no-cache"), ("X-Accel-Buffering", "no"))
+        self._count = 0
+
+    def item(self, index: int, message: Message[bytes]) -> bytes:
+        """As `Format`."""
+        self._count += 1
+        if message.media_type.startswith("text/plain"):
+            # Line ends of any kind separate lines of one event; its reader joins them by LF.
+            lines = _BREAK.split(message.payload.decode("utf-8", "replace"))
+            data = "\ndata: ".join(lines).encode()
+        else:
+            data = as_json(message)
+        if self._is_named:
+            return b"event: %b\nid: %d\ndata: %b\n\n" % (self._name(index).encode(), self._count, data)
+        return b"id: %d\ndata: %b\n\n" % (self._count, data)
+
+    def end(self) -> bytes:
+        """As `Format`."""
+        return b"event: end\ndata: {}\n\n"
+
+    def error(self, problem: Mapping[str, Any]) -> bytes:
+        """As `Format`."""
+        return b"event: error\ndata: %b\n\n" % msgspec.json.encode(problem)
+
+
+class Lines(Format):
+    """A JSON value on each line."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(names)
+        self.headers = (("Content-Type", LINES), ("Cache-Control", "no-cache"), ("X-Accel-Buffering", "no"))
+        self._keys = [msgspec.json.encode(name) for name in names]
+
+    def item(self, index: int, message: Message[bytes]) -> bytes:
+        """As `Format`."""
+        if message.media_type.startswith("text/plain"):
+            value = msgspec.json.encode(message.payload.decode("utf-8", "replace"))
+        else:
+            value = as_json(message)
+        return b"{%b:%b}\n" % (self._keys[index], value) if self._is_named else value + b"\n"
+
+    def end(self) -> bytes:
+        """As `Format`."""
+        return b""
+
+    def error(self, problem: Mapping[str, Any]) -> bytes:
+        """As `Format`."""
+        return msgspec.json.encode({"error": problem}) + b"\n"
+
+
+class Mixed(Format):
+    """A part for each value, with its own media type and headers.
+
+    The delimiter of the next part follows each part at once, so that a reader knows where it ends.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(names)
+        boundary = secrets.token_hex(16)
+        self.headers = (("Content-Type", f"{MIXED}; boundary={boundary}"), ("Cache-Control", "no-cache"))
+        self._delimiter = b"\r\n--" + boundary.encode()
+        self._has_begun = False
+
+    def item(self, index: int, message: Message[bytes]) -> bytes:
+        """As `Format`."""
+        own = [("Content-Type", message.media_type or "application/octet-stream")]
+        own.append(("Content-Disposition", f'inline; name="{_quoted(self._name(index))}"'))
+        own += [one for one in fit(message.headers) if one[0].lower() != "content-disposition"]
+        return self._part(own, message.payload)
+
+    def end(self) -> bytes:
+        """As `Format`."""
+        return (b"" if self._has_begun else self._delimiter[2:]) + b"--\r\n"
+
+    def error(self, problem: Mapping[str, Any]) -> bytes:
+        """As `Format`."""
+        own = [("Content-Type", _PROBLEM), ("Content-Disposition", 'inline; name="error"')]
+        return self._part(own, msgspec.json.encode(problem)) + self.end()
+
+    def _part(self, headers: Sequence[tuple[str, str]], payload: bytes) -> bytes:
+        begin = b"" if self._has_begun else self._delimiter[2:]
+        self._has_begun = True
+        lines = b"".join(b"%b: %b\r\n" % (name.encode(), value.encode()) for name, value in headers)
+        length = b"Content-Length: %d\r\n" % len(payload)
+        return b"%b\r\n%b%b\r\n%b%b" % (begin, lines, length, payload, self._delimiter)
+
+
+def _quoted(name: str) -> str:
+    """A name as browsers quote it in a form's parts."""
+    return name.replace("\\", "\\\\").replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
+
+
+_FORMATS: Final[Mapping[str, type[Format]]] = {EVENTS: EventStream, LINES: Lines, MIXED: Mixed}
+
+
+def format_of(kind: str, names: Sequence[str]) -> Format:
+    """The format of one response."""
+    return _FORMATS[kind](names)

@@ -1,0 +1,228 @@
+"""Bodies that stream in: items are taken from a body while the rest of it is still to come.
+
+=========  ==================================================  ==============================================
+reading    of                                                  an item is
+=========  ==================================================  ==============================================
+LINES      application/x-ndjson                                a line of JSON
+TEXTS      a body of no announced length, for text or numbers  a line of text
+PIECES     such a body, for bytes                              what came at once
+PARTS      multipart/form-data                                 a part, for the input of its name
+=========  ==================================================  ==============================================
+
+Where several inputs are still to be filled, a line of JSON is an object with one value or several, each for the input
+of its name. A body of any other kind is one value, or one for each parameter (`invoker.protocols.riff.filling`).
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from typing import Protocol, TypeAlias
+
+import msgspec
+
+from invoker.codecs import PartReader
+from invoker.errors import DecodeError, LimitExceeded
+from invoker.message import Headers, Message
+from invoker.protocols.riff.fields import Field, Signature
+from invoker.protocols.riff.filling import message_of
+
+__all__ = ["Items", "Reading", "Reads", "reading_of", "reads"]
+
+Items: TypeAlias = Sequence[tuple[str, Message[bytes]]]
+"""Names of inputs, and what is for them; an empty name means the one input that is still to be filled."""
+
+_LINES = frozenset({"application/x-ndjson", "application/ndjson", "application/jsonl"})
+_PLAIN = frozenset({"", "text/plain", "application/octet-stream"})
+_JSON = "application/json"
+_OCTETS = "application/octet-stream"
+
+
+class Reading(enum.Enum):
+    """How a body is read; see the table above."""
+
+    WHOLE = "as one"
+    LINES = "by lines of JSON"
+    TEXTS = "by lines of text"
+    PIECES = "by pieces"
+    PARTS = "by parts"
+
+
+def reading_of(signature: Signature, content_type: str, *, has_length: bool, is_stream: bool) -> Reading:
+    """How the body of a request is read.
+
+    Args:
+        signature: Of the function.
+        content_type: Of the body; empty when it was missing.
+        has_length: Whether the head tells its length.
+        is_stream: Whether the answer is a stream.
+    """
+    essence = content_type.partition(";")[0].strip().lower()
+    if signature.is_open or signature.more is not None or not signature.fields:
+        return Reading.WHOLE
+    if essence in _LINES and not signature.own_lines:
+        return Reading.LINES
+    first = signature.fields[0]
+    if not is_stream:
+        return Reading.WHOLE
+    if essence == "multipart/form-data" and (
+        len(signature.inputs) > 1 or (signature.is_streaming and not first.is_value and not first.takes_parts)
+    ):
+        return Reading.PARTS
+    if has_length or essence not in _PLAIN or len(signature.inputs) > 1 or (first.is_value and signature.is_streaming):
+        return Reading.WHOLE
+    if first.sent_as == _OCTETS:
+        return Reading.PIECES
+    return Reading.LINES if first.sent_as == _JSON and essence != "text/plain" else Reading.TEXTS
+
+
+class Reads(Protocol):
+    """Takes the items from one body."""
+
+    def feed(self, payload: bytes) -> Items:
+        """The items that are complete with this piece.
+
+        Raises:
+            DecodeError: The body is malformed.
+            LimitExceeded: An item is too long.
+        """
+
+    def close(self) -> Items:
+        """The items that are complete with the end of the body; raises as `feed`."""
+
+
+def reads(how: Reading, content_type: str, headers: Headers, fields: Sequence[Field], most_bytes: int) -> Reads:
+    """What takes the items from one body.
+
+    Args:
+        how: It is read.
+        content_type: Of the body.
+        headers: For every message.
+        fields: Of the inputs that are still to be filled, and of options that may come before them.
+        most_bytes: Of one item.
+    """
+    is_named = len(fields) > 1
+    if how is Reading.LINES:
+        return _Lines(_JSON, headers, most_bytes, [one.name for one in fields] if is_named else None)
+    if how is Reading.TEXTS:
+        _, sign, parameters = content_type.partition(";")
+        return _Lines(f"text/plain{sign}{parameters}", headers, most_bytes, None, keeps_blank=fields[0].is_text)
+    if how is Reading.PIECES:
+        return _Pieces(headers)
+    return _Parts(content_type, headers, fields, most_bytes)
+
+
+class _Lines:
+    def __init__(
+        self,
+        media_type: str,
+        headers: Headers,
+        most_bytes: int,
+        names: Sequence[str] | None,
+        *,
+        keeps_blank: bool = False,
+    ) -> None:
+        self._media_type = media_type
+        self._headers = headers
+        self._most_bytes = most_bytes
+        self._names = names
+        self._keeps_blank = keeps_blank
+        self._held: list[bytes] = []  # of a line that is not complete
+        self._size = 0
+        self._count = 0
+
+    def feed(self, payload: bytes) -> Items:
+        if b"\n" not in payload:
+            if payload:
+                self._hold(payload)
+            return ()
+        lines = payload.split(b"\n")
+        if self._held:
+            lines[0] = b"".join((*self._held, lines[0]))
+            self._held.clear()
+            self._size = 0
+        rest = lines.pop()
+        items: list[tuple[str, Message[bytes]]] = []
+        for line in lines:
+            self._take(line, items)
+        if rest:
+            self._hold(rest)
+        return items
+
+    def close(self) -> Items:
+        items: list[tuple[str, Message[bytes]]] = []
+        if self._held:
+            self._take(b"".join(self._held), items)
+            self._held.clear()
+        return items
+
+    def _hold(self, data: bytes) -> None:
+        self._size += len(data)
+        self._check(self._size)
+        self._held.append(data)
+
+    def _check(self, size: int) -> None:
+        if size > self._most_bytes:
+            raise LimitExceeded(
+                f"line {self._count + 1} is longer than {self._most_bytes} bytes, the limit of --max-message-bytes"
+            )
+
+    def _take(self, line: bytes, items: list[tuple[str, Message[bytes]]]) -> None:
+        self._check(len(line))
+        self._count += 1
+        if line.endswith(b"\r"):
+            line = line[:-1]
+        if not (line or self._keeps_blank) or (not self._keeps_blank and line.isspace()):
+            return
+        if self._names is None:
+            items.append(("", Message(line, self._headers, self._media_type)))
+            return
+        for name, value in self._members(line).items():
+            if name not in self._names:
+                raise DecodeError(
+                    f"line {self._count} has the member {name!a}, which is no input that is still to be filled; "
+                    f"there are {', '.join(self._names)}"
+                )
+            items.append((name, Message(bytes(value), self._headers, _JSON)))
+
+    def _members(self, line: bytes) -> dict[str, msgspec.Raw]:
+        try:
+            return msgspec.json.decode(line, type=dict[str, msgspec.Raw])
+        except (ValueError, RecursionError):
+            assert self._names is not None
+            raise DecodeError(
+                f"line {self._count} is no JSON object; the function has several inputs, so each line says for which "
+                f"one it is, as in {{{msgspec.json.encode(self._names[0]).decode()}: ...}}"
+            ) from None
+
+
+class _Pieces:
+    def __init__(self, headers: Headers) -> None:
+        self._headers = headers
+
+    def feed(self, payload: bytes) -> Items:
+        return (("", Message(payload, self._headers, _OCTETS)),)
+
+    def close(self) -> Items:
+        return ()
+
+
+class _Parts:
+    def __init__(self, content_type: str, headers: Headers, fields: Sequence[Field], most_bytes: int) -> None:
+        self._reader = PartReader(content_type, most_parts=None, most_bytes=most_bytes)
+        self._headers = headers
+        self._fields = {one.name: one for one in fields}
+
+    def feed(self, payload: bytes) -> Items:
+        parts = self._reader.feed(payload)
+        stranger = next((part.name for part in parts if part.name not in self._fields), None)
+        if stranger is not None:
+            raise DecodeError(
+                f"part {stranger!a} is not an input of the function that is still to be filled; there are "
+                f"{', '.join(self._fields)}"
+            )
+        return [(part.name, message_of(part, self._headers, self._fields[part.name])) for part in parts]
+
+    def close(self) -> Items:
+        self._reader.close()
+        return ()

@@ -1,0 +1,328 @@
+"""`StreamSession`: one HTTP request whose body, or whose answer, streams.
+
+Theory. The function opens as soon as all is known that it is opened with. What comes of the body from then on is fed to
+it; what it gives leaves at once if the answer is a stream::
+
+    state    what comes        next     steps
+    -------  ----------------  -------  --------------------------------------------------------------------------
+    FRESH    a head            WAITING  -, if the body is read as one, or may still bring options
+    FRESH    a head            RUNNING  Open, and Feed for what the query gives
+    WAITING  chunk             WAITING  -; or RUNNING with Open and Feed, when the first item of an input is there
+    WAITING  end               RUNNING  Open, Feed, EndInput
+    RUNNING  chunk             RUNNING  Feed for each item that is complete
+    RUNNING  end               RUNNING  Feed, EndInput
+    RUNNING  Emitted           RUNNING  Send(head) before the first, Send(item); or it is kept, for one value (R-149)
+    RUNNING  Elapsed           RUNNING  Send(head), or Send(heartbeat)
+    RUNNING  Finished          CLOSED   Send(end or error), Close; before the head an error is a response like any other
+    any      a bad body        CLOSED   Cancel, and as for Finished with an error
+
+Whoever carries the session tells it now and then that time has passed (`Elapsed`): the first time the head leaves
+although the function has given nothing, so that a client sees that it is answered; later a heartbeat does.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+
+from invoker.core.http import BodyChunk, RequestHead, Response, ResponseHead
+from invoker.core.steps import (
+    CallStep,
+    Cancel,
+    Close,
+    Elapsed,
+    Emitted,
+    EndInput,
+    Event,
+    Feed,
+    Finished,
+    Open,
+    OutputEnded,
+    Send,
+)
+from invoker.errors import (
+    DecodeError,
+    EncodeError,
+    FunctionError,
+    InvocationError,
+    LimitExceeded,
+    ProtocolViolation,
+)
+from invoker.message import Message
+from invoker.protocols.riff.asking import ID, NAMES_OUT, Asked, too_long
+from invoker.protocols.riff.fields import Field
+from invoker.protocols.riff.filling import fill, from_query
+from invoker.protocols.riff.formats import Format, format_of
+from invoker.protocols.riff.items import Items, Reading, Reads, reads
+from invoker.protocols.riff.reply import answer, problem, refusal
+
+__all__ = ["StreamSession"]
+
+_LABEL = "in"
+_END = EndInput(ID)
+_NO_CONTENT = Response(204, (), b"")
+_VARY = ("Vary", "Accept")
+_SECOND = (
+    "the function gave a second value, and this response is exactly one; to have all of them as they come, accept a "
+    "stream: Accept: text/event-stream, application/x-ndjson or multipart/mixed"
+)
+
+
+class _State(enum.Enum):
+    FRESH = "waiting for the request's head"
+    WAITING = "taking what opens the function"
+    RUNNING = "the function runs"
+    CLOSED = "the response is complete"
+
+
+class StreamSession:
+    """Translates one HTTP request into one invocation, item by item.
+
+    Args:
+        asked: What the head of the request asks for; something streams.
+        most_bytes: Of one item, and of a body that is read as one.
+    """
+
+    def __init__(self, asked: Asked, *, most_bytes: int) -> None:
+        self._asked = asked
+        self._most_bytes = most_bytes
+        self._state = _State.FRESH
+        self._is_begun = False  # the response
+        self._has_ended = False  # the body
+        self._body: list[bytes] = []
+        self._size = 0
+        self._reads: Reads | None = None
+        self._labels: tuple[str, ...] = ()
+        self._early: list[tuple[str, Message[bytes]]] = []
+        self._indexes: dict[str, int] = {}
+        self._output: Message[bytes] | None = None
+        outputs = asked.inputs.outputs if asked.stream is not None else NAMES_OUT
+        self._outputs = outputs
+        self._format: Format | None = None if asked.stream is None else format_of(asked.stream[0], outputs)
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the head of a streamed response was sent."""
+        return self._is_begun
+
+    @property
+    def is_told(self) -> bool:
+        """Whether this session has said how it ended."""
+        return self._state is _State.CLOSED
+
+    def receive(self, frame: RequestHead | BodyChunk) -> Sequence[CallStep]:
+        """Translate the head, or a chunk of the body.
+
+        Raises:
+            ProtocolViolation: A head that is not the first frame, or a chunk that is.
+        """
+        if self._state is _State.CLOSED:
+            return ()
+        if isinstance(frame, BodyChunk) and self._state is not _State.FRESH:
+            try:
+                return self._chunk(frame.payload)
+            except InvocationError as error:
+                return self._refuse(error)
+        if isinstance(frame, RequestHead) and self._state is _State.FRESH:
+            try:
+                return self._begin()
+            except InvocationError as error:
+                return self._refuse(error)
+        raise ProtocolViolation(f"a {type(frame).__name__} came while {self._state.value}")
+
+    def half_close(self) -> Sequence[CallStep]:
+        """Translate the end of the body.
+
+        Raises:
+            ProtocolViolation: No head came.
+        """
+        if self._state is _State.FRESH:
+            raise ProtocolViolation("the request ended without a head")
+        if self._state is _State.CLOSED or self._has_ended:
+            return ()
+        self._has_ended = True
+        try:
+            if self._asked.reading is Reading.WHOLE:
+                return self._whole()
+            assert self._reads is not None
+            items = self._reads.close()
+            if self._state is _State.RUNNING:
+                return (*self._feeds(items), _END)
+            self._early += items
+            return (*self._open(), _END)
+        except InvocationError as error:
+            return self._refuse(error)
+
+    def deliver(self, event: Event) -> Sequence[CallStep]:
+        """Translate an event of the invocation, or that some time has passed."""
+        if self._state is _State.CLOSED:
+            return ()
+        if type(event) is Emitted:
+            return self._emitted(event.index, event.message)
+        if type(event) is Elapsed:
+            return self._elapsed()
+        if type(event) is OutputEnded:
+            return ()
+        assert type(event) is Finished
+        self._state = _State.CLOSED
+        if event.error is not None:
+            return self._told(event.error)
+        if self._format is not None:
+            return (*self._head(), *_sent(self._format.end()), Close())
+        if self._output is None:
+            return self._told(FunctionError("the function gave no value; an HTTP response is exactly one"))
+        try:
+            return (Send(answer(self._output)), Close())
+        except EncodeError as error:
+            return self._told(error)
+
+    def refusal(self, error: InvocationError, *, status: int = 0) -> Response:
+        """The response for an ending before anything was sent."""
+        if isinstance(error, ProtocolViolation) and not status:
+            status = 400  # an item too many for a parameter of one value, for example
+        return refusal(error, self._asked.accept, status=status)
+
+    def farewell(self, error: InvocationError) -> bytes:
+        """What ends a response that has begun, for an ending that this session was not told."""
+        assert self._format is not None
+        return self._format.error(problem(error))
+
+    # Inputs.
+
+    def _begin(self) -> Sequence[CallStep]:
+        asked = self._asked
+        self._state = _State.WAITING
+        if asked.is_repeated:
+            # H-010: a browser asks again for events that have ended; this status tells it to stop.
+            self._state = _State.CLOSED
+            return (Send(_NO_CONTENT), Close())
+        if asked.is_head and self._format is not None:
+            self._state = _State.CLOSED
+            return (*self._head(), Close())
+        if asked.reading is Reading.WHOLE:
+            return ()
+        free, spare = self._prepare()
+        self._reads = reads(asked.reading, asked.content_type, asked.headers, (*free, *spare), self._most_bytes)
+        return () if spare else self._open()
+
+    def _prepare(self) -> tuple[Sequence[Field], Sequence[Field]]:
+        """Take what the query gives; the inputs that are still to be filled, and options that may come before them.
+
+        Raises:
+            DecodeError: The query fills all inputs, or one twice.
+        """
+        asked = self._asked
+        signature = asked.inputs
+        given = from_query(signature.fields, asked.query, asked.headers) if asked.query else []
+        queried = [name for name, _ in given]
+        for one in signature.fields:
+            if one.is_value and queried.count(one.name) > 1:
+                raise DecodeError(
+                    f"parameter '{one.name}' is given {queried.count(one.name)} times, and one value is expected"
+                )
+        count = max(len(signature.inputs), 1)
+        free = [one for one in signature.fields[:count] if one.name not in queried]
+        if not free:
+            raise DecodeError("the query gives all inputs of the function, so nothing in the body can be for it")
+        is_named = len(free) > 1 or asked.reading is Reading.PARTS
+        spare = [one for one in signature.fields[count:] if one.name not in queried] if is_named else []
+        self._early = given
+        self._labels = signature.inputs if len(signature.inputs) > 1 else (_LABEL,)
+        self._indexes = {one.name: index for index, one in enumerate(signature.fields[:count])}
+        self._indexes[""] = self._indexes[free[0].name]
+        return free, spare
+
+    def _chunk(self, payload: bytes) -> Sequence[CallStep]:
+        if self._reads is None:
+            if self._asked.is_bodiless:
+                return ()
+            self._size += len(payload)
+            if self._size > self._most_bytes:
+                return self._refuse(too_long(self._most_bytes), status=413)
+            self._body.append(payload)
+            return ()
+        items = self._reads.feed(payload)
+        if self._state is _State.RUNNING:
+            return self._feeds(items)
+        self._early += items
+        return self._open() if any(name in self._indexes for name, _ in items) else ()
+
+    def _open(self) -> list[CallStep]:
+        """Open the function with the options that are there; what else is there is fed to it."""
+        options = tuple(dict.fromkeys(name for name, _ in self._early if name not in self._indexes))
+        names = (*self._labels, *options)
+        self._indexes.update((name, len(self._labels) + at) for at, name in enumerate(options))
+        self._state = _State.RUNNING
+        early, self._early = self._early, []
+        return [self._opening(names, None), *self._feeds(early)]
+
+    def _feeds(self, items: Items) -> list[CallStep]:
+        indexes = self._indexes
+        try:
+            return [Feed(ID, indexes[name], message) for name, message in items]
+        except KeyError as missing:
+            raise DecodeError(
+                f"parameter {missing.args[0]!a} has kept its default, because its value came behind the first item; "
+                "give it before, or in the query"
+            ) from None
+
+    def _whole(self) -> Sequence[CallStep]:
+        """The body is here, and was to be read as one (R-162)."""
+        asked = self._asked
+        body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
+        self._body.clear()
+        names, messages = fill(asked.inputs, asked.query, asked.content_type, body, asked.headers)
+        self._state = _State.RUNNING
+        bound = names if asked.inputs.more is not None else None
+        return (self._opening(names, bound), *(Feed(ID, index, message) for index, message in messages), _END)
+
+    def _opening(self, names: tuple[str, ...], bound: tuple[str, ...] | None) -> Open:
+        asked = self._asked
+        accept = asked.accept if asked.stream is None else asked.stream[1]
+        return Open(ID, asked.function, (accept,) * len(self._outputs), names, self._outputs, asked.headers, bound)
+
+    # Outputs.
+
+    def _emitted(self, index: int, message: Message[bytes]) -> Sequence[CallStep]:
+        if self._format is None:
+            if self._output is None:
+                self._output = message
+                return ()
+            return (Cancel(ID, FunctionError(_SECOND)),)
+        try:
+            item = self._format.item(index, message)
+        except EncodeError as error:
+            return (Cancel(ID, error),)
+        if self._is_begun:
+            return (Send(BodyChunk(item)),)
+        return (*self._head(), Send(BodyChunk(item)))
+
+    def _elapsed(self) -> Sequence[CallStep]:
+        if self._format is None:
+            return ()
+        return _sent(self._format.heartbeat) if self._is_begun else (*self._head(), *_sent(self._format.heartbeat))
+
+    def _head(self) -> tuple[Send, ...]:
+        if self._is_begun or self._format is None:
+            return ()
+        self._is_begun = True
+        return (Send(ResponseHead(200, (*self._format.headers, _VARY))),)
+
+    # Endings.
+
+    def _told(self, error: InvocationError, *, status: int = 0) -> Sequence[CallStep]:
+        if self._is_begun:
+            return (Send(BodyChunk(self.farewell(error))), Close(error))
+        return (Send(self.refusal(error, status=status)), Close(error))
+
+    def _refuse(self, error: InvocationError, *, status: int = 0) -> Sequence[CallStep]:
+        """End with an error of the body; what runs is cancelled by the end of the conversation."""
+        self._state = _State.CLOSED
+        self._body.clear()
+        if isinstance(error, LimitExceeded):
+            status = status or 413
+        return self._told(error, status=status)
+
+
+def _sent(data: bytes) -> tuple[Send, ...]:
+    return (Send(BodyChunk(data)),) if data else ()

@@ -1,0 +1,163 @@
+"""`Streamed`: the wire of a conversation whose request or response streams over HTTP.
+
+What comes is given to the reactor in small pieces, since each may hold many items and the reactor only stops between
+two of them. What the function gives is written at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any, Final
+
+from invoker.core.http import BodyChunk, Response, ResponseHead
+from invoker.core.steps import Close, Elapsed
+from invoker.doors.http.exchange import Exchange
+from invoker.drive.driver import Driver
+from invoker.drive.loop.reactor import Reactor
+from invoker.errors import DeadlineExceeded, InternalError, InvocationError
+from invoker.protocols.riff.asking import Asked
+from invoker.protocols.riff.items import Reading
+from invoker.protocols.riff.stream import StreamSession
+
+__all__ = ["HEAD_S", "HEARTBEAT_S", "Streamed"]
+
+HEAD_S: Final = 0.5
+"""The head of a stream leaves after so long, although there is no item; until then an error has a status of its own."""
+HEARTBEAT_S: Final = 15.0
+"""A stream in which nothing was written for so long gets a heartbeat, if its format has one."""
+_PIECE_BYTES: Final = 4096
+
+
+class Streamed:
+    """One request; it is the listener of its exchange, too.
+
+    Args:
+        exchange: Carries it.
+        asked: What its head asks for.
+        driver: Runs the function.
+        most_bytes: Of one item.
+        settle_s: How long the end of a body over HTTP/2 is doubted, where the function acts on it: some clients end a
+            stream just before they reset it (R-109).
+        deadline: On the clock of ``time.monotonic``, or None.
+    """
+
+    def __init__(
+        self,
+        exchange: Exchange,
+        asked: Asked,
+        driver: Driver,
+        *,
+        most_bytes: int,
+        settle_s: float,
+        deadline: float | None,
+    ) -> None:
+        exchange.is_stream = streams_in = asked.reading is not Reading.WHOLE
+        self._exchange = exchange
+        self._session = session = StreamSession(asked, most_bytes=most_bytes)
+        self._settle_s = settle_s if exchange.head.http_version == "2" else 0.0
+        self._loop = asyncio.get_running_loop()
+        self._held = b""  # of the body, until the reactor wants more
+        self._held_end = False
+        self._timers: list[asyncio.TimerHandle] = []
+        self._written_s = 0.0
+        self._response: Response | None = None
+        self._is_over = False
+        self._reactor = Reactor(session, self, driver, self._close, deadline=deadline, is_counted=streams_in)
+        if deadline is not None:
+            late = DeadlineExceeded("the deadline has passed")
+            self._timers.append(self._loop.call_later(deadline - time.monotonic(), self._reactor.fail, late))
+        self._reactor.arrived(exchange.head)
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the client gets nothing any more."""
+        return self._exchange.is_gone
+
+    # The listener of the exchange.
+
+    def arrived(self, frame: Any | None) -> bool:
+        """Take a chunk of the body, or its end; whether more is wanted now."""
+        if frame is None:
+            if self._settle_s and self._reactor.settles:
+                self._timers.append(self._loop.call_later(self._settle_s, self._end))
+                return True
+            return self._end()
+        return self._bring(frame.payload)
+
+    def fail(self, error: InvocationError) -> None:
+        """There will be no more of the body."""
+        self._reactor.fail(error)
+
+    def gone(self) -> None:
+        """The client has left."""
+        self._reactor.gone()
+
+    def _end(self) -> bool:
+        if self._held:
+            self._held_end = True
+            return False
+        return self._reactor.arrived(None)
+
+    def _bring(self, data: bytes) -> bool:
+        for at in range(0, len(data), _PIECE_BYTES):
+            if not self._reactor.arrived(BodyChunk(data[at : at + _PIECE_BYTES])):
+                self._held = data[at + _PIECE_BYTES :]
+                return False
+        return True
+
+    # The wire of the reactor.
+
+    def accepted(self) -> None:
+        """The function runs: the client is told so after a moment, and now and then."""
+        self._timers.append(self._loop.call_later(HEAD_S, self._beat))
+
+    def ask(self) -> None:
+        """Go on with what is held, then with what comes."""
+        held, self._held = self._held, b""
+        if held and not self._bring(held):
+            return
+        if self._held_end:
+            self._held_end = False
+            self._reactor.arrived(None)
+        else:
+            self._exchange.ask()
+
+    def write(self, frame: Any) -> bool:
+        """Write a head, a piece or a whole response; whether the client takes more at once."""
+        if type(frame) is BodyChunk:
+            self._written_s = self._loop.time()
+            return self._exchange.write(frame.payload)
+        if type(frame) is ResponseHead:
+            self._exchange.begin(frame)
+        else:
+            self._response = frame
+        return True
+
+    async def room(self) -> None:
+        """Wait until the client takes more."""
+        await self._exchange.room()
+
+    def _beat(self) -> None:
+        if self._is_over:
+            return
+        quiet_s = self._loop.time() - self._written_s
+        if not self._session.has_begun or quiet_s >= HEARTBEAT_S:
+            quiet_s = 0.0
+            self._reactor.tell(Elapsed())
+        self._timers = [one for one in self._timers if not one.cancelled() and one.when() > self._loop.time()]
+        self._timers.append(self._loop.call_later(HEARTBEAT_S - quiet_s, self._beat))
+
+    def _close(self, close: Close) -> None:
+        self._is_over = True
+        for timer in self._timers:
+            timer.cancel()
+        exchange, error = self._exchange, close.error
+        if self._response is not None:
+            exchange.answer(self._response)
+        elif not self._session.has_begun:
+            exchange.answer(self._session.refusal(error or InternalError(), status=408 if exchange.is_late else 0))
+        else:
+            if error is not None and not self._session.is_told:
+                exchange.write(self._session.farewell(error))
+            exchange.end()
