@@ -1,4 +1,4 @@
-"""`Doors`: which doors a server has, and where they listen."""
+"""`Doors`: which doors a server has, and where they listen; `MountedDoors`: those of one whose host has the sockets."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from invoker.doors.http.asgi import Application
     from invoker.doors.http.door import HttpDoor
     from invoker.doors.http.exchange import HttpSettings
+    from invoker.doors.http.mounted import MountedDoor
 
-__all__ = ["Doors"]
+__all__ = ["Doors", "MountedDoors"]
 
 log = logging.getLogger(__name__)
 
@@ -181,6 +182,34 @@ class Doors:
         from invoker.doors.grpc.aio import AioDoor
 
         return AioDoor(self._driver, methods=methods, credentials=credentials, settings=settings)
+
+
+class MountedDoors(Doors):
+    """The HTTP door of a server that another program's ASGI server brings its requests to.
+
+    Attributes:
+        mounted: Once it is open.
+    """
+
+    mounted: MountedDoor | None = None
+
+    async def open_http(self, tls: TlsFiles | None) -> None:  # noqa: ARG002 - the host has the connections
+        """Answer from now on."""
+        from invoker.doors.http.mounted import MountedDoor
+
+        self.mounted = MountedDoor(self._driver, self._fronts, settings=self._http_settings())
+        self.mounted.start()
+        self._fronts.tell_hidden(one.spec.name for one in self._driver.engine.catalog)
+
+    def leave(self) -> None:
+        """Tell the clients to connect anew; requests are served as before."""
+        if self.mounted is not None:
+            self.mounted.leave()
+
+    async def close(self, grace_s: float) -> None:
+        """Wait for what is under way, but no longer than ``grace_s``. Idempotent."""
+        if self.mounted is not None:
+            await self.mounted.stop(grace_s)
 
 
 def _address(host: str, port: int) -> str:

@@ -77,6 +77,8 @@ class Origins:
         self._origins = frozenset(one.lower() for one in origins)
         self._hosts = frozenset(one.lower() for one in hosts)
         self._passed = Verdict(headers=_VARY if self._origins else ())
+        self._why = "it listens on loopback only, so "
+        self._lists = ("--allowed-host", "--allowed-origin")
 
     def bind(self, host: str, *, is_loopback: bool) -> None:
         """Say what the door is bound to.
@@ -88,6 +90,12 @@ class Origins:
         is_checked = is_loopback and _ANY not in self._hosts
         bound = f"[{host}]" if ":" in host and not host.startswith("[") else host
         self.names = LOOPBACK_NAMES | self._hosts | {bound.lower()} if is_checked else None
+
+    def mount(self) -> None:
+        """Say that somebody else has the sockets, whose names only a list of hosts can tell (H-098)."""
+        is_checked = self._hosts and _ANY not in self._hosts
+        self.names = LOOPBACK_NAMES | self._hosts if is_checked else None
+        self._why, self._lists = "", ("allowed_hosts", "allowed_origins")
 
     def judge(self, head: RequestHead, *, host: str = "", is_local: bool = False, is_socket: bool = False) -> Verdict:
         """Let a request or the handshake of a WebSocket pass, answer it, or refuse it.
@@ -106,8 +114,8 @@ class Origins:
         host = host or fields.get("host", "")
         if self.names is not None and host and not is_local and not self._is_own(host):
             return self._refused(
-                f"the host {host!a} is none of this invoker's; it listens on loopback only, so Host is localhost, "
-                "127.0.0.1, [::1] or a name that --allowed-host lists"
+                f"the host {host!a} is none of this invoker's; {self._why}Host is localhost, "
+                f"127.0.0.1, [::1] or a name that {self._lists[0]} lists"
             )
         origin = fields.get("origin", "")
         method = "" if is_socket else head.method
@@ -115,7 +123,7 @@ class Origins:
             return _allowed(method, fields, origin)
         if _is_foreign(method, fields, host):
             page = f"a web page of {origin!a}" if origin else "a web page of another origin"
-            return self._refused(f"{page} may not call this invoker; --allowed-origin lists those that may")
+            return self._refused(f"{page} may not call this invoker; {self._lists[1]} lists those that may")
         return self._passed
 
     def _is_own(self, host: str) -> bool:
