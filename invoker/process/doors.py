@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from invoker.doors.grpc.aio import AioDoor
     from invoker.doors.grpc.fast import FastDoor
     from invoker.doors.grpc.methods import Method
-    from invoker.doors.http.asgi import Application
+    from invoker.doors.http.app import SocketFront
     from invoker.doors.http.door import HttpDoor
     from invoker.doors.http.exchange import HttpSettings
     from invoker.doors.http.mounted import MountedDoor
@@ -111,7 +111,7 @@ class Doors:
             settings=self._http_settings(),
             tls=tls,
             share_port=self._share_ports,
-            sockets=self._sockets(),
+            sockets=self._socket,
             unix=config.http_unix,
             unix_mode=config.unix_mode,
         )
@@ -130,10 +130,9 @@ class Doors:
         if self._grpc is not None:
             await self._grpc.stop(grace_s)
 
-    def _sockets(self) -> Application | None:
-        """Who serves the WebSocket connections of the HTTP door."""
-        apps = (app for one in reversed(self._services) if (app := one.websocket()) is not None)
-        return next(apps, None)
+    def _socket(self, path: str) -> SocketFront | None:
+        """Who serves the WebSockets of a path of the HTTP door."""
+        return next((front for one in reversed(self._services) if (front := one.socket_front(path))), None)
 
     def _http_settings(self) -> HttpSettings:
         from invoker.doors.http.exchange import HttpSettings

@@ -6,17 +6,19 @@ from anywhere could run functions here. But browsers say whose page a request co
 
     Host        is not a name of a door that is bound to loopback          403
     Origin      is listed                                                  passes, with the headers of CORS
+    Origin      of a WebSocket's handshake is that of Host                 passes, whatever the scheme: proxies end TLS
     Origin      of a WebSocket's handshake is another                      403
     Fetch-Site  is same-origin or none (the user's own doing)              passes
     Fetch-Site  is another, of a GET navigation of a whole tab             passes: no GET runs a function
     Fetch-Site  is another                                                 403
-    Origin      is that of Host, whatever the scheme: proxies end TLS      passes
+    Origin      is that of Host, whatever the scheme                       passes
     Origin      is another                                                 403
     neither     as of curl, and of every program that is no browser        passes
 
 The rule of `Host` is needed because the owner of a name can let it lead to 127.0.0.1 after a page was loaded from it
 (DNS rebinding); that page would then be of the same origin as this door. A door that is not bound to loopback cannot
-know its own names. No page of ours opens WebSockets, so they are for listed origins only (RFC 6455, 10.2).
+know its own names. Every browser says the Origin of a handshake (RFC 6455, 10.2), so that alone decides; what browsers
+say of its Fetch-Site differs, since its scheme is another one than that of the page.
 Sources: Fetch (CORS, `Origin`), Fetch Metadata.
 """
 
@@ -139,7 +141,7 @@ class Origins:
 def _is_foreign(method: str, fields: Mapping[str, str], host: str) -> bool:
     """Whether a page that may not call has made the request; a handshake has no method here."""
     if not method and "origin" in fields:
-        return True
+        return not _is_same(fields["origin"], host)
     if (site := fields.get("sec-fetch-site")) is not None:
         is_navigation = (fields.get("sec-fetch-mode"), fields.get("sec-fetch-dest")) == ("navigate", "document")
         return site not in ("same-origin", "none") and not (is_navigation and method == "GET")
