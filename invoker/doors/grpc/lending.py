@@ -180,8 +180,8 @@ class Lender:
             self._flush()
         if self._events:
             return True
-        if self._is_recalled and self._is_lent:
-            return False
+        if self._is_lent:
+            return False  # the thread waits there; to look as well would only yield the processor before a sleep
         if self._skips and not is_idle:
             self._skips -= 1
             return False

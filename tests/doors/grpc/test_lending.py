@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import queue
 import socket
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextvars import ContextVar
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from invoker.doors.grpc.cygrpc import cygrpc
 from invoker.doors.grpc.lending import Lender, LendingLoop
 from invoker.doors.grpc.loopline import LoopLine
 from invoker.drive.bodies.loop import LoopRunner
@@ -274,3 +278,48 @@ def test_a_loop_that_has_lent_its_queue_hears_sockets_threads_and_timers(kind):
 
 async def wrapped(loop: asyncio.AbstractEventLoop, sock: socket.socket) -> bytes:
     return await loop.sock_recv(sock, 1)
+
+
+class Lent:
+    """A completion queue whose events are put by the test, and which counts how often a loop has looked at it."""
+
+    def __init__(self) -> None:
+        self.looks = 0
+        self.lent = threading.Event()
+        self._events: queue.SimpleQueue[SimpleNamespace] = queue.SimpleQueue()
+
+    def put(self, type_: Any, tag: Any = None) -> None:
+        self._events.put(SimpleNamespace(completion_type=type_, tag=tag))
+
+    def poll(self, deadline: float | None = None) -> SimpleNamespace:
+        if deadline is None:
+            self.lent.set()
+            return self._events.get()
+        self.looks += 1
+        return SimpleNamespace(completion_type=None)
+
+
+def test_a_loop_does_not_look_at_a_queue_where_its_thread_waits():
+    """It wakes and sleeps for other work as often as that comes, and the thread's event reaches it all the same."""
+    found = Lent()
+
+    async def main() -> tuple[int, int]:
+        lender = Lender(found, asyncio.get_running_loop())
+        lender.start()
+        await asyncio.to_thread(found.lent.wait, 5)
+        before = found.looks
+        for _ in range(20):
+            await asyncio.sleep(0.001)
+        looks, told = found.looks - before, asyncio.Event()
+        found.put(cygrpc.CompletionType.operation_complete, lambda _: told.set())
+        await asyncio.wait_for(told.wait(), 5)
+        await asyncio.sleep(0.001)  # before it sleeps it looks, as the thread waits for nothing any more
+        after = found.looks
+        found.put(cygrpc.CompletionType.queue_shutdown)
+        lender.close()
+        return looks, after - before
+
+    with asyncio.Runner(loop_factory=LendingLoop) as runner:
+        looks, later = runner.run(main())
+    assert looks == 0
+    assert later > 0
