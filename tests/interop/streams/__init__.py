@@ -1,0 +1,1 @@
+"""Foreign clients that stream by HTTP: httpx, fetch in Node, curl, EventSource in Chromium, and bare sockets."""
