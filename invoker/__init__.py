@@ -18,7 +18,6 @@ from invoker.rules import rule
 from invoker.toolerror import ToolError
 
 if TYPE_CHECKING:
-    from invoker.mounted import asgi
     from invoker.serving import serve
 
 __all__ = [
@@ -40,7 +39,6 @@ __all__ = [
     "ToolError",
     "Update",
     "VariableError",
-    "asgi",
     "codec",
     "function",
     "rule",
@@ -50,7 +48,7 @@ __all__ = [
 
 __version__ = "0.1.0"
 
-_LATER = {"asgi": "mounted", "serve": "serving"}
+_LATER = {"serve": "serving"}
 """Names whose modules are imported when somebody asks for them: they take everything that a server needs."""
 
 

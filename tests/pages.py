@@ -8,12 +8,14 @@
 | ``sh elsewhere``, ``python elsewhere`` | not run: it takes what a test does not have |
 | ``python`` that begins with ``# name.py`` | written to that file |
 | ``python`` | pasted into one Python session for the page, in which ``await`` may stand at the top level |
+| ``js`` that begins with ``// name.mjs`` | written to that file, with the addresses of the server |
 | ``python within`` | pasted there, into the block of an `EvergreenSession` named ``session`` |
 | ``input`` | standard input of the command before it |
 | ``output`` | all that the block before it prints, but for blanks at the end; ``...`` stands for any text |
 | any other | shown only |
 
-The folder has a link to ``functions``. Port 8081 of localhost is that of the server's gRPC door, 8080 of its HTTP door.
+Commands of node are left out where there is none. The folder has a link to ``functions``.
+Port 8081 of localhost is that of the server's gRPC door, 8080 of its HTTP door.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -37,7 +40,7 @@ from tests.conftest import SLOW
 
 ROOT = Path(__file__).resolve().parent.parent
 FENCE = re.compile(r"^```([\w-]*)(?: (\w+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-NAMED = re.compile(r"# ([\w/]+\.py)\n")
+NAMED = re.compile(r"(?:#|//) ([\w/]+\.(?:py|mjs))\n")
 LIMIT_S = 15.0
 
 # What ``python within`` goes into.
@@ -65,7 +68,7 @@ def steps(text: str) -> list[Step]:
     """
     found: list[Step] = []
     for kind, mark, body in FENCE.findall(text):
-        if kind in {"sh", "python"}:
+        if kind in {"sh", "python"} or (kind == "js" and NAMED.match(body)):
             found.append(Step(kind, mark, body))
         elif kind in {"input", "output"}:
             assert found, f"there is no command before {body!r}"
@@ -107,6 +110,13 @@ class Reader:
             AssertionError: It did not go as the page says.
         """
         if step.mark == "elsewhere":
+            return
+        if step.kind == "js":
+            match = NAMED.match(step.text)
+            assert match is not None
+            Path(match[1]).write_text(self._here(step.text))
+            return
+        if step.text.startswith("node ") and shutil.which("node") is None:
             return
         if step.kind == "python":
             if match := NAMED.match(step.text):

@@ -30,7 +30,6 @@ TOP = {
     "ToolError",
     "Update",
     "VariableError",
-    "asgi",
     "codec",
     "function",
     "rule",

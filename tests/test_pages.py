@@ -15,10 +15,7 @@ PAGES = [
     *sorted((ROOT / "docs" / "how-to").glob("*.md")),
 ]
 COMMAND = re.compile(r"^(\$ )?(python -m|invoker|curl|make|pip) ", re.MULTILINE)
-NEEDS = {
-    "run-agents": "dspy",
-    "mount-into-fastapi": "fastapi",
-}  # what is not in the environment of all tests: see `make test-agents`, `make interop`
+NEEDS = {"run-agents": "dspy"}  # what is not in the environment of all tests: see `make test-agents`
 EACH = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 
 
@@ -55,6 +52,21 @@ def test_a_page_that_is_wrong_is_found(step: Step, tmp_path: Path, monkeypatch: 
     """A command that fails, one that does not, and what is not printed."""
     with pytest.raises(AssertionError), Reader(tmp_path, monkeypatch) as reader:
         reader.do(step)
+
+
+def test_a_script_calls_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is written with the server's real address; one without a name is shown only."""
+    page = (
+        "```sh server\npython -m invoker functions.square:square\n```\n```js\nnothing\n```\n"
+        "```js\n// one.mjs\nconst at = 'http://localhost:8080'\n```\n"
+    )
+    assert [step.kind for step in steps(page)] == ["sh", "js"]
+    with Reader(tmp_path, monkeypatch) as reader:
+        for step in steps(page):
+            reader.do(step)
+    text = (tmp_path / "one.mjs").read_text()
+    assert re.search(r"http://127\.0\.0\.1:\d+'", text), text
+    assert "8080" not in text
 
 
 def test_blocks_go_on_from_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
