@@ -18,6 +18,7 @@ from invoker.rules import rule
 from invoker.toolerror import ToolError
 
 if TYPE_CHECKING:
+    from invoker.mounted import asgi
     from invoker.serving import serve
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "ToolError",
     "Update",
     "VariableError",
+    "asgi",
     "codec",
     "function",
     "rule",
@@ -48,7 +50,7 @@ __all__ = [
 
 __version__ = "0.1.0"
 
-_LATER = {"serve": "serving"}
+_LATER = {"asgi": "mounted", "serve": "serving"}
 """Names whose modules are imported when somebody asks for them: they take everything that a server needs."""
 
 

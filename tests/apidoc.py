@@ -13,7 +13,8 @@ import `quantize`, `dequantize`, `centred` and `widest_scale` from `invoker.seca
 stable; everything else may change without notice. How to use them:
 [write a streaming function](../how-to/write-a-streaming-function.md),
 [take several inputs](../how-to/take-several-inputs.md), [add a codec](../how-to/add-a-codec.md),
-[test a function](../how-to/test-a-function.md), [serve from a program](../how-to/serve-from-a-program.md).
+[test a function](../how-to/test-a-function.md), [serve from a program](../how-to/serve-from-a-program.md),
+[mount a function](../how-to/mount-into-fastapi.md).
 Clients have pages of their own:
 [call a function](../how-to/call-a-function.md), [drive Evergreen sessions](../how-to/drive-evergreen-from-python.md),
 [ask a GraphPipe model](../how-to/serve-a-tensor-model.md#call-it-from-python)."""
@@ -34,6 +35,7 @@ _MADE_ELSEWHERE = {
     "StopInvocation",
     "Status",
     "Serving",
+    "Mounted",
 }
 _WIDTH = 110
 
@@ -54,7 +56,7 @@ def api_page(made: str, table: Callable[..., list[str]]) -> Iterator[str]:
 
 def _page(made: str, table: Callable[..., list[str]]) -> Iterator[str]:
     import invoker
-    from invoker import context, secagg, serving, testing
+    from invoker import context, mounted, secagg, serving, testing
 
     yield from ("# Python API", "", made, "", *INTRO.splitlines())
     parts = {
@@ -69,7 +71,7 @@ def _page(made: str, table: Callable[..., list[str]]) -> Iterator[str]:
         "To end a call": (invoker.StatusError, invoker.Status, invoker.InputCancelled, invoker.StopInvocation),
         "To hear of errors": (invoker.NestedError, invoker.ToolError, invoker.VariableError),
         "To read and write other media types": (invoker.codec, invoker.Codec),
-        "To serve from a program": (invoker.serve, serving.Serving),
+        "To serve from a program": (invoker.serve, serving.Serving, invoker.asgi, mounted.Mounted),
         "To test functions": (testing.Harness, testing.Result, testing.TestServer),
     }  # fmt: skip
     for title, things in parts.items():

@@ -30,6 +30,7 @@ TOP = {
     "ToolError",
     "Update",
     "VariableError",
+    "asgi",
     "codec",
     "function",
     "rule",

@@ -15,7 +15,10 @@ PAGES = [
     *sorted((ROOT / "docs" / "how-to").glob("*.md")),
 ]
 COMMAND = re.compile(r"^(\$ )?(python -m|invoker|curl|make|pip) ", re.MULTILINE)
-NEEDS = {"run-agents": "dspy"}  # what is not in the environment of all tests: see `make test-agents`
+NEEDS = {
+    "run-agents": "dspy",
+    "mount-into-fastapi": "fastapi",
+}  # what is not in the environment of all tests: see `make test-agents`, `make interop`
 EACH = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 
 

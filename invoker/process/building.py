@@ -24,13 +24,14 @@ ROUNDS: Final = ".toml"
 """How the name of a file of federated rounds ends, which may stand where an entrypoint does."""
 
 
-def build(config: Config, *what: Any, is_guest: bool = False) -> Server:
+def build(config: Config, *what: Any, is_guest: bool = False, is_mounted: bool = False) -> Server:
     """A server, ready to run.
 
     Args:
         config: Every knob.
         what: Functions, modules of functions, entrypoints of either, or a file of federated rounds.
         is_guest: Whether the process is somebody else's; see `Server`.
+        is_mounted: Whether somebody else has the sockets, too; see `Server`.
 
     Raises:
         StartupError: One cannot be loaded, understood or served.
@@ -65,7 +66,7 @@ def build(config: Config, *what: Any, is_guest: bool = False) -> Server:
     ):  # G-068: a parameter without an annotation gets a tensor as an array
         arrays = find_spec("numpy") is not None and any(Any in prepared.spec.types for prepared in found)
     registry = builtin(pickle=config.pickle_codec, arrays=arrays, max_containers=config.max_containers)
-    return Server(config, catalog, registry, actions=actions, is_guest=is_guest)
+    return Server(config, catalog, registry, actions=actions, is_guest=is_guest, is_mounted=is_mounted)
 
 
 def loop_factory(server: Server) -> Any:

@@ -1,4 +1,4 @@
-"""`Doors`: which doors a server has, and where they listen."""
+"""`Doors`: which doors a server has, and where they listen; `MountedDoors`: those of one whose host has the sockets."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ if TYPE_CHECKING:
     from invoker.doors.grpc.aio import AioDoor
     from invoker.doors.grpc.fast import FastDoor
     from invoker.doors.grpc.methods import Method
-    from invoker.doors.http.asgi import Application
+    from invoker.doors.http.app import SocketFront
     from invoker.doors.http.door import HttpDoor
     from invoker.doors.http.exchange import HttpSettings
+    from invoker.doors.http.mounted import MountedDoor
 
-__all__ = ["Doors"]
+__all__ = ["Doors", "MountedDoors"]
 
 log = logging.getLogger(__name__)
 
@@ -110,7 +111,7 @@ class Doors:
             settings=self._http_settings(),
             tls=tls,
             share_port=self._share_ports,
-            sockets=self._sockets(),
+            sockets=self._socket,
             unix=config.http_unix,
             unix_mode=config.unix_mode,
         )
@@ -129,10 +130,9 @@ class Doors:
         if self._grpc is not None:
             await self._grpc.stop(grace_s)
 
-    def _sockets(self) -> Application | None:
-        """Who serves the WebSocket connections of the HTTP door."""
-        apps = (app for one in reversed(self._services) if (app := one.websocket()) is not None)
-        return next(apps, None)
+    def _socket(self, path: str) -> SocketFront | None:
+        """Who serves the WebSockets of a path of the HTTP door."""
+        return next((front for one in reversed(self._services) if (front := one.socket_front(path))), None)
 
     def _http_settings(self) -> HttpSettings:
         from invoker.doors.http.exchange import HttpSettings
@@ -181,6 +181,34 @@ class Doors:
         from invoker.doors.grpc.aio import AioDoor
 
         return AioDoor(self._driver, methods=methods, credentials=credentials, settings=settings)
+
+
+class MountedDoors(Doors):
+    """The HTTP door of a server that another program's ASGI server brings its requests to.
+
+    Attributes:
+        mounted: Once it is open.
+    """
+
+    mounted: MountedDoor | None = None
+
+    async def open_http(self, tls: TlsFiles | None) -> None:  # noqa: ARG002 - the host has the connections
+        """Answer from now on."""
+        from invoker.doors.http.mounted import MountedDoor
+
+        self.mounted = MountedDoor(self._driver, self._fronts, settings=self._http_settings())
+        self.mounted.start()
+        self._fronts.tell_hidden(one.spec.name for one in self._driver.engine.catalog)
+
+    def leave(self) -> None:
+        """Tell the clients to connect anew; requests are served as before."""
+        if self.mounted is not None:
+            self.mounted.leave()
+
+    async def close(self, grace_s: float) -> None:
+        """Wait for what is under way, but no longer than ``grace_s``. Idempotent."""
+        if self.mounted is not None:
+            await self.mounted.stop(grace_s)
 
 
 def _address(host: str, port: int) -> str:

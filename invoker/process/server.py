@@ -13,6 +13,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from invoker.body.lift import Function
 from invoker.codecs import Registry
@@ -35,11 +36,14 @@ from invoker.ops.metrics import numbers_of
 from invoker.ops.ready import ready_block
 from invoker.ops.samples import near
 from invoker.ops.watchdog import Watchdog
-from invoker.process.doors import Doors
+from invoker.process.doors import Doors, MountedDoors
 from invoker.process.stopping import Guard, dump, listed
 from invoker.services.service import Service, Surroundings, spoken_at
 from invoker.services.table import TABLE, Table
 from invoker.stores import store_of
+
+if TYPE_CHECKING:
+    from invoker.doors.http.mounted import MountedDoor
 
 __all__ = ["Server"]
 
@@ -67,6 +71,8 @@ class Server:
         table: What services there are.
         is_guest: Whether the process is somebody else's. Nothing is changed then that belongs to all of it: the limit
             of open files, and how Python collects garbage.
+        is_mounted: Whether somebody else has the sockets, too, and brings requests to `application`; only what is for
+            the HTTP door is served then.
 
     Attributes:
         share_ports: Whether other processes may bind the same ports.
@@ -84,9 +90,11 @@ class Server:
         actions: Mapping[str, str] | None = None,
         table: Table = TABLE,
         is_guest: bool = False,
+        is_mounted: bool = False,
     ) -> None:
         self.config = config
-        self._is_guest = is_guest
+        self._is_guest = is_guest or is_mounted
+        self._is_mounted = is_mounted
         limits = Limits(config.high_frames, config.high_bytes, config.hard_frames, config.hard_bytes)
         self.engine = Engine(
             catalog,
@@ -116,13 +124,11 @@ class Server:
         self.is_lame = False
         self._actions = dict(actions or {})
         self._services: tuple[Service, ...] = ()
-        self._table, self._kinds = table, table.served(config)
-        self._doors = Doors(
-            config,
-            self.driver,
-            has_grpc=any(one.on_grpc for one in self._kinds),
-            has_http=table.has_http(config),
-        )
+        self._table = table
+        self._kinds = tuple(one for one in table.served(config) if one.on_http or not (is_mounted and one.on_grpc))
+        has_grpc = not is_mounted and any(one.on_grpc for one in self._kinds)
+        make_doors = MountedDoors if is_mounted else Doors
+        self._doors = make_doors(config, self.driver, has_grpc=has_grpc, has_http=table.has_http(config))
         self._watchdog: Watchdog | None = None
 
     @property
@@ -133,6 +139,13 @@ class Server:
         """
         on_loop = not self.driver.is_direct or any(one.on_loop for one in self._kinds)
         return on_loop and self._doors.lends
+
+    @property
+    def application(self) -> MountedDoor:
+        """Answers what an ASGI server brings, once a mounted server has started."""
+        assert isinstance(self._doors, MountedDoors)
+        assert self._doors.mounted is not None
+        return self._doors.mounted
 
     @property
     def grpc_address(self) -> str:
@@ -164,13 +177,14 @@ class Server:
         around = Surroundings(
             *(self.config, self.driver, self._actions, self.is_ready, self.numbers, self._endings.note, tls),
             *(self.share_ports, self._table.is_asked(self.config)),
-            http_address=lambda: self.http_address if self._doors.has_http else None,
+            http_address=lambda: self.http_address if self._doors.has_http and not self._is_mounted else None,
             files=lambda: tuple(file for one in self._services for file in one.files()),
             spoken=lambda: spoken_at(self._services[: len(self._kinds)], self.grpc_address, self.http_address),
         )
         self._services = tuple(kind(around) for kind in (*self._kinds, *self._table.own(self.config)))
         self._doors.serve(self._services, share_ports=self.share_ports)
-        self.engine.is_loading = not self.share_ports and any(one.hooks.takes_time for one in self._functions)
+        opens_early = not (self.share_ports or self._is_mounted)
+        self.engine.is_loading = opens_early and any(one.hooks.takes_time for one in self._functions)
         if is_early := self.engine.is_loading:
             await self._open_others(tls)
             if served := self._served():
@@ -228,6 +242,11 @@ class Server:
             self.driver.close()
             clean = await self._stop_functions() and clean
         return clean
+
+    def abandon(self) -> None:
+        """Give up what is not the loop's, which was closed without a stop: threads, and the lines of the log."""
+        self._endings.close()
+        self.driver.close()
 
     async def _stop_functions(self) -> bool:
         """Run the stop hooks that have not run; True when none failed."""

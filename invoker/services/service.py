@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from invoker.author.spec import FunctionSpec
     from invoker.config import Config
     from invoker.doors.grpc.methods import Method
-    from invoker.doors.http.app import Front
-    from invoker.doors.http.asgi import Application
+    from invoker.doors.http.app import Front, SocketFront
     from invoker.doors.tls import TlsFiles
     from invoker.drive.driver import Driver
     from invoker.ops.board import Numbers
@@ -183,8 +182,8 @@ class Service:
         """Who answers this path in front of who was found for it; it may leave requests to ``below``."""
         return below
 
-    def websocket(self) -> Application | None:
-        """Who serves the WebSocket connections of the HTTP door; None: the service takes none."""
+    def socket_front(self, path: str) -> SocketFront | None:  # noqa: ARG002 - as `http_front`
+        """Who serves the WebSockets of this path of the HTTP door; None: the service does not claim it."""
         return None
 
     def numbers(self) -> Numbers | None:

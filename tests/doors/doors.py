@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 from unittest.mock import patch
@@ -16,12 +16,14 @@ from invoker.body.lift import lift
 from invoker.codecs import builtin
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
-from invoker.doors.http.app import Front, FrontOf
+from invoker.doors.http.app import Front, FrontOf, SocketSettings
 from invoker.doors.http.door import HttpDoor
 from invoker.drive.driver import Driver, DriverSettings
 from invoker.services.functions import FunctionsFront
 from invoker.services.pages import PATHS, PagesFront
 from invoker.services.riff.http import RiffFront
+from invoker.services.riff.sockets import Sockets
+from tests.doors.sockets import Peer, open_peer
 
 __all__ = ["Served", "Wire", "until"]
 
@@ -47,6 +49,7 @@ class Served:
         *functions: Any,
         max_invocations: int = 0,
         front: FrontOf = lambda _: None,
+        socket: SocketSettings | None = None,
         riff: Mapping[str, Any] = {},
         is_ready: Callable[[], Awaitable[bool]] | None = None,
         metrics: Callable[[], tuple[str, bytes]] = lambda: ("", b""),
@@ -72,7 +75,8 @@ class Served:
             own = pages if path in PATHS else telling if path in telling.paths else None
             return own or front(path) or answering
 
-        door = HttpDoor(driver, front_of, port=0, **settings)
+        sockets = Sockets(driver, socket or SocketSettings())
+        door = HttpDoor(driver, front_of, port=0, sockets=sockets.front, **settings)
         for one in lifted:
             await one.start()
         with patch("invoker.drive.bodies.pool._IDLE_S", 0.05):  # so that no thread outlives its test
@@ -97,6 +101,10 @@ class Served:
         async with self.client() as client:
             named = {name.replace("_", "-"): value for name, value in headers.items()}
             return await client.post("/", content=content, headers=named)
+
+    def peer(self, path: str, **how: Any) -> AbstractAsyncContextManager[Peer]:
+        """A connection of WebSocket, cut at the end of the block."""
+        return open_peer(self.address, path, **how)
 
     @asynccontextmanager
     async def wire(self) -> AsyncIterator[Wire]:

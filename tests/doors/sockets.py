@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import contextlib
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,14 +29,13 @@ from invoker.body.lift import lift
 from invoker.codecs import builtin
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
+from invoker.doors.http.app import SocketSettings
 from invoker.doors.http.door import HttpDoor
 from invoker.doors.http.exchange import HttpSettings
-from invoker.doors.http.socketline import SocketSettings
-from invoker.doors.http.websocket import SocketApp
 from invoker.drive.driver import Driver, DriverSettings
 from invoker.protocols.action_engine.settings import ActionEngineSettings
 from invoker.protocols.action_engine.wire import Action, Chunk, Fragment, Metadata, WireMessage, decode, encode
-from invoker.services.action_engine import action_engine_app
+from invoker.services.action_engine import ActionEngineFront
 
 __all__ = ["Peer", "Served", "item", "open_peer", "serving", "texts"]
 
@@ -49,7 +49,7 @@ class Served:
     address: str
     door: HttpDoor
     driver: Driver
-    app: SocketApp
+    app: ActionEngineFront
 
     def peer(self, path: str = "/", **how: Any) -> AbstractAsyncContextManager[Peer]:
         """A connection that is cut at the end of the block."""
@@ -58,14 +58,20 @@ class Served:
 
 @asynccontextmanager
 async def serving(
-    *functions: Any, known: ActionEngineSettings | None = None, origins: tuple[str, ...] = (), **settings: Any
+    *functions: Any,
+    known: ActionEngineSettings | None = None,
+    origins: tuple[str, ...] = (),
+    path: str = "/",
+    sessions: int = 1000,
+    **settings: Any,
 ) -> AsyncIterator[Served]:
     """Serve functions as actions on a free port until the end of the block; settings are those of the sockets."""
     lifted = [lift(one, read(one)) for one in functions]
     driver = Driver(Engine(Catalog(lifted), builtin()), DriverSettings(grace_s=0.5))
     known = known or ActionEngineSettings()
-    app = action_engine_app(driver, known, SocketSettings(window=known.window, **settings))
-    door = HttpDoor(driver, lambda _: None, port=0, sockets=app, settings=HttpSettings(origins=origins))
+    app = ActionEngineFront(driver, known, SocketSettings(**settings), sessions=sessions)
+    sockets = {path: app}
+    door = HttpDoor(driver, lambda _: None, port=0, sockets=sockets.get, settings=HttpSettings(origins=origins))
     for one in lifted:
         await one.start()
     with patch("invoker.drive.bodies.pool._IDLE_S", 0.05):  # so that no thread outlives its test
@@ -86,6 +92,8 @@ class Peer:
     Attributes:
         status: Of the handshake.
         code: Of the closing frame that came; 0 until then.
+        reason: In it.
+        subprotocol: That was agreed on.
         pings: That came.
         pongs: That came.
     """
@@ -97,18 +105,28 @@ class Peer:
     pings: int = 0
     pongs: list[bytes] = field(default_factory=list)
     _wire: WSConnection = field(default_factory=lambda: WSConnection(ConnectionType.CLIENT))
-    _messages: list[bytes] = field(default_factory=list)
-    _part: bytes = b""
+    reason: str = ""
+    subprotocol: str = ""
+    _messages: list[bytes | str] = field(default_factory=list)
+    _parts: list[Any] = field(default_factory=list)
 
     async def connect(
-        self, address: str, path: str, *, origin: str = "", deflate: bool = False, headers: dict[str, str] | None = None
+        self,
+        address: str,
+        path: str,
+        *,
+        origin: str = "",
+        deflate: bool = False,
+        headers: dict[str, str] | None = None,
+        subprotocols: Sequence[str] = (),
     ) -> None:
         """Shake hands."""
         extra = [(name.encode(), value.encode()) for name, value in (headers or {}).items()]
         if origin:
             extra.append((b"Origin", origin.encode()))
         extensions = [PerMessageDeflate()] if deflate else []
-        await self.send(Request(host=address, target=path, extra_headers=extra, extensions=extensions))
+        about = {"extra_headers": extra, "extensions": extensions, "subprotocols": list(subprotocols)}
+        await self.send(Request(host=address, target=path, **about))
         while not self.status:
             if not await self._turn():
                 return
@@ -134,10 +152,22 @@ class Peer:
 
     async def hear(self) -> WireMessage:
         """The next message; EOFError when the connection closes instead."""
+        frame = await self.message()
+        assert isinstance(frame, bytes)
+        return decode(frame)
+
+    async def message(self) -> bytes | str:
+        """The next message as it is; EOFError when the connection closes instead."""
         while not self._messages:
             if not await self._turn():
                 raise EOFError
-        return decode(self._messages.pop(0))
+        return self._messages.pop(0)
+
+    async def messages(self) -> list[bytes | str]:
+        """All that come until the connection is closed."""
+        await self.closed()
+        found, self._messages = self._messages, []
+        return found
 
     async def fragments(self, last: str = "#__status__") -> list[Fragment]:
         """All fragments up to one of a node whose id ends so, without those that say that an action was accepted."""
@@ -166,17 +196,19 @@ class Peer:
     async def _take(self, event: Any) -> None:
         if isinstance(event, AcceptConnection):
             self.status = 101
+            self.subprotocol = event.subprotocol or ""
         elif isinstance(event, RejectConnection):
             self.status = event.status_code
-        elif isinstance(event, BytesMessage):
-            self._part += event.data
+        elif isinstance(event, BytesMessage | TextMessage):
+            self._parts.append(event.data)
             if event.message_finished:
-                self._messages.append(self._part)
-                self._part = b""
+                self._messages.append(type(event.data)().join(self._parts))
+                self._parts.clear()
         elif isinstance(event, CloseConnection) and not self.code:
-            self.code = event.code
+            self.code, self.reason = event.code, event.reason or ""
             if self._wire.state is ConnectionState.REMOTE_CLOSING:
-                await self.send(event.response())
+                with contextlib.suppress(ConnectionError, RuntimeError):  # one of the two has ended the bytes
+                    await self.send(event.response())
         elif isinstance(event, Ping):
             self.pings += 1
             await self.send(event.response())

@@ -20,7 +20,7 @@ async def test_sessions_are_off_unless_they_are_asked_for() -> None:
     """The HTTP door refuses the handshake."""
     with serving("functions.square:square") as served:
         async with open_peer(served.http) as peer:
-            assert peer.status == 403
+            assert peer.status == 404
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])

@@ -35,3 +35,15 @@ async def test_R006_an_http_port_that_is_taken_stops_the_start():
         await second.start()
     await second.stop(drain_s=0)
     await first.stop(drain_s=0)
+
+
+async def test_H096_a_mounted_server_opens_no_door():
+    """What is for gRPC alone is not started; there are no addresses."""
+    server = build(config(), "functions.square:square", is_mounted=True)
+    await server.start()
+    assert (server.grpc_address, server.http_address, server.ports) == ("", "", set())
+    assert not server.lends
+    assert "riff" not in server.ready_block()
+    server.leave()
+    assert server.application.app.is_closing
+    await server.stop(drain_s=0)

@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from invoker import Context
-from invoker.doors.http.websocket import SocketApp
 from invoker.protocols.action_engine.settings import ActionEngineSettings
 from invoker.protocols.action_engine.statuses import status_chunk
 from invoker.protocols.action_engine.wire import END, Action, Chunk, Fragment, Metadata
-from invoker.services.action_engine import ActionEngineService
+from invoker.services.action_engine import ActionEngineFront, ActionEngineService
 from tests.doors.doors import until
 from tests.doors.socketed import echo, upper
 from tests.doors.sockets import item, serving, texts
@@ -43,11 +42,12 @@ async def test_names_are_those_of_the_settings() -> None:
 async def test_the_connections_are_as_the_knobs_say() -> None:
     """Their path, their number, and the size of a message."""
     about = around(told, socket_path="/here", sessions=3, max_message_bytes=1000, session_bytes=5000)
-    app = ActionEngineService(about).websocket()
-    assert isinstance(app, SocketApp)
-    settings = app._settings
-    assert (settings.path, settings.sessions, settings.max_message_bytes) == ("/here", 3, 1000)
-    assert settings.hard_bytes == 10_000
+    service = ActionEngineService(about)
+    await service.start()
+    assert service.socket_front("/") is None
+    front = service.socket_front("/here")
+    assert isinstance(front, ActionEngineFront)
+    assert (front.sessions, front.settings.max_message_bytes, front.known.session_bytes) == (3, 1000, 5000)
 
 
 def octets(id: str, data: bytes) -> Fragment:

@@ -21,7 +21,7 @@ async def test_a_service_without_anything_of_its_own_attaches_nothing():
     assert not service.ports(service.around.config)
     service.add_servicers(None, ())
     assert service.http_front("/") is None
-    assert service.websocket() is None
+    assert service.socket_front("/") is None
     assert not service.addresses
     assert service.sample(read(square), "localhost:1", is_one=True) == ""
     await service.start()

@@ -8,20 +8,41 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from invoker.core.http import RequestHead, Response
 from invoker.core.session import CallSession
+from invoker.core.steps import Close
+from invoker.doors.http.connections import Connections
 from invoker.doors.http.exchange import Exchange, HttpSettings, Listener
 from invoker.doors.http.origins import Origins, Verdict
 from invoker.drive.driver import Driver
+from invoker.drive.loop.wire import Wire
 from invoker.errors import Cancelled, InvocationError
 
-__all__ = ["NOT_FOUND", "Alike", "Begin", "Front", "FrontOf", "HttpApp", "PromptFront", "RequestSession", "WholeFront"]
+__all__ = [
+    "NOT_FOUND",
+    "Alike",
+    "Begin",
+    "Conversation",
+    "Farewell",
+    "Front",
+    "FrontOf",
+    "HttpApp",
+    "PromptFront",
+    "RequestSession",
+    "SocketFront",
+    "SocketOf",
+    "SocketSettings",
+    "SocketWire",
+    "WholeFront",
+]
 
 log = logging.getLogger(__name__)
 
 FrontOf: TypeAlias = Callable[[str], "Front | None"]
+SocketOf: TypeAlias = Callable[[str], "SocketFront | None"]
 
 Begin: TypeAlias = Callable[[Exchange], Listener]
 """Begins to answer one request, by methods of its exchange, which may be called before this returns."""
@@ -84,6 +105,72 @@ class RequestSession(CallSession, Protocol):
         """The response if it has sent none, or has not yet."""
 
 
+@dataclass(frozen=True, slots=True)
+class SocketSettings:
+    """How connections are treated.
+
+    Attributes:
+        max_message_bytes: A longer message ends its conversation.
+        ping_s: Between two pings.
+        linger_s: How long the peer may take to close after us.
+        write_s: A peer that takes nothing for so long loses its connection.
+    """
+
+    max_message_bytes: int = 4 * 1024 * 1024
+    ping_s: float = 20.0
+    linger_s: float = 2.0
+    write_s: float = 60.0
+
+
+class Farewell(NamedTuple):
+    """What the peer is told of an end.
+
+    Attributes:
+        code: Of the close frame.
+        messages: Are sent before it.
+        reason: In the close frame.
+    """
+
+    code: int
+    messages: Sequence[str | bytes] = ()
+    reason: str = ""
+
+
+class SocketWire(Wire, Protocol):
+    """One connection, as its conversation sees it."""
+
+    headers: tuple[tuple[str, str], ...]
+    """Are not sent."""
+
+    def close(self, close: Close) -> None:
+        """The conversation is over."""
+
+
+class Conversation(Protocol):
+    """What a service does with one connection."""
+
+    subprotocol: str
+    """Of those that the client offers; empty: none was agreed on."""
+
+    def begin(self, wire: SocketWire) -> Listener:
+        """Begin, with this wire; the listener is given messages, texts as `str`."""
+
+    def farewell(self, error: InvocationError | None) -> Farewell:
+        """What is said at the end."""
+
+    def over(self) -> None:
+        """The connection is closed; called once."""
+
+
+class SocketFront(Protocol):
+    """A service on this door whose conversations are WebSocket connections."""
+
+    settings: SocketSettings
+
+    def meet(self, head: RequestHead) -> Conversation | Response:
+        """Let a client in, whose handshake is right; a response refuses it."""
+
+
 class HttpApp:
     """What all requests share.
 
@@ -91,17 +178,24 @@ class HttpApp:
         driver: Its drain ends the connections, and its memory budget counts the bodies.
         settings: Limits in bytes and time.
         front: Gives who answers a path; None: nobody does.
+        sockets: Gives who serves the WebSockets of a path; None: nobody does.
 
     Attributes:
+        connections: All that are open on the loop.
         is_leaving: Whether responses tell clients of HTTP/1 to use another connection.
         origins: Judges who may call.
         front: Gives who answers a path.
+        sockets: Gives who serves the WebSockets of a path.
     """
 
-    def __init__(self, driver: Driver, settings: HttpSettings, front: FrontOf) -> None:
+    def __init__(
+        self, driver: Driver, settings: HttpSettings, front: FrontOf, sockets: SocketOf = lambda _: None
+    ) -> None:
         self.driver = driver
         self.settings = settings
         self.front = front
+        self.sockets = sockets
+        self.connections = Connections()
         self.is_leaving = False
         self.origins = Origins(settings.origins, settings.hosts)
 

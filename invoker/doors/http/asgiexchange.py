@@ -223,6 +223,8 @@ class AsgiExchange(Exchange):
             log.warning("a client did not take its response within %s s", write_s)
             self._leave()
             self._abort()
+        except OSError:  # so some servers say that the client has left
+            self._leave()
 
     async def respond(self, response: Response) -> None:
         """Write a whole response, and drop what is still to come of the body."""
@@ -244,6 +246,8 @@ class AsgiExchange(Exchange):
             log.warning("a client did not take its response within %s s", self._settings.write_s)
             self._abort()
             return
+        except OSError:  # so some servers say that the client has left
+            return
         if not self._is_complete:
             await self._linger()
 
@@ -256,10 +260,11 @@ class AsgiExchange(Exchange):
                     if message["type"] == "http.disconnect":
                         return
                     self._is_complete = not message.get("more_body", False)
+            await self._send({"type": "http.response.body", "body": b"", "more_body": False})
         except TimeoutError:
             self._abort()
-            return
-        await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+        except OSError:
+            return  # the client has left
 
     def uncancel(self) -> None:
         """Take note that the request was cancelled because its client has left (R-154, G-013)."""

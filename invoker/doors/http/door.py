@@ -2,9 +2,9 @@
 
 Clients on the same machine may use a Unix socket as well, without TLS.
 
-A connection begins as one of HTTP/1.1 (`Http1`). If it speaks HTTP/2 or WebSocket, it goes over to `Hyper`, with what
-was read of it (ADR 0028). Where all functions are sync, a thread answers plain requests of HTTP/1.1 itself, and only
-other connections come to the loop (`HttpLeader`, ADR 0029).
+A connection begins as one of HTTP/1.1 (`Http1`). If it speaks HTTP/2, it goes over to `Hyper`, with what was read of it
+(ADR 0028); behind the handshake of a WebSocket, to a `SocketLine` (ADR 0044). Where all functions are sync, a thread
+answers plain requests of HTTP/1.1 itself, and only other connections come to the loop (`HttpLeader`, ADR 0029).
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
 from invoker.doors.accepting import Acceptor
-from invoker.doors.http.app import FrontOf, HttpApp
-from invoker.doors.http.asgi import Application, AsgiApp
-from invoker.doors.http.connections import Connections
+from invoker.doors.http.app import FrontOf, HttpApp, SocketOf
+from invoker.doors.http.asgi import AsgiApp
 from invoker.doors.http.exchange import HttpSettings
 from invoker.doors.http.h1 import Http1
 from invoker.doors.http.leader import HttpLeader, can_lead
@@ -54,7 +53,7 @@ class HttpDoor:
         tls: For TLS; None serves plain text.
         settings: Limits in bytes and time.
         share_port: Whether other processes may bind the same port.
-        sockets: Serves WebSocket connections; None: they are refused.
+        sockets: Gives who serves the WebSockets of a path; None: nobody does.
         unix: Path of a Unix socket that serves the same; empty: there is none.
         unix_mode: Permissions of its file, in octal.
 
@@ -74,7 +73,7 @@ class HttpDoor:
         tls: TlsFiles | None = None,
         settings: HttpSettings | None = None,
         share_port: bool = False,
-        sockets: Application | None = None,
+        sockets: SocketOf = lambda _: None,
         unix: str = "",
         unix_mode: str = "600",
     ) -> None:
@@ -82,10 +81,9 @@ class HttpDoor:
         self._port = port
         self._tls = tls
         self._share_port = share_port
-        self.app = HttpApp(driver, settings or HttpSettings(), front)
-        self.connections = Connections()
+        self.app = HttpApp(driver, settings or HttpSettings(), front, sockets)
+        self.connections = self.app.connections
         self.leader: HttpLeader | None = None
-        self._sockets = sockets
         self._hyper: Hyper | None = None
         self._acceptors: list[Acceptor] = []
         self._unix = (unix, unix_mode)
@@ -180,6 +178,5 @@ class HttpDoor:
         if self._hyper is None:
             from invoker.doors.http.hyper import Hyper  # takes its time, and most processes need it never
 
-            app = AsgiApp(self.app, self._sockets)
-            self._hyper = Hyper(app, self.connections, idle_s=self.app.settings.idle_s)
+            self._hyper = Hyper(AsgiApp(self.app), self.connections, idle_s=self.app.settings.idle_s)
         self._hyper.take(transport, data)

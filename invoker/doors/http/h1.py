@@ -13,7 +13,8 @@ answered::
     LINGERING the rest of a refused body       linger_s                IDLE
     ENDING    the client sees the last bytes   _FAREWELL_S             the connection is closed
 
-A connection whose first bytes are the preface of HTTP/2, or on which a handshake of WebSocket comes, is handed over.
+A connection whose first bytes are the preface of HTTP/2 is handed over; so is one whose handshake of a WebSocket was
+answered.
 One `Alarm` serves all states.
 """
 
@@ -105,7 +106,7 @@ class Http1(asyncio.Protocol):
         if not is_local:
             ask_whether_alive(sock)
         if tls is not None and tls.selected_alpn_protocol() == "h2":
-            self._leave_to(b"")
+            self.leave_to(self._hand_over)
             return
         self._writer = Writer(transport, self._alarm, self._settings.write_s, self.abort, self._written)
         self._connections.idle[self] = None
@@ -188,7 +189,7 @@ class Http1(asyncio.Protocol):
         data, seen = self._data, self._seen
         if self._is_fresh and data[:1] == b"P":
             if data.startswith(PREFACE):
-                self._leave_to(data)
+                self.leave_to(self._hand_over)
                 return
             if PREFACE.startswith(data):
                 return
@@ -202,9 +203,6 @@ class Http1(asyncio.Protocol):
             return
         known, end = found
         self._is_fresh = False
-        if known.head.is_socket:
-            self._leave_to(data)
-            return
         self._data, self._seen = data[end:], 0
         self._begin(known)
 
@@ -225,16 +223,16 @@ class Http1(asyncio.Protocol):
         request.headers = verdict.headers
         if verdict.response is not None:
             request.answer(self._app.judged(verdict.response))
-        elif known.front is None:
-            request.answer(NOT_FOUND)
-        elif known.begin is None:
-            request.task = self._loop.create_task(self._answer(request, known.front), name="request")
-        else:
+        elif known.begin is not None:
             try:
                 request.listen(known.begin(request))
             except Exception:
                 log.exception("a request failed")
                 request.answer(_FAULT)
+        elif known.front is None:
+            request.answer(NOT_FOUND)
+        else:
+            request.task = self._loop.create_task(self._answer(request, known.front), name="request")
 
     async def _answer(self, request: Request, front: Front) -> None:
         try:
@@ -392,9 +390,10 @@ class Http1(asyncio.Protocol):
             transport.close()  # waits for what is written to be taken, which a client can delay for ever
             self._alarm.set(_CLOSE_S, self.abort)
 
-    def _leave_to(self, data: bytes) -> None:
-        """Leave the connection to who speaks something else."""
+    def leave_to(self, take: HandOver) -> None:
+        """Leave the connection to who speaks something else, with what was read of that."""
         self._alarm.close()
         self._connections.leave(self)
         self._tap.open()
-        self._hand_over(self._transport, data)
+        data, self._data = self._data, b""
+        take(self._transport, data)

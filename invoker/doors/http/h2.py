@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import Any, Final
 
 from h2.errors import ErrorCodes
 from h2.events import DataReceived, Event, RequestReceived
+from h2.settings import SettingCodes
 from hypercorn.protocol.h2 import H2Protocol
 
 from invoker.doors.http.h1 import PREFACE
@@ -113,7 +114,14 @@ class Calm:
 
 
 class Http2(H2Protocol):
-    """Refuses methods that are not in capitals; hypercorn would capitalise them."""
+    """Refuses methods that are not in capitals, which hypercorn would capitalise, and CONNECT.
+
+    WebSocket over HTTP/2 (RFC 8441) is not offered, though hypercorn would: browsers then use HTTP/1.1 for it.
+    """
+
+    def __init__(self, *about: Any) -> None:
+        super().__init__(*about)
+        del self.connection.local_settings[SettingCodes.ENABLE_CONNECT_PROTOCOL]
 
     async def _handle_events(self, events: list[Event]) -> None:
         refused = {one.stream_id for one in events if isinstance(one, RequestReceived) and not _is_method(one)}
@@ -135,4 +143,4 @@ class Http2(H2Protocol):
 
 def _is_method(request: RequestReceived) -> bool:
     method = next((value for name, value in request.headers or () if name == b":method"), b"")
-    return bool(method == method.upper())
+    return bool(method == method.upper() != b"CONNECT")

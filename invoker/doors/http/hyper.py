@@ -1,4 +1,4 @@
-"""`Hyper`: connections of the HTTP door that speak HTTP/2 or WebSocket, which hypercorn serves.
+"""`Hyper`: connections of the HTTP door that speak HTTP/2, which hypercorn serves.
 
 Most processes never see one, so hypercorn is imported when the first comes. Sockets, TLS and ends are the door's
 (ADR 0004). Each connection has one timer: a client that has no request under way for ``idle_s`` loses its connection,
@@ -31,7 +31,7 @@ class Hyper:
     """Serves such connections.
 
     Args:
-        app: Answers requests, and serves sockets.
+        app: Answers requests.
         connections: Of the door.
         idle_s: How long one may be without a request.
     """
@@ -174,9 +174,6 @@ class _Counted:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         connection: HyperConnection = scope["state"]["connection"]
-        if scope["type"] == "http" and scope["http_version"] != "2":
-            connection.abort()  # behind a handshake that was refused; requests of HTTP/1.1 are not for hypercorn
-            return
         connection.entered()
         try:
             await self._app(scope, receive, send)

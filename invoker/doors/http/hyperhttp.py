@@ -1,11 +1,9 @@
-"""Corrects hypercorn where ASGI cannot: floods of HTTP/2, clients that left, reason phrases.
+"""Corrects hypercorn where ASGI cannot: floods of HTTP/2, and clients that left.
 
 What hypercorn 0.18 does, and what is done here instead:
 
 * It works off all frames of HTTP/2 that were read before anybody else has a turn. Few are given to it at once, and a
   client that floods is stopped (see `Calm`).
-* It refuses the handshake of a WebSocket without a reason phrase, and some clients show nothing else. Here each status
-  has its phrase.
 * Over HTTP/2 it waits for ever until a client that has left takes its response. Here the end of the connection ends
   the wait.
 
@@ -16,15 +14,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from http import HTTPStatus
 from typing import Any, Final
 
-import h11
 from hypercorn.asyncio.tcp_server import MAX_RECV, TCPServer
 from hypercorn.events import Closed, RawData
 from hypercorn.protocol import ProtocolWrapper
 from hypercorn.protocol.h2 import H2Protocol
-from hypercorn.protocol.h11 import H11Protocol
 
 from invoker.doors.http.h1 import PREFACE
 from invoker.doors.http.h2 import Calm, FloodError, Http2
@@ -32,8 +27,6 @@ from invoker.doors.http.h2 import Calm, FloodError, Http2
 __all__ = ["PatientServer"]
 
 log = logging.getLogger(__name__)
-
-_PHRASES: Final = {int(status): status.phrase.encode() for status in HTTPStatus}
 
 _FAREWELL_S: Final = 1.0
 _FAREWELL_BYTES: Final = 4 << 20
@@ -53,10 +46,7 @@ class PatientServer(TCPServer):
     @protocol.setter
     def protocol(self, wrapper: ProtocolWrapper) -> None:
         self._wrapper = wrapper
-        if isinstance(wrapper.protocol, H11Protocol):
-            most_bytes = self.config.h11_max_incomplete_size
-            wrapper.protocol.connection = _Connection(h11.SERVER, max_incomplete_event_size=most_bytes)
-        else:
+        if isinstance(wrapper.protocol, H2Protocol):
             self._speak_http2()
 
     def _speak_http2(self) -> None:
@@ -123,12 +113,3 @@ class PatientServer(TCPServer):
                     left -= len(data)
         except (TimeoutError, OSError):
             pass  # it does not take it, or has left
-
-
-class _Connection(h11.Connection):
-    """Adds reason phrases."""
-
-    def send_with_data_passthrough(self, event: h11.Event) -> list[bytes] | None:
-        if isinstance(event, h11.Response) and not event.reason:
-            object.__setattr__(event, "reason", _PHRASES.get(event.status_code, b""))  # a frozen event that is ours
-        return super().send_with_data_passthrough(event)

@@ -6,6 +6,7 @@ A connection keeps what its last head meant, because the next one often has the 
 from __future__ import annotations
 
 from invoker.doors.http.app import Begin, Front, HttpApp, PromptFront
+from invoker.doors.http.handshake import closing, shake_hands
 from invoker.doors.http.heads import Head, check_begun, read_head
 from invoker.doors.http.origins import Verdict
 
@@ -39,10 +40,16 @@ class Known:
         self.data = data
         self.head: Head = read_head(data)
         request = self.head.request
-        self.verdict: Verdict = app.judge(request, host=self.head.host, is_local=is_local)
+        self.verdict: Verdict = app.judge(
+            request, host=self.head.host, is_local=is_local, is_socket=self.head.is_socket
+        )
         self.front: Front | None = app.front(request.path)
         front = self.front
         self.begin: Begin | None = front.prompt(request) if isinstance(front, PromptFront) else None
+        if self.head.is_socket:
+            self.begin = shake_hands(app, self.head)
+            if self.verdict.response is not None:
+                self.verdict = Verdict(closing(self.verdict.response), self.verdict.headers)
 
 
 class Heads:

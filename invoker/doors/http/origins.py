@@ -6,17 +6,19 @@ from anywhere could run functions here. But browsers say whose page a request co
 
     Host        is not a name of a door that is bound to loopback          403
     Origin      is listed                                                  passes, with the headers of CORS
+    Origin      of a WebSocket's handshake is that of Host                 passes, whatever the scheme: proxies end TLS
     Origin      of a WebSocket's handshake is another                      403
     Fetch-Site  is same-origin or none (the user's own doing)              passes
     Fetch-Site  is another, of a GET navigation of a whole tab             passes: no GET runs a function
     Fetch-Site  is another                                                 403
-    Origin      is that of Host, whatever the scheme: proxies end TLS      passes
+    Origin      is that of Host, whatever the scheme                       passes
     Origin      is another                                                 403
     neither     as of curl, and of every program that is no browser        passes
 
 The rule of `Host` is needed because the owner of a name can let it lead to 127.0.0.1 after a page was loaded from it
 (DNS rebinding); that page would then be of the same origin as this door. A door that is not bound to loopback cannot
-know its own names. No page of ours opens WebSockets, so they are for listed origins only (RFC 6455, 10.2).
+know its own names. Every browser says the Origin of a handshake (RFC 6455, 10.2), so that alone decides; what browsers
+say of its Fetch-Site differs, since its scheme is another one than that of the page.
 Sources: Fetch (CORS, `Origin`), Fetch Metadata.
 """
 
@@ -77,6 +79,8 @@ class Origins:
         self._origins = frozenset(one.lower() for one in origins)
         self._hosts = frozenset(one.lower() for one in hosts)
         self._passed = Verdict(headers=_VARY if self._origins else ())
+        self._why = "it listens on loopback only, so "
+        self._lists = ("--allowed-host", "--allowed-origin")
 
     def bind(self, host: str, *, is_loopback: bool) -> None:
         """Say what the door is bound to.
@@ -88,6 +92,12 @@ class Origins:
         is_checked = is_loopback and _ANY not in self._hosts
         bound = f"[{host}]" if ":" in host and not host.startswith("[") else host
         self.names = LOOPBACK_NAMES | self._hosts | {bound.lower()} if is_checked else None
+
+    def mount(self) -> None:
+        """Say that somebody else has the sockets, whose names only a list of hosts can tell (H-098)."""
+        is_checked = self._hosts and _ANY not in self._hosts
+        self.names = LOOPBACK_NAMES | self._hosts if is_checked else None
+        self._why, self._lists = "", ("allowed_hosts", "allowed_origins")
 
     def judge(self, head: RequestHead, *, host: str = "", is_local: bool = False, is_socket: bool = False) -> Verdict:
         """Let a request or the handshake of a WebSocket pass, answer it, or refuse it.
@@ -106,8 +116,8 @@ class Origins:
         host = host or fields.get("host", "")
         if self.names is not None and host and not is_local and not self._is_own(host):
             return self._refused(
-                f"the host {host!a} is none of this invoker's; it listens on loopback only, so Host is localhost, "
-                "127.0.0.1, [::1] or a name that --allowed-host lists"
+                f"the host {host!a} is none of this invoker's; {self._why}Host is localhost, "
+                f"127.0.0.1, [::1] or a name that {self._lists[0]} lists"
             )
         origin = fields.get("origin", "")
         method = "" if is_socket else head.method
@@ -115,7 +125,7 @@ class Origins:
             return _allowed(method, fields, origin)
         if _is_foreign(method, fields, host):
             page = f"a web page of {origin!a}" if origin else "a web page of another origin"
-            return self._refused(f"{page} may not call this invoker; --allowed-origin lists those that may")
+            return self._refused(f"{page} may not call this invoker; {self._lists[1]} lists those that may")
         return self._passed
 
     def _is_own(self, host: str) -> bool:
@@ -131,7 +141,7 @@ class Origins:
 def _is_foreign(method: str, fields: Mapping[str, str], host: str) -> bool:
     """Whether a page that may not call has made the request; a handshake has no method here."""
     if not method and "origin" in fields:
-        return True
+        return not _is_same(fields["origin"], host)
     if (site := fields.get("sec-fetch-site")) is not None:
         is_navigation = (fields.get("sec-fetch-mode"), fields.get("sec-fetch-dest")) == ("navigate", "document")
         return site not in ("same-origin", "none") and not (is_navigation and method == "GET")

@@ -6,6 +6,7 @@ A front reads the body, in a task; or it listens, so that everything happens in 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Protocol
 
 from invoker.core.budget import ProcessBudget
@@ -37,6 +38,9 @@ class Bringer(Protocol):
 
     def ended(self, *, is_whole: bool) -> None:
         """The end of its body; if it is not whole, the client has to see that."""
+
+    def leave_to(self, take: Callable[[asyncio.Transport, bytes], None]) -> None:
+        """Leave the connection to who speaks something else, with what was read of that."""
 
 
 class Request(Exchange):
@@ -150,6 +154,12 @@ class Request(Exchange):
         self.close()
         if not self.is_gone and self._has_begun:
             self._bringer.ended(is_whole=is_whole)
+
+    def switch(self, take: Callable[[asyncio.Transport, bytes], None]) -> None:
+        """Answer by leaving the connection to another protocol, which writes the response."""
+        self._is_answered = True
+        self.close()
+        self._bringer.leave_to(take)
 
     def _pass_on(self, listener: Listener) -> None:
         """Give the listener what has come, as long as it wants it."""

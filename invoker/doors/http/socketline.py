@@ -1,247 +1,362 @@
-"""One connection of a session over WebSocket: the wire of its reactor.
+"""`SocketLine`: one WebSocket connection, which is the wire of one conversation.
 
-Each connection has a task that reads and one that writes. Reading stops when the reactor wants no more, until it asks
-again; while the peer is slow, functions wait in `room`. A connection ends in one of three ways: the session closes (its
-last frame is sent, then the code 1000), the session fails (its farewell, then the code of the error), or the peer is
-gone (nothing more is sent).
+Theory. The handshake is answered by `invoker.doors.http.handshake`; then::
+
+    state    what comes                              next     what is done
+    -------  --------------------------------------  -------  --------------------------------------------------------
+    OPEN     a message                               OPEN     the conversation is told; it may want no more for now
+    OPEN     a ping                                  OPEN     the last one of a turn is answered
+    OPEN     a close frame, or the end of the bytes  CLOSED   the conversation is told that its peer is gone
+    OPEN     what is no frame                        CLOSING  the conversation fails
+    OPEN     the conversation closes                 CLOSING  its farewell and a close frame are sent
+    CLOSING  messages                                CLOSING  they are dropped
+    CLOSING  a close frame, or linger_s is over      CLOSED   the connection is closed once all of it is written
+    CLOSED   -                                                whoever does not take the rest is cut after write_s
+
+Everything happens in callbacks of the loop, and nothing here is a task. Frames that are written within one turn leave
+together. While the conversation wants no more, or the peer takes nothing, the other side of the connection waits: its
+bytes stay in the kernel. A peer of which nothing comes while three pings are sent is gone; so is one that takes nothing
+for write_s.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Protocol
+from contextlib import suppress
+from typing import Any, Final
 
+from invoker.core.budget import ProcessBudget
 from invoker.core.steps import Close
-from invoker.doors.http.asgi import Receive, Scope, Send
-from invoker.drive.driver import Driver
-from invoker.drive.loop.sessions import SessionReactor, StoringSession
-from invoker.errors import InternalError, InvocationError, LimitExceeded, ProtocolViolation, ShuttingDown
+from invoker.doors.http.alarm import Alarm
+from invoker.doors.http.app import Conversation, SocketSettings
+from invoker.doors.http.connections import Connections
+from invoker.doors.http.exchange import Listener
+from invoker.doors.http.frames import CLOSE, PING, PONG, Control, FrameError, FrameReader, closing, control, framed
+from invoker.doors.http.tap import Tap
+from invoker.errors import InvocationError, LimitExceeded, ProtocolViolation, ShuttingDown
 
-__all__ = ["SocketLine", "SocketSession", "SocketSettings"]
+__all__ = ["SocketLine"]
 
 log = logging.getLogger(__name__)
 
-_ROOM_BYTES = 256 * 1024
-"""Bytes that may wait; whoever writes more waits until fewer do."""
-
-_NORMAL, _GOING_AWAY, _PROTOCOL_ERROR, _TOO_BIG, _INTERNAL = 1000, 1001, 1002, 1009, 1011
-
-
-class SocketSession(StoringSession, Protocol):
-    """What a protocol offers to this door, besides translating."""
-
-    last_frame: bytes
-    """What is said before a normal end."""
-
-    def farewell(self, error: InvocationError) -> list[bytes]:
-        """What is said before an end with an error."""
+_ROOM_BYTES: Final = 64 * 1024
+"""So many bytes leave at once, without waiting for the end of the turn."""
+_TURN: Final = 128
+"""Frames of one connection after which others have a turn."""
+_SILENCES: Final = 3
+_TOO_BIG: Final = 1009
+_GOING_AWAY: Final = 1001
 
 
-@dataclass(frozen=True, slots=True)
-class SocketSettings:
-    """How connections are treated.
-
-    Attributes:
-        path: Where sessions are served.
-        max_message_bytes: A longer message ends its session.
-        sessions: At once; one more is refused with 503.
-        ping_s: Between two pings.
-        linger_s: How long the peer may take to close after us.
-        write_s: How long it may take to read what was written, once its session is over.
-        hard_bytes: Unread payload at which an invocation fails.
-        window: Messages that sessions feed an input ahead of its function.
-    """
-
-    path: str = "/"
-    max_message_bytes: int = 4 * 1024 * 1024
-    sessions: int = 1000
-    ping_s: float = 20.0
-    linger_s: float = 2.0
-    write_s: float = 60.0
-    hard_bytes: int = 512 * 1024 * 1024
-    window: int = 16
-
-
-class SocketLine:
+class SocketLine(asyncio.Protocol):
     """One connection.
 
     Args:
-        driver: Runs the session's invocations.
-        session: Translates.
+        conversation: What is done with it.
         settings: Limits.
-        scope: Of the connection, by ASGI.
-        receive: Of the connection.
-        send: Of the connection.
+        connections: Of the door.
+        memory: Counts what has come of messages that are not complete.
+
+    Attributes:
+        is_gone: Whether the peer will get nothing any more.
+        headers: None are sent behind the handshake.
     """
 
+    _listener: Listener
+    _tap: Tap
+    _transport: Any
+
     def __init__(
-        self,
-        driver: Driver,
-        session: SocketSession,
-        settings: SocketSettings,
-        scope: Scope,
-        receive: Receive,
-        send: Send,
+        self, conversation: Conversation, settings: SocketSettings, connections: Connections, memory: ProcessBudget
     ) -> None:
         self.is_gone = False
         self.headers: tuple[tuple[str, str], ...] = ()
-        self._driver = driver
-        self._session = session
+        self._conversation = conversation
         self._settings = settings
-        self._scope = scope
-        self._receive = receive
-        self._send = send
-        self._timer: asyncio.TimerHandle | None = None
-        self._out: deque[bytes] = deque()
-        self._size = 0
-        self._code = 0
-        self._changed = asyncio.Event()  # something to write, or the end
-        self._has_room = asyncio.Event()
-        self._reads = asyncio.Event()
-        self._has_room.set()
-        self._reads.set()
+        self._connections = connections
+        self._loop = asyncio.get_running_loop()
+        self._frames = FrameReader(settings.max_message_bytes)
+        self._share = memory.share()
+        self._code = 0  # that we found, and not the conversation
+        self._is_over = False  # the conversation
+        self._is_closing = self._is_broken = self._has_closed = self._is_lost = False
+        self._is_held = False  # the conversation wants no more for now
+        self._will_take = False
+        self._out: list[bytes] = []
+        self._out_bytes = 0
+        self._will_flush = self._is_full = False
+        self._pong: bytes | None = None
+        self._waiters: list[asyncio.Future[None]] = []
+        self._has_heard = True
+        self._silences = 0
+        self._pings, self._alarm = Alarm(), Alarm()
 
-    async def serve(self) -> None:
-        """Run the session to its end."""
-        settings = self._settings
-        reactor = SessionReactor(
-            self._session,
-            self,
-            self._driver,
-            self._closed,
-            hard_bytes=settings.hard_bytes,
-            window=settings.window,
-            fetch=_fetch,
-        )
-        from invoker.doors.http.hypersocket import bound_messages  # hypercorn is there by now, and not before
+    # Called by the loop.
 
-        bound_messages(self._send, settings.max_message_bytes, lambda: self._excess(reactor))
-        reading = asyncio.create_task(self._read(reactor), name="socket")
-        pinging: asyncio.Task[None] | None = None
-        try:
-            await self._send({"type": "websocket.accept"})
-            pinging = asyncio.create_task(self._ping(reactor), name="pings")
-            await self._write_out()
-            if not self.is_gone:
-                await self._send({"type": "websocket.close", "code": self._code})
-                await asyncio.wait([reading], timeout=settings.linger_s)  # the peer closes as well
-        finally:
-            if pinging is not None:
-                pinging.cancel()
-            reading.cancel()
-            self._lost(reactor)
-            if self._timer is not None:
-                self._timer.cancel()
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin."""
+        self._transport = transport
+        self._tap = Tap(self._transport)
+        self._connections.enter(self)
+        self._pings.set(self._settings.ping_s, self._ping)
+        self._listener = self._conversation.begin(self)
 
-    # The wire.
+    def data_received(self, data: bytes) -> None:
+        """Take what has come."""
+        self._has_heard = True
+        if self._is_broken:
+            return
+        self._frames.feed(data)
+        if not (self._is_held or self._will_take):
+            self._take()
+        if not self._will_flush:
+            # Bodies that were woken by now run first in the next turn, so what they give leaves in that turn.
+            self._will_flush = True
+            self._loop.call_soon(self._flush)
+
+    def eof_received(self) -> bool:
+        """The peer has left."""
+        self._alarm.set(self._settings.write_s, self._not_taken)
+        self._leave()
+        return False
+
+    def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002 - as asyncio calls it
+        """The end."""
+        self._is_lost = True
+        self._pings.close()
+        self._alarm.close()
+        self._connections.leave(self)
+        self._leave()
+        self._share.close()
+        self._conversation.over()
+
+    def pause_writing(self) -> None:
+        """The peer takes too little."""
+        self._is_full = True
+        self._alarm.set(self._settings.write_s, self._not_taken)
+
+    def resume_writing(self) -> None:
+        """It has taken most of it."""
+        self._is_full = False
+        if self._is_closing:
+            self._alarm.set(self._settings.linger_s, self._end)
+        else:
+            self._alarm.unset()
+        if self._pong is not None:
+            self._flush_soon()
+        self._wake()
+
+    # Called by the door.
+
+    def end_when_idle(self) -> None:
+        """End the conversation, for which the process has waited already."""
+        if not self._is_over:
+            self._listener.fail(ShuttingDown("this invoker is shutting down; connect again elsewhere"))
+
+    def abort(self) -> None:
+        """End now, without ceremony."""
+        # asyncio 3.11 fails at an abort behind a close that had to wait for its last writes
+        if not self._is_lost and self._transport.get_extra_info("socket").fileno() >= 0:
+            self._transport.abort()
+
+    cut = abort
+
+    # The wire of the conversation.
 
     def accepted(self) -> None:
-        """There are no headers to be sent."""
+        """The handshake has told all there is to tell."""
 
     def ask(self) -> None:
-        """Read again."""
-        self._reads.set()
+        """The conversation wants more again."""
+        if self._is_held:
+            self._is_held = False
+            self._take_soon()
 
-    def write(self, frame: Any) -> bool:
-        """Send one frame; False when the next one should wait for `room`."""
-        if not self.is_gone:
-            self._out.append(frame)
-            self._size += len(frame)
-            self._changed.set()
-            if self._size >= _ROOM_BYTES:
-                self._has_room.clear()
-        return self._has_room.is_set()
+    def write(self, frame: str | bytes) -> bool:
+        """Send one message; False when the next one should wait for `room`."""
+        if self.is_gone or self._is_closing:
+            return True
+        data = framed(frame)
+        self._out.append(data)
+        self._out_bytes += len(data)
+        if self._out_bytes >= _ROOM_BYTES:
+            self._flush()
+        elif not self._will_flush:
+            self._flush_soon()
+        return not self._is_full
 
     async def room(self) -> None:
-        """Wait until the peer has taken most of what was written."""
-        await self._has_room.wait()
+        """Wait until the peer has taken most of what was written, or is gone."""
+        while self._is_full and not self.is_gone:
+            waiter = self._loop.create_future()
+            self._waiters.append(waiter)
+            try:
+                await waiter
+            finally:
+                self._waiters.remove(waiter)
 
-    def _closed(self, close: Close) -> None:
-        """The session is over: write what is left, then close."""
+    def close(self, close: Close) -> None:
+        """The conversation is over: tell the peer, and wait for it to close as well."""
+        self._is_over = True
+        if self.is_gone:
+            return
         error = close.error
-        self._code = self._code or _code(error)
-        for frame in [self._session.last_frame] if error is None else self._session.farewell(error):
-            self.write(frame)
-        self._timer = asyncio.get_running_loop().call_later(self._settings.write_s, _abort, self._scope)
-        self._changed.set()
-        self._reads.set()
+        farewell = self._conversation.farewell(error)
+        for one in farewell.messages:
+            self.write(one)
+        code = self._code or (_GOING_AWAY if isinstance(error, ShuttingDown) else farewell.code)
+        self._say_close(code, farewell.reason)
+        if self._is_broken and self._transport.can_write_eof():
+            with suppress(OSError):  # the peer has reset the connection
+                self._transport.write_eof()  # its close frame could not be read
+        self._alarm.set(self._settings.write_s if self._is_full else self._settings.linger_s, self._end)
+        self._is_held = False
+        self._take_soon()
 
-    def _excess(self, reactor: SessionReactor) -> None:
-        if not self._code:
-            self._code = _TOO_BIG
-            reactor.fail(LimitExceeded(f"a message has more than {self._settings.max_message_bytes} bytes"))
+    # Reading.
 
-    # The tasks.
+    def _take(self) -> None:
+        """Work off the frames that are here."""
+        self._will_take = False
+        frames, listener, taken = self._frames, self._listener, 0
+        try:
+            while not self._is_held and (frame := frames.next()) is not None:
+                if type(frame) is Control:
+                    self._control(frame)
+                    if self._has_closed:
+                        return
+                elif not self._is_over:
+                    self._is_held = not listener.arrived(frame)
+                taken += 1
+                if taken == _TURN:
+                    self._will_take = True
+                    break
+        except FrameError as error:
+            self._break(error)
+            return
+        held, share = frames.held, self._share
+        if held > share.mark:
+            try:
+                share.grow(held)
+            except InvocationError as error:
+                self._fail(error)
+        elif share.charged:
+            share.shrink(held)
+        self._listen()
 
-    async def _read(self, reactor: SessionReactor) -> None:
-        while True:
-            await self._reads.wait()
-            message = await self._receive()
-            if message["type"] == "websocket.disconnect":
-                self._lost(reactor)
-                return
-            if self._code:
-                continue  # the session is over; only the peer's close is waited for
-            data = message.get("bytes")
-            if data is None:
-                reactor.fail(ProtocolViolation("a text message was received; messages are binary"))
-            elif not reactor.arrived(data):
-                self._reads.clear()
+    def _listen(self) -> None:
+        """Let more come, or let it wait."""
+        if self._will_take:
+            self._loop.call_soon(self._take_again)
+        if self._is_held or self._will_take:
+            self._tap.shut()
+        else:
+            self._tap.open()
 
-    async def _write_out(self) -> None:
-        """Write until the session is over and all is written, or the peer is gone."""
+    def _take_soon(self) -> None:
+        if not self._will_take:
+            self._will_take = True
+            self._loop.call_soon(self._take_again)
+
+    def _take_again(self) -> None:
+        if self._is_broken or self._is_lost or self._has_closed:
+            self._will_take = False
+            return
+        self._take()
+
+    def _control(self, frame: Control) -> None:
+        if frame.kind == PING:
+            if not self._is_closing:
+                self._pong = frame.payload
+                self._flush_soon()
+        elif frame.kind == CLOSE:
+            self._has_closed = True
+            if not self._is_closing:
+                self._leave()  # before anything is written, so that nothing follows our close frame
+                self._say_close(frame.code, "")
+            self._end()
+
+    def _break(self, error: FrameError) -> None:
+        """Refuse what is no frame; nothing behind it can be read."""
+        self._is_broken = True
+        self._frames = FrameReader(0)
+        self._share.close()
+        self._code = error.code
+        kind = LimitExceeded if error.code == _TOO_BIG else ProtocolViolation
+        self._fail(kind(str(error)))
+        self._listen()
+
+    def _fail(self, error: InvocationError) -> None:
+        if not self._is_over:
+            self._listener.fail(error)
+
+    # Writing.
+
+    def _flush_soon(self) -> None:
+        if not self._will_flush:
+            self._will_flush = True
+            self._loop.call_soon(self._flush)
+
+    def _flush(self) -> None:
+        self._will_flush = False
+        if self._is_lost:
+            return
         out = self._out
-        while not self.is_gone:
-            if out:
-                frame = out.popleft()
-                await self._send({"type": "websocket.send", "bytes": frame})
-                self._size -= len(frame)
-                if self._size < _ROOM_BYTES // 2:
-                    self._has_room.set()
-            elif self._code:
-                return
-            else:
-                self._changed.clear()
-                await self._changed.wait()
+        if self._pong is not None and not self._is_full and not self._is_closing:
+            out.append(control(PONG, self._pong))
+            self._pong = None
+        if out:
+            data = out[0] if len(out) == 1 else b"".join(out)
+            out.clear()
+            self._out_bytes = 0
+            self._transport.write(data)
 
-    async def _ping(self, reactor: SessionReactor) -> None:
-        connection = self._scope.get("state", {}).get("connection")
-        if connection is not None:
-            from invoker.doors.http.hypersocket import keep_pinging
+    def _say_close(self, code: int, reason: str) -> None:
+        self._out.append(closing(code, reason))
+        self._is_closing = True
+        self._pong = None
+        self._flush()
 
-            await keep_pinging(self._send, self._settings.ping_s, lambda: connection.is_lost)
-            self._lost(reactor)
+    def _wake(self) -> None:
+        for one in self._waiters:
+            if not one.done():
+                one.set_result(None)
 
-    def _lost(self, reactor: SessionReactor) -> None:
-        """Nobody is there any more."""
+    # Time, and the end.
+
+    def _ping(self) -> None:
+        """Ask whether the peer is there. While nothing is read, only what is written can tell."""
+        is_deaf = self._is_held or self._will_take
+        self._silences = 0 if self._has_heard or is_deaf else self._silences + 1
+        self._has_heard = False
+        if self._is_closing:
+            return
+        if self._silences >= _SILENCES:
+            log.info("a peer answered no ping; its connection is cut")
+            self.abort()
+            return
+        if not self._is_full:
+            self._out.append(control(PING))
+            self._flush()
+        self._pings.set(self._settings.ping_s, self._ping)
+
+    def _not_taken(self) -> None:
+        log.warning("a peer took nothing of what was sent within %s s; its connection is cut", self._settings.write_s)
+        self.abort()
+
+    def _leave(self) -> None:
+        """Nobody is there any more: end what runs for it."""
         if not self.is_gone:
             self.is_gone = True
             self._out.clear()
-            self._size = 0
-            self._changed.set()
-            self._has_room.set()
-            reactor.gone()
+            self._out_bytes = 0
+            self._wake()
+            if not self._is_over:
+                self._listener.gone()
 
-
-async def _fetch(uri: str, most: int, deliver: Callable[[bytes], None]) -> None:  # noqa: ARG001 - see `Fetching`
-    raise InternalError("sessions of this door have nothing to fetch")
-
-
-def _code(error: InvocationError | None) -> int:
-    if error is None:
-        return _NORMAL
-    if isinstance(error, ShuttingDown):
-        return _GOING_AWAY
-    return _PROTOCOL_ERROR if isinstance(error, ProtocolViolation) else _INTERNAL
-
-
-def _abort(scope: Scope) -> None:
-    """The peer does not take what was written: the connection is cut."""
-    connection = scope.get("state", {}).get("connection")
-    if connection is not None:
-        log.warning("a peer did not take the end of its session; its connection is cut")
-        connection.abort()
+    def _end(self) -> None:
+        """Close once everything is written, which the peer may delay, but not for ever."""
+        if not self._is_lost:
+            self._alarm.set(self._settings.write_s, self._not_taken)
+            self._transport.close()

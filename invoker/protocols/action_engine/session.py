@@ -91,13 +91,15 @@ class ActionEngineSession:
 
     # What the peer says.
 
-    def receive(self, frame: bytes) -> Iterable[Step]:
+    def receive(self, frame: bytes | str) -> Iterable[Step]:
         """Translate one message.
 
         Raises:
-            ProtocolViolation: It is none, or gives an id that is in use.
+            ProtocolViolation: It is a text, or no message, or gives an id that is in use.
             LimitExceeded: The session would hold too much.
         """
+        if isinstance(frame, str):
+            raise ProtocolViolation("a text message was received; messages are binary")
         try:
             message = decode(frame)
         except WireError as error:

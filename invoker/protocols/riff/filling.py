@@ -21,7 +21,9 @@ from invoker.mediatypes import parse
 from invoker.message import EMPTY, Headers, Message
 from invoker.protocols.riff.fields import Field, Signature
 
-__all__ = ["HIDDEN", "Filled", "fill", "fill_parts", "from_query", "is_plain", "message_of", "straight"]
+__all__ = [
+    "HIDDEN", "Filled", "fill", "fill_parts", "fill_query", "from_query", "is_plain", "message_of", "straight", "typed",
+]  # fmt: skip
 
 Filled: TypeAlias = tuple[tuple[str, ...], list[tuple[int, Message[bytes]]]]
 """Names of the inputs, and what is fed to them in order."""
@@ -73,7 +75,7 @@ def fill(signature: Signature, query: str, content_type: str, body: bytes, heade
         spread = _spread(signature, content_type, body, headers)
         if spread is None:
             first = fields[0]
-            spread = [(first.name, Message(body, headers, _typed(first, content_type) or _OCTETS))]
+            spread = [(first.name, Message(body, headers, typed(first, content_type) or _OCTETS))]
         given += spread
     return _arranged(signature, given)
 
@@ -88,7 +90,7 @@ def straight(signature: Signature, query: str, content_type: str) -> tuple[tuple
     first, essence = signature.fields[0], content_type.partition(";")[0].strip().lower()
     if essence in (_FORM, _PARTS) or (essence == _JSON and content_type != _JSON):
         return None
-    media_type = _typed(first, content_type)
+    media_type = typed(first, content_type)
     try:
         names, given = _arranged(signature, [(first.name, Message(b"", EMPTY, media_type))])
     except DecodeError:
@@ -124,6 +126,19 @@ def fill_parts(signature: Signature, query: str, parts: Sequence[Part], headers:
     for part in parts:
         _index(part, names)
     return _arranged(signature, given + _from_parts(signature.fields, parts, headers))
+
+
+def fill_query(signature: Signature, query: str, headers: Headers) -> Filled:
+    """What a query gives where the other values come later, by the names of their inputs.
+
+    Raises:
+        DecodeError: An option is given twice, or the query cannot be read.
+    """
+    if signature.more is not None:
+        signature = _opened(signature, _query_keys(query))
+    if not signature.fields and signature.more is None:
+        return _with_options(signature, query, headers, (signature.inputs, []))
+    return _arranged(signature, from_query(signature.fields, query, headers) if query else [], is_all=False)
 
 
 def _with_names(signature: Signature, query: str, content_type: str, body: bytes) -> Signature:
@@ -330,15 +345,16 @@ def _text_of(part: Part) -> str:
         raise DecodeError(f"parameter '{part.name}': {error}") from None
 
 
-def _arranged(signature: Signature, given: _Given) -> Filled:
+def _arranged(signature: Signature, given: _Given, *, is_all: bool = True) -> Filled:
+    """Names and messages; without ``is_all`` more may come."""
     fields = signature.fields
     counts: dict[str, int] = {}
     for name, _ in given:
         counts[name] = counts.get(name, 0) + 1
     for one in fields:
-        if one.is_value and counts.get(one.name, 0) > 1:
+        if one.is_value and counts.get(one.name, 0) > 1 and (is_all or one.is_option):
             raise DecodeError(f"parameter '{one.name}' is given {counts[one.name]} times, and one value is expected")
-        if one.needs_value and one.name not in counts:
+        if is_all and one.needs_value and one.name not in counts:
             raise DecodeError(
                 f"parameter '{one.name}' is not given, and it has no default; give it as the body, a query parameter, "
                 "a field of a form or a member of a JSON object"
@@ -354,7 +370,7 @@ def _arranged(signature: Signature, given: _Given) -> Filled:
     return (*labels, *options), [(places[name], message) for name, message in given]
 
 
-def _typed(one: Field, content_type: str) -> str:
+def typed(one: Field, content_type: str) -> str:
     """The media type as the codecs know it."""
     content_type = content_type.strip()
     essence, sign, parameters = content_type.partition(";")
@@ -372,5 +388,5 @@ def message_of(part: Part, headers: Headers, one: Field | None = None) -> Messag
     own = {name: value for name, value in part.headers.items() if name.lower() not in HIDDEN}
     taken = {name.lower() for name in own}
     shared = {name: value for name, value in headers.items() if name.lower() not in taken}
-    media_type = part.media_type if one is None else _typed(one, part.media_type)
+    media_type = part.media_type if one is None else typed(one, part.media_type)
     return Message(part.payload, Headers({**own, **shared}) if shared or own else EMPTY, media_type or _TEXT)

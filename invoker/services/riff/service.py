@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from invoker.author.spec import FunctionSpec
     from invoker.config import Config
     from invoker.doors.grpc.methods import Method
-    from invoker.doors.http.app import Front
+    from invoker.doors.http.app import Front, SocketFront
+    from invoker.services.riff.sockets import Sockets
 
 __all__ = ["RiffHttpKnobs", "RiffHttpService", "RiffService"]
 
@@ -63,6 +64,8 @@ class RiffHttpService(Service):
     on_http = True
     knobs = RiffHttpKnobs
     _front: Front | None = None
+    _no_socket: Front | None = None
+    _sockets: Sockets | None = None
 
     @classmethod
     def is_served(cls, config: Config, *, is_chosen: bool, has_http: bool) -> bool:  # noqa: ARG003 - as `Service`
@@ -71,9 +74,13 @@ class RiffHttpService(Service):
 
     async def start(self) -> None:
         """Read the functions' signatures, so that the first request need not wait for that."""
+        from invoker.doors.http.app import SocketSettings
         from invoker.services.riff.http import RiffFront
+        from invoker.services.riff.sockets import NoSocketFront, Sockets
 
         config = self.around.config
+        most_bytes = min(config.max_message_bytes, self.around.driver.engine.limits.hard_bytes)
+        self._sockets, self._no_socket = Sockets(self.around.driver, SocketSettings(most_bytes)), NoSocketFront()
         self._front = RiffFront(
             self.around.driver,
             max_body_bytes=config.max_message_bytes,
@@ -81,6 +88,10 @@ class RiffHttpService(Service):
             settle_s=config.settle_s,
         )
 
-    def http_front(self, path: str) -> Front | None:  # noqa: ARG002 - whatever the path is
+    def http_front(self, path: str) -> Front | None:
         """Who answers any path."""
-        return self._front
+        return self._no_socket if self.socket_front(path) is not None else self._front
+
+    def socket_front(self, path: str) -> SocketFront | None:
+        """The function of this path."""
+        return None if self._sockets is None else self._sockets.front(path)

@@ -7,6 +7,7 @@ import logging
 
 import h2.errors
 import h2.events
+import h2.settings
 import pytest
 
 from tests.attack.floods import DATA, END_HEADERS, END_STREAM, PING, PREFACE, SETTINGS, frame, last_goaway, request
@@ -44,6 +45,27 @@ async def test_by_http_2_methods_in_lower_case_are_reset() -> None:
         event = await wire.events(h2.events.ResponseReceived)
         assert (event.stream_id, event.headers[0]) == (3, (":status", "200"))
     assert noted.calls == [b"x" * 1000]
+
+
+async def test_H054_http_2_does_not_offer_websocket() -> None:
+    """So browsers open another connection for it; who tries nevertheless has its stream reset, and only that."""
+    noted = Noted()
+    async with Served.at(noted.run) as served, h2_wire(served) as wire:
+        await wire.flush()
+        changed = await wire.events(h2.events.RemoteSettingsChanged)
+        assert isinstance(changed, h2.events.RemoteSettingsChanged)
+        assert h2.settings.SettingCodes.MAX_CONCURRENT_STREAMS in changed.changed_settings
+        assert h2.settings.SettingCodes.ENABLE_CONNECT_PROTOCOL not in changed.changed_settings
+        wire.connection.config.validate_outbound_headers = False
+        head = [(":method", "CONNECT"), (":protocol", "websocket"), (":path", "/run/ws"), (":scheme", "http")]
+        wire.connection.send_headers(1, [*head, (":authority", "localhost"), ("sec-websocket-version", "13")])
+        await wire.flush()
+        event = await wire.events(h2.events.StreamReset)
+        assert (event.stream_id, event.error_code) == (1, h2.errors.ErrorCodes.PROTOCOL_ERROR)
+        wire.begin(3, end=True)
+        await wire.flush()
+        event = await wire.events(h2.events.ResponseReceived)
+        assert (event.stream_id, event.headers[0]) == (3, (":status", "200"))
 
 
 # Floods

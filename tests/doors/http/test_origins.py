@@ -165,11 +165,30 @@ def test_listed_origins_get_the_headers_of_cors() -> None:
     assert judged(origins=(GOOD,), origin=f"{GOOD}.evil.example")[0] == 403
 
 
-@pytest.mark.parametrize(("origin", "status"), [(f"http://{HOST}", 403), (EVIL, 403), (GOOD, 0), (None, 0)])
-def test_sessions_are_for_listed_origins_only(origin: str | None, status: int) -> None:
-    """Also a page of the same name is none, for no page of ours opens one."""
-    given = {} if origin is None else {"origin": origin, "sec_fetch_site": "same-origin"}
-    assert judged(origins=(GOOD,), type="websocket", method="GET", **given)[0] == status
+@pytest.mark.parametrize(
+    ("fields", "status"),
+    [
+        ({"origin": f"http://{HOST}"}, 0),
+        ({"origin": f"https://{HOST}"}, 0),  # a proxy ended TLS
+        ({"origin": f"http://{HOST}", "sec_fetch_site": "cross-site"}, 0),  # ws: is another scheme than http:
+        ({"origin": "http://localhost:3000"}, 403),
+        ({"origin": "http://localhost"}, 403),
+        ({"origin": "http://127.0.0.1:8080"}, 403),
+        ({"origin": f"http://{HOST}.evil.example"}, 403),
+        ({"origin": f"http://{HOST}, {EVIL}"}, 403),
+        ({"origin": "null"}, 403),
+        ({"origin": ""}, 403),
+        ({"origin": EVIL}, 403),
+        ({"origin": EVIL, "sec_fetch_site": "same-origin"}, 403),
+        ({"origin": "http://evil.example:8080", "host": "evil.example:8080"}, 403),  # a name that was made to lead here
+        ({"origin": GOOD}, 0),
+        ({"sec_fetch_site": "cross-site"}, 403),
+        ({}, 0),
+    ],
+)
+def test_H057_pages_of_this_door_may_open_a_websocket(fields: dict[str, str], status: int) -> None:
+    """And those of listed origins, and programs; the Origin decides, and the name of the door comes first."""
+    assert judged(origins=(GOOD,), type="websocket", method="GET", **fields)[0] == status
 
 
 # Through a door

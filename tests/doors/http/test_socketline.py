@@ -224,6 +224,64 @@ async def test_pings_are_answered_and_sent() -> None:
         assert served.app.running == 1
 
 
+async def test_H052_a_peer_that_answers_no_ping_is_gone() -> None:
+    """One that answers stays, however little it says."""
+    held = Held()
+    async with serving(held.run, ping_s=0.02) as served, served.peer() as peer:
+        await peer.say(Action("A", "run", (("x", "A#x"),)))
+        await held.started.wait()
+        while peer.pings < 10:
+            await peer._turn()
+        assert served.app.running == 1
+        await held.left.wait()  # nobody reads, so nobody answers
+        await until(lambda: not served.app.running)
+
+
+async def test_pings_of_one_turn_are_answered_by_their_last() -> None:
+    """So a flood of them, which nobody reads the answers of, takes no memory (RFC 6455, 5.5.3)."""
+    async with serving(upper) as served, served.peer() as peer:
+        flood = b"".join(b"\x89\x84\0\0\0\0%04d" % one for one in range(1000))
+        for _ in range(20):
+            await peer.raw(flood)
+        while not peer.pongs or peer.pongs[-1] != b"0999":
+            await peer._turn()
+        assert len(peer.pongs) < 2000
+        assert all(len(one._out) <= 1 for one in served.door.connections.open)  # type: ignore[attr-defined]
+
+
+async def test_others_have_a_turn_between_many_frames_of_one() -> None:
+    """A connection that brings thousands at once does not hold up the loop."""
+    async with serving(upper) as served, served.peer() as peer:
+        turns = 0
+
+        def count() -> None:
+            nonlocal turns
+            turns += 1
+            asyncio.get_running_loop().call_soon(count)
+
+        count()
+        before = turns
+        await peer.raw(b"\x8a\x80\0\0\0\0" * 10_000 + b"\x89\x80\0\0\0\0")
+        while not peer.pongs:
+            await peer._turn()
+        assert turns - before > 50
+
+
+async def test_H056_what_is_not_complete_is_counted() -> None:
+    """Until it is; beyond what the process may hold, the connection ends and others go on."""
+    async with serving(upper) as served:
+        memory = served.driver.engine.memory
+        memory.most_bytes = 400_000
+        async with served.peer() as one, served.peer() as other:
+            await one.raw(b"\x82\xff" + (1_000_000).to_bytes(8) + bytes(4) + bytes(300_000))
+            await until(lambda: memory.held >= 300_000)
+            await other.raw(b"\x02\xff" + (200_000).to_bytes(8) + bytes(4) + bytes(200_000))
+            assert code_of((await other.fragments(ABORT))[-1]) == Status.RESOURCE_EXHAUSTED
+            await other.closed()
+            one.writer.transport.abort()
+            await until(lambda: not memory.held)
+
+
 # Whatever comes
 
 

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from invoker.author.reader import read
+from invoker.core.http import RequestHead
 from invoker.services.riff.service import RiffHttpService, RiffService
+from invoker.services.riff.sockets import NoSocketFront
 from tests.services.around import around
+
+
+@dataclass
+class Asked:
+    """As much of an exchange as is looked at."""
+
+    head: RequestHead
 
 
 def square(x: int) -> int:
@@ -26,3 +37,20 @@ async def test_its_http_twin_answers_whatever_the_path_is():
     service = RiffHttpService(around(square))
     await service.start()
     assert service.http_front("/") is service.http_front("/any/path") is not None
+
+
+async def test_H040_the_path_of_a_websocket_is_no_page() -> None:
+    """426 to who may have meant to shake hands, 405 to who may not."""
+    service = RiffHttpService(around(square))
+    await service.start()
+    assert (service.socket_front("/square"), service.socket_front("/other/ws")) == (None, None)
+    assert service.socket_front("/square/ws") is not None
+    front = service.http_front("/square/ws")
+    assert isinstance(front, NoSocketFront)
+    answers = {}
+    for method in ("GET", "HEAD", "POST", "DELETE"):
+        exchange = Asked(RequestHead(method, "/square/ws"))
+        response = await front.answer(exchange)  # type: ignore[arg-type]  # it looks at the head alone
+        answers[method] = (response.status, dict(response.headers).get("Upgrade"), dict(response.headers).get("Allow"))
+    assert answers["GET"] == answers["HEAD"] == (426, "websocket", None)
+    assert answers["POST"] == answers["DELETE"] == (405, None, "GET, HEAD")

@@ -1,4 +1,4 @@
-"""`invoker.doors.http.websocket`: sessions on real connections: who may connect, and what is said."""
+"""`invoker.services.action_engine`: whole sessions on real connections."""
 
 from __future__ import annotations
 
@@ -12,12 +12,10 @@ from tests.doors.doors import until
 from tests.doors.socketed import UPPER, Held, code_of, echo, upper
 from tests.doors.sockets import item, serving, texts
 
-# Sessions
-
 
 @pytest.mark.parametrize("deflate", [False, True])
 async def test_an_action_is_called_and_answered(deflate: bool) -> None:
-    """Item by item, then the half-close of both sides and code 1000; also where messages are compressed."""
+    """Item by item, then the half-close of both sides and code 1000; also to a client that offers to compress."""
     async with serving(upper) as served, served.peer(deflate=deflate) as peer:
         await peer.say(UPPER)
         await peer.say(item("A#x", 0, b"a" * 5000), item("A#x", 1, b"b", last=True))
@@ -71,48 +69,3 @@ async def test_who_waits_for_what_never_comes_is_told_after_the_half_close() -> 
         ended = {one.id: code_of(one) for _ in range(2) for one in await peer.fragments() if one.id.endswith("__")}
         assert ended == dict.fromkeys(("echo#__status__", "consume#__status__"), Status.FAILED_PRECONDITION)
         assert await peer.closed() == 1000
-
-
-# Handshakes
-
-
-async def test_sessions_have_their_path() -> None:
-    """Another one is 404, with a text."""
-    async with serving(upper, path="/sessions") as served:
-        async with served.peer("/sessions?a=1") as peer:
-            assert peer.status == 101
-        async with served.peer("/") as peer:
-            assert peer.status == 404
-
-
-@pytest.mark.parametrize(
-    ("origins", "origin", "status"),
-    [
-        ((), "", 101),
-        ((), "http://{address}", 403),
-        ((), "https://evil.example", 403),
-        ((), "null", 403),
-        (("https://good.example",), "https://good.example", 101),
-        (("https://good.example",), "https://good.example.evil", 403),
-        (("*",), "https://any.example", 101),
-    ],
-)
-async def test_pages_may_not_connect(origins: tuple[str, ...], origin: str, status: int) -> None:
-    """No page may, unless its origin is listed; what is no browser says none."""
-    async with (
-        serving(upper, origins=origins) as served,
-        served.peer(origin=origin.format(address=served.address)) as peer,
-    ):
-        assert peer.status == status
-
-
-async def test_sessions_at_once_are_limited() -> None:
-    """One more is 503, until one ends."""
-    async with serving(upper, sessions=1) as served:
-        async with served.peer() as peer:
-            assert peer.status == 101
-            async with served.peer() as other:
-                assert other.status == 503
-        await until(lambda: served.app.running == 0)
-        async with served.peer() as peer:
-            assert peer.status == 101

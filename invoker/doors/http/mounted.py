@@ -1,0 +1,93 @@
+"""`MountedDoor`: the HTTP door without sockets: another program's ASGI server brings the requests.
+
+That program may stand behind any name and any proxy, so the door cannot know its own names, and judges `Host` only if
+it is told them; the rules of foreign web pages hold as ever (ADR 0044). Paths count from where the door is mounted.
+What servers may leave out of a scope is filled in here, and what is theirs in it is not touched.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from invoker.core.http import Response
+from invoker.doors.http.app import FrontOf, HttpApp
+from invoker.doors.http.asgi import AsgiApp, Receive, Scope, Send
+from invoker.doors.http.exchange import HttpSettings
+from invoker.drive.driver import Driver
+
+__all__ = ["MountedDoor", "inner_scope", "refuse"]
+
+
+class MountedDoor:
+    """Serves services over HTTP, in an event loop of others.
+
+    Args:
+        driver: Runs the conversations.
+        front: Gives who answers a path; None: nobody does.
+        settings: Limits in bytes and time.
+    """
+
+    def __init__(self, driver: Driver, front: FrontOf, *, settings: HttpSettings) -> None:
+        self.app = HttpApp(driver, settings, front)
+        self.app.origins.mount()
+        self._asgi = AsgiApp(self.app)
+        self._requests = 0
+        self._quiet = asyncio.Event()
+
+    def start(self) -> None:
+        """Begin to answer, on the running loop."""
+        self.app.driver.loop = asyncio.get_running_loop()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request; ASGI 3."""
+        self._requests += 1
+        try:
+            await self._asgi(inner_scope(scope), receive, send)
+        finally:
+            self._requests -= 1
+            if not self._requests:
+                self._quiet.set()
+
+    def leave(self) -> None:
+        """Tell clients of HTTP/1 to connect anew; requests are served as before."""
+        self.app.is_leaving = True
+
+    async def stop(self, grace_s: float) -> None:
+        """Wait for the requests under way, but no longer than ``grace_s``: they are in tasks of others. Idempotent."""
+        while self._requests:
+            self._quiet.clear()
+            try:
+                async with asyncio.timeout(grace_s):
+                    await self._quiet.wait()
+            except TimeoutError:
+                return
+
+
+def inner_scope(scope: Scope) -> dict[str, Any]:
+    """The scope of a request, as this door reads it: the path without that of the mount."""
+    path, root = scope["path"], scope.get("root_path", "").rstrip("/")
+    if root and (path == root or path.startswith(f"{root}/")):  # some hosts have cut it off already
+        path = path[len(root) :]
+    return {
+        **scope,
+        "path": path or "/",
+        "raw_path": scope.get("raw_path") or b"",
+        "server": scope.get("server") or ("", None),  # None would say that it came by a Unix socket
+        "state": {},  # that of the host's lifespan
+    }
+
+
+async def refuse(scope: Scope, receive: Receive, send: Send, response: Response) -> None:
+    """Answer a request, or refuse a handshake, without a door."""
+    headers = [(name.lower().encode(), value.encode()) for name, value in response.headers]
+    headers.append((b"content-length", b"%d" % len(response.body)))
+    kind = "http.response"
+    if scope["type"] == "websocket":
+        await receive()  # websocket.connect
+        if "websocket.http.response" not in scope.get("extensions", {}):
+            await send({"type": "websocket.close", "code": 1013})  # which a server answers with 403
+            return
+        kind = "websocket.http.response"
+    await send({"type": f"{kind}.start", "status": response.status, "headers": headers})
+    await send({"type": f"{kind}.body", "body": response.body})

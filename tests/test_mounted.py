@@ -1,0 +1,501 @@
+"""Functions as an ASGI application: what it serves, and its life. Foreign hosts and servers are in tests/interop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import gc
+import logging
+import os
+import re
+import threading
+from collections.abc import AsyncIterator, Iterator
+from typing import ClassVar
+
+import httpx
+import pytest
+
+import invoker
+from invoker.errors import ConfigError, LoadError
+from invoker.mounted import Mounted
+from tests.asgis import Caller, scope_of
+
+MARK = contextvars.ContextVar("MARK", default="none")
+
+
+def square(x: int) -> int:
+    return x * x
+
+
+async def thread(x: int) -> str:
+    return threading.current_thread().name
+
+
+def worker(x: int) -> str:
+    return threading.current_thread().name
+
+
+class Model:
+    """Notes its life."""
+
+    made: ClassVar[list[Model]] = []
+
+    def __init__(self) -> None:
+        self.marks: list[str] = []
+        self.made.append(self)
+
+    def __enter__(self) -> None:
+        self.marks.append("entered")
+
+    def __call__(self, x: int) -> int:
+        return x
+
+    def __exit__(self, *exc: object) -> None:
+        self.marks.append("left")
+
+
+@pytest.fixture(autouse=True)
+def _no_models() -> Iterator[None]:
+    yield
+    Model.made.clear()
+
+
+def client(app: Mounted, **options) -> httpx.AsyncClient:
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app, **options), base_url="http://testserver")
+
+
+async def ask(app: Mounted, path: str = "/", value: object = 7, **options) -> httpx.Response:
+    async with client(app) as one:
+        return await one.post(path, json=value, **options)
+
+
+async def test_H096_it_answers_what_the_http_port_answers():
+    """Functions, descriptions, models, health and metrics; nothing else is served, and nothing listens."""
+    async with invoker.asgi(square, worker) as app, client(app) as one:
+        assert (await one.post("/", json=7, headers={"Invoker-Function": "square"})).text == "49"
+        assert [each["name"] for each in (await one.get("/functions")).json()["functions"]] == ["square", "worker"]
+        assert (await one.get("/graphpipe/square")).json()["Name"] == "square"
+        assert (await one.get("/livez")).text == "ok\n"
+        assert (await one.get("/readyz")).text == "ok\n"
+        assert "invoker_invocations" in (await one.get("/metrics")).text
+        assert app.functions == ("square", "worker")
+        assert repr(app) == "<Mounted square, worker>"
+
+
+async def test_H096_the_page_is_there_if_it_is_asked_for_and_its_links_are_relative():
+    """Nothing here knows whether only this machine can reach the host."""
+    for settings, expected in (({}, 400), ({"page": "on"}, 200)):
+        async with invoker.asgi(square, worker, **settings) as app:
+            caller = Caller(app, scope_of("/fn/", root_path="/fn", method="GET", headers={"accept": "text/html"}))
+            caller.give()
+            status, text = await caller.answer()
+            assert status == expected, text
+    links = re.findall(r'(?:src|href)="([^"]*)"', text.decode())
+    assert links
+    assert [one for one in links if re.match(r"/|\w+:", one)] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "root"),
+    [("/fn/livez", "/fn"), ("/livez", "/fn"), ("/a/fn/livez", "/a/fn"), ("/fn/livez", "/fn/"), ("/livez", "")],
+)
+async def test_H096_paths_count_from_the_mount(path, root):
+    """Whether the host has cut off its part of the path or not, which both are found."""
+    async with invoker.asgi(square) as app:
+        caller = Caller(app, scope_of(path, method="GET", root_path=root))
+        caller.give()
+        assert await caller.answer() == (200, b"ok\n")
+
+
+async def test_H096_a_path_that_only_begins_like_the_mount_is_another():
+    """/fnlivez is not /fn and livez; the mount itself is the root."""
+    async with invoker.asgi(square) as app:
+        caller = Caller(app, scope_of("/fn", root_path="/fn", headers={"content-type": "application/json"}))
+        caller.give(b"3")
+        assert await caller.answer() == (200, b"9")
+        other = Caller(app, scope_of("/livezlivez", root_path="/livez", method="GET"))
+        other.give()
+        assert (await other.answer())[0] != 200
+
+
+async def test_H096_applications_of_one_loop_do_not_disturb_each_other():
+    """Each has its own limits, counts and life."""
+    small, large = invoker.asgi(square, max_message_bytes=3), invoker.asgi(square)
+    async with large:
+        async with small:
+            assert (await ask(small, value=12345)).status_code == 413
+            assert (await ask(large, value=12345)).text == "152399025"
+        assert (await ask(large, value=2)).text == "4"
+        async with client(large) as one:
+            counted = (await one.get("/metrics")).text
+        assert 'invoker_invocations_total{status="OK"} 2.0' in counted or "2.0" in counted
+
+
+async def test_H097_the_lifespan_of_a_server_starts_and_stops_it():
+    """Start hooks run before the startup is complete, stop hooks before the shutdown is."""
+    app = invoker.asgi(Model)
+    caller = Caller(app, {"type": "lifespan", "asgi": {"version": "3.0"}, "state": {}})
+    caller.say(type="lifespan.startup")
+    assert await caller.sent.get() == {"type": "lifespan.startup.complete"}
+    assert (await ask(app)).text == "7"
+    assert Model.made[0].marks == ["entered"]
+    caller.say(type="lifespan.shutdown")
+    assert await caller.sent.get() == {"type": "lifespan.shutdown.complete"}
+    await caller.task
+    assert Model.made[0].marks == ["entered", "left"]
+    assert len(Model.made) == 1
+
+
+async def test_H097_a_start_that_fails_fails_the_startup():
+    """The server says why, and ends."""
+
+    def broken() -> None:
+        raise ValueError("no model")
+
+    def fn(x: int) -> int:
+        return x
+
+    fn.init = broken
+    caller = Caller(invoker.asgi(fn), {"type": "lifespan", "asgi": {"version": "3.0"}})
+    caller.say(type="lifespan.startup")
+    message = await caller.sent.get()
+    assert message["type"] == "lifespan.startup.failed"
+    assert message["message"] == "invoker: the init hook of 'fn' raised ValueError: no model"
+    await caller.task
+
+
+def test_H097_without_a_lifespan_the_first_request_starts_it(caplog):
+    """Once, whoever comes meanwhile; the end of the loop stops it. The log says how to do better."""
+    app = invoker.asgi(Model)
+
+    async def main() -> list[str]:
+        return [one.text for one in await asyncio.gather(*(ask(app, value=value) for value in range(5)))]
+
+    assert asyncio.run(main()) == ["0", "1", "2", "3", "4"]
+    assert [one.marks for one in Model.made] == [["entered", "left"]]
+    assert "Give the application's lifespan to its host: FastAPI(lifespan=app.lifespan)" in caplog.text
+    assert asyncio.run(main())[0] == "0"
+    assert [one.marks for one in Model.made] == [["entered", "left"]] * 2
+
+
+async def test_H097_a_host_enters_the_lifespan_in_its_own(caplog):
+    """As FastAPI does with what it is given; the block may be entered more than once."""
+    app = invoker.asgi(Model)
+    async with app.lifespan(object()):
+        async with app:
+            await ask(app)
+        assert Model.made[0].marks == ["entered"]
+        await ask(app)
+    assert Model.made[0].marks == ["entered", "left"]
+    assert "lifespan" not in caplog.text
+
+
+async def test_H097_a_request_that_finds_no_start_is_told_so(caplog):
+    """With 503; requests of the next second are not let to try it again."""
+    attempts = []
+
+    def load() -> None:
+        attempts.append(1)
+        if len(attempts) == 1:
+            raise ValueError("no model yet")
+
+    def fn(x: int) -> int:
+        return x
+
+    fn.init = load
+    app = invoker.asgi(fn)
+    answers = await asyncio.gather(ask(app), ask(app))
+    answers.append(await ask(app))
+    assert [one.status_code for one in answers] == [503] * 3
+    assert answers[0].headers["retry-after"] == "1"
+    assert "the functions could not be started; the log says why" in answers[0].text
+    assert "no model yet" not in answers[0].text
+    assert "the init hook of 'fn' raised ValueError: no model yet" in caplog.text
+    assert attempts == [1]
+    app._failed = (app._failed[0], 0.0, app._failed[2])
+    assert (await ask(app)).text == "7"
+    assert attempts == [1, 1]
+
+
+async def test_H097_a_client_that_leaves_does_not_stop_the_start():
+    """Others wait for it, too."""
+    entered, go = threading.Event(), threading.Event()
+
+    def load() -> None:
+        entered.set()
+        go.wait()
+
+    def fn(x: int) -> int:
+        return x
+
+    fn.init = load
+    app = invoker.asgi(fn)
+    first = asyncio.create_task(ask(app))
+    await asyncio.to_thread(entered.wait)
+    second = asyncio.create_task(ask(app))
+    await asyncio.sleep(0)
+    first.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await first
+    go.set()
+    assert (await second).text == "7"
+
+
+async def test_H097_the_shutdown_lets_invocations_end():
+    """New ones are refused meanwhile."""
+    entered, go = asyncio.Event(), asyncio.Event()
+
+    async def slow(x: int) -> int:
+        entered.set()
+        await go.wait()
+        return x
+
+    app = invoker.asgi(slow)
+    async with app:
+        running = asyncio.create_task(ask(app))
+        await entered.wait()
+        leaving = asyncio.create_task(app.__aexit__(None, None, None))
+        while not next(iter(app._runs.values())).server.engine.is_draining:  # noqa: ASYNC110 - a turn or two
+            await asyncio.sleep(0)
+        assert (await ask(app)).status_code == 503
+        go.set()
+        await leaving
+        assert (await running).text == "7"
+
+
+def test_H097_the_end_of_the_loop_cuts_what_runs(caplog):
+    """There is nobody left who could wait; the stop hooks run all the same."""
+    marks = []
+
+    async def endless(x: int) -> int:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            marks.append("cancelled")
+        return x
+
+    endless.destroy = lambda: marks.append("destroyed")
+    app = invoker.asgi(endless)
+
+    async def main() -> None:
+        caller = Caller(app, scope_of(headers={"content-type": "application/json"}))
+        caller.give(b"7")
+        while not (app._runs and next(iter(app._runs.values())).server.engine.running):  # noqa: ASYNC110 - a turn or two
+            await asyncio.sleep(0)
+
+    asyncio.run(main())
+    assert marks == ["cancelled", "destroyed"]
+
+
+def test_H097_a_loop_that_was_closed_under_it_is_given_up(caplog):
+    """As some test clients do; the next loop starts it anew, and no thread is left of the other."""
+    app = invoker.asgi(worker)
+    for _ in range(2):
+        loop = asyncio.new_event_loop()
+        assert loop.run_until_complete(ask(app)).status_code == 200
+        tasks = asyncio.all_tasks(loop)
+        loop.close()
+        for task in tasks:
+            task._log_destroy_pending = False  # that this is the fault of who closed the loop is known
+    assert "an event loop was closed while it served worker; their stop hooks have not run" in caplog.text
+    next(iter(app._runs.values())).abandon()
+
+
+async def test_H096_what_a_request_has_set_stays_its_own():
+    """The server and its threads do not inherit the context of the request that has started them."""
+    marks = []
+
+    def fn(x: int) -> int:
+        return x
+
+    async def load() -> None:
+        marks.append(MARK.get())
+
+    fn.init = load
+    app = invoker.asgi(fn)
+    token = MARK.set("of a request")
+    await ask(app)
+    MARK.reset(token)
+    assert marks == ["none"]
+
+
+async def test_H099_async_functions_run_on_the_loop_and_sync_ones_in_threads():
+    """As behind every door."""
+    async with invoker.asgi(thread, worker) as app:
+        on_loop = (await ask(app, headers={"Invoker-Function": "thread", "Accept": "text/plain"})).text
+        beside = (await ask(app, headers={"Invoker-Function": "worker", "Accept": "text/plain"})).text
+    assert on_loop == threading.current_thread().name
+    assert beside.startswith("invoker-body-")
+
+
+async def test_H099_a_client_that_leaves_cancels_the_function():
+    """While it runs, and while its body comes."""
+    entered, cancelled = asyncio.Event(), asyncio.Event()
+
+    async def endless(x: int) -> int:
+        entered.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+        return x
+
+    async with invoker.asgi(endless) as app:
+        caller = Caller(app, scope_of(headers={"content-type": "application/json"}))
+        caller.give(b"7")
+        await entered.wait()
+        caller.leave()
+        await cancelled.wait()
+        await caller.task
+        assert caller.sent.empty()
+        half = Caller(app, scope_of(headers={"content-type": "application/json"}))
+        half.give(b"[1", more=True)
+        half.leave()
+        await half.task
+        assert half.sent.empty()
+
+
+async def test_H099_streams_pass_both_ways_as_they_come():
+    """An item leaves before the next one has come; the end of the body ends the stream."""
+
+    async def double(items: AsyncIterator[int]) -> AsyncIterator[int]:
+        async for item in items:
+            yield 2 * item
+
+    ndjson = {"content-type": "application/x-ndjson", "accept": "application/x-ndjson"}
+    async with invoker.asgi(double) as app:
+        caller = Caller(app, scope_of("/double", headers=ndjson))
+        caller.give(b"1\n", more=True)
+        status, headers = await caller.head()
+        assert (status, headers["content-type"]) == (200, "application/x-ndjson")
+        assert "content-length" not in headers
+        for item in (1, 2, 3):
+            assert (await caller.sent.get())["body"] == b"%d\n" % (2 * item)
+            if item < 3:
+                caller.give(b"%d\n" % (item + 1), more=True)
+        caller.give()
+        assert await caller.rest() == b""
+
+
+async def test_H099_a_function_waits_for_a_client_that_takes_nothing():
+    """And is cancelled when that leaves, which some servers say by an error of send."""
+    made, closed = [], asyncio.Event()
+
+    async def endless(size: int) -> AsyncIterator[str]:
+        try:
+            while True:
+                made.append(1)
+                yield "x" * size
+        finally:
+            closed.set()
+
+    async with invoker.asgi(endless) as app:
+        headers = {"content-type": "application/json", "accept": "application/x-ndjson"}
+        caller = Caller(app, scope_of("/endless", headers=headers), takes=False)
+        caller.give(b"1000")
+        while not made:  # noqa: ASYNC110 - a turn or two
+            await asyncio.sleep(0)
+        for _ in range(1000):
+            await asyncio.sleep(0)
+        assert len(made) < 300
+        caller.leave()
+        await closed.wait()
+        await caller.task
+
+
+async def test_H099_limits_hold():
+    """Of bodies, and of invocations at once."""
+    entered, go = asyncio.Event(), asyncio.Event()
+
+    async def slow(x: int) -> int:
+        entered.set()
+        await go.wait()
+        return x
+
+    async with invoker.asgi(slow, max_message_bytes=10, max_invocations=1) as app:
+        assert (await ask(app, value=[1] * 10)).status_code == 413
+        running = asyncio.create_task(ask(app))
+        await entered.wait()
+        assert (await ask(app)).status_code == 503
+        go.set()
+        assert (await running).text == "7"
+
+
+@pytest.mark.parametrize(
+    ("headers", "settings", "status"),
+    [
+        ({"host": "any.example"}, {}, 200),
+        ({"host": "any.example", "origin": "https://any.example"}, {}, 200),
+        ({"host": "any.example", "origin": "https://evil.example"}, {}, 403),
+        ({"host": "any.example", "sec-fetch-site": "cross-site"}, {}, 403),
+        ({"host": "any.example", "origin": "https://evil.example"}, {"allowed_origins": "*"}, 200),
+        ({"host": "any.example"}, {"allowed_hosts": ["other.example"]}, 403),
+        ({"host": "other.example:80"}, {"allowed_hosts": ["other.example"]}, 200),
+        ({"host": "localhost:8000"}, {"allowed_hosts": ["other.example"]}, 200),
+        ({"host": "any.example"}, {"allowed_hosts": ["*"]}, 200),
+        ({}, {"allowed_hosts": ["other.example"]}, 200),
+    ],
+)
+async def test_H098_the_host_says_who_may_call_and_foreign_pages_may_not(headers, settings, status):
+    """A door whose sockets are others' knows no names of its own, unless it is told them."""
+    async with invoker.asgi(square, **settings) as app:
+        for more in ({}, {"server": None}, {"server": ("127.0.0.1", 80)}):
+            caller = Caller(app, scope_of(headers={"content-type": "application/json", **headers}, **more))
+            caller.give(b"7")
+            found, body = await caller.answer()
+            assert found == status, body
+            if status == 403:
+                assert b"; allowed_origins lists" in body or b" that allowed_hosts lists" in body
+
+
+@pytest.mark.parametrize(
+    ("functions", "settings", "error", "text"),
+    [
+        ((), {}, TypeError, "at least one function"),
+        ((square,), {"max_mesage_bytes": 1}, TypeError, "did you mean 'max_message_bytes'?"),
+        ((square,), {"port": 80}, ConfigError, "port is for ports and processes of invoker's own"),
+        ((square,), {"workers": 2}, ConfigError, "workers is for"),
+        ((square,), {"protocols": "riff"}, ConfigError, "the protocols have no http"),
+        (("no.such:thing",), {}, LoadError, "no.such"),
+    ],
+)
+def test_H096_what_cannot_be_served_is_said_when_it_is_made(functions, settings, error, text):
+    """While the host application is imported, and not at the first request."""
+    with pytest.raises(error) as raised:
+        invoker.asgi(*functions, **settings)
+    assert text in str(raised.value)
+
+
+def test_H096_variables_of_ports_and_processes_are_left_aside(monkeypatch):
+    """The environment may be that of a command line, too."""
+    for name, value in {"INVOKER_WORKERS": "4", "PORT": "nonsense", "INVOKER_TLS_CERT": "/no/such"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("INVOKER_MAX_MESSAGE_BYTES", "77")
+    assert invoker.asgi(square)._config.max_message_bytes == 77
+
+
+async def test_H099_nothing_is_left_of_it():
+    """No thread, task, descriptor or handler."""
+
+    async def run() -> None:
+        async with invoker.asgi(square, thread, worker) as app:
+            for name in app.functions:
+                assert (await ask(app, headers={"Invoker-Function": name})).status_code == 200
+
+    await run()
+    before = counted()
+    for _ in range(3):
+        await run()
+    assert counted() == before
+
+
+def counted() -> tuple[object, ...]:
+    gc.collect()
+    return (
+        len(os.listdir("/proc/self/fd")),  # noqa: PTH208 - a number
+        sorted(one.name for one in threading.enumerate()),
+        [one.get_name() for one in asyncio.all_tasks()],
+        [(one.level, list(one.handlers)) for one in (logging.getLogger(), logging.getLogger("invoker"))],
+        gc.get_threshold(),
+    )
