@@ -9,7 +9,7 @@ from anywhere could run functions here. But browsers say whose page a request co
     Origin      of a WebSocket's handshake is that of Host                 passes, whatever the scheme: proxies end TLS
     Origin      of a WebSocket's handshake is another                      403
     Fetch-Site  is same-origin or none (the user's own doing)              passes
-    Fetch-Site  is another, of a GET navigation of a whole tab             passes: no GET runs a function
+    Fetch-Site  is another, of a GET navigation of a whole tab             passes: a GET only runs what is safe
     Fetch-Site  is another                                                 403
     Origin      is that of Host, whatever the scheme                       passes
     Origin      is another                                                 403

@@ -1,8 +1,9 @@
 """`Writer`: writes the responses of one connection of HTTP/1.1, whole ones and streamed ones.
 
-A whole response is written part by part, as the client takes them. The pieces of a streamed one leave when the loop has
-done what it does now, all in one chunk: a function that gives many values at once costs one write, and nothing waits
-for a value that comes later. HTTP/1.0 knows no chunks; there the end of the connection is the end of the body.
+A whole response is written part by part, as the client takes them. The first piece of a streamed one leaves at once;
+later ones leave when the loop has done what it does now, all in one chunk: a function that gives many values at once
+costs one write, and nothing waits for a value that comes later. HTTP/1.0 knows no chunks; there the end of the
+connection is the end of the body.
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ class Writer:
         if data and not self._is_mute:
             self._held.append(data)
             self._size += len(data)
-            if self._size >= _MOST_HELD:
+            if self._head or self._size >= _MOST_HELD:
                 self._flush()
             else:
                 self._leave_soon()

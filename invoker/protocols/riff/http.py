@@ -49,7 +49,7 @@ from invoker.message import Message
 from invoker.protocols.riff.asking import ID, NAMES_OUT, Asked, RefusedError, ask, is_form, too_long
 from invoker.protocols.riff.fields import Signature
 from invoker.protocols.riff.filling import Filled, fill, fill_parts, is_plain
-from invoker.protocols.riff.reply import answer, refusal
+from invoker.protocols.riff.reply import FENCE, answer, refusal
 
 __all__ = ["HttpSession", "State"]
 
@@ -184,7 +184,7 @@ class HttpSession:
         if self._output is None:
             return self._refuse(FunctionError("the function gave no value; an HTTP response is exactly one"))
         try:
-            response = answer(self._output)
+            response = answer(self._output, FENCE if self._asked.is_bodiless else ())
         except EncodeError as error:
             return self._refuse(error)
         self.state = State.CLOSED
@@ -208,6 +208,8 @@ class HttpSession:
         return ()
 
     def _chunk(self, payload: bytes) -> Sequence[CallStep]:
+        if self._asked.is_bodiless:
+            return ()
         self._size += len(payload)
         if self._size > self._max_body_bytes:
             return self._refuse(too_long(self._max_body_bytes), status=413)

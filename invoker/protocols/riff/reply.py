@@ -50,7 +50,7 @@ from invoker.errors import (
 from invoker.mediatypes import ranges
 from invoker.message import Message
 
-__all__ = ["HOP_BY_HOP", "STATUSES", "answer", "fit", "problem", "refusal", "status_of"]
+__all__ = ["FENCE", "HOP_BY_HOP", "STATUSES", "answer", "fit", "problem", "refusal", "status_of"]
 
 STATUSES: Mapping[Status, int] = {
     Status.INVALID_ARGUMENT: 400,
@@ -86,6 +86,9 @@ HOP_BY_HOP = frozenset(
     }
 )
 """Headers that belong to one connection, never to a message (RFC 9110, 7.6.1)."""
+
+FENCE = (("Content-Security-Policy", "sandbox"),)
+"""Of an answer to GET: a link may open it in a tab, where it must not act as a page of this port (R-152, H-007)."""
 
 _KINDS: tuple[tuple[type[InvocationError], int], ...] = (
     (UnsupportedMediaType, 415),
@@ -155,8 +158,12 @@ def refusal(
     return Response(status, (("Content-Type", "text/plain"), *headers), f"{text}\n".encode())
 
 
-def answer(message: Message[bytes]) -> Response:
+def answer(message: Message[bytes], extra: tuple[tuple[str, str], ...] = ()) -> Response:
     """The response that carries the function's one output.
+
+    Args:
+        message: The output.
+        extra: Headers to be added.
 
     Raises:
         EncodeError: A header would split the response, or ``X-Http-Status`` is no final status.
@@ -168,6 +175,7 @@ def answer(message: Message[bytes]) -> Response:
     if message.headers:
         status = _status(message.headers)
         headers = tuple(fit(message.headers))
+    headers += extra
     if status in _BODILESS:
         return Response(status, headers, b"")
     typed = _typed(message.media_type or "application/octet-stream")

@@ -54,7 +54,7 @@ from invoker.protocols.riff.fields import Field
 from invoker.protocols.riff.filling import fill, from_query
 from invoker.protocols.riff.formats import Format, format_of
 from invoker.protocols.riff.items import Items, Reading, Reads, reads
-from invoker.protocols.riff.reply import answer, problem, refusal
+from invoker.protocols.riff.reply import FENCE, answer, problem, refusal
 
 __all__ = ["StreamSession"]
 
@@ -62,6 +62,8 @@ _LABEL = "in"
 _END = EndInput(ID)
 _NO_CONTENT = Response(204, (), b"")
 _VARY = ("Vary", "Accept")
+_ITEM_BYTES = 200
+"""What an item takes besides its payload."""
 _SECOND = (
     "the function gave a second value, and this response is exactly one; to have all of them as they come, accept a "
     "stream: Accept: text/event-stream, application/x-ndjson or multipart/mixed"
@@ -172,7 +174,7 @@ class StreamSession:
         if self._output is None:
             return self._told(FunctionError("the function gave no value; an HTTP response is exactly one"))
         try:
-            return (Send(answer(self._output)), Close())
+            return (Send(answer(self._output, FENCE if self._asked.is_bodiless else ())), Close())
         except EncodeError as error:
             return self._told(error)
 
@@ -244,6 +246,9 @@ class StreamSession:
         items = self._reads.feed(payload)
         if self._state is _State.RUNNING:
             return self._feeds(items)
+        self._size += sum(len(message.payload) + _ITEM_BYTES for _, message in items)
+        if self._size > self._most_bytes:
+            raise LimitExceeded(f"more than {self._most_bytes} bytes of options came before the first item of an input")
         self._early += items
         return self._open() if any(name in self._indexes for name, _ in items) else ()
 
@@ -306,7 +311,8 @@ class StreamSession:
         if self._is_begun or self._format is None:
             return ()
         self._is_begun = True
-        return (Send(ResponseHead(200, (*self._format.headers, _VARY))),)
+        fenced = FENCE if self._asked.is_bodiless else ()
+        return (Send(ResponseHead(200, (*self._format.headers, _VARY, *fenced))),)
 
     # Endings.
 

@@ -58,6 +58,7 @@ class Streamed:
         self._settle_s = settle_s if exchange.head.http_version == "2" else 0.0
         self._loop = asyncio.get_running_loop()
         self._held = b""  # of the body, until the reactor wants more
+        self._at = 0  # where it goes on
         self._held_end = False
         self._timers: list[asyncio.TimerHandle] = []
         self._written_s = 0.0
@@ -99,10 +100,11 @@ class Streamed:
             return False
         return self._reactor.arrived(None)
 
-    def _bring(self, data: bytes) -> bool:
-        for at in range(0, len(data), _PIECE_BYTES):
+    def _bring(self, data: bytes, begin: int = 0) -> bool:
+        for at in range(begin, len(data), _PIECE_BYTES):
             if not self._reactor.arrived(BodyChunk(data[at : at + _PIECE_BYTES])):
-                self._held = data[at + _PIECE_BYTES :]
+                self._at = at + _PIECE_BYTES
+                self._held = data if self._at < len(data) else b""
                 return False
         return True
 
@@ -115,7 +117,7 @@ class Streamed:
     def ask(self) -> None:
         """Go on with what is held, then with what comes."""
         held, self._held = self._held, b""
-        if held and not self._bring(held):
+        if held and not self._bring(held, self._at):
             return
         if self._held_end:
             self._held_end = False

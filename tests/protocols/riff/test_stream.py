@@ -24,7 +24,7 @@ from invoker.protocols.riff.asking import ask
 from invoker.protocols.riff.fields import Field, Signature
 from invoker.protocols.riff.stream import StreamSession
 
-LIMIT = 64
+LIMIT = 1000
 EVENTS, LINES = "text/event-stream", "application/x-ndjson"
 
 STREAM = Signature(("xs",), fields=(Field("xs"),), is_streaming=True, is_safe=True)
@@ -314,3 +314,21 @@ def test_frames_out_of_order_are_violations() -> None:
     one.receive(head)
     with pytest.raises(ProtocolViolation):
         one.receive(head)
+
+
+def test_H011_options_without_end_are_refused() -> None:
+    """They are kept until the first item of an input comes."""
+    one, _ = lined(TWO)
+    (frame,) = sent(chunk(one, b'{"sep":1}\n' * 10))
+    assert (frame.status, b"options" in frame.body) == (413, True)
+
+
+def test_H007_an_answer_to_get_is_no_page_of_ours() -> None:
+    """A link of somebody else may open it in a tab; its scripts must not run there."""
+    one, _ = begun(method="GET", query="xs=1")
+    one.half_close()
+    head, _ = sent(emitted(one, b"1"))
+    assert ("Content-Security-Policy", "sandbox") in head.headers
+    one, _ = lined()
+    head, _ = sent(emitted(one, b"1"))
+    assert "Content-Security-Policy" not in dict(head.headers)
