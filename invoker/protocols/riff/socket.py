@@ -96,7 +96,7 @@ def shape_of(spec: FunctionSpec, registry: Registry) -> Shape:
     outputs = tuple(one.name for one in spec.outputs)
     if spec.open_outputs and not outputs:
         outputs = (spec.any_output.name,)
-    is_called = bool(spec.inputs) and all(one.is_ignored for one in spec.inputs)
+    is_called = bool(spec.inputs) and all(one.is_ignored for one in spec.inputs) and not spec.optional
     return Shape(spec.name, signature_of(spec, registry), singles, outputs, spec.open_outputs, is_called)
 
 

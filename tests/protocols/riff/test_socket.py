@@ -56,6 +56,10 @@ def now() -> str:
     return "now"
 
 
+def at(hour: int = 12) -> str:
+    return f"{hour}:00"
+
+
 def ticks() -> Iterator[int]:
     yield from range(3)
 
@@ -196,6 +200,11 @@ def test_a_function_without_parameters_is_called_for_each_item_and_at_least_once
     assert said(ticks, '{"end":true}') == [EndInput("socket")]
     with pytest.raises(ProtocolViolation, match="takes no input"):
         said(ticks, '{"data":1}')
+
+
+def test_an_empty_item_is_no_value_for_an_option() -> None:
+    """A function whose parameters all have defaults is called with them; it was given an empty payload."""
+    assert said(at, '{"end":true}') == [EndInput("socket")]
 
 
 @pytest.mark.parametrize(
