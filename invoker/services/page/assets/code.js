@@ -2,19 +2,21 @@
 
 import {button, copy, fresh, h, say} from "./dom.js";
 import {line, parse, pretty} from "./json.js";
-import {address} from "./talk.js";
+import {asked} from "./talk.js";
 
 const LINES = "application/x-ndjson";
 const LANGUAGES = {curl: "curl", python: "Python", javascript: "JavaScript"};
 
 /** What a call sends: `url`, `headers`, and one of `items` (lines), `value`, `file`, `parts`, or nothing. */
 export function planOf(spec, inputs) {
-  const filled = inputs.map((one) => ({name: one.spec.name, isRequired: one.isRequired, items: one.items()})).filter((one) => one.items.length);
-  const hasStreams = inputs.some((one) => one.isStream), isMany = inputs.length > 1, outputs = spec.outputs ?? [];
+  const hasStreams = inputs.some((one) => one.isStream), outputs = spec.outputs ?? [];
+  const isAsked = (one) => hasStreams && !one.isRequired && !one.isFile; // beside streams, options go with the address
+  const filled = (which) => which.flatMap((one) => one.items().map((item) => ({name: one.spec.name, item})));
+  const isMany = inputs.filter((one) => !hasStreams || one.isRequired).length > 1;
   const answers = hasStreams || outputs.length > 1 || spec.openOutputs || outputs.some((one) => one.isStream) ? "lines" : isJson(outputs[0]) ? "value" : "bytes";
   const headers = answers === "bytes" ? {} : {Accept: answers === "lines" ? LINES : "application/json"};
-  const plan = {url: address(spec.path).href, headers, answers};
-  const all = filled.sort((a, b) => Number(a.isRequired) - Number(b.isRequired)).flatMap(({name, items}) => items.map((item) => ({name, item})));
+  const url = asked(spec.path, filled(inputs.filter(isAsked)).map(({name, item}) => [name, item.json])).href;
+  const plan = {url, headers, answers}, all = filled(inputs.filter((one) => !isAsked(one)));
   if (!all.length) return plan;
   if (all.some(({item}) => item.bytes)) {
     if (!isMany && all.length === 1) return {...plan, headers: {"Content-Type": all[0].item.contentType, ...headers}, file: all[0].item};
@@ -116,7 +118,7 @@ export class Code {
     this.text = h("code", {});
     this.panel = h("pre", {id: panel, role: "tabpanel", tabindex: "0", class: "text code"}, this.text);
     const said = h("span", {role: "status", class: "dim"});
-    const copying = button("Copy", async () => { this.write(); say(said, (await copy(this.text.textContent)) ? "Copied." : "The browser does not let this page copy."); setTimeout(() => say(said, ""), 2000); }, {class: "quiet", "aria-label": "Copy the code"});
+    const copying = button("Copy", async () => { this.write(); say(said, (await copy(this.text.textContent)) ? "Copied." : "The browser does not let this page copy; mark the text instead."); setTimeout(() => say(said, ""), 2000); }, {class: "quiet", "aria-label": "Copy the code"});
     const list = h("div", {role: "tablist", "aria-labelledby": title, class: "tabs", on: {keydown: (event) => this.#key(event)}}, this.tabs);
     this.element = h("section", {class: "pane codes", "aria-labelledby": title}, h("header", {}, h("h2", {id: title}, "As code"), list, h("span", {class: "space"}), said, copying), this.panel);
     this.#turn("curl");

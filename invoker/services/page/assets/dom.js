@@ -75,17 +75,12 @@ export function span(seconds) {
   return minutes < 60 ? `${minutes} min ${Math.floor(seconds % 60)} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-/** Copy a text, also where the clipboard is closed to pages without TLS. */
+/** Copy a text; false where the browser does not let the page. */
 export async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    const area = h("textarea", {class: "hidden", prop: {value: text}});
-    document.body.append(area);
-    area.select();
-    const done = document.execCommand("copy");
-    area.remove();
-    return done;
+    return false;
   }
 }

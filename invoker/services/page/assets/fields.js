@@ -9,6 +9,7 @@ import {isObject, line, parse, pretty} from "./json.js";
 const DEEP = 5;
 const INTEGER = /^[+-]?\d+$/;
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
+const BOUNDS = [["minimum", "≥", (a, b) => a >= b], ["exclusiveMinimum", ">", (a, b) => a > b], ["maximum", "≤", (a, b) => a <= b], ["exclusiveMaximum", "<", (a, b) => a < b]];
 const DATES = {date: "date", time: "time"};
 
 /** Something was entered that cannot be sent. */
@@ -106,21 +107,14 @@ function numeric(schema, about) {
     if (!text) return null;
     if (!(isWhole ? INTEGER : NUMBER).test(text)) throw new Invalid(isWhole ? "This is no whole number." : "This is no number.");
     const value = Number(text);
-    if (schema.minimum !== undefined && value < schema.minimum) throw new Invalid(`At least ${schema.minimum} is expected.`);
-    if (schema.maximum !== undefined && value > schema.maximum) throw new Invalid(`At most ${schema.maximum} is expected.`);
-    if (schema.exclusiveMinimum !== undefined && value <= schema.exclusiveMinimum) throw new Invalid(`More than ${schema.exclusiveMinimum} is expected.`);
-    if (schema.exclusiveMaximum !== undefined && value >= schema.exclusiveMaximum) throw new Invalid(`Less than ${schema.exclusiveMaximum} is expected.`);
+    for (const [key, sign, holds] of BOUNDS) if (schema[key] !== undefined && !holds(value, schema[key])) throw new Invalid(`This is not ${sign} ${schema[key]}.`);
     return isWhole ? BigInt(text.replace("+", "")).toString() : /^-?(0|[1-9]\d*)(\.\d+)?(e[+-]?\d+)?$/i.test(text) ? text : String(value);
   }, about);
   return {...base, write: (value) => { input.value = line(value); base.wrong(""); }, reset: () => { input.value = ""; base.wrong(""); }};
 }
 
 function rangeOf(schema) {
-  const parts = [];
-  if (schema.minimum !== undefined) parts.push(`≥ ${schema.minimum}`);
-  if (schema.exclusiveMinimum !== undefined) parts.push(`> ${schema.exclusiveMinimum}`);
-  if (schema.maximum !== undefined) parts.push(`≤ ${schema.maximum}`);
-  if (schema.exclusiveMaximum !== undefined) parts.push(`< ${schema.exclusiveMaximum}`);
+  const parts = BOUNDS.filter(([key]) => schema[key] !== undefined).map(([key, sign]) => `${sign} ${schema[key]}`);
   return parts.length ? h("span", {class: "range"}, parts.join(", ")) : null;
 }
 

@@ -68,8 +68,9 @@ class Run {
   constructor({id, function: name, inputs, outputs}, table) {
     this.status = h("span", {class: "status"});
     this.time = h("span", {class: "count"});
+    this.sums = h("span", {class: "count"});
     this.streams = [...inputs.map((one, index) => new Stream("in", one, index)), ...outputs.map((one, index) => new Stream("out", one, index))];
-    this.body = h("tbody", {}, h("tr", {class: "run"}, h("th", {scope: "rowgroup", colspan: "7"}, this.status, h("bdi", {}, name), " ", h("span", {class: "dim"}, id), " ", this.time)), this.streams.map((one) => one.row));
+    this.body = h("tbody", {}, h("tr", {class: "run"}, h("th", {scope: "rowgroup", colspan: "7"}, this.status, h("bdi", {}, name), " ", h("span", {class: "dim"}, id), " ", this.time, this.sums)), this.streams.map((one) => one.row));
     table.tHead.after(this.body);
   }
 
@@ -77,9 +78,16 @@ class Run {
     say(this.status, status);
     this.status.dataset.status = status === "running" ? "running" : status === "OK" ? "ok" : "failed";
     say(this.time, span(sinceS));
-    this.body.classList.toggle("over", status !== "running");
-    [...inputs, ...outputs].forEach((one, index) => this.streams[index]?.update(one, atS, status === "running"));
+    const isOver = status !== "running"; // then one line is enough
+    this.body.classList.toggle("over", isOver);
+    say(this.sums, isOver ? ` · in ${summed(inputs)} · out ${summed(outputs)}` : "");
+    [...inputs, ...outputs].forEach((one, index) => this.streams[index]?.update(one, atS, sinceS, !isOver));
   }
+}
+
+function summed(streams) {
+  const [frames, bytes] = ["frames", "bytes"].map((key) => streams.reduce((sum, one) => sum + one[key], 0));
+  return `${many(frames, "frame")}, ${size(bytes)}`;
 }
 
 class Stream {
@@ -95,12 +103,11 @@ class Stream {
     this.row = h("tr", {class: way}, h("th", {scope: "row"}, h("span", {class: "way"}, way), h("bdi", {}, name)), this.flow, this.frames, this.size, this.rate, this.queue, this.state);
   }
 
-  update({frames, bytes, queuedFrames = 0, queuedBytes = 0, highFrames = 256, isPaused, isEnded, isAwaited}, atS, isRunning) {
-    const before = this.points.at(-1);
-    if (!before || atS > before.atS) this.points.push({atS, frames, a: before ? Math.max(0, (frames - before.frames) / (atS - before.atS)) : 0});
+  update({frames, bytes, queuedFrames = 0, queuedBytes = 0, highFrames = 256, isPaused, isEnded, isAwaited}, atS, sinceS, isRunning) {
+    const before = this.points.at(-1) ?? {atS: atS - sinceS, frames: 0};
+    if (atS > before.atS) this.points.push({atS, frames, a: Math.max(0, (frames - before.frames) / (atS - before.atS))});
     if (this.points.length > KEPT) this.points.shift();
-    const recent = this.points.slice(-5), [from, to] = [recent[0], recent.at(-1)];
-    const speed = to.atS > from.atS ? (to.frames - from.frames) / (to.atS - from.atS) : 0;
+    const recent = this.points.slice(-4), speed = recent.reduce((sum, one) => sum + one.a, 0) / (recent.length || 1);
     say(this.frames, whole(frames));
     say(this.size, size(bytes));
     say(this.rate, isRunning || speed ? rate(speed) : "");

@@ -9,10 +9,20 @@ const WRAPPED = '{"output":"","data":}'.length;
 /** Where a path of this server is, seen from the page. */
 export const address = (path) => new URL(String(path).replace(/^\/+/, ""), document.baseURI.replace(/[#?].*$/, ""));
 
+/** The same with values of parameters in the query: pairs of a name and a text of JSON. */
+export function asked(path, options) {
+  const url = address(path);
+  for (const [name, json] of options) {
+    const value = parse(json);
+    url.searchParams.append(name, typeof value === "string" ? value : json);
+  }
+  return url;
+}
+
 /** One run of a function. `heard` has the methods `opened`, `output(name, item)`, `ended(name)` and `closed(problem)`. */
 export class Talk {
-  constructor(path, heard) {
-    const url = address(path);
+  constructor(path, options, heard) {
+    const url = asked(path, options);
     url.protocol = url.protocol.replace("http", "ws");
     this.heard = heard;
     this.waiting = [];

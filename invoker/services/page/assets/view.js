@@ -79,9 +79,12 @@ export class View {
 
   /** Open an invocation with the values that are no streams; null if one of them is missing or wrong. */
   #open() {
-    const values = [];
+    const values = [], options = []; // what is optional goes with the address, and the rest as frames
     try {
-      for (const one of this.inputs) if (!one.isStream) values.push([one, one.read()]);
+      for (const one of this.inputs) {
+        const item = one.isStream ? null : one.read();
+        if (item) (one.isRequired || item.bytes ? values : options).push([one, item]);
+      }
     } catch (problem) {
       return this.#refuse(problem);
     }
@@ -89,19 +92,21 @@ export class View {
     this.error.replaceChildren();
     this.began = performance.now();
     this.ticking = setInterval(() => this.#tick(), 250);
-    this.talk = new Talk(this.spec.socket ?? `${this.spec.path}/ws`, {
+    this.talk = new Talk(this.spec.socket ?? `${this.spec.path}/ws`, options.map(([one, item]) => [one.spec.name, item.json]), {
       opened: () => this.#tick(),
       output: (name, item) => this.#gave(name, item),
       ended: (name) => this.lanes.find((one, index) => this.spec.outputs[index].name === name)?.end(),
       closed: (problem) => this.#closed(problem),
     });
+    const focused = document.activeElement;
     say(this.state, "Running…");
     this.element.classList.add("running");
     this.runButton.disabled = true;
     this.cancelButton.disabled = this.endButton.disabled = false;
     for (const one of this.inputs) one.opened();
-    // What is optional goes first, because a function may begin without it once another input has come.
-    for (const [one, item] of values.sort(([a], [b]) => Number(a.isRequired) - Number(b.isRequired))) if (item) this.#put(one, item);
+    this.#keepFocus(focused, this.cancelButton);
+    for (const [one, item] of options) one.noted(item);
+    for (const [one, item] of values) this.#put(one, item);
     return this.talk;
   }
 
@@ -148,9 +153,16 @@ export class View {
 
   #end(input) {
     if (!this.talk) return;
+    const focused = document.activeElement;
     this.talk.end(input?.spec.name);
     for (const one of input ? [input] : this.inputs) one.ended();
     if (this.inputs.every((one) => !one.isStream || one.isEnded)) this.endButton.disabled = true;
+    this.#keepFocus(focused, this.cancelButton);
+  }
+
+  /** The focus does not get lost because what had it can be used no more. */
+  #keepFocus(focused, next) {
+    if (focused?.matches(":disabled") && this.element.contains(focused)) next.focus();
   }
 
   #gave(name, item) {
@@ -180,6 +192,7 @@ export class View {
   }
 
   #closed(problem) {
+    const focused = document.activeElement;
     this.#tick();
     clearInterval(this.ticking);
     this.talk = null;
@@ -188,6 +201,7 @@ export class View {
     for (const one of this.inputs) one.closed();
     this.runButton.disabled = false;
     this.cancelButton.disabled = this.endButton.disabled = true;
+    this.#keepFocus(focused, this.runButton);
     const took = span((performance.now() - this.began) / 1000), given = many(this.lanes.reduce((sum, one) => sum + one.total, 0), "item");
     delete this.state.dataset.clock;
     say(this.state, problem?.isOwn ? `Cancelled after ${took}, with ${given}.` : problem ? `Failed after ${took}, with ${given}.` : `Ended normally in ${took}, with ${given}.`);

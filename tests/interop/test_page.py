@@ -1,0 +1,271 @@
+"""The page in a real, headless Chromium: what a person does with it, and what nobody may do.
+
+``page.js`` drives it. With ``INVOKER_PICTURES=folder`` each scenario leaves screenshots there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.conftest import SLOW
+from tests.interop.page_functions import EVIL
+from tests.interop.tools import MODULES, run
+from tests.serving import Served, serving
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+LIMIT_S = 40.0
+SCRIPT = Path(__file__).parent / "page.js"
+WIDTHS = {"desktop": (1280, 900), "tablet": (820, 1000), "phone": (390, 844)}
+
+pytestmark = [
+    pytest.mark.timeout(90),
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: NO BROWSER WAS TRIED; apt-get install chromium"),
+]
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator[Served]:
+    """A server whose page is looked at."""
+    with serving("tests.interop.page_functions", "--protocols", "riff,http") as served:
+        yield served
+
+
+def looked(served: Served, scenario: str, **options: Any) -> Any:
+    """What a scenario has seen; nothing was loaded from elsewhere, and the browser complained of nothing."""
+    pictures = os.environ.get("INVOKER_PICTURES")
+    given = {"chromium": CHROMIUM, "limitMs": 5000 * SLOW, **({"pictures": pictures} if pictures else {}), **options}
+    done = run("node", SCRIPT, scenario, f"http://{served.http}/", json.dumps(given), limit_s=LIMIT_S)
+    assert done.returncode == 0, f"{done.stderr}\n{served.lines[-5:]}"
+    seen = json.loads(done.stdout)
+    assert seen["foreign"] == [], "a request has left this machine"
+    assert seen["errors"] == []
+    return seen["result"]
+
+
+def test_H072_the_page_lists_the_functions_and_asks_nobody_else(page: Served) -> None:
+    """Each with a link; the first is shown."""
+    seen = looked(page, "load")
+    assert {"generate", "repeat", "paint"} <= {*seen["links"]}
+    assert seen["links"][0] == seen["heading"]
+    assert seen["title"] == f"{seen['heading']} · invoker"
+
+
+def test_H085_the_first_output_is_there_within_a_second(page: Served) -> None:
+    """From the navigation to the output of a function, with all files loaded anew; the best of three."""
+    seen = [looked(page, "first") for _ in range(3)]
+    assert all(one["values"] == ["hello"] for one in seen)
+    assert min(one["ms"] for one in seen) < 1000 * max(1.0, SLOW / 4), seen
+
+
+def test_H081_a_text_grows_as_it_streams(page: Served) -> None:
+    """In one text; a value that its schema forbids is refused at its field and not sent."""
+    seen = looked(page, "run")
+    assert seen["text"].split() == ["tea", "and", "tarts"] * 2
+    assert seen["state"].startswith("Ended normally in")
+    assert seen["state"].endswith("with 6 items.")
+    assert (seen["wrong"], seen["invalid"]) == ("This is not ≤ 2.", "temperature")
+    assert seen["again"].split() == ["tea", "and"]
+
+
+def test_H079_no_digit_is_lost(page: Served) -> None:
+    """Whole numbers beyond 2**53 go to the function and back."""
+    assert looked(page, "digits") == [str(9007199254740993 + 1)]
+
+
+def test_H079_a_form_is_made_from_the_schema(page: Served) -> None:
+    """Objects, choices, lists and options; what was not touched is not sent, and JSON can be written instead."""
+    seen = looked(page, "form")
+    sent = json.loads(seen["form"].partition("--data-raw '")[2].rstrip("'\n"))
+    assert sent == {"point": {"x": 1.5}, "colour": "green", "tags": ["b"], "dry": True}
+    assert json.loads(seen["json"]) == {"x": 1.5}
+    assert seen["wrong"].startswith("This is no JSON")
+    assert seen["state"].startswith("Not sent")
+
+
+def test_H080_several_inputs_stay_open(page: Served) -> None:
+    """Items go to each in turns, outputs come meanwhile, each input is ended by itself, and the frames are told."""
+    seen = looked(page, "two")
+    assert (seen["before"], seen["values"]) == (["ho", "ho"], ["ho", "ho", "ha"])
+    assert [one.split()[-1].removeprefix("in") for one in seen["streams"]] == ["words", "counts"]
+    assert (seen["isShut"], seen["isOpenAgain"]) == (True, True)
+    assert seen["state"].startswith("Ended normally")
+
+
+def test_H081_each_output_has_a_place_of_its_own(page: Served) -> None:
+    """Values of named outputs do not mix."""
+    seen = looked(page, "outputs")
+    assert seen["lanes"] == {"even": ["2"], "odd": ["1", "3"]}
+
+
+def test_H079_a_file_is_dropped_or_chosen(page: Served) -> None:
+    """Its bytes reach the function as they are."""
+    seen = looked(page, "file")
+    assert (seen["dropped"], seen["chosen"]) == (["1234"], ["77"])
+    assert seen["names"].split()[0] == "drop.bin"
+
+
+def test_H081_values_are_shown_as_what_they_are(page: Served) -> None:
+    """Pictures, sound, heat maps that the keyboard reads, tables; documents of functions stay texts."""
+    seen = looked(page, "shown")
+    assert seen["picture"] == [8, 8]
+    assert seen["tone"] == pytest.approx(0.1)
+    assert seen["matrix"][:2] == [8, 8]
+    assert seen["matrix here"] == "[1, 1] = 1"
+    assert seen["tensor"][:2] == [4, 3]
+    assert seen["tensor here"] == "[1, 1] = 5"
+    assert seen["rows"] == [3, 5, "row 1", EVIL]
+    assert EVIL in seen["html"]
+    assert (seen["pwned"], seen["planted"]) == (0, 0)
+    assert all(text.startswith("Ended normally") for name, text in seen.items() if name.endswith(" state"))
+
+
+def test_H082_an_error_is_shown_where_it_happened(page: Served) -> None:
+    """With its problem object; its text runs nothing."""
+    seen = looked(page, "error")
+    assert seen["state"].startswith("Failed after")
+    assert f"3 is not liked {EVIL}" in seen["alert"]
+    assert '"status"' in seen["object"] or "status" in seen["object"]
+    assert (seen["pwned"], seen["planted"]) == (0, 0)
+
+
+def test_H082_a_run_is_cancelled(page: Served) -> None:
+    """By the button or the Escape key; the function ends, as the frames tell."""
+    seen = looked(page, "cancel")
+    assert seen["state"].startswith("Cancelled after")
+    assert seen["ending"] == "CANCELLED"
+    assert seen["again"].startswith("Cancelled after")
+
+
+def test_H082_a_flood_of_outputs_can_be_cancelled(page: Served) -> None:
+    """The page keeps a bounded part of it, and goes on to react."""
+    seen = looked(page, "flood")
+    assert seen["state"].startswith("Cancelled after")
+    assert seen["entries"] <= 400
+    assert "earlier items are not shown" in seen["note"]
+
+
+def test_H073_hostile_texts_run_nothing(page: Served) -> None:
+    """Docs, values, keys, choices and addresses with tags are seen as they are written."""
+    seen = looked(page, "hostile")
+    assert (seen["pwned"], seen["planted"]) == (0, 0)
+    assert json.dumps(EVIL) in seen["tree"]
+    assert '<img src=x onerror="window.pwned=1">' in seen["about"]
+    assert EVIL in seen["choices"]
+
+
+def test_H073_hostile_names_of_files_run_nothing(page: Served) -> None:
+    """Neither in the page nor in the command to copy, where a quote in them ends no word."""
+    seen = looked(page, "file", name=f"'; touch pwned; '{EVIL}.bin")
+    assert (seen["pwned"], seen["planted"]) == (0, 0)
+    assert EVIL in seen["names"]
+    words = subprocess.run(
+        ["sh", "-c", f"curl() {{ printf '%s\\n' \"$@\"; }}; {seen['code']}"], capture_output=True, text=True, check=True
+    ).stdout
+    assert f"@'; touch pwned; '{EVIL}.bin" in words
+
+
+def test_H083_the_code_to_copy_makes_the_same_call(page: Served, tmp_path: Path) -> None:
+    """Copied commands, programs of Python and programs of JavaScript give what the page shows."""
+    (tmp_path / "data file.bin").write_bytes(b"x" * 4321)
+    found = looked(page, "code", file=str(tmp_path / "data file.bin"))
+    assert found.pop("copied") == found["add"]["curl"]
+    wanted = {
+        "add": [12345678901234567883],
+        "generate": ["it's ", '"quoted" ', "$HOME "],
+        "repeat": ["a", "it's", "it's"],
+        "running_mean": [4.0],
+        "length": [4321],
+    }
+    for name, values in wanted.items():
+        for language, code in found[name].items():
+            if (name, language) in {("add", "JavaScript"), ("length", "JavaScript")}:
+                continue  # JavaScript's numbers have 53 bits; a File is a browser's
+            assert _ran(code, language, tmp_path) == values, f"{name} {language}\n{code}"
+    _ran(found["picture"]["curl"], "curl", tmp_path)
+    assert (tmp_path / "output").read_bytes().startswith(b"\x89PNG")
+    (tmp_path / "output").unlink()
+    _ran(found["picture"]["Python"], "Python", tmp_path)
+    assert (tmp_path / "output").read_bytes().startswith(b"\x89PNG")
+
+
+def _ran(code: str, language: str, folder: Path) -> list[Any]:
+    """The values that a copied text gives, line by line."""
+    file = folder / "copied.mjs"
+    file.write_text(code)
+    commands = {"curl": ["sh", "-c", code], "Python": [sys.executable, "-c", code], "JavaScript": ["node", str(file)]}
+    env = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+    done = subprocess.run(
+        commands[language], cwd=folder, env=env, capture_output=True, text=True, timeout=10 * SLOW, check=False
+    )
+    assert done.returncode == 0, f"{code}\n{done.stderr}"
+    lines = [line for line in done.stdout.splitlines() if line]
+    if language != "curl":  # they print a text as it is
+        return [json.loads(line) if re.fullmatch(r"-?[0-9.]+", line) else line for line in lines]
+    return [json.loads(line) for line in lines]
+
+
+def test_H084_the_page_is_dark_where_the_system_is(page: Served) -> None:
+    """Unless its reader chooses; the choice is kept."""
+    dark = looked(page, "dark", scheme="dark")
+    assert dark["auto"] == dark["dark"] == dark["kept"]
+    assert dark["light"] != dark["dark"]
+    assert looked(page, "dark", scheme="light")["auto"] == dark["light"]
+
+
+def test_H084_the_keyboard_is_enough(page: Served) -> None:
+    """A function is found, fed, ended and its code read without a pointer; whatever has the focus shows it."""
+    seen = looked(page, "keyboard")
+    assert seen["rings"] == [True] * 5
+    assert seen["skip"] == "Skip to the function"
+    assert (seen["values"], seen["next"]) == (["4", "6"], "Python")
+    assert seen["state"].startswith("Ended normally")
+    assert "urlopen" in seen["code"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_H084_axe_finds_nothing(page: Served, scheme: str) -> None:
+    """Names, roles, contrast and structure, with inputs, outputs, errors and running invocations on the page."""
+    assert looked(page, "axe", scheme=scheme) == []
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_H084_nothing_is_cut_off(page: Served, width: str) -> None:
+    """The page is never wider than the window."""
+    size = dict(zip(("width", "height"), WIDTHS[width], strict=True))
+    assert looked(page, "pictures", viewport=size, prefix=f"{width}-")["wide"] <= 0
+
+
+async def test_H074_the_page_shows_the_frames_of_other_callers(page: Served) -> None:
+    """What curl has running is seen, with numbers that grow."""
+    async with httpx.AsyncClient(base_url=f"http://{page.http}", trust_env=False) as client:
+        head = {"Accept": "application/x-ndjson"}
+        async with client.stream("POST", "/ticks", headers=head) as stream:
+            reading = asyncio.create_task(_read(stream))
+            seen = await asyncio.to_thread(looked, page, "flow")
+            reading.cancel()
+    assert seen["after"] > seen["before"]
+    assert seen["rate"].endswith("/s")
+    assert seen["moves"] >= 1
+
+
+async def _read(stream: httpx.Response) -> None:
+    async for _ in stream.aiter_lines():
+        pass
+
+
+def test_the_tools_are_there() -> None:
+    """Both are installed by `make setup-interop`."""
+    assert (MODULES / "playwright-core").is_dir()
+    assert (MODULES / "axe-core").is_dir()
