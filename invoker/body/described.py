@@ -14,7 +14,7 @@ from typing import Any, Final
 from invoker.author.docstrings import Docs, read_docstring, read_prose
 from invoker.author.spec import IGNORED, FunctionSpec, ResultShape, StreamSpec, Style, Take
 from invoker.author.spelling import is_array, render
-from invoker.author.traits import ToolTraits
+from invoker.author.traits import HttpTraits, ToolTraits
 from invoker.codecs.custom import Adapted, registered
 from invoker.codecs.schema import NOTHING, Schema, Schemas, plain_value, schema_of
 from invoker.codecs.typed import BYTES_LIKE, is_any, is_structured, members
@@ -162,7 +162,7 @@ class Described:
     @property
     def is_safe(self) -> bool:
         """Whether its author says that a call changes nothing."""
-        return bool(getattr(self.spec, "is_safe", False))
+        return bool(self.spec.traits[HttpTraits].safe)
 
     @property
     def gives_many(self) -> bool:

@@ -1,0 +1,37 @@
+"""The paths that are not functions, which every HTTP door has."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+__all__ = ["PROCESS", "PROCESS_TAG"]
+
+PROCESS_TAG: Final = {"name": "process", "description": "How it goes, and what there is."}
+
+_TEXT: Final = {"text/plain": {"schema": {"type": "string"}}}
+
+
+def _read(name: str, summary: str, responses: dict[str, Any]) -> dict[str, Any]:
+    return {"get": {"operationId": name, "tags": ["process"], "summary": summary, "responses": responses}}
+
+
+PROCESS: Final[dict[str, Any]] = {
+    "/functions": _read(
+        "list_functions",
+        "List the functions, with types and media types.",
+        {
+            "200": {"description": "The list.", "content": {"application/json": {"schema": {"type": "object"}}}},
+            "304": {"description": "It is the one that `If-None-Match` knows."},
+        },
+    ),
+    "/livez": _read("is_live", "Tell whether the process answers.", {"200": {"description": "Yes.", "content": _TEXT}}),
+    "/readyz": _read(
+        "is_ready",
+        "Tell whether the process should get traffic.",
+        {"200": {"description": "Yes.", "content": _TEXT}, "503": {"description": "No.", "content": _TEXT}},
+    ),
+    "/metrics": _read(
+        "read_metrics", "Read the metrics.", {"200": {"description": "As Prometheus reads them.", "content": _TEXT}}
+    ),
+}
+"""Operations by path."""
