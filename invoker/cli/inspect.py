@@ -36,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("entrypoint", help="module:function, file.py:function, file.pkl, a module, or rounds.toml")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--tools", action="store_true", help="show them as callers of the tool bridge are told of them")
+    parser.add_argument("--openapi", action="store_true", help="print the OpenAPI document of the HTTP port")
     parser.add_argument(
         "--allow-pickle", action="store_true", help="load a .pkl, which runs any code it holds with all your rights"
     )
@@ -57,8 +58,9 @@ def run(args: argparse.Namespace) -> int:
             behind = "\n\n" + rounds_text(rounds["rounds"])
         else:
             functions, behind = prepare(args.entrypoint, allow_pickle=args.allow_pickle), ""
-        described, text = _as_tools(functions) if args.tools else _as_functions(functions)
-        text += behind
+        tell = _as_openapi if args.openapi else _as_tools if args.tools else _as_functions
+        described, text = tell(functions)
+        text += "" if args.openapi else behind
     except StartupError as error:
         if args.debug:
             traceback.print_exception(error)
@@ -66,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
             print(json.dumps({"entrypoint": args.entrypoint, kind: [], "error": error.detail}, indent=2))
         print(f"invoker: {error.detail}", file=sys.stderr)
         return error.exit_code
-    if args.json:
+    if args.json and not args.openapi:
         text = json.dumps({"entrypoint": args.entrypoint, kind: described, **rounds, "error": None}, indent=2)
     try:
         print(text, flush=True)
@@ -88,6 +90,17 @@ def _as_tools(functions: Sequence[Prepared]) -> tuple[list[dict[str, Any]], str]
 
     specs = [one.spec for one in functions]
     return described_tools(specs), tools_text(specs)
+
+
+def _as_openapi(functions: Sequence[Prepared]) -> tuple[list[dict[str, Any]], str]:
+    """What ``GET /openapi.json`` gives, which is JSON in any case."""
+    from invoker.codecs import builtin
+    from invoker.core.catalog import Catalog
+    from invoker.core.engine import Engine
+    from invoker.services.functions import openapi_of
+
+    engine = Engine(Catalog([one.function for one in functions]), builtin())
+    return [], json.dumps(openapi_of(engine), indent=2, ensure_ascii=False)
 
 
 def describe_function(prepared: Prepared) -> dict[str, Any]:

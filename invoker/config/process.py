@@ -56,7 +56,8 @@ class Config:
     )
     reflection: bool = knob(
         True, "INVOKER_REFLECTION", parse.switch,
-        "Whether callers may ask what is served: gRPC server reflection, what `invoker call` asks, and `/functions`.",
+        "Whether callers may ask what is served: gRPC server reflection, what `invoker call` asks, `/functions` and "
+        "`/openapi.json`.",
         flag="--no-reflection",
     )  # fmt: skip
     max_message_bytes: int = knob(

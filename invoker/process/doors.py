@@ -76,6 +76,10 @@ class Doors:
         self._services, self._share_ports = services, share_ports
         self._fronts = Fronts(services)
 
+    def hides(self, name: str) -> bool:
+        """Whether the path of a function on the HTTP door belongs to something else."""
+        return self._fronts.hides(name)
+
     async def open_grpc(self, tls: TlsFiles | None) -> None:
         """Bind the gRPC door, and answer.
 

@@ -36,14 +36,17 @@ class Fronts:
 
     def tell_hidden(self, names: Iterable[str]) -> None:
         """Warn of functions that have no path of their own, because a page or a protocol has it (H-017)."""
-        usual = self._owner("/")
         for name in names:
-            if self._owner(f"/{name}") is not usual:
+            if self.hides(name):
                 log.warning(
                     "the function %s is not served at /%s, which is a path of the process; over HTTP it is called at / "
                     "with the header Invoker-Function: %s",
                     *(name, name, name),
                 )
+
+    def hides(self, name: str) -> bool:
+        """Whether the path of a function belongs to something else."""
+        return self._owner(f"/{name}") is not self._owner("/")
 
     def _owner(self, path: str) -> Front | None:
         for one in reversed(self._services):

@@ -16,13 +16,14 @@ from invoker.services.service import Service, Surroundings
 
 if TYPE_CHECKING:
     from invoker.config import Config
-    from invoker.core.catalog import Catalog
+    from invoker.core.engine import Engine
     from invoker.core.http import RequestHead
     from invoker.doors.http.exchange import Exchange
 
-__all__ = ["FUNCTIONS", "FunctionsFront", "FunctionsService"]
+__all__ = ["FUNCTIONS", "OPENAPI", "FunctionsFront", "FunctionsService", "openapi_of"]
 
 FUNCTIONS: Final = "/functions"
+OPENAPI: Final = "/openapi.json"
 
 Spoken = tuple[tuple[str, str], ...]
 """Names of protocols, each with an address."""
@@ -36,7 +37,7 @@ class FunctionsService(Service):
 
     def __init__(self, around: Surroundings) -> None:
         super().__init__(around)
-        self._front = FunctionsFront(around.driver.engine.catalog, around.spoken)
+        self._front = FunctionsFront(around.driver.engine, around.spoken, around.hides)
 
     @classmethod
     def is_served(cls, config: Config, *, is_chosen: bool, has_http: bool) -> bool:
@@ -61,20 +62,22 @@ class Page(NamedTuple):
 
 
 class FunctionsFront:
-    """Answers ``/functions``.
+    """Answers ``/functions`` and ``/openapi.json``.
 
     Args:
-        catalog: The functions.
+        engine: Has the functions, and the codecs of each.
         spoken: Gives the protocols that are served now, with their addresses.
+        hides: Whether a function has no path, because the path of its name belongs to something else.
 
     Attributes:
         paths: What it answers.
     """
 
-    def __init__(self, catalog: Catalog, spoken: Callable[[], Spoken]) -> None:
-        self.paths: dict[str, Callable[[], dict[str, Any]]] = {FUNCTIONS: self._functions}
-        self._catalog = catalog
+    def __init__(self, engine: Engine, spoken: Callable[[], Spoken], hides: Callable[[str], bool]) -> None:
+        self.paths: dict[str, Callable[[], dict[str, Any]]] = {FUNCTIONS: self._functions, OPENAPI: self._openapi}
+        self._engine = engine
         self._spoken = spoken
+        self._hides = hides
         self._pages: dict[str, tuple[Spoken, Page]] = {}
 
     async def answer(self, exchange: Exchange) -> Response:
@@ -102,18 +105,37 @@ class FunctionsFront:
         from invoker.body.described import described, listed
 
         return {
-            "functions": [_placed(listed(described(one.spec))) for one in self._catalog],
+            "functions": [self._placed(listed(described(one.spec))) for one in self._engine.catalog],
             "protocols": [{"name": name, "address": address} for name, address in self._spoken()],
             "version": __version__,
         }
 
+    def _openapi(self) -> dict[str, Any]:
+        return openapi_of(self._engine, self._hides)
 
-def _placed(function: dict[str, Any]) -> dict[str, Any]:
-    """The function, with the paths where it is."""
-    from urllib.parse import quote
+    def _placed(self, function: dict[str, Any]) -> dict[str, Any]:
+        """The function, with the paths where it is."""
+        from invoker.protocols.riff.openapi import path_of
 
-    path = f"/{quote(function['name'], safe='')}"
-    return {"name": function["name"], "path": path, "socket": f"{path}/ws", **function}
+        name = function["name"]
+        path = None if self._hides(name) else path_of(name)
+        return {"name": name, "path": path, "socket": path and f"{path}/ws", **function}
+
+
+def openapi_of(engine: Engine, hides: Callable[[str], bool] = lambda _: False) -> dict[str, Any]:
+    """The OpenAPI document of the functions that an engine runs.
+
+    Args:
+        engine: Has the functions, and the codecs of each.
+        hides: As for `FunctionsFront`.
+    """
+    from invoker.body.described import described
+    from invoker.protocols.riff.fields import signature_of
+    from invoker.protocols.riff.openapi import openapi, version_of
+
+    specs = [(one.spec, engine.registry_for(one)) for one in engine.catalog if not hides(one.spec.name)]
+    functions = [(described(spec), signature_of(spec, registry)) for spec, registry in specs]
+    return openapi(functions, version=version_of(spec for spec, _ in specs))
 
 
 def _is_known(head: RequestHead, tag: str) -> bool:

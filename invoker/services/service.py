@@ -75,6 +75,7 @@ class Surroundings:
         http_address: ``host:port`` of the HTTP door; empty before it is open, None where there is none.
         files: What `Service.files` of all services give.
         spoken: Gives the names of the protocols that are served on open doors, each with an address.
+        hides: Whether the path of a function of this name belongs to something else.
     """
 
     config: Config
@@ -89,6 +90,7 @@ class Surroundings:
     http_address: Callable[[], str | None] = lambda: None
     files: Callable[[], Sequence[bytes]] = lambda: ()
     spoken: Callable[[], tuple[tuple[str, str], ...]] = tuple
+    hides: Callable[[str], bool] = lambda _: False
 
 
 class Service:

@@ -14,6 +14,7 @@ import pytest
 
 from invoker.cli.inspect import add_arguments, run
 from tests.forget import forget
+from tests.protocols.riff.openapi.made import CATALOGUE, catalogue
 
 SAMPLE = '''
 import time
@@ -293,3 +294,15 @@ def test_a_reader_that_goes_away_ends_it_quietly(sample: Path, flags: tuple[str,
     finally:
         os.close(writes)
     assert (ended.returncode, ended.stderr) == (141, b"")
+
+
+def test_H067_the_openapi_document_can_be_had_without_serving(capsys: pytest.CaptureFixture[str]) -> None:
+    """It is what `/openapi.json` gives, as JSON with or without ``--json``."""
+    for flags in (["--openapi"], ["--openapi", "--json"]):
+        parser = argparse.ArgumentParser()
+        add_arguments(parser)
+        assert run(parser.parse_args([CATALOGUE, *flags])) == 0
+        shown = json.loads(capsys.readouterr().out)
+        ours = catalogue()
+        assert shown["paths"].keys() == ours["paths"].keys()
+        assert shown["paths"]["/square"] == ours["paths"]["/square"]

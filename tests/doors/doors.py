@@ -54,6 +54,7 @@ class Served:
         is_ready: Callable[[], Awaitable[bool]] | None = None,
         metrics: Callable[[], tuple[str, bytes]] = lambda: ("", b""),
         spoken: Callable[[], tuple[tuple[str, str], ...]] = tuple,
+        hides: Callable[[str], bool] = lambda _: False,
         **settings: Any,
     ) -> AsyncIterator[Served]:
         """Serve functions, the pages and the descriptions on a free port until the end of the block.
@@ -69,7 +70,7 @@ class Served:
             return not engine.is_draining
 
         pages = PagesFront(is_ready or takes_calls, metrics)
-        telling = FunctionsFront(engine.catalog, spoken)
+        telling = FunctionsFront(engine, spoken, hides)
 
         def front_of(path: str) -> Front:
             own = pages if path in PATHS else telling if path in telling.paths else None

@@ -35,7 +35,9 @@ def test_a_later_service_is_asked_first() -> None:
 
 def test_H017_functions_whose_path_is_taken_are_told(caplog: pytest.LogCaptureFixture) -> None:
     """With the way to call them; the others are not mentioned."""
+    fronts = Fronts([Any(), Any("/livez")])
+    assert [fronts.hides(name) for name in ("square", "livez")] == [False, True]
     with caplog.at_level(logging.WARNING):
-        Fronts([Any(), Any("/livez")]).tell_hidden(["square", "livez"])
+        fronts.tell_hidden(["square", "livez"])
     (record,) = caplog.records
     assert "Invoker-Function: livez" in record.getMessage()

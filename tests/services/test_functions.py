@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from invoker.core.catalog import Catalog
-from invoker.services.functions import FUNCTIONS, FunctionsFront, FunctionsService
+from invoker.services.functions import FUNCTIONS, OPENAPI, FunctionsFront, FunctionsService
 from invoker.services.table import TABLE
 from tests.doors.doors import Served
 from tests.services.around import around
@@ -31,9 +31,9 @@ def repeat(words: Iterator[str], counts: Iterator[int], sep: str = " ") -> Itera
 
 
 @asynccontextmanager
-async def telling(*functions: Any, spoken: Any = tuple) -> AsyncIterator[httpx.AsyncClient]:
+async def telling(*functions: Any, **said: Any) -> AsyncIterator[httpx.AsyncClient]:
     """A client of a door that tells of functions."""
-    async with Served.at(*functions, spoken=spoken) as served, served.client() as client:
+    async with Served.at(*functions, **said) as served, served.client() as client:
         yield client
 
 
@@ -136,10 +136,24 @@ async def test_H060_it_is_only_read() -> None:
         ({"Sec-Fetch-Site": "same-origin"}, 200),
     ],
 )
-async def test_H063_pages_of_other_origins_do_not_read_it(headers: dict[str, str], status: int) -> None:
+@pytest.mark.parametrize("path", [FUNCTIONS, OPENAPI])
+async def test_H063_pages_of_other_origins_do_not_read_it(path: str, headers: dict[str, str], status: int) -> None:
     """The rules of the door hold as for any other path."""
     async with telling(square) as client:
-        assert (await client.get("/functions", headers=headers)).status_code == status
+        assert (await client.get(path, headers=headers)).status_code == status
+
+
+async def test_H067_the_openapi_document_is_of_what_is_served() -> None:
+    """It has a path for each function, and is read as the list is."""
+    async with telling(square, repeat) as client:
+        response = await client.get("/openapi.json")
+        assert response.headers["content-type"] == "application/json"
+        told = response.json()
+        assert told["openapi"].startswith("3.1.")
+        assert {"/square", "/repeat"} <= told["paths"].keys()
+        known = {"If-None-Match": response.headers["etag"]}
+        assert (await client.get("/openapi.json", headers=known)).status_code == 304
+        assert (await client.post("/openapi.json")).status_code == 405
 
 
 def test_H062_without_reflection_nothing_is_told() -> None:
@@ -152,7 +166,8 @@ def test_H062_without_reflection_nothing_is_told() -> None:
 def test_H060_only_its_own_paths_are_claimed() -> None:
     """Others are for functions."""
     service = FunctionsService(around(square))
-    assert [path for path in ("/", FUNCTIONS, "/functions/", "/function") if service.http_front(path)] == [FUNCTIONS]
+    paths = ("/", FUNCTIONS, "/functions/", "/function", OPENAPI, "/openapi")
+    assert [path for path in paths if service.http_front(path)] == [FUNCTIONS, OPENAPI]
 
 
 def test_H064_nothing_is_made_before_somebody_asks() -> None:
@@ -164,10 +179,13 @@ def test_H064_nothing_is_made_before_somebody_asks() -> None:
             made.append(1)
             return super().__iter__()
 
-    front = FunctionsFront(Counted(list(around(square).driver.engine.catalog)), tuple)
+    engine = around(square).driver.engine
+    engine.catalog = Counted(list(engine.catalog))
+    front = FunctionsFront(engine, tuple, lambda _: False)
     assert made == []
-    assert [front.page(FUNCTIONS) is front.page(FUNCTIONS) for _ in range(2)] == [True, True]
-    assert made == [1]
+    for count, path in enumerate((FUNCTIONS, OPENAPI), 1):
+        assert front.page(path) is front.page(path)
+        assert made == [1] * count
 
 
 async def test_H060_a_name_is_written_into_a_path_as_urls_have_it() -> None:
@@ -181,3 +199,11 @@ async def test_H060_a_name_is_written_into_a_path_as_urls_have_it() -> None:
         (told,) = (await client.get("/functions")).json()["functions"]
     assert (told["name"], told["path"]) == ("größe/1 {x}", "/gr%C3%B6%C3%9Fe%2F1%20%7Bx%7D")
     assert told["socket"] == f"{told['path']}/ws"
+
+
+async def test_H060_a_function_without_a_path_says_so() -> None:
+    """What a page or a protocol hides is listed, and is not in the OpenAPI document."""
+    async with telling(square, repeat, hides=lambda name: name == "square") as client:
+        told = (await client.get("/functions")).json()["functions"]
+        assert [(one["path"], one["socket"]) for one in told] == [(None, None), ("/repeat", "/repeat/ws")]
+        assert "/square" not in (await client.get("/openapi.json")).json()["paths"]
