@@ -164,6 +164,11 @@ class Config:
         "A host name under which the HTTP port answers if it listens on loopback only, besides localhost, 127.0.0.1, "
         "[::1] and the one of INVOKER_HOST; * is any.", flag="--allowed-host", many=True,
     )  # fmt: skip
+    http_compression: bool = knob(
+        True, "INVOKER_HTTP_COMPRESSION", parse.switch,
+        "Responses of the HTTP port leave packed, as gzip or zstd, for clients that accept it; "
+        "`--no-http-compression` sends them as they are.", flag="--no-http-compression",
+    )  # fmt: skip
     http_unix: str = knob(
         "", "INVOKER_HTTP_UNIX", str, "Path of a Unix socket that serves the same as the HTTP port, without TLS.",
     )  # fmt: skip

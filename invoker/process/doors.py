@@ -139,9 +139,12 @@ class Doors:
         return next((front for one in reversed(self._services) if (front := one.socket_front(path))), None)
 
     def _http_settings(self) -> HttpSettings:
+        from invoker.doors.http.codings import PACKED
         from invoker.doors.http.exchange import HttpSettings
 
-        return HttpSettings(origins=self._config.allowed_origins, hosts=self._config.allowed_hosts)
+        config = self._config
+        codings = PACKED if config.http_compression else ()
+        return HttpSettings(origins=config.allowed_origins, hosts=config.allowed_hosts, codings=codings)
 
     def _is_fast(self) -> bool:
         """Whether the fast door serves. The answer is kept, since it takes a call through grpcio's private layer.

@@ -99,7 +99,7 @@ async def test_H061_a_client_that_has_the_list_is_told_so() -> None:
         assert first.headers["cache-control"] == "no-cache"
         for known in (tag, f'"other", {tag}', f"W/{tag}", "*"):
             again = await client.get("/functions", headers={"If-None-Match": known})
-            assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", tag)
+            assert (again.status_code, again.content, again.headers["etag"].removeprefix("W/")) == (304, b"", tag)
         assert (await client.get("/functions", headers={"If-None-Match": '"other"'})).status_code == 200
 
 

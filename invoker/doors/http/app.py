@@ -11,20 +11,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
+import msgspec
+
 from invoker.core.http import RequestHead, Response
 from invoker.core.session import CallSession
 from invoker.core.steps import Close
+from invoker.doors.http.codings import PLAIN, UNPACKED, Choice, chosen, packed_with
 from invoker.doors.http.connections import Connections
 from invoker.doors.http.exchange import Exchange, HttpSettings, Listener
 from invoker.doors.http.origins import Origins, Verdict
 from invoker.drive.driver import Driver
 from invoker.drive.loop.wire import Wire
-from invoker.errors import Cancelled, InvocationError
+from invoker.errors import Cancelled, InvocationError, UnsupportedMediaType
 
 __all__ = [
+    "FAULT",
     "NOT_FOUND",
     "Alike",
     "Begin",
+    "Coded",
     "Conversation",
     "Farewell",
     "Front",
@@ -48,6 +53,17 @@ Begin: TypeAlias = Callable[[Exchange], Listener]
 """Begins to answer one request, by methods of its exchange, which may be called before this returns."""
 
 NOT_FOUND: Final = Response(404, (("Content-Type", "text/plain"),), b"Invoker: Not Found\n")
+FAULT: Final = Response(500, (), b"", close=True)
+"""A front is at fault, and nothing of that may reach the peer."""
+
+
+_AS_IT_IS: Final[tuple[str, ...]] = ()
+_KNOWN: Final = ("Accept-Encoding", ", ".join(UNPACKED))
+_NOTHING_FITS: Final = Response(
+    406,
+    (("Content-Type", "text/plain"),),
+    b"Invoker: Not Acceptable: Accept-Encoding leaves out identity, and every coding that there is\n",
+)
 
 
 class Front(Protocol):
@@ -171,6 +187,22 @@ class SocketFront(Protocol):
         """Let a client in, whose handshake is right; a response refuses it."""
 
 
+class Coded(NamedTuple):
+    """What a head says of codings.
+
+    Attributes:
+        verdict: The one of the origins, unless the client cannot be understood, or cannot understand us.
+        head: As the front sees it.
+        packed: How the body is packed, if it is unpacked before the front sees it.
+        choice: In which coding the response leaves.
+    """
+
+    verdict: Verdict
+    head: RequestHead
+    packed: tuple[str, ...] = ()
+    choice: Choice = PLAIN
+
+
 class HttpApp:
     """What all requests share.
 
@@ -207,6 +239,28 @@ class HttpApp:
     def judge(self, head: RequestHead, *, host: str, is_local: bool, is_socket: bool = False) -> Verdict:
         """Let a request pass, answer it, or refuse it; as `Origins.judge`."""
         return self.origins.judge(head, host=host, is_local=is_local, is_socket=is_socket)
+
+    def coded(self, head: RequestHead, front: Front | None, verdict: Verdict) -> Coded:
+        """Read what a head says of codings.
+
+        Args:
+            head: Of a request.
+            front: Who answers it; one that has ``takes_packed = False`` gets its body as it is.
+            verdict: Of the origins.
+        """
+        packed = _AS_IT_IS
+        choice = chosen(head, self.settings.codings)
+        if choice is None:
+            return Coded(Verdict(verdict.response or _NOTHING_FITS, verdict.headers), head)
+        if any(name == "content-encoding" for name, _ in head.headers) and getattr(front, "takes_packed", True):
+            try:
+                packed = packed_with(head)
+            except UnsupportedMediaType as error:
+                refused = Response(415, (("Content-Type", "text/plain"), _KNOWN), f"{error}\n".encode())
+                return Coded(Verdict(verdict.response or refused, verdict.headers), head, choice=choice)
+            headers = [one for one in head.headers if one[0] != "content-encoding"]
+            head = msgspec.structs.replace(head, headers=headers)
+        return Coded(verdict, head, packed, choice)
 
     def judged(self, response: Response) -> Response:
         """The response of a verdict that lets no request pass; what is refused is logged."""

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
 from invoker.core.http import RequestHead, Response
-from invoker.doors.http.app import NOT_FOUND, HttpApp, PromptFront
+from invoker.doors.http.app import FAULT, NOT_FOUND, Front, HttpApp, PromptFront
 from invoker.doors.http.asgiexchange import AsgiExchange, Receive, Scope, Send
 from invoker.doors.http.heads import target_host, text_of
 
@@ -17,8 +17,6 @@ __all__ = ["Application", "AsgiApp", "Receive", "Scope", "Send"]
 log = logging.getLogger(__name__)
 
 Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
-
-_FAULT = Response(500, (), b"", close=True)
 
 
 class AsgiApp:
@@ -42,18 +40,19 @@ class AsgiApp:
             is_local=scope["server"] is None,
         )
         app = self._app
-        judged = None if verdict.response is None else app.judged(verdict.response)
-        exchange = AsgiExchange(head, scope, receive, send, app.settings, app.driver.engine.memory)
-        exchange.headers = verdict.headers
-        response = judged or await self._answer(exchange)
+        front = app.front(head.path)
+        verdict, head, packed, choice = app.coded(head, front, verdict)
+        exchange = AsgiExchange(head, scope, receive, send, app.settings, app.driver.engine.memory, packed)
+        exchange.headers, exchange.choice = verdict.headers, choice
+        refused = verdict.response
+        response = app.judged(refused) if refused is not None else await self._answer(exchange, front)
         if response is not None:
             await exchange.respond(response)
         else:
             await exchange.carried()
 
-    async def _answer(self, exchange: AsgiExchange) -> Response | None:
+    async def _answer(self, exchange: AsgiExchange, front: Front | None) -> Response | None:
         """The response; None if it is written already, or nobody is there to take it."""
-        front = self._app.front(exchange.path)
         if front is None:
             return NOT_FOUND
         begin = front.prompt(exchange.head) if isinstance(front, PromptFront) else None
@@ -68,7 +67,7 @@ class AsgiApp:
             return None
         except Exception:  # a front is at fault, and nothing of it may reach the peer
             log.exception("a request failed")
-            return _FAULT
+            return FAULT
 
 
 def _head(scope: Scope) -> RequestHead:

@@ -10,6 +10,8 @@ from typing import Any, TypeAlias
 from invoker.core.budget import ProcessBudget
 from invoker.core.http import BodyChunk, RequestHead, Response, ResponseHead
 from invoker.doors.http.exchange import Exchange, HttpSettings, Listener
+from invoker.doors.http.leaving import begun, flushed, packed
+from invoker.doors.http.unpacking import Unpacker
 from invoker.doors.http.writing import ALWAYS, BODILESS, PIECE_BYTES, fields_of, parts_of, size_of
 from invoker.errors import InvocationError
 
@@ -39,6 +41,7 @@ class AsgiExchange(Exchange):
         send: Of the request.
         settings: Limits.
         memory: Counts the body; None: nobody does.
+        packed: How the body is packed.
 
     Attributes:
         headers: To be added to the response; they win over its own.
@@ -52,8 +55,9 @@ class AsgiExchange(Exchange):
         send: Send,
         settings: HttpSettings,
         memory: ProcessBudget | None = None,
+        packed: tuple[str, ...] = (),
     ) -> None:
-        super().__init__(head, settings, memory)
+        super().__init__(head, settings, memory, packed)
         self._scope = scope
         self._receive = receive
         self._send = send
@@ -170,11 +174,16 @@ class AsgiExchange(Exchange):
             if message["type"] == "http.disconnect":
                 self._leave()
                 return
-            if self._is_complete or self._is_over:
+            if self._is_complete:
                 continue
             self._is_complete = not message.get("more_body", False)
+            if self._is_over:
+                continue
             try:
-                self._hear(listener, message.get("body", b""))
+                if self._unpacker is None:
+                    self._hear(listener, message.get("body", b""))
+                else:
+                    await self._hear_packed(listener, message.get("body", b""), self._unpacker)
             except InvocationError as error:
                 listener.fail(error)
 
@@ -188,6 +197,26 @@ class AsgiExchange(Exchange):
             self._stop_timing()
             listener.arrived(None)
 
+    async def _hear_packed(self, listener: Listener, body: bytes, unpacker: Unpacker) -> None:
+        self._received += len(body)
+        unpacker.feed(body)
+        while not self._is_over:
+            await self._wants.wait()
+            await asyncio.sleep(0)  # others have a turn, however much a few bytes become
+            piece = unpacker.take()
+            if piece is None:
+                break
+            if piece:
+                self._count_unpacked(piece)
+                if not listener.arrived(BodyChunk(piece)):
+                    self._wants.clear()
+                    self._stop_timing()
+        if self._is_complete and not self._is_over:
+            unpacker.close()
+            self._is_unpacked = True
+            self._stop_timing()
+            listener.arrived(None)
+
     def _is_due(self) -> None:
         if self._listener is None:
             super()._is_due()
@@ -198,6 +227,7 @@ class AsgiExchange(Exchange):
     async def _carry(self, head: ResponseHead) -> None:
         """Write a streamed response: all that is there at once, until it is over."""
         loop, out = asyncio.get_running_loop(), self._out
+        head, packer = begun(head, self.choice)
         fields = fields_of(head.headers, (*self.headers, *ALWAYS))
         write_s = self._settings.write_s
         try:
@@ -207,6 +237,9 @@ class AsgiExchange(Exchange):
                     if out:
                         body = out[0] if len(out) == 1 else b"".join(out)
                         out.clear()
+                        if packer is not None:
+                            limit.reschedule(None)
+                            body = await flushed(packer, body)
                         limit.reschedule(loop.time() + write_s)
                         await self._send({"type": "http.response.body", "body": body, "more_body": True})
                         self._size = sum(map(len, out))
@@ -218,7 +251,8 @@ class AsgiExchange(Exchange):
                         self._changed.clear()
                         await self._changed.wait()
                 if not (self._is_cut or self.is_gone):  # a server ends the stream of one that is not complete
-                    await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+                    last = packer.end() if packer is not None else b""
+                    await self._send({"type": "http.response.body", "body": last, "more_body": False})
         except TimeoutError:
             log.warning("a client did not take its response within %s s", write_s)
             self._leave()
@@ -228,6 +262,7 @@ class AsgiExchange(Exchange):
 
     async def respond(self, response: Response) -> None:
         """Write a whole response, and drop what is still to come of the body."""
+        response = await packed(response, self.choice, self.head)
         fields = fields_of(response.headers, (*self.headers, *ALWAYS))
         if response.status not in BODILESS:
             fields.append((b"content-length", b"%d" % size_of(response)))

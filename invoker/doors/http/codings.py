@@ -17,7 +17,19 @@ from typing import Any, Final, NamedTuple
 from invoker.core.http import RequestHead
 from invoker.errors import UnsupportedMediaType
 
-__all__ = ["GZIP", "IDENTITY", "PACKED", "PLAIN", "UNPACKED", "ZSTD", "Choice", "chosen", "packed_with", "zstd_module"]
+__all__ = [
+    "GZIP",
+    "IDENTITY",
+    "OFF",
+    "PACKED",
+    "PLAIN",
+    "UNPACKED",
+    "ZSTD",
+    "Choice",
+    "chosen",
+    "packed_with",
+    "zstd_module",
+]
 
 GZIP: Final = "gzip"
 ZSTD: Final = "zstd"
@@ -66,14 +78,19 @@ class Choice(NamedTuple):
 
 PLAIN: Final = Choice()
 
+OFF: Final = Choice("")
+"""Nothing is packed here, for whomever."""
+
 
 def chosen(head: RequestHead, ours: Sequence[str]) -> Choice | None:
     """The coding that the client of a request likes best; None where it takes nothing that we have.
 
     Args:
         head: Of the request, with names in lower case.
-        ours: What there is besides `IDENTITY`, the best first.
+        ours: What there is besides `IDENTITY`, the best first; nothing: `OFF`.
     """
+    if not ours:
+        return OFF
     listed = [value for name, value in head.headers if name == "accept-encoding"]
     return _chosen(", ".join(listed), tuple(ours)) if listed else PLAIN
 

@@ -121,7 +121,12 @@ class HttpDoor:
     def _accept(self, sock: socket.socket, tls: ssl.SSLContext | None) -> None:
         take = None
         if self.leader is not None and tls is None:
-            heads = PlainHeads(self.app.front, self.app.origins, is_local=sock.family == socket.AF_UNIX)
+            heads = PlainHeads(
+                self.app.front,
+                self.app.origins,
+                is_local=sock.family == socket.AF_UNIX,
+                codings=self.app.settings.codings,
+            )
             take = partial(self._take, heads=heads)
         self._acceptors.append(Acceptor(sock, self._connection, "HTTP", tls=tls, evict=self._evict, take=take))
 

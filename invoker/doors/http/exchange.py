@@ -17,6 +17,8 @@ from typing import Any, Protocol
 
 from invoker.core.budget import ProcessBudget
 from invoker.core.http import BodyChunk, RequestHead, Response, ResponseHead
+from invoker.doors.http.codings import PACKED, PLAIN
+from invoker.doors.http.unpacking import Unpacker
 from invoker.errors import Cancelled, DeadlineExceeded, InvocationError
 
 __all__ = ["Exchange", "HttpSettings", "Listener"]
@@ -34,6 +36,7 @@ class HttpSettings:
         linger_s: How long the rest of a refused body is read and dropped, so that its sender gets to see the refusal.
         origins: Of web pages that may call; see `Origins`.
         hosts: Names for a door that is bound to loopback; see `Origins`.
+        codings: In which responses may leave, the best first; see `invoker.doors.http.packing`.
     """
 
     idle_s: float = 30.0
@@ -43,6 +46,7 @@ class HttpSettings:
     linger_s: float = 5.0
     origins: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
+    codings: tuple[str, ...] = PACKED
 
 
 class Listener(Protocol):
@@ -65,9 +69,11 @@ class Exchange(ABC):
         head: Everything but the body.
         settings: Limits.
         memory: Counts the body; None: nobody does.
+        packed: How the body is packed; it is unpacked here, and the head does not tell of it.
 
     Attributes:
         head: Everything but the body.
+        choice: In which coding the response leaves.
         path: Of the request.
         is_gone: Whether the client has left.
         is_late: Whether the body came too slowly.
@@ -75,17 +81,27 @@ class Exchange(ABC):
         is_stream: Whether the body may take any time, and who listens counts what it holds of it. Set by who listens.
     """
 
-    def __init__(self, head: RequestHead, settings: HttpSettings, memory: ProcessBudget | None = None) -> None:
+    def __init__(
+        self,
+        head: RequestHead,
+        settings: HttpSettings,
+        memory: ProcessBudget | None = None,
+        packed: tuple[str, ...] = (),
+    ) -> None:
         self.head = head
         self.path = head.path
+        self.choice = PLAIN
         self.is_gone = False
         self.is_late = False
         self.is_stream = False
         self.share = (memory or ProcessBudget()).share()
         self._settings = settings
         self._is_headed = False
-        self._is_complete = False
+        self._is_complete = False  # whether all of the body was received
         self._received = 0
+        self._unpacker = Unpacker(packed) if packed else None
+        self._unpacked = 0
+        self._is_unpacked = not packed
         self._started_s = asyncio.get_running_loop().time()
         self._task: asyncio.Task[Any] | None = None  # that reads the body; it is cancelled when the client leaves
         self._is_reading = False
@@ -98,11 +114,12 @@ class Exchange(ABC):
             Cancelled: The client has left.
             DeadlineExceeded: The body comes too slowly (408).
             Overloaded: The process holds too much already (503).
+            DecodeError: It is not packed as its head says (400).
         """
         if not self._is_headed:
             self._is_headed = True
             return self.head
-        while not self._is_complete:
+        while not (self._is_complete and self._is_unpacked):
             body = await self._body()
             if body:
                 return BodyChunk(body)
@@ -118,9 +135,10 @@ class Exchange(ABC):
             Cancelled: The client has left.
             DeadlineExceeded: The body comes too slowly (408).
             Overloaded: The process holds too much already (503).
+            DecodeError: It is not packed as its head says (400).
         """
         body = bytearray()
-        while not self._is_complete:
+        while not (self._is_complete and self._is_unpacked):
             chunk = await self._body()
             if len(body) + len(chunk) > most_bytes:
                 self._stop_timing()
@@ -177,7 +195,7 @@ class Exchange(ABC):
         self._task = task = asyncio.current_task()
         self._is_reading = True
         try:
-            body = await self._next()
+            body = await (self._next() if self._unpacker is None else self._next_unpacked(self._unpacker))
         except asyncio.CancelledError:
             if task is None or not self.is_late or task.uncancel():
                 raise
@@ -186,8 +204,38 @@ class Exchange(ABC):
             self._is_reading = False
         if self.is_gone:
             raise Cancelled("the client left before its request was complete")
-        self._count(body)
+        if self._unpacker is None:
+            self._count(body)
+        else:
+            self._count_unpacked(body)
         return body
+
+    async def _next_unpacked(self, unpacker: Unpacker) -> bytes:
+        """More of the body, unpacked; sets `_is_unpacked` with the last of it."""
+        while not self.is_gone:
+            await asyncio.sleep(0)  # others have a turn, however much a few bytes become
+            piece = unpacker.take()
+            if piece:
+                return piece
+            if piece is None:
+                if self._is_complete:
+                    unpacker.close()
+                    self._is_unpacked = True
+                    break
+                body = await self._next()
+                self._received += len(body)
+                unpacker.feed(body)
+        return b""
+
+    def _count_unpacked(self, body: bytes) -> None:
+        """Count some of what was unpacked; for how long the body may take, only what was received counts.
+
+        Raises:
+            Overloaded: The process holds too much already.
+        """
+        self._unpacked += len(body)
+        if self._unpacked > self.share.mark and not self.is_stream:
+            self.share.grow(self._unpacked)
 
     def _count(self, body: bytes) -> None:
         """Count some of the body.

@@ -29,7 +29,7 @@ from typing import Any, Final
 
 from invoker.core.http import Response, ResponseHead
 from invoker.doors.http.alarm import Alarm
-from invoker.doors.http.app import NOT_FOUND, Front, HttpApp
+from invoker.doors.http.app import FAULT, NOT_FOUND, Front, HttpApp
 from invoker.doors.http.bodies import Chunks, Counted
 from invoker.doors.http.connections import Connections, State
 from invoker.doors.http.heads import RefusedError
@@ -57,7 +57,6 @@ _IMPATIENT_S: Final = 1.0
 """A client that is refused before it was told to send its body may send it nevertheless; it has this long to begin."""
 _WATCH_S: Final = 0.1
 """A client that has half-closed may wait for its answer, or may have left: what takes longer is not answered to it."""
-_FAULT: Final = Response(500, (), b"", close=True)
 _GO_ON: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
@@ -108,7 +107,7 @@ class Http1(asyncio.Protocol):
         if tls is not None and tls.selected_alpn_protocol() == "h2":
             self.leave_to(self._hand_over)
             return
-        self._writer = Writer(transport, self._alarm, self._settings.write_s, self.abort, self._written)
+        self._writer = Writer(transport, self._alarm, self._settings.write_s, self.abort, self._written, self._go_on)
         self._connections.idle[self] = None
         self._connections.enter(self)
         self._alarm.set(self._settings.idle_s, self._close)
@@ -212,7 +211,7 @@ class Http1(asyncio.Protocol):
         self._connections.idle.pop(self, None)
         if not self._has_ended:
             self._alarm.unset()
-        request = self._request = Request(head, self, self._settings, self._app.driver.engine.memory)
+        request = self._request = Request(head, self, self._settings, self._app.driver.engine.memory, known.packed)
         self._left = Chunks() if head.length is None else Counted(head.length)
         self._waits = head.waits and head.length != 0
         self._ends = self._ends or not head.is_kept
@@ -220,7 +219,7 @@ class Http1(asyncio.Protocol):
         if request.is_gone:
             return  # its body is refused
         verdict = known.verdict
-        request.headers = verdict.headers
+        request.headers, request.choice = verdict.headers, known.choice
         if verdict.response is not None:
             request.answer(self._app.judged(verdict.response))
         elif known.begin is not None:
@@ -228,7 +227,7 @@ class Http1(asyncio.Protocol):
                 request.listen(known.begin(request))
             except Exception:
                 log.exception("a request failed")
-                request.answer(_FAULT)
+                request.answer(FAULT)
         elif known.front is None:
             request.answer(NOT_FOUND)
         else:
@@ -241,11 +240,11 @@ class Http1(asyncio.Protocol):
             response = None  # the client has left, or the door has cut it; nobody else knows this task
         except Exception:  # a front is at fault, and nothing of it may reach the peer
             log.exception("a request failed")
-            response = _FAULT
+            response = FAULT
         if self._is_lost:
             self._connections.leave(self)
         elif response is not None:
-            self.answered(request, response)
+            request.respond(response)
         elif self._request is request and self._state in (State.BUSY, State.STREAMING):
             self.abort()
 
@@ -288,20 +287,21 @@ class Http1(asyncio.Protocol):
 
     def answered(self, request: Request, response: Response) -> None:
         """Write the response."""
-        if self._state is not State.BUSY or self._is_lost:
-            return  # the client has left, or its body was refused
-        self._state = State.WRITING
-        self._ends = self._ends or response.close or self._waits or self._app.is_closing
-        self._writer.whole(response, is_head=request.head.method == "HEAD", close=self._ends, headers=request.headers)
+        if self._is_lost:
+            self._connections.leave(self)
+        elif self._state is State.BUSY:  # else its body was refused
+            self._state = State.WRITING
+            self._ends = self._ends or response.close or self._waits or self._app.is_closing
+            self._writer.whole(response, request, close=self._ends)
 
     def begun(self, request: Request, head: ResponseHead) -> None:
         """Write the head of a response that is streamed."""
         if self._state is not State.BUSY or self._is_lost:
             return
         self._state = State.STREAMING
-        is_chunked, is_head = request.head.http_version != "1.0", request.head.method == "HEAD"
+        is_chunked = request.head.http_version != "1.0"
         self._ends = self._ends or not is_chunked or self._waits or self._app.is_closing
-        self._writer.begin(head, is_head=is_head, close=self._ends, is_chunked=is_chunked, headers=request.headers)
+        self._writer.begin(head, request, close=self._ends, is_chunked=is_chunked)
 
     def streamed(self, data: bytes) -> bool:
         """Write a piece of its body; whether the client takes more at once."""

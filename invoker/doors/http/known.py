@@ -5,6 +5,8 @@ A connection keeps what its last head meant, because the next one often has the 
 
 from __future__ import annotations
 
+import msgspec
+
 from invoker.doors.http.app import Begin, Front, HttpApp, PromptFront
 from invoker.doors.http.handshake import closing, shake_hands
 from invoker.doors.http.heads import Head, check_begun, read_head
@@ -25,25 +27,27 @@ class Known:
 
     Attributes:
         data: Of the head.
-        head: As it is read.
+        head: As the front sees it.
         verdict: Whether it may call.
         front: Who answers; None: nobody.
         begin: The same, if it needs no task for that.
+        packed: How the body is packed.
+        choice: In which coding the response leaves.
 
     Raises:
         RefusedError: It is none.
     """
 
-    __slots__ = ("begin", "data", "front", "head", "verdict")
+    __slots__ = ("begin", "choice", "data", "front", "head", "packed", "verdict")
 
     def __init__(self, data: bytes, app: HttpApp, *, is_local: bool) -> None:
         self.data = data
-        self.head: Head = read_head(data)
-        request = self.head.request
-        self.verdict: Verdict = app.judge(
-            request, host=self.head.host, is_local=is_local, is_socket=self.head.is_socket
-        )
+        head = read_head(data)
+        request = head.request
+        verdict = app.judge(request, host=head.host, is_local=is_local, is_socket=head.is_socket)
         self.front: Front | None = app.front(request.path)
+        self.verdict, request, self.packed, self.choice = app.coded(request, self.front, verdict)
+        self.head: Head = head if request is head.request else msgspec.structs.replace(head, request=request)
         front = self.front
         self.begin: Begin | None = front.prompt(request) if isinstance(front, PromptFront) else None
         if self.head.is_socket:

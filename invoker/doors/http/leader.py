@@ -31,7 +31,7 @@ from typing import Final
 from invoker.core.http import Response
 from invoker.core.steps import Close
 from invoker.doors.http.exchange import HttpSettings
-from invoker.doors.http.led import Connection, Reply
+from invoker.doors.http.led import Connection, Reply, packed
 from invoker.doors.http.plain import Plain, PlainHeads
 from invoker.doors.http.writing import PIECE_BYTES, head_bytes, parts_of, response_bytes
 from invoker.doors.sockets import ask_whether_alive
@@ -275,7 +275,8 @@ class HttpLeader:
         finally:
             threads.leave()  # before the client hears of the end: it may call again at once
         if not (is_long and reply.is_gone()):
-            reply.answer(sent[0] if sent else reply.refusal(close.error or InternalError()))
+            response = sent[0] if sent else reply.refusal(close.error or InternalError())
+            reply.answer(response if reply.is_over else packed(response, plain, turn))
         elif not reply.is_over:
             self._end(connection)
 

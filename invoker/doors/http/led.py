@@ -15,10 +15,14 @@ from typing import Any, Final, TypeAlias
 
 from invoker.core.http import Response
 from invoker.core.steps import Close
+from invoker.doors.http.codings import IDENTITY
+from invoker.doors.http.leaving import ready
+from invoker.doors.http.packing import pack
 from invoker.doors.http.plain import Plain, PlainHeads
+from invoker.drive.thread.leaders import Turn
 from invoker.errors import DeadlineExceeded, InternalError, InvocationError
 
-__all__ = ["Connection", "Reply"]
+__all__ = ["Connection", "Reply", "packed"]
 
 _GRACE_S: Final = 0.1
 """A client that sends no more may still read: it gets the response if the function is done within this time."""
@@ -132,10 +136,21 @@ class Reply:
         if threading.get_ident() == self._thread:
             return
         if frames:
-            self.answer(frames.pop(0))
+            response, plain = frames.pop(0), self._plain
+            # This thread has others to look after, so it packs nothing long.
+            self.answer(ready(response, plain.choice, plain.head) or pack(response, IDENTITY))
         elif close is not None:
             self.cut(close.error or InternalError())
 
     def cut(self, error: InvocationError) -> None:
         """Tell the client of an error, whatever the function does."""
         self.answer(self.refusal(error))
+
+
+def packed(response: Response, plain: Plain, turn: Turn) -> Response:
+    """The response as it leaves; another thread leads while a long one is packed."""
+    at_once = ready(response, plain.choice, plain.head)
+    if at_once is None:
+        turn.pass_on()
+        at_once = pack(response, plain.choice.coding)
+    return at_once

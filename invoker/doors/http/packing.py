@@ -21,7 +21,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, Final, Protocol
 
-from invoker.core.http import RequestHead, Response
+from invoker.core.http import RequestHead, Response, ResponseHead
 from invoker.doors.http.codings import GZIP, IDENTITY, ZSTD, Choice, zstd_module
 
 __all__ = ["AT_ONCE_BYTES", "LEAST_BYTES", "Packer", "coding_for", "headers_for", "is_worth", "not_modified", "pack"]
@@ -58,7 +58,7 @@ _TAG: Final = re.compile(r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"')
 
 
 class _Stream(Protocol):
-    def compress(self, data: bytes, /) -> bytes: ...
+    def compress(self, data: bytes | memoryview, /) -> bytes: ...
     def flush(self, mode: int = ..., /) -> bytes: ...
 
 
@@ -75,7 +75,7 @@ def is_worth(content_type: str) -> bool:
     return essence.startswith("text/") or essence in _WORTH or essence.endswith(_SUFFIXES)
 
 
-def coding_for(response: Response, choice: Choice, size: int) -> str | None:
+def coding_for(response: Response | ResponseHead, choice: Choice, size: int) -> str | None:
     """The coding in which a response leaves; `IDENTITY`: unpacked, but it would be packed for another client.
 
     Args:
@@ -95,7 +95,7 @@ def coding_for(response: Response, choice: Choice, size: int) -> str | None:
             content_type = value
         elif folded in _FORBIDDING or (folded == "cache-control" and _NO_TRANSFORM.search(value)):
             return None
-    return choice.coding if choice.is_forced or is_worth(content_type) else None
+    return choice.coding if choice.coding and (choice.is_forced or is_worth(content_type)) else None
 
 
 def headers_for(headers: Iterable[tuple[str, str]], coding: str) -> tuple[tuple[str, str], ...]:
@@ -155,7 +155,7 @@ class Packer:
             self._stream = _gzip(*_SMALL)
             self._flush = zlib.Z_SYNC_FLUSH
 
-    def pack(self, data: bytes) -> bytes:
+    def pack(self, data: bytes | memoryview) -> bytes:
         """Pack more; often nothing comes out."""
         return self._stream.compress(data)
 

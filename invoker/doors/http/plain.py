@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 from invoker.core.http import RequestHead
 from invoker.core.kept import Kept
 from invoker.doors.http.app import Alike, FrontOf, WholeFront
+from invoker.doors.http.codings import PACKED, PLAIN, Choice, chosen
 from invoker.doors.http.heads import MOST_BYTES, RefusedError, read_head
 from invoker.doors.http.origins import Origins
 
@@ -30,7 +31,7 @@ _TIMES: Final = 8
 """A head that was read takes so many times its bytes."""
 
 _END: Final = b"\r\n\r\n"
-_STRANGE: Final = frozenset({"expect", "http2-settings", "transfer-encoding", "upgrade"})
+_STRANGE: Final = frozenset({"content-encoding", "expect", "http2-settings", "transfer-encoding", "upgrade"})
 
 
 class Plain(NamedTuple):
@@ -41,12 +42,16 @@ class Plain(NamedTuple):
         whole: Bytes of the whole request.
         alike: Answers it.
         headers: To be added to the response.
+        head: What the front sees of it.
+        choice: In which coding the response leaves.
     """
 
     size: int
     whole: int
     alike: Alike
     headers: tuple[tuple[str, str], ...]
+    head: RequestHead = RequestHead("POST", "/")
+    choice: Choice = PLAIN
 
 
 class PlainHeads:
@@ -56,12 +61,16 @@ class PlainHeads:
         front: Gives who answers a path.
         origins: Judges who may call.
         is_local: Whether they come by a Unix socket.
+        codings: In which responses may leave.
     """
 
-    def __init__(self, front: FrontOf, origins: Origins, *, is_local: bool = False) -> None:
+    def __init__(
+        self, front: FrontOf, origins: Origins, *, is_local: bool = False, codings: tuple[str, ...] = PACKED
+    ) -> None:
         self._front = front
         self._origins = origins
         self._is_local = is_local
+        self._codings = codings
         self._kept: Kept[bytes, Plain] = Kept(_KEPT, _KEPT_BYTES, threading.Lock())
 
     def read(self, data: bytes) -> Plain | None:
@@ -88,7 +97,10 @@ class PlainHeads:
         verdict = self._origins.judge(request, is_local=self._is_local)
         front = None if verdict.response is not None else self._front(request.path)
         alike = front.whole(request) if isinstance(front, WholeFront) else None
-        return None if alike is None else Plain(len(data), len(data) + length, alike, verdict.headers)
+        choice = chosen(request, self._codings)
+        if alike is None or choice is None:
+            return None
+        return Plain(len(data), len(data) + length, alike, verdict.headers, request, choice)
 
 
 def _is_plain(head: RequestHead) -> bool:

@@ -13,12 +13,18 @@ from invoker.core.budget import ProcessBudget
 from invoker.core.http import BodyChunk, Response, ResponseHead
 from invoker.doors.http.exchange import Exchange, HttpSettings, Listener
 from invoker.doors.http.heads import Head
+from invoker.doors.http.leaving import begun, packed, ready
+from invoker.doors.http.packing import Packer
+from invoker.doors.http.unpacking import Unpacker
 from invoker.errors import InvocationError
 
 __all__ = ["HIGH_BYTES", "Bringer", "Request"]
 
 HIGH_BYTES = 64 * 1024
 """So many bytes are read ahead of who wants them."""
+
+_STEPS = 16
+"""So many pieces of a packed body are unpacked at once."""
 
 
 class Bringer(Protocol):
@@ -51,6 +57,7 @@ class Request(Exchange):
         bringer: Brings its body.
         settings: Limits.
         memory: Counts the body.
+        packed: How the body is packed.
 
     Attributes:
         meaning: Its head, as the connection understands it.
@@ -58,15 +65,24 @@ class Request(Exchange):
         task: That answers it, if it is read.
         unread: Bytes of the body that nobody has asked for yet.
         headers: To be added to the response.
+        packer: Packs the body of a streamed response; None: it leaves as it is.
     """
 
-    def __init__(self, head: Head, bringer: Bringer, settings: HttpSettings, memory: ProcessBudget) -> None:
-        super().__init__(head.request, settings, memory)
+    def __init__(
+        self,
+        head: Head,
+        bringer: Bringer,
+        settings: HttpSettings,
+        memory: ProcessBudget,
+        packed: tuple[str, ...] = (),
+    ) -> None:
+        super().__init__(head.request, settings, memory, packed)
         self.meaning = head
         self.is_whole = False
         self.task: asyncio.Task[None] | None = None
         self.unread = 0
         self.headers: tuple[tuple[str, str], ...] = ()
+        self.packer: Packer | None = None
         self._bringer = bringer
         self._listener: Listener | None = None
         self._is_held = False  # by a listener that wants no more now
@@ -75,6 +91,7 @@ class Request(Exchange):
         self._parts: list[bytes] = []
         self._waiter: asyncio.Future[None] | None = None
         self._for_room: asyncio.Future[None] | None = None
+        self._is_turning = False  # the loop has been told to unpack more
 
     def feed(self, data: bytes, *, is_last: bool) -> None:
         """More of the body has come."""
@@ -114,12 +131,28 @@ class Request(Exchange):
         self._is_answered = True
         self.close()
         if not self.is_gone:
-            self._bringer.answered(self, response)
+            self.respond(response)
+
+    def respond(self, response: Response) -> None:
+        """Write the response, in the coding that the client likes best."""
+        at_once = ready(response, self.choice, self.head)
+        if at_once is not None:
+            self._bringer.answered(self, at_once)
+        else:
+            self.task = asyncio.get_running_loop().create_task(self._pack(response), name="packing")
+
+    async def _pack(self, response: Response) -> None:
+        """Pack a long response in a thread, and write it."""
+        try:
+            response = await packed(response, self.choice, self.head)
+        finally:
+            self._bringer.answered(self, response)  # also when the client has left
 
     def begin(self, head: ResponseHead) -> None:
         """Write the head of a response that is streamed."""
         if not self.is_gone:
             self._has_begun = True
+            head, self.packer = begun(head, self.choice)
             self._bringer.begun(self, head)
 
     def write(self, data: bytes) -> bool:
@@ -163,6 +196,8 @@ class Request(Exchange):
 
     def _pass_on(self, listener: Listener) -> None:
         """Give the listener what has come, as long as it wants it."""
+        if self._unpacker is not None and not self._is_unpacked and not self._unpack(listener, self._unpacker):
+            return
         while self._parts and not (self._is_answered or self._is_held):
             body = self._parts.pop(0)
             self.unread -= len(body)
@@ -182,6 +217,41 @@ class Request(Exchange):
         else:
             self._begin_timing()
             self._bringer.ask()
+
+    def _unpack(self, listener: Listener, unpacker: Unpacker) -> bool:
+        """Give the listener what was unpacked; whether nothing more can be done now."""
+        try:
+            for _ in range(_STEPS):
+                if self._is_answered or self._is_held:
+                    return True
+                piece = unpacker.take()
+                if piece:
+                    self._count_unpacked(piece)
+                    self._is_held = not listener.arrived(BodyChunk(piece))
+                elif piece is None and self._parts:
+                    body = self._parts.pop(0)
+                    self.unread -= len(body)
+                    self._received += len(body)
+                    unpacker.feed(body)
+                elif piece is None:
+                    if self.is_whole:
+                        unpacker.close()
+                        self._is_unpacked = True
+                    return True
+        except InvocationError as error:
+            listener.fail(error)
+            return False
+        # A few bytes may become very many, so others have a turn.
+        self._stop_timing()
+        if not self._is_turning:
+            self._is_turning = True
+            asyncio.get_running_loop().call_soon(self._turn)
+        return False
+
+    def _turn(self) -> None:
+        self._is_turning = False
+        if self._listener is not None and not self.is_gone:
+            self._pass_on(self._listener)
 
     def _is_due(self) -> None:
         if self._listener is None:

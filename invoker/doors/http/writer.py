@@ -3,18 +3,22 @@
 A whole response is written part by part, as the client takes them. The first piece of a streamed one leaves at once;
 later ones leave when the loop has done what it does now, all in one chunk: a function that gives many values at once
 costs one write, and nothing waits for a value that comes later. HTTP/1.0 knows no chunks; there the end of the
-connection is the end of the body.
+connection is the end of the body. If they are packed, all of a turn can be read with the last byte of it, and much is
+packed in several turns.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from invoker.core.http import Response, ResponseHead
 from invoker.doors.http.alarm import Alarm
+from invoker.doors.http.packing import Packer
+from invoker.doors.http.request import Request
 from invoker.doors.http.writing import (
     BODILESS,
     PIECE_BYTES,
@@ -43,6 +47,7 @@ class Writer:
         write_s: How long that may take.
         abort: Ends the connection.
         written: Called when all of a response is written.
+        has_room: Called when more of a streamed one may be written, if the client takes enough.
 
     Attributes:
         is_full: Whether the client takes too little.
@@ -55,6 +60,7 @@ class Writer:
         write_s: float,
         abort: Callable[[], None],
         written: Callable[[], None],
+        has_room: Callable[[], None],
     ) -> None:
         self.is_full = False
         self._loop = asyncio.get_running_loop()
@@ -63,15 +69,19 @@ class Writer:
         self._write_s = write_s
         self._abort = abort
         self._written = written
+        self._has_room = has_room
         self._parts: Iterator[bytes] = iter(())
         self._head = b""
         self._held: list[bytes] = []
         self._size = 0
         self._is_due = False
-        self._is_chunked = self._is_mute = False
+        self._is_chunked = self._is_mute = self._is_ending = False
+        self._packer: Packer | None = None
+        self._queue: deque[memoryview] = deque()  # what is not packed yet
 
-    def whole(self, response: Response, *, is_head: bool, close: bool, headers: tuple[tuple[str, str], ...]) -> None:
+    def whole(self, response: Response, request: Request, *, close: bool) -> None:
         """Write a whole response."""
+        is_head, headers = request.head.method == "HEAD", request.headers
         if is_head or response.status in BODILESS or size_of(response) <= PIECE_BYTES:
             self._transport.write(response_bytes(response, is_head=is_head, close=close, headers=headers))
         else:
@@ -81,6 +91,8 @@ class Writer:
 
     def pump(self) -> None:
         """Write the next part, as long as the client takes them."""
+        if self._packer is not None:
+            return  # it still has something to pack
         while not self.is_full:
             part = next(self._parts, None)
             if part is None:
@@ -89,34 +101,47 @@ class Writer:
             self._transport.write(part)
         self.watch()
 
-    def begin(
-        self, head: ResponseHead, *, is_head: bool, close: bool, is_chunked: bool, headers: tuple[tuple[str, str], ...]
-    ) -> None:
+    def begin(self, head: ResponseHead, request: Request, *, close: bool, is_chunked: bool) -> None:
         """Begin a streamed response; its head leaves with the first piece if that comes at once."""
-        self._is_mute = is_head or head.status in BODILESS
+        self._is_mute = request.head.method == "HEAD" or head.status in BODILESS
         self._is_chunked = is_chunked and not self._is_mute
-        self._head = stream_head_bytes(head, close=close, is_chunked=self._is_chunked, headers=headers)
+        self._packer, self._is_ending = None if self._is_mute else request.packer, False
+        self._head = stream_head_bytes(head, close=close, is_chunked=self._is_chunked, headers=request.headers)
         self._leave_soon()
 
     def write(self, data: bytes) -> bool:
         """Write a piece of a streamed response; whether the client takes more at once."""
         if data and not self._is_mute:
-            self._held.append(data)
             self._size += len(data)
-            if self._head or self._size >= _MOST_HELD:
-                self._flush()
+            if self._packer is not None:
+                self._queue.append(memoryview(data))
+                if self._head:
+                    self._squeeze(self._packer, _MOST_HELD)
+                else:
+                    self._leave_soon()
             else:
-                self._leave_soon()
-        return not self.is_full
+                self._held.append(data)
+                if self._head or self._size >= _MOST_HELD:
+                    self._flush()
+                else:
+                    self._leave_soon()
+        return not self.is_full and self._size < _MOST_HELD
 
     def end(self) -> None:
         """A streamed response is complete."""
-        self._flush(_LAST if self._is_chunked else b"")
-        self.pump()
+        if self._packer is not None:
+            self._is_ending = True
+            self._squeeze(self._packer, _MOST_HELD)
+        else:
+            self._flush(_LAST if self._is_chunked else b"")
+            self.pump()
 
     def flush(self) -> None:
         """Write now what waits for the end of the turn."""
-        self._flush()
+        if self._packer is not None:
+            self._squeeze(self._packer, self._size)
+        else:
+            self._flush()
 
     def watch(self) -> None:
         """Give the client some time to take what is written."""
@@ -129,7 +154,34 @@ class Writer:
 
     def _leave(self) -> None:
         self._is_due = False
-        self._flush()
+        if self._packer is not None:
+            self._squeeze(self._packer, _MOST_HELD)
+        else:
+            self._flush()
+
+    def _squeeze(self, packer: Packer, most: int) -> None:
+        """Pack what was written, and write it; of much, some in each turn, since to pack it takes long."""
+        queue, was_full = self._queue, self._size >= _MOST_HELD
+        while queue and most > 0:
+            piece = queue.popleft()
+            if len(piece) > most:
+                queue.appendleft(piece[most:])
+                piece = piece[:most]
+            most -= len(piece)
+            self._size -= len(piece)
+            self._held.append(packer.pack(piece))
+        if queue:
+            self._flush()
+            self._leave_soon()
+        elif self._is_ending:
+            self._packer = None
+            self._held.append(packer.end())
+            self.end()
+        else:
+            self._held.append(packer.flush())
+            self._flush()
+        if was_full and self._size < _MOST_HELD:
+            self._has_room()
 
     def _flush(self, last: bytes = b"") -> None:
         held, head = self._held, self._head
@@ -138,8 +190,9 @@ class Writer:
         if held:
             body = held[0] if len(held) == 1 else b"".join(held)
             held.clear()
-            self._size = 0
-            if self._is_chunked:
+            if self._packer is None:
+                self._size = 0
+            if self._is_chunked and body:
                 body = b"%x\r\n%b\r\n" % (len(body), body)
             last = body + last
         self._head = b""

@@ -54,6 +54,9 @@ class GraphPipeFront(PromptFront, WholeFront):
         is_ready: Whether this process should get traffic.
     """
 
+    takes_packed = False
+    """A buffer that is packed is refused here (G-006)."""
+
     def __init__(self, inferences: Inferences, *, path: str, is_ready: IsReady) -> None:
         self._inferences = inferences
         self._path = path

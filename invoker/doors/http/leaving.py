@@ -1,0 +1,57 @@
+"""How responses leave: as a front has made them, or packed, as `invoker.doors.http.packing` decides.
+
+Short ones are packed at once, long ones in a thread, so that the loop goes on meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from invoker.core.http import RequestHead, Response, ResponseHead
+from invoker.doors.http.codings import IDENTITY, Choice
+from invoker.doors.http.packing import AT_ONCE_BYTES, LEAST_BYTES, Packer, coding_for, headers_for, not_modified, pack
+from invoker.doors.http.writing import size_of
+
+__all__ = ["begun", "flushed", "packed", "ready"]
+
+
+def ready(response: Response, choice: Choice, head: RequestHead, *, most: int = AT_ONCE_BYTES) -> Response | None:
+    """A whole response as it leaves; None if to pack it takes so long that it is better done in a thread.
+
+    Args:
+        response: As a front has made it.
+        choice: What the client takes.
+        head: Of its request.
+        most: A longer body takes long.
+    """
+    size = size_of(response)
+    if size < LEAST_BYTES and not choice.is_forced:
+        return response if response.status != 304 else not_modified(response, head)
+    coding = coding_for(response, choice, size)
+    if coding is None:
+        return response
+    return pack(response, coding) if coding == IDENTITY or size <= most else None
+
+
+async def packed(response: Response, choice: Choice, head: RequestHead) -> Response:
+    """A whole response as it leaves, however long it is."""
+    at_once = ready(response, choice, head)
+    return at_once if at_once is not None else await asyncio.to_thread(pack, response, choice.coding)
+
+
+def begun(head: ResponseHead, choice: Choice) -> tuple[ResponseHead, Packer | None]:
+    """The head of a streamed response as it leaves, and what packs its body; None: nothing does."""
+    coding = coding_for(head, choice, LEAST_BYTES)
+    if coding is None:
+        return head, None
+    leaving = ResponseHead(head.status, headers_for(head.headers, coding))
+    return leaving, None if coding == IDENTITY else Packer(coding)
+
+
+async def flushed(packer: Packer, data: bytes) -> bytes:
+    """More of a streamed response, packed so that the client can read all of it."""
+    return _flushed(packer, data) if len(data) <= AT_ONCE_BYTES else await asyncio.to_thread(_flushed, packer, data)
+
+
+def _flushed(packer: Packer, data: bytes) -> bytes:
+    return packer.pack(data) + packer.flush()
