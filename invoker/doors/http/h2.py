@@ -12,12 +12,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any, Final
 
 from h2.errors import ErrorCodes
 from h2.events import DataReceived, Event, RequestReceived
+from h2.exceptions import ProtocolError
 from h2.settings import SettingCodes
+from hypercorn.protocol.events import StreamClosed
 from hypercorn.protocol.h2 import H2Protocol
+from priority.priority import MissingStreamError
 
 from invoker.doors.http.h1 import PREFACE
 
@@ -114,7 +118,7 @@ class Calm:
 
 
 class Http2(H2Protocol):
-    """Refuses methods that are not in capitals, which hypercorn would capitalise, and CONNECT.
+    """Refuses methods that are not in capitals, which hypercorn would capitalise, and CONNECT; resets what is cut.
 
     WebSocket over HTTP/2 (RFC 8441) is not offered, though hypercorn would: browsers then use HTTP/1.1 for it.
     """
@@ -134,6 +138,24 @@ class Http2(H2Protocol):
             if isinstance(one, DataReceived) and one.stream_id in refused:
                 self.connection.acknowledge_received_data(one.flow_controlled_length, one.stream_id)
         await super()._handle_events([one for one in events if getattr(one, "stream_id", None) not in refused])
+
+    async def stream_send(self, event: Any) -> None:
+        """Send something of a stream. One whose response is not complete is reset, where hypercorn would leave it."""
+        if isinstance(event, StreamClosed):
+            await self._reset(event.stream_id)
+        await super().stream_send(event)
+
+    async def _reset(self, stream_id: int) -> None:
+        buffer = self.stream_buffers.get(stream_id)
+        if buffer is None or buffer._complete:  # noqa: SLF001 - the property waits for what is to be sent
+            return
+        with suppress(ProtocolError):  # the client has reset it, or is gone
+            self.connection.reset_stream(stream_id, ErrorCodes.INTERNAL_ERROR)
+        await buffer.close()
+        del self.stream_buffers[stream_id]
+        with suppress(MissingStreamError):
+            self.priority.remove_stream(stream_id)
+        await self._flush()
 
     async def say_calm(self, why: str) -> None:
         """Tell the client that it sends too much (RFC 9113, 10.5)."""

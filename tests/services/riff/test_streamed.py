@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 from h2.connection import H2Connection
-from h2.events import DataReceived, StreamEnded
+from h2.events import DataReceived, StreamEnded, StreamReset
 
 from invoker import function
-from invoker.doors.http.exchange import HttpSettings
+from invoker.core.http import ResponseHead
+from invoker.doors.http.exchange import Exchange, HttpSettings
 from tests.doors.doors import Served, Wire, until
 
 LINES, EVENTS = "application/x-ndjson", "text/event-stream"
@@ -153,6 +154,28 @@ async def test_H015_a_reset_behind_the_end_of_a_stream_cancels(name: str) -> Non
         assert total.commits == []
 
 
+async def test_H002_a_cut_response_resets_its_stream() -> None:
+    """And no other of the connection."""
+
+    class Cut:
+        async def answer(self, exchange: Exchange) -> None:
+            exchange.begin(ResponseHead(200, ()))
+            exchange.write(b"half")
+            await asyncio.sleep(0.01)
+            exchange.cut()
+
+    async with Served.at(double, front=lambda path: Cut() if path == "/cut" else None) as served, served.wire() as wire:
+        h2 = Http2(wire)
+        await h2.begin({":path": "/cut"})
+        h2.connection.end_stream(1)
+        await h2.flush()
+        await h2.until(StreamReset)
+        await h2.begin({"content-type": LINES, "accept": LINES}, stream=3)
+        h2.connection.send_data(3, b"4\n", end_stream=True)
+        await h2.flush()
+        assert (await h2.until(DataReceived)).data == b"8\n"
+
+
 class Http2:
     """A raw client of HTTP/2."""
 
@@ -160,10 +183,11 @@ class Http2:
         self.wire = wire
         self.connection = H2Connection()
 
-    async def begin(self, headers: dict[str, str]) -> None:
-        self.connection.initiate_connection()
+    async def begin(self, headers: dict[str, str], *, stream: int = 1) -> None:
+        if stream == 1:
+            self.connection.initiate_connection()
         fields = {":method": "POST", ":path": "/", ":scheme": "http", ":authority": "localhost", **headers}
-        self.connection.send_headers(1, list(fields.items()))
+        self.connection.send_headers(stream, list(fields.items()))
         await self.flush()
 
     async def flush(self) -> None:
