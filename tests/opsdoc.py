@@ -42,6 +42,7 @@ FIELDS = {
     "worker": "The number of the worker that writes the line, with several.",
     "pid": "The process of a worker that is ready.",
     "serves": "Of the ready message: the protocols.",
+    "page": "Of the ready message: where a browser can try the functions, where there is a page.",
     "try": "Of the ready message: a call to copy, where one is known.",
     "traceback": "Of an exception that a function or the invoker raised. In text: on the lines that follow, indented.",
 }

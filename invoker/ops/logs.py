@@ -158,7 +158,7 @@ class TextFormatter(logging.Formatter):
             f"{local(record.created)} {self._coloured(f'{record.levelname:<7}', _COLOURS.get(record.levelno))} {line}"
         )
         for name, value in below.items():
-            line += f"\n    {name}: {self._coloured(printable(value), _CYAN if name == 'try' else None)}"
+            line += f"\n    {name}: {self._coloured(printable(value), _CYAN if name in ('try', 'page') else None)}"
         if not record.exc_info:
             return line
         # Lines of a traceback are indented, so a caller who chooses the text of an exception cannot forge a log line.

@@ -25,7 +25,7 @@ def announce(block: str) -> None:
     log.handle(log.makeRecord(log.name, logging.INFO, __file__, 0, "%s", (line,), None, extra={BELOW: fields}))
 
 
-def ready_block(names: Sequence[str], addresses: str, serves: str, command: str) -> str:
+def ready_block(names: Sequence[str], addresses: str, serves: str, command: str, page: str = "") -> str:
     """The message of a process that is ready, and what stands below it (R-005).
 
     Args:
@@ -33,8 +33,13 @@ def ready_block(names: Sequence[str], addresses: str, serves: str, command: str)
         addresses: Of the open doors, and why they are these.
         serves: Protocols.
         command: Of a call to copy; may be empty.
+        page: Where a browser can try the functions; may be empty.
     """
     shown = ", ".join(names[:_MOST_NAMES])
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     lines = [f"ready: {shown}{more} on {addresses}", f"serves: {serves}"]
-    return "\n".join([*lines, f"try: python -m invoker {command}"] if command else lines)
+    if command:
+        lines.append(f"try: python -m invoker {command}")
+    if page:
+        lines.append(f"page: {page}")
+    return "\n".join(lines)

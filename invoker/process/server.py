@@ -313,7 +313,12 @@ class Server:
             spec, address, is_one = self._functions[0].spec, near(host, self.grpc_address), len(self._functions) == 1
             samples = (one.sample(spec, address, is_one=is_one) for one in reversed(self._services))
             command = next((one for one in samples if one), "")
-        return ready_block([one.spec.name for one in self._functions], f"{self._served()} ({why})", spoken, command)
+        names, path = (
+            [one.spec.name for one in self._functions],
+            next(filter(None, (one.page for one in self._services)), ""),
+        )
+        page = f"http{'s' if config.tls_cert else ''}://{near(host, self.http_address)}{path}" if path else ""
+        return ready_block(names, f"{self._served()} ({why})", spoken, command, page)
 
     def _served(self) -> str:
         """The addresses of the open doors."""

@@ -197,6 +197,11 @@ class Service:
         """Where its own sockets listen, once started."""
         return ()
 
+    @property
+    def page(self) -> str:
+        """Path of a page for people, once the doors are open; empty: the service has none."""
+        return ""
+
     def sample(self, spec: FunctionSpec, address: str, *, is_one: bool) -> str:  # noqa: ARG002 - as `http_front`
         """What to type after ``python -m invoker`` to call a function; empty where the service knows nothing to type.
 

@@ -162,3 +162,12 @@ def test_R005_R016_the_call_of_the_ready_block_succeeds(
         assert answer in asked.stdout
     finally:
         assert server.close() == 0
+
+
+def test_H070_the_ready_message_says_where_the_page_is() -> None:
+    """Below the call to copy; a process without a page says nothing of one."""
+    assert ready_block(["f"], "here", "http", "call x", "http://localhost:1/").split("\n")[2:] == [
+        "try: python -m invoker call x",
+        "page: http://localhost:1/",
+    ]
+    assert "page" not in ready_block(["f"], "here", "http", "")

@@ -29,8 +29,9 @@ async def test_a_server_starts_both_doors_and_stops_cleanly():
     """The ready line names the addresses, why they are these, and a call to copy."""
     server = build(config(), "functions.square:square")
     await server.start()
-    line, serves, command = server.ready_block().split("\n")
+    line, serves, command, page = server.ready_block().split("\n")
     assert line == f"ready: square on grpc={server.grpc_address} http={server.http_address} (as INVOKER_HOST says)"
+    assert page == f"page: http://localhost:{server.http_address.rpartition(':')[2]}/"
     assert serves == "serves: riff, evergreen, http, graphpipe, toolbridge"
     assert command.endswith(f"python -m invoker call localhost:{server.grpc_address.rpartition(':')[2]} --data 7")
     assert await server.is_ready()

@@ -60,6 +60,11 @@ class PageService(Service):
         return PageFront(self._assets, below)
 
     @property
+    def page(self) -> str:
+        """Where it is, if there is one."""
+        return _ROOT if self.is_on else ""
+
+    @property
     def is_on(self) -> bool:
         """Whether there is a page; with `auto` that is known once the port is open."""
         if self.around.config.of(PageKnobs).page == "on":
