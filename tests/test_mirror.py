@@ -19,6 +19,8 @@ TOGETHER = {
     "_pb/**": "generated: `make proto-check`",
     "core/session.py": "an interface without code: the tests of the sessions in protocols/",
     "protocols/federated/forms.py": "what is shared: tests/protocols/federated/test_outgoing.py",
+    "protocols/typed/reading.py": "the codec's lower half: tests/protocols/typed/test_codec.py",
+    "protocols/typed/writing.py": "so is this",
     "protocols/typed/kinds.py": "types only: tests/protocols/typed/test_types.py",
     "protocols/evergreen/store.py": "the lower half of Graph: tests/protocols/evergreen/test_graph.py",
     "protocols/federated/backing.py": "words only: tests/protocols/federated/house.py is one",

@@ -55,6 +55,7 @@ from invoker.drive.isolated.session import WINDOW, ChildSession
 from invoker.drive.loop.sessions import SessionReactor
 from invoker.errors import InternalError, InvocationError, StartupError
 from invoker.ops import logs
+from invoker.protocols.typed.codec import Book, FieldCodec
 
 __all__ = ["main"]
 
@@ -202,6 +203,7 @@ class _Host:
             arrays=arrays,
             **({"max_containers": told["max_containers"]} if "max_containers" in told else {}),
         )
+        registry.register(FieldCodec(Book(lambda: (one.spec for one in self.functions))), first=False)
         self.engine = Engine(
             Catalog(self.functions),
             registry,

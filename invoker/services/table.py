@@ -27,6 +27,7 @@ from invoker.services.pages import PagesService
 from invoker.services.riff.service import RiffHttpService, RiffService
 from invoker.services.service import Service
 from invoker.services.toolbridge.service import ToolBridgeService
+from invoker.services.typed import TypedService
 
 __all__ = ["SERVICES", "TABLE", "Table"]
 
@@ -38,6 +39,7 @@ SERVICES: tuple[type[Service], ...] = (
     ActionEngineService,
     ToolBridgeService,
     FederatedService,
+    TypedService,
 )
 """A later row is asked before an earlier one, so what no other service claims is left to the first rows."""
 

@@ -22,12 +22,13 @@ from __future__ import annotations
 
 import enum
 import typing
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
-from invoker.author.spec import IGNORED, FunctionSpec, Parameter, ResultShape, StreamSpec, Style
+import msgspec
+
+from invoker.author.spec import IGNORED, FunctionSpec, Parameter, ResultShape, StreamSpec, Style, Take
 from invoker.codecs.typed import members
 from invoker.protocols.typed.naming import Names, camel, field_word, json_name, package_of, service_of
 
@@ -40,8 +41,7 @@ JSON: Final = "application/vnd.invoker.field+json"
 """The same in protobuf's JSON: for an input the value of the field, for an output the message."""
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(msgspec.Struct, frozen=True):
     """A field of a request that is an input.
 
     Attributes:
@@ -65,8 +65,7 @@ class Slot:
     packing: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(msgspec.Struct, frozen=True):
     """A field of a response.
 
     Attributes:
@@ -74,16 +73,30 @@ class Given:
         field: Of the message.
         number: Of the field.
         spec: What it gives.
+        holds: What it can hold that a function has encoded itself, as a `Message` with a media type: ``text`` or
+            ``bytes``; empty: nothing.
     """
 
     name: str
     field: str
     number: int
     spec: StreamSpec
+    holds: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class MediaTypes(msgspec.Struct, frozen=True):
+    """The media types of the fields of one method, in one form.
+
+    Attributes:
+        inputs: By the number of the field.
+        accepts: What each output shall be.
+    """
+
+    inputs: Mapping[int, str]
+    accepts: tuple[str, ...]
+
+
+class Call(msgspec.Struct, frozen=True):
     """One method.
 
     Attributes:
@@ -97,6 +110,8 @@ class Call:
         streams_out: Responses are a stream.
         trigger: Name of the input that a function without parameters has; empty: it has parameters, or is a source.
         is_first_only: The function says neither how many outputs it has nor their names, so only the first is served.
+        proto: The media types of its fields.
+        json: Those of its fields in JSON.
     """
 
     spec: FunctionSpec
@@ -109,6 +124,8 @@ class Call:
     streams_out: bool = False
     trigger: str = ""
     is_first_only: bool = False
+    proto: MediaTypes = MediaTypes({}, ())
+    json: MediaTypes = MediaTypes({}, ())
 
     @property
     def path(self) -> str:
@@ -147,7 +164,16 @@ def media_type(function: str, number: int, *, is_output: bool = False, is_json: 
         is_json: It is in JSON.
     """
     side = "out" if is_output else "in"
-    return f"{JSON if is_json else PROTO}; of={quote(function, safe='')}; {side}={number}"
+    return f"{JSON if is_json else PROTO};of={quote(function, safe='')};{side}={number}"
+
+
+def _types(name: str, slots: tuple[Slot, ...], outputs: tuple[Given, ...], *, is_json: bool) -> MediaTypes:
+    inputs = {one.number: media_type(name, one.number, is_json=is_json) for one in slots}
+    inputs |= {one.number: f"{inputs[one.number]};each=1" for one in slots if one.is_variadic}
+    accepts = [media_type(name, one.number, is_output=True, is_json=is_json) for one in outputs]
+    # What a function has encoded itself is taken, too, if a field can hold it.
+    chosen = [f"{text}, */*;q=0.1" if one.holds else text for text, one in zip(accepts, outputs, strict=True)]
+    return MediaTypes(inputs, tuple(chosen))
 
 
 def _call(spec: FunctionSpec, package: str, method: str) -> Call:
@@ -164,6 +190,8 @@ def _call(spec: FunctionSpec, package: str, method: str) -> Call:
         streams_out,
         next((one.name for one in spec.inputs if one.is_ignored), ""),
         is_first_only,
+        _types(spec.name, slots, outputs, is_json=False),
+        _types(spec.name, slots, outputs, is_json=True),
     )
 
 
@@ -173,7 +201,8 @@ def _slots(spec: FunctionSpec) -> tuple[Slot, ...]:
     found: list[Slot] = []
     for position, one in enumerate(_parameters(spec), 1):
         stream = one.stream
-        if stream is None or (one.is_variadic and one.by_keyword):
+        is_left_out = one.is_variadic and one.is_optional and not spec.open_inputs  # `*args` behind a default
+        if stream is None or is_left_out or (one.is_variadic and one.by_keyword):
             continue  # its position counts: the numbers of the others do not depend on what can be an input
         is_variadic = one.is_variadic and spec.open_inputs
         streams = spec.style is Style.STREAMING and not stream.single
@@ -211,6 +240,12 @@ def _parameters(spec: FunctionSpec) -> list[Parameter]:
     return [one for one in spec.call.parameters if one.slot is None]
 
 
+def _holds(spec: StreamSpec) -> str:
+    if spec.take is not Take.MESSAGE or members(spec.type) not in ((str,), (bytes,)):
+        return ""
+    return "text" if members(spec.type) == (str,) else "bytes"
+
+
 def _outputs(spec: FunctionSpec) -> tuple[tuple[Given, ...], bool, bool]:
     """The fields of a response, whether it streams, and whether only the first output is served."""
     streams = spec.style is Style.STREAMING and spec.call.result is not ResultShape.VALUE
@@ -219,7 +254,7 @@ def _outputs(spec: FunctionSpec) -> tuple[tuple[Given, ...], bool, bool]:
     specs = spec.outputs or ((spec.any_output,) if spec.open_outputs else ())
     names = Names(key=json_name)
     given = (
-        Given(one.name, names.give(field_word(one.name)), position, one)
+        Given(one.name, names.give(field_word(one.name)), position, one, _holds(one))
         for position, one in enumerate(specs, 1)
         if one.type is not IGNORED
     )

@@ -152,5 +152,5 @@ def test_H102_outputs_are_numbered_as_the_function_lists_them():
 
 def test_media_types_say_whose_field_it_is():
     """A name may have any signs."""
-    assert media_type("a b;c", 3) == "application/vnd.invoker.field; of=a%20b%3Bc; in=3"
-    assert media_type("f", 1, is_output=True, is_json=True) == "application/vnd.invoker.field+json; of=f; out=1"
+    assert media_type("a b;c", 3) == "application/vnd.invoker.field;of=a%20b%3Bc;in=3"
+    assert media_type("f", 1, is_output=True, is_json=True) == "application/vnd.invoker.field+json;of=f;out=1"

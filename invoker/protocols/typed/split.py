@@ -1,0 +1,107 @@
+"""Cuts a serialised message into its fields without looking into them: each part is a message with one field set.
+
+So the fields of a request become the payloads of different inputs, and each is decoded where its value is needed.
+
+Source: protobuf encoding, "Message Structure", "Packed Repeated Fields".
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["bytes_field", "elements", "split"]
+
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_FIXED: Final = {_FIXED64: 8, _FIXED32: 4}
+_LONGEST: Final = 10
+
+
+def split(frame: bytes) -> dict[int, bytes]:
+    """The parts by their field's number; several of one field are one part.
+
+    Raises:
+        ValueError: It is no message.
+    """
+    found: dict[int, bytes] = {}
+    place, size = 0, len(frame)
+    while place < size:
+        begin = place
+        number, place, _ = _field(frame, place)
+        part = frame[begin:place]
+        found[number] = found[number] + part if number in found else part
+    return found
+
+
+def elements(part: bytes, packing: str) -> list[bytes]:
+    """The elements of a repeated field, each as a message of its own.
+
+    Args:
+        part: As `split` gives it.
+        packing: ``varint``, ``fixed64``, or empty for elements that are never packed.
+
+    Raises:
+        ValueError: It is no message.
+    """
+    found: list[bytes] = []
+    place = 0
+    while place < len(part):
+        begin = place
+        number, place, content = _field(part, place)
+        is_packed = packing and part[begin] & 7 == _BYTES
+        if not is_packed:
+            found.append(part[begin:place])
+            continue
+        wire = _VARINT if packing == "varint" else _FIXED64
+        tag = _written(number << 3 | wire)
+        while content < place:
+            end = _varint(part, content)[1] if wire == _VARINT else content + 8
+            if end > place:
+                raise ValueError("a packed field ends within an element")
+            found.append(tag + part[content:end])
+            content = end
+    return found
+
+
+def bytes_field(number: int, content: bytes) -> bytes:
+    """A message with one field of bytes, or of text."""
+    return b"".join((_written(number << 3 | _BYTES), _written(len(content)), content))
+
+
+def _field(frame: bytes, place: int) -> tuple[int, int, int]:
+    """Number of the field that begins here, where it ends, and where its content begins."""
+    tag, place = _varint(frame, place)
+    wire, number, content = tag & 7, tag >> 3, place
+    if not number:
+        raise ValueError("a field has the number 0")
+    if wire == _VARINT:
+        place = _varint(frame, place)[1]
+    elif wire == _BYTES:
+        length, content = _varint(frame, place)
+        place = content + length
+    elif wire in _FIXED:
+        place += _FIXED[wire]
+    else:
+        raise ValueError(f"the field {number} has the wire type {wire}")
+    if place > len(frame):
+        raise ValueError(f"the field {number} is cut off")
+    return number, place, content
+
+
+def _varint(frame: bytes, place: int) -> tuple[int, int]:
+    number = shift = 0
+    for end in range(place, min(place + _LONGEST, len(frame))):
+        one = frame[end]
+        number |= (one & 0x7F) << shift
+        if one < 0x80:
+            return number, end + 1
+        shift += 7
+    raise ValueError("a number is cut off, or too long")
+
+
+def _written(number: int) -> bytes:
+    made = bytearray()
+    while number > 0x7F:
+        made.append(number & 0x7F | 0x80)
+        number >>= 7
+    made.append(number)
+    return bytes(made)

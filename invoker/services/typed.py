@@ -1,0 +1,67 @@
+"""`TypedService`: serves each function as a typed gRPC method, whose messages are made of its signature."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
+
+from invoker.services.service import Service
+
+if TYPE_CHECKING:
+    from invoker.config import Config
+    from invoker.doors.grpc.methods import Method
+    from invoker.protocols.typed.calls import Call
+    from invoker.protocols.typed.codec import Book
+
+__all__ = ["TypedService"]
+
+
+class TypedService(Service):
+    """Functions as methods of typed services.
+
+    What the start takes of it are the names of the methods; messages are made when the first one comes, or when
+    reflection is asked for them.
+    """
+
+    name = "typed"
+    on_grpc = True
+
+    @classmethod
+    def unfit(cls, config: Config) -> str:
+        """Functions that are made anew for each invocation have other classes than the messages were made of."""
+        return "--reload-per-invocation makes its classes anew for each call" if config.reload_per_invocation else ""
+
+    def grpc_methods(self) -> Sequence[Method]:
+        """A method for each function."""
+        from invoker.doors.grpc.methods import CallMethod
+        from invoker.protocols.typed.session import TypedSession
+
+        self._register()
+        return tuple(
+            CallMethod(one.service, one.method, partial(TypedSession, one), takes_one=not one.streams_in)
+            for one in self._calls
+        )
+
+    def files(self) -> Sequence[bytes]:
+        """The descriptors of the functions' messages."""
+        return self._book.files
+
+    @cached_property
+    def _calls(self) -> tuple[Call, ...]:
+        from invoker.protocols.typed.calls import calls_of
+
+        return calls_of(one.spec for one in self.around.driver.engine.catalog)
+
+    @cached_property
+    def _book(self) -> Book:
+        from invoker.protocols.typed.codec import Book
+
+        catalog = self.around.driver.engine.catalog
+        return Book(lambda: (one.spec for one in catalog))
+
+    def _register(self) -> None:
+        """Make the fields of messages known to the codecs of all functions."""
+        from invoker.protocols.typed.codec import FieldCodec
+
+        self.around.driver.engine.registry.register(FieldCodec(self._book), first=False)

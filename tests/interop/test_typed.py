@@ -1,0 +1,106 @@
+"""Foreign clients see functions as typed methods: buf by reflection, grpc-js by the printed .proto file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from invoker.cli.main import main
+from tests.interop.test_buf import curl, documents
+from tests.interop.tools import run
+from tests.serving import Served, serving
+
+pytestmark = pytest.mark.timeout(30)
+
+SERVICE = "tests.protocols.typed.kitchen.KitchenService"
+
+CALLS: list[tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = [
+    ("Scalars", [{"i": 3, "f": 1.5, "s": "x", "t": True}], [{"out": "3 1.5 x b'' True"}]),
+    ("Point", [{"p": {"x": 1}, "colour": "COLOUR_RED"}], [{"out": {"x": 2, "y": 2.5, "tags": ["RED", "LARGE"]}}]),
+    ("Union", [{"value": {"int64_list": {"items": [1, 2]}}}], [{"out": {"int64_list": {"items": [1, 2]}}}]),
+    ("Many", [{"first": 1, "rest": [2, 300], "scale": 2}], [{"out": 606}]),
+    ("Spell", [{"word": "ab"}], [{"out": "a"}, {"out": "b"}]),
+    ("Source", [{}], [{"out": 0}, {"out": 1}, {"out": 2}]),
+    ("Total", [{"numbers": 1}, {"numbers": 2.5}], [{"out": 3.5}]),
+    ("Mean", [{"numbers": 1}, {"numbers": 2}], [{"out": 1}, {"out": 1.5}]),
+    ("Repeat", [{"words": "a"}, {"counts": 2}], [{"out": "a"}, {"out": "a"}]),
+    ("Split", [{"xs": 1}, {"xs": 2}], [{"even": 2}, {"odd": {"items": [1]}}]),
+    ("Top", [{"items": {"items": [4]}}, {"k": 1}], [{"out": 4}]),
+    ("Echo", [{"values": "a", "prefix": "!"}], [{"out": "!a"}]),
+]
+
+
+@pytest.fixture(scope="module")
+def kitchen() -> Iterator[Served]:
+    """Functions with every kind of annotation."""
+    with serving("tests.protocols.typed.kitchen") as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where their .proto file is."""
+    found = tmp_path_factory.mktemp("proto")
+    assert main(["proto", "tests.protocols.typed.kitchen", "--out", str(found)]) == 0
+    return found
+
+
+def told(value: Any) -> Any:
+    """JSON of protobuf with its 64-bit integers as numbers, and without zeros."""
+    if isinstance(value, dict):
+        return {_snake(name): made for name, one in value.items() if (made := told(one)) not in (0, "", [])}
+    if isinstance(value, list):
+        return [told(one) for one in value]
+    return int(value) if isinstance(value, str) and value.isdecimal() else value
+
+
+def _snake(name: str) -> str:
+    return "".join(f"_{sign.lower()}" if sign.isupper() else sign for sign in name)
+
+
+@pytest.mark.parametrize("version", ["grpc-v1", "grpc-v1alpha"])
+@pytest.mark.parametrize(("method", "requests", "responses"), CALLS)
+def test_H106_buf_calls_by_reflection(
+    kitchen: Served, method: str, requests: list[Any], responses: list[Any], version: str
+) -> None:
+    """It knows nothing but the address."""
+    if version == "grpc-v1alpha" and method not in ("Point", "Split"):
+        pytest.skip("two methods tell that the versions are alike")
+    done = curl(kitchen.grpc, f"/{SERVICE}/{method}", *requests, flags=("--reflect-protocol", version))
+    assert done.returncode == 0, done.stderr
+    assert [told(one) for one in documents(done.stdout)] == [told(one) for one in responses]
+
+
+@pytest.mark.parametrize(("method", "requests", "responses"), CALLS)
+def test_H106_grpc_js_calls_by_the_printed_file(
+    kitchen: Served, folder: Path, method: str, requests: list[Any], responses: list[Any]
+) -> None:
+    """A client of another make, with the file of `invoker proto` alone."""
+    plan = {"address": kitchen.grpc, "folder": str(folder), "service": SERVICE, "method": method, "requests": requests}
+    plan["file"] = "tests/protocols/typed/kitchen/kitchen.proto"
+    done = run("node", Path(__file__).parent / "typed.js", stdin=json.dumps(plan))
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert (answer["code"], answer["details"]) == (0, "")
+    shown = [
+        {name: one for name, one in each.items() if name not in ("output", "kind")} for each in answer["responses"]
+    ]
+    assert [told(_plain(one)) for one in shown] == [told(one) for one in responses]
+
+
+def _plain(value: Any) -> Any:
+    """Without the names of oneofs, which this client adds."""
+    if isinstance(value, dict):
+        return {name: _plain(one) for name, one in value.items() if name != "kind" and not name.startswith("_")}
+    return value
+
+
+def test_H108_a_bad_input_is_an_invalid_argument(kitchen: Served) -> None:
+    """buf shows the name of the parameter."""
+    done = curl(kitchen.grpc, f"/{SERVICE}/Model", {"m": {"size": 0}})
+    assert done.returncode == 3 << 3
+    assert "parameter 'm': protobuf cannot become Model: size: Input should be greater than 0" in done.stderr
