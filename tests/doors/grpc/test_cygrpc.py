@@ -103,7 +103,7 @@ async def test_under_auto_the_public_door_serves_with_one_log_line(monkeypatch, 
     with caplog.at_level(logging.WARNING):
         assert not one.lends
         await one.start()
-    assert type(one._grpc).__name__ == "AioDoor"
+    assert type(one._doors._grpc).__name__ == "AioDoor"
     await one.stop(drain_s=0)
     assert [record.message for record in caplog.records if "served by grpc.aio" in record.message] == [
         (
@@ -127,5 +127,5 @@ async def test_under_aio_nothing_is_probed(monkeypatch):
     monkeypatch.setattr(fence, "unusable", odd)
     one = server("aio")
     await one.start()
-    assert type(one._grpc).__name__ == "AioDoor"
+    assert type(one._doors._grpc).__name__ == "AioDoor"
     await one.stop(drain_s=0)
