@@ -42,6 +42,7 @@ INTEROP := .interop/.stamp
 ACTION_ENGINE := .interop/action-engine/.stamp
 GRAPHPIPE := .interop/graphpipe/.stamp
 ASGI := .interop/asgi/.stamp
+OPENAPI := .interop/openapi/.stamp
 ECHO := build/bench/echo
 PEERS := build/peers
 CLIENTS := build/clients
@@ -106,9 +107,9 @@ docs-check: $(DEV)
 conformance: $(DEV) ## judge our own server from outside
 	$(BIN)/python -m tests.judge
 
-setup-interop: $(INTEROP) $(ACTION_ENGINE) $(GRAPHPIPE) $(ASGI) ## install the foreign clients into .interop
+setup-interop: $(INTEROP) $(ACTION_ENGINE) $(GRAPHPIPE) $(ASGI) $(OPENAPI) ## install the foreign clients into .interop
 
-interop: $(DEV) $(INTEROP) $(ACTION_ENGINE) $(GRAPHPIPE) $(ASGI) ## run foreign clients (Node, buf, curl, action-engine, graphpipe) and hosts (FastAPI, uvicorn, Jupyter)
+interop: $(DEV) $(INTEROP) $(ACTION_ENGINE) $(GRAPHPIPE) $(ASGI) $(OPENAPI) ## run foreign clients (Node, buf, curl, action-engine, graphpipe) and hosts (FastAPI, uvicorn, Jupyter)
 	$(BIN)/python -m pytest tests/interop
 
 fuzz: $(DEV) ## throw garbage at a server for FUZZ_SECONDS
@@ -231,6 +232,12 @@ $(GRAPHPIPE): tests/interop/graphpipe/requirements.lock tests/interop/graphpipe/
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/python $(LOCKED) $< --no-deps
 	$(@D)/bin/python $(LOCKED) $(word 2,$^) --no-deps --target $(@D)/pinned
+	@touch $@
+
+$(OPENAPI): tests/interop/openapi/requirements.lock
+	@rm -rf $(@D)
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python $(LOCKED) $<
 	@touch $@
 
 # Hosts of ASGI applications, with what invoker itself needs, since they import it.

@@ -14,7 +14,7 @@ __all__ = ["FILE", "LINES", "Requests", "items"]
 
 LINES: Final = "application/x-ndjson"
 _JSON, _TEXT, _OCTETS = "application/json", "text/plain", "application/octet-stream"
-_FORM, _PARTS = "application/x-www-form-urlencoded", "multipart/form-data"
+_PARTS = "multipart/form-data"
 
 FILE: Final = {"type": "string", "format": "binary", "contentMediaType": _OCTETS}
 """Bytes as they are. OpenAPI 3.1 needs the last word only, but most tools still look for the second one."""
@@ -96,11 +96,10 @@ class Requests:
         if is_alone:
             for media_type in told.media_types:
                 content.setdefault(media_type, {"schema": self._whole(media_type, told)})
-        if self._is_spread(first):
-            # Both kinds of forms are taken. One is told, and its schema has a name of its own: generated clients choose
-            # the media type by the class of the body.
-            kind = _FORM if all(map(_is_field, self._fields)) else _PARTS
-            content[kind] = {"schema": self._object("form", FILE)}
+        if self._is_spread(first) and any(_is_bytes(one) for _, one in self._fields):
+            # Forms are always taken, but told only where an object of JSON cannot give all: generators choose the media
+            # type by the class of the body, and openapi-python-client 0.29 makes no sound code where there are several.
+            content[_PARTS] = {"schema": self._object("form", FILE)}
         if signature.more is None and (lines := self._item()) is not None:
             content[LINES] = items(lines, "A JSON value on each line, for one input after the other.")
         return content
@@ -189,12 +188,6 @@ def _is_bytes(told: DescribedInput) -> bool:
     """Whether a value is its payload as it is, so that JSON has none."""
     kinds = [one for one in members(told.stream.type) if one is not type(None)]
     return bool(kinds) and all(bytes_like(one) is not None for one in kinds)
-
-
-def _is_field(given: tuple[Field, DescribedInput]) -> bool:
-    """Whether a form without files can give the value."""
-    one, told = given
-    return (not one.is_json or one.is_list) and not _is_bytes(told)
 
 
 def _is_flat(schema: Schema) -> bool:

@@ -1,0 +1,1 @@
+"""Programs on clients that were generated from /openapi.json, for tests/interop/test_openapi.py."""
