@@ -54,6 +54,7 @@ class Asked(msgspec.Struct, frozen=True):
         opening: What opens the invocation, and the media type of its value, if the body is one value.
         reading: How the body is read.
         stream: Media type of the stream that is the answer, and what is accepted of each item; None: one value is.
+        is_piped: Whether the body would be fed item by item if a stream were the answer.
         is_bodiless: Whether the request has no body, whatever comes.
         is_head: Whether nothing but the head of a response is wanted.
         is_repeated: Whether a browser asks again for events, of which it has had some.
@@ -68,6 +69,7 @@ class Asked(msgspec.Struct, frozen=True):
     opening: tuple[Open, str] | None = None
     reading: Reading = Reading.WHOLE
     stream: tuple[str, str] | None = None
+    is_piped: bool = False
     is_bodiless: bool = False
     is_head: bool = False
     is_repeated: bool = False
@@ -116,8 +118,10 @@ def _asked(head: RequestHead, signature: Callable[[str], Signature], most_bytes:
     has_length = is_bodiless or announced != ""
     reading = reading_of(inputs, content_type, has_length=has_length, is_stream=False)
     stream = accepted(accept, is_several=inputs.is_streaming or reading is not Reading.WHOLE)
+    as_stream = reading_of(inputs, content_type, has_length=has_length, is_stream=True)
+    is_piped = stream is None and as_stream is not reading
     if stream is not None:
-        reading = reading_of(inputs, content_type, has_length=has_length, is_stream=True)
+        reading = as_stream
     if reading is Reading.WHOLE:
         _check_length(announced, most_bytes)
     headers = _input_headers(head)
@@ -133,6 +137,7 @@ def _asked(head: RequestHead, signature: Callable[[str], Signature], most_bytes:
         opening,
         reading,
         stream,
+        is_piped,
         is_bodiless,
         head.method == "HEAD",
         stream is not None and head.value("last-event-id") != "",

@@ -54,6 +54,10 @@ from invoker.protocols.riff.reply import FENCE, answer, refusal
 __all__ = ["HttpSession", "State"]
 
 _END = EndInput(ID)
+_PIPED = (
+    "; a body is fed item by item, and is of any length, where the answer is a stream, too: Accept: text/event-stream, "
+    "application/x-ndjson or multipart/mixed"
+)
 _SECOND = (
     "the function gave a second value, and this response is exactly one; to have all of them as they come, accept a "
     "stream: Accept: text/event-stream, application/x-ndjson or multipart/mixed"
@@ -242,7 +246,10 @@ class HttpSession:
         names = self._asked.inputs.named(self._names)
         if index is None or index >= len(names) or not isinstance(error, DecodeError):
             return error
-        return DecodeError(error.said_at(f"parameter '{names[index]}'"))
+        named = DecodeError(error.said_at(f"parameter '{names[index]}'"))
+        if self._asked.is_piped:
+            named.add_hint(_PIPED)
+        return named
 
     def _refuse(
         self, error: InvocationError, *, status: int = 0, headers: tuple[tuple[str, str], ...] = ()

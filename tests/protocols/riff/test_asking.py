@@ -84,6 +84,9 @@ def test_H009_what_streams_is_said() -> None:
     assert asked("POST", "/square", **listed).stream is not None
     listed["content_type"] = "application/json"
     assert asked("POST", "/square", content_length="1", **listed).stream is None
+    # A pipe into a function is one value unless a stream is the answer, of which its caller is told.
+    assert [asked("POST", "/count", accept=one).is_piped for one in ("*/*", "application/x-ndjson")] == [True, False]
+    assert not asked("POST", "/count", content_length="1").is_piped
 
 
 def test_R154_a_body_that_announces_too_much_is_refused() -> None:

@@ -262,3 +262,19 @@ async def test_a_defect_of_ours_is_500_without_its_insides(
         response = await client.post("/", content=b"1")
     assert (response.status_code, response.text) == (500, "Invoker: Internal Error\n")
     assert "secret" in caplog.text
+
+
+async def test_H006_a_pipe_without_a_stream_is_told_the_way() -> None:
+    """Several lines are no number; the error says how they are fed one by one."""
+
+    def mean(numbers: Iterator[float]) -> Iterator[float]:
+        yield from numbers
+
+    async def lines() -> AsyncIterator[bytes]:
+        yield b"1\n2\n"
+
+    async with Served.at(mean) as served:
+        refused = await served.post(lines())
+        assert refused.status_code == 400
+        assert "application/x-ndjson" in refused.text
+        assert "application/x-ndjson" not in (await served.post(b"1\n2\n")).text
