@@ -203,7 +203,7 @@ class MountedDoors(Doors):
         """Answer from now on."""
         from invoker.doors.http.mounted import MountedDoor
 
-        self.mounted = MountedDoor(self._driver, self._fronts, settings=self._http_settings())
+        self.mounted = MountedDoor(self._driver, self._fronts, settings=self._http_settings(), sockets=self._socket)
         self.mounted.start()
         self._fronts.tell_hidden(one.spec.name for one in self._driver.engine.catalog)
 

@@ -232,6 +232,23 @@ def test_H099_much_passes(host: Host) -> None:
         assert sum(one.count(b"x" * 100) for one in answer.iter_bytes(1 << 20)) > 160 * 600
 
 
+async def test_H096_H098_H099_websockets_pass(host: Host) -> None:
+    """A stranger's client: items, limits, much, the own origin and a foreign one; who leaves cancels the function."""
+    base = host.url.replace("http", "ws")
+    done = await asyncio.to_thread(run, PYTHON, PROGRAMS / "sockets.py", base, "1000")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {
+        "subprotocol": "invoker.v1",
+        "answers": [0, 2, 4],
+        "last": {"end": True},
+        "close": 1000,
+        "too long": [["error"], 1009],
+        "bytes": 50 * 65536,
+        "evil": 403,
+    }
+    assert (await asyncio.to_thread(host.post, "/ended", f"socket {base}")).text == "true"
+
+
 @pytest.mark.parametrize(("server", "app"), [*zip(COMMANDS, ["fast"] * 4, strict=True), ("hypercorn", "bare")])
 def test_H097_stop_hooks_run_at_the_shutdown(server: str, app: str, tmp_path: Path) -> None:
     """Start hooks before the first request, once."""

@@ -12,7 +12,7 @@ from invoker.doors.http.app import FAULT, NOT_FOUND, Front, HttpApp, PromptFront
 from invoker.doors.http.asgiexchange import AsgiExchange, Receive, Scope, Send
 from invoker.doors.http.heads import target_host, text_of
 
-__all__ = ["Application", "AsgiApp", "Receive", "Scope", "Send"]
+__all__ = ["Application", "AsgiApp", "Receive", "Scope", "Send", "head_of"]
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ class AsgiApp:
         """Answer one request; ASGI 3."""
         if scope["type"] != "http":
             return
-        head = _head(scope)
+        head = head_of(scope)
         verdict = self._app.judge(
             head,
             host=target_host(scope["raw_path"].decode("latin-1")),
@@ -70,8 +70,8 @@ class AsgiApp:
             return FAULT
 
 
-def _head(scope: Scope) -> RequestHead:
-    """The head of a request; a target may be a whole URI (RFC 9112, 3.2.2)."""
+def head_of(scope: Scope) -> RequestHead:
+    """The head of a request or of a handshake; a target may be a whole URI (RFC 9112, 3.2.2)."""
     path: str = scope["path"]
     if path.startswith(("http://", "https://")):
         path = "/" + path.partition("://")[2].partition("/")[2]

@@ -11,8 +11,9 @@ import asyncio
 from typing import Any
 
 from invoker.core.http import Response
-from invoker.doors.http.app import FrontOf, HttpApp
-from invoker.doors.http.asgi import AsgiApp, Receive, Scope, Send
+from invoker.doors.http import asgisocket
+from invoker.doors.http.app import FrontOf, HttpApp, SocketOf
+from invoker.doors.http.asgi import AsgiApp, Receive, Scope, Send, head_of
 from invoker.doors.http.exchange import HttpSettings
 from invoker.drive.driver import Driver
 
@@ -26,10 +27,13 @@ class MountedDoor:
         driver: Runs the conversations.
         front: Gives who answers a path; None: nobody does.
         settings: Limits in bytes and time.
+        sockets: Gives who serves the WebSockets of a path; None: nobody does.
     """
 
-    def __init__(self, driver: Driver, front: FrontOf, *, settings: HttpSettings) -> None:
-        self.app = HttpApp(driver, settings, front)
+    def __init__(
+        self, driver: Driver, front: FrontOf, *, settings: HttpSettings, sockets: SocketOf = lambda _: None
+    ) -> None:
+        self.app = HttpApp(driver, settings, front, sockets)
         self.app.origins.mount()
         self._asgi = AsgiApp(self.app)
         self._requests = 0
@@ -40,10 +44,14 @@ class MountedDoor:
         self.app.driver.loop = asyncio.get_running_loop()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request; ASGI 3."""
+        """Serve one request, or one WebSocket; ASGI 3."""
+        inner = inner_scope(scope)
         self._requests += 1
         try:
-            await self._asgi(inner_scope(scope), receive, send)
+            if scope["type"] == "http":
+                await self._asgi(inner, receive, send)
+            else:
+                await asgisocket.serve_socket(self.app, head_of(inner), inner, receive, send)
         finally:
             self._requests -= 1
             if not self._requests:
@@ -54,7 +62,8 @@ class MountedDoor:
         self.app.is_leaving = True
 
     async def stop(self, grace_s: float) -> None:
-        """Wait for the requests under way, but no longer than ``grace_s``: they are in tasks of others. Idempotent."""
+        """End the WebSockets; wait for requests, whose tasks are others', no longer than ``grace_s``. Idempotent."""
+        await self.app.connections.end(grace_s, grace_s)
         while self._requests:
             self._quiet.clear()
             try:
@@ -73,6 +82,8 @@ def inner_scope(scope: Scope) -> dict[str, Any]:
         **scope,
         "path": path or "/",
         "raw_path": scope.get("raw_path") or b"",
+        "query_string": scope.get("query_string") or b"",
+        "http_version": scope.get("http_version") or "1.1",
         "server": scope.get("server") or ("", None),  # None would say that it came by a Unix socket
         "state": {},  # that of the host's lifespan
     }
@@ -80,14 +91,10 @@ def inner_scope(scope: Scope) -> dict[str, Any]:
 
 async def refuse(scope: Scope, receive: Receive, send: Send, response: Response) -> None:
     """Answer a request, or refuse a handshake, without a door."""
+    if scope["type"] == "websocket":
+        await asgisocket.refuse(scope, receive, send, response)
+        return
     headers = [(name.lower().encode(), value.encode()) for name, value in response.headers]
     headers.append((b"content-length", b"%d" % len(response.body)))
-    kind = "http.response"
-    if scope["type"] == "websocket":
-        await receive()  # websocket.connect
-        if "websocket.http.response" not in scope.get("extensions", {}):
-            await send({"type": "websocket.close", "code": 1013})  # which a server answers with 403
-            return
-        kind = "websocket.http.response"
-    await send({"type": f"{kind}.start", "status": response.status, "headers": headers})
-    await send({"type": f"{kind}.body", "body": response.body})
+    await send({"type": "http.response.start", "status": response.status, "headers": headers})
+    await send({"type": "http.response.body", "body": response.body})
