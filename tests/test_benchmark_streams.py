@@ -99,7 +99,7 @@ def test_another_message_is_a_wrong_reply(echoing: str, monkeypatch: pytest.Monk
 )
 def test_a_response_that_is_not_the_right_one_is_refused(data: bytes, said: str) -> None:
     """A cut one, a longer or shorter one, another status."""
-    compare(HEAD + chunk(b"a") + chunk(b"bc") + LAST, b"abc")
+    compare(HEAD + chunk(b":\n\na") + chunk(b"bc") + LAST, b"abc")
     with pytest.raises(WrongReplyError, match=said):
         compare(data, b"abc")
 
