@@ -1,4 +1,4 @@
-"""`make docs`: api, config, errors, cli and requirements in docs/reference, and the env example, made from the code.
+"""`make docs`: api, config, errors, cli and requirements in docs/reference, the tables of http, and the env example.
 
 ``--check`` writes nothing and fails when a page is not what the code gives.
 """
@@ -19,6 +19,7 @@ from tests import trace
 from tests.apidoc import api_page
 from tests.opsdoc import logs_page, metrics_page
 
+_MARKED = re.compile(r"<!-- table: ([\w-]+) -->\n(.*?)<!-- end of table -->", re.DOTALL)
 MADE = "<!-- Made by `make docs`; change the code, not this page. -->"
 
 
@@ -193,10 +194,28 @@ def _chapters() -> Iterator[tuple[str, str, list[str]]]:
                 yield protocol, title, ids
 
 
+def http_page() -> Iterator[str]:
+    """The page of the HTTP port: its prose as it is, with the marked tables from the code."""
+    from invoker.services.reference import tables
+
+    text = (trace.ROOT / "docs/reference/http.md").read_text(encoding="utf-8")
+    found = tables()
+    marked = [name for name, _ in _MARKED.findall(text)]
+    if sorted(marked) != sorted(found):
+        raise ValueError(f"docs/reference/http.md marks the tables {sorted(marked)}, and there are {sorted(found)}")
+
+    def written(match: re.Match[str]) -> str:
+        one = found[match[1]]
+        return "\n".join([f"<!-- table: {match[1]} -->", *table(one.head, one.rows), "<!-- end of table -->"])
+
+    yield from _MARKED.sub(written, text).removesuffix("\n").split("\n")
+
+
 PAGES: dict[str, Callable[[], Iterator[str]]] = {
     "docs/reference/api.md": lambda: api_page(MADE, table),
     "docs/reference/config.md": config_page,
     "docs/reference/errors.md": errors_page,
+    "docs/reference/http.md": http_page,
     "docs/reference/cli.md": cli_page,
     "docs/reference/logs.md": lambda: logs_page(MADE, table),
     "docs/reference/metrics.md": lambda: metrics_page(MADE, table),

@@ -1,0 +1,369 @@
+"""Each row of the tables of docs/reference/http.md, asked of a server that runs."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import signal
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import pytest
+
+from invoker.services.reference import tables
+from tests.conftest import SLOW
+from tests.e2e.process import started
+from tests.e2e.rawhttp import RawHttp
+
+pytestmark = pytest.mark.timeout(30 * SLOW)
+
+JSON, NDJSON, SSE, MIXED = "application/json", "application/x-ndjson", "text/event-stream", "multipart/mixed"
+ORIGIN = "https://pages.example"
+FLAGS = (
+    "--protocols", "riff,http,graphpipe,action-engine", "--allowed-origin", ORIGIN, "--max-message-bytes", "4096",
+    "--graphpipe-bytes", "4096", "--http-timeout-s", "0.5", "--page", "on", "--max-invocations", "8",
+)  # fmt: skip
+
+
+class Answer(NamedTuple):
+    """A whole response."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@dataclass
+class Door:
+    """The HTTP port of a server."""
+
+    address: str
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: bytes | Iterator[bytes] | None = None,
+        encode_chunked: bool = False,
+        **headers: str,
+    ) -> Answer:
+        """Send one request; a name of a header has an underscore for each hyphen."""
+        connection = http.client.HTTPConnection(self.address, timeout=10 * SLOW)
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        if encode_chunked:
+            named["Transfer-Encoding"] = "chunked"
+        connection.request(method, path, body, named, encode_chunked=encode_chunked)
+        response = connection.getresponse()
+        answer = Answer(
+            response.status, {name.lower(): value for name, value in response.getheaders()}, response.read()
+        )
+        connection.close()
+        return answer
+
+    def post(self, path: str, body: bytes, accept: str = NDJSON, type_: str = JSON) -> Answer:
+        """Send a body whose length is told."""
+        return self.ask("POST", path, body, Content_Type=type_, Accept=accept)
+
+    def stream(self, path: str, *parts: bytes, type_: str = "") -> bytes:
+        """Send a body whose length is not told: the lines that come back."""
+        types = {"Content_Type": type_} if type_ else {}
+        answer = self.ask("POST", path, iter(parts), encode_chunked=True, Accept=NDJSON, **types)
+        assert answer.status == 200, answer
+        return answer.body
+
+    def raw(self, data: bytes) -> int:
+        """The status of the answer to bytes as they are."""
+        with RawHttp(self.address) as connection:
+            connection.send(data)
+            return connection.read().status
+
+    def socket(self, path: str) -> bytes:
+        """The head of the answer to a handshake."""
+        host, _, port = self.address.rpartition(":")
+        lines = (
+            f"GET {path} HTTP/1.1", f"Host: localhost:{port}", "Connection: Upgrade", "Upgrade: websocket",
+            "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "", "",
+        )  # fmt: skip
+        with socket.create_connection((host, int(port)), timeout=5 * SLOW) as sock:
+            sock.sendall("\r\n".join(lines).encode())
+            return sock.recv(4096).split(b"\r\n")[0]
+
+
+@pytest.fixture(scope="module")
+def door() -> Iterator[Door]:
+    """One server for all rows."""
+    with started("tests.e2e.reference_functions", *FLAGS) as process:
+        yield Door(process.ready()[1])
+
+
+Question = Callable[[Door], bool]
+
+
+def _is(status: int, path: str, method: str = "GET", **headers: str) -> Question:
+    return lambda door: door.ask(method, path, **headers).status == status
+
+
+def _posts(status: int, path: str, body: bytes = b"3", accept: str = JSON, type_: str = JSON) -> Question:
+    return lambda door: door.post(path, body, accept, type_).status == status
+
+
+def _gives(body: bytes, path: str, sent: bytes, accept: str = NDJSON, type_: str = JSON) -> Question:
+    return lambda door: door.post(path, sent, accept, type_).body == body
+
+
+def _streams(body: bytes, path: str, *sent: bytes, type_: str = "") -> Question:
+    return lambda door: door.stream(path, *sent, type_=type_) == body
+
+
+def _events(door: Door) -> bool:
+    one = door.post("/count", b"1", SSE).body
+    two = door.post("/split", b"2", SSE).body
+    bad = door.post("/failing", b"1", SSE).body
+    assert two.count(b"event: even\nid: ") == two.count(b"event: odd\nid: ") == 1
+    assert b"event: error\ndata: {" in bad
+    assert b"event: end" not in bad
+    return one == b"id: 1\ndata: 1\n\nevent: end\ndata: {}\n\n"
+
+
+def _lines(door: Door) -> bool:
+    bad = door.post("/failing", b"1").body.splitlines()
+    assert sorted(door.post("/split", b"2").body.splitlines()) == [b'{"even":2}', b'{"odd":1}']
+    assert (bad[0], json.loads(bad[1])["error"]["status"], len(bad)) == (b"1", 500, 2)
+    return door.post("/count", b"2").body == b"1\n2\n"
+
+
+def _parts(door: Door) -> bool:
+    one, two, bad = (door.post(path, b"1", MIXED) for path in ("/count", "/split", "/failing"))
+    assert b'Content-Disposition: inline; name="odd"' in two.body
+    assert bad.body.count(b"Content-Type: application/problem+json") == 1
+    boundary = one.headers["content-type"].partition("boundary=")[2].encode()
+    return b"Content-Type: application/json" in one.body and one.body.endswith(b"--" + boundary + b"--\r\n")
+
+
+def _form(*fields: tuple[str, str]) -> tuple[bytes, str]:
+    parts = [f'--b\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n' for name, value in fields]
+    return ("".join(parts) + "--b--\r\n").encode(), "multipart/form-data; boundary=b"
+
+
+def _of_form(door: Door) -> bool:
+    body, type_ = _form(("words", "a"), ("counts", "2"), ("words", "b"), ("counts", "1"))
+    return door.post("/repeat", body, NDJSON, type_).body == b'"aa"\n"b"\n'
+
+
+def _unchanged(door: Door) -> bool:
+    tag = door.ask("GET", "/functions").headers["etag"]
+    return door.ask("GET", "/functions", If_None_Match=tag).status == 304
+
+
+def _has(name: str, value: str, path: str = "/square", **headers: str) -> Question:
+    def ask(door: Door) -> bool:
+        found = door.ask("POST", path, b"3", Content_Type=JSON, **headers).headers.get(name, "")
+        return value in [one.strip() for one in found.split(",")]
+
+    return ask
+
+
+def _has_length(door: Door) -> bool:
+    whole, empty = door.post("/square", b"3", JSON), door.ask("GET", "/count?to=1", Accept=SSE, Last_Event_ID="1")
+    return whole.headers["content-length"] == "1" and "content-length" not in empty.headers
+
+
+def _streams_with(accept: str) -> Question:
+    def ask(door: Door) -> bool:
+        row = next(row for row in tables()["stream-headers"].rows if row[0] == f"`{accept}`")
+        told = dict(one.strip("`").split(": ") for one in row[1].split(", "))
+        found = door.post("/count", b"1", accept).headers
+        return bool(told) and all(found[name.lower()] == value for name, value in told.items())
+
+    return ask
+
+
+def _rare(door: Door) -> bool:
+    statuses = [door.post("/rare", b"1", JSON) for _ in range(2)]
+    return statuses[-1].status == 429 and int(statuses[-1].headers["retry-after"]) > 0
+
+
+def _chosen(status: int) -> Question:
+    def ask(door: Door) -> bool:
+        row = next(row for row in tables()["chosen"].rows if row[0] == str(status))
+        names = [one.strip("`") for one in row[1].split(", ")]
+        return {door.post("/choose", json.dumps(name).encode(), JSON).status for name in names} == {status}
+
+    return ask
+
+
+def _head(size: int = 0, fields: int = 0) -> bytes:
+    lines = [
+        "GET /livez HTTP/1.1",
+        "Host: localhost",
+        f"X-Long: {'x' * size}",
+        *("X: y" for _ in range(fields)),
+        "",
+        "",
+    ]
+    return "\r\n".join(lines).encode()
+
+
+def _drains(_: Door) -> bool:
+    """A server of its own, which ends while a connection is kept."""
+    with started("tests.e2e.reference_functions") as process, RawHttp(process.ready()[1]) as connection:
+        body = b"POST /slow HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1\r\n\r\n"
+        connection.send(body)
+        connection.send(b"1")
+        process.send(signal.SIGTERM)
+        return connection.read().head["connection"] == "close"
+
+
+def _full(_: Door) -> bool:
+    """A server of its own, whose only place is taken."""
+    with started("tests.e2e.reference_functions", "--max-invocations", "1") as process:
+        door = Door(process.ready()[1])
+        with RawHttp(door.address) as connection:
+            connection.send(b"POST /echo HTTP/1.1\r\nHost: localhost\r\nAccept: application/x-ndjson\r\n")
+            connection.send(b"Transfer-Encoding: chunked\r\n\r\n2\r\na\n\r\n")
+            while b'"a"' not in connection.socket.recv(4096):
+                pass
+            answer = door.post("/square", b"3", JSON)
+        return answer.status == 503 and "retry-after" in answer.headers
+
+
+def _long_item(door: Door) -> bool:
+    many = door.stream("/echo", *(b"x" * 99 + b"\n" for _ in range(100)))
+    assert many.count(b"\n") == 100
+    return door.ask("POST", "/echo", iter([b"x" * 5000]), encode_chunked=True, Accept=NDJSON).status == 413
+
+
+def _watched(door: Door) -> bool:
+    from invoker.services.page.fronts import MOST_WATCHERS
+
+    connections = [RawHttp(door.address) for _ in range(MOST_WATCHERS)]
+    try:
+        for one in connections:
+            one.send(b"GET /invocations HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n")
+            assert b"200" in one.socket.recv(4096)
+        return door.ask("GET", "/invocations", Accept=SSE).status == 503
+    finally:
+        for one in connections:
+            one.socket.close()
+
+
+GRAPHPIPE = "`/graphpipe`, `/graphpipe/NAME`"
+QUESTIONS: dict[str, dict[str, Question]] = {
+    "paths": {
+        "`/NAME` POST": _gives(b"9", "/square", b"3", JSON),
+        "`/NAME` GET, HEAD": lambda door: door.ask("GET", "/square?x=3").body == b"9"
+        and door.ask("HEAD", "/square?x=3")[::2] == (200, b""),
+        "`/NAME/ws` WebSocket": lambda door: b" 101 " in door.socket("/square/ws"),
+        "`/` POST": lambda door: door.ask("POST", "/", b"3", Content_Type=JSON, Invoker_Function="square").body == b"9",
+        "`/` WebSocket": lambda door: b" 101 " in door.socket("/"),
+        "`/` GET, HEAD": lambda door: b"<html" in door.ask("GET", "/", Accept="text/html").body.lower()
+        and door.ask("HEAD", "/", Accept="text/html").status == 200,
+        "`/invocations` GET, HEAD": lambda door: b'"invocations"' in door.ask("GET", "/invocations").body,
+        "`/functions` GET, HEAD": lambda door: b'"square"' in door.ask("GET", "/functions").body,
+        "`/openapi.json` GET, HEAD": lambda door: json.loads(door.ask("GET", "/openapi.json").body)["openapi"] >= "3.1",
+        f"{GRAPHPIPE} POST": _posts(400, "/graphpipe/square", b"no tensor", "*/*", "application/octet-stream"),
+        f"{GRAPHPIPE} GET, HEAD": _is(200, "/graphpipe/square"),
+        "`/livez`, `/healthz` GET, HEAD": lambda door: _is(200, "/livez")(door) and _is(200, "/healthz", "HEAD")(door),
+        "`/readyz` GET, HEAD": _is(200, "/readyz"),
+        "`/control/is_alive`, `/control/is_ready` GET, HEAD": lambda door: _is(200, "/control/is_alive")(door)
+        and _is(200, "/control/is_ready")(door),
+        "`/metrics` GET, HEAD": lambda door: b"invoker_" in door.ask("GET", "/metrics").body,
+    },
+    "formats": {f"`{SSE}`": _events, f"`{NDJSON}`": _lines, f"`{MIXED}`": _parts},
+    "bodies": {
+        "a value of any media type": _gives(b'"a b"\n', "/echo", b"a b", NDJSON, "text/plain"),
+        "a JSON object, or a form, of parameters' names": _gives(b"9", "/square", b'{"x": 3}', JSON),
+        "`application/x-ndjson` (`application/ndjson`, `application/jsonl`)": lambda door: all(
+            door.post("/echo", b'"a"\n"b"\n', NDJSON, type_).body == b'"a"\n"b"\n'
+            for type_ in (NDJSON, "application/ndjson", "application/jsonl")
+        ),
+        "the same, for several inputs": _gives(b'"aa"\n', "/repeat", b'{"words": "a"}\n{"counts": 2}', NDJSON, NDJSON),
+        "`multipart/form-data`, where a stream is asked for": _of_form,
+        "no announced length, of no type or `text/plain`, where a stream is asked for": lambda door: (
+            _streams(b'"a"\n"b"\n', "/echo", b"a\nb\n")(door)
+            and _streams(b'"a"\n', "/echo", b"a\n", type_="text/plain")(door)
+            and _streams(b"1\n0\n", "/objects", b'{"a": 1}\n{}\n')(door)
+        ),
+        "the same or `application/octet-stream`, for an input of bytes": lambda door: sum(
+            map(int, door.stream("/sizes", b"abc", b"de", type_="application/octet-stream").split())
+        )
+        == 5,
+    },
+    "statuses": {
+        "200": lambda door: _posts(200, "/square")(door) and _posts(200, "/count", accept=SSE)(door),
+        "204": lambda door: _is(204, "/count?to=1", Accept=SSE, Last_Event_ID="1")(door)
+        and _is(204, "/square", "OPTIONS", Origin=ORIGIN, Access_Control_Request_Method="POST")(door),
+        "304": _unchanged,
+        "400": _posts(400, "/square", b'"no number"'),
+        "403": _is(403, "/square?x=3", Origin="https://evil.example"),
+        "404": _posts(404, "/nothing"),
+        "405": lambda door: (answer := door.ask("GET", "/echo")).status == 405 and "POST" in answer.headers["allow"],
+        "406": _posts(406, "/square", accept="image/png"),
+        "413": _posts(413, "/square", b"1" * 5000),
+        "415": _posts(415, "/square", type_="image/png"),
+        "426": _is(426, "/square/ws"),
+        "429": _rare,
+        "431": lambda door: door.raw(_head(size=20_000)) == 431,
+        "500": lambda door: _posts(500, "/failing", b"0")(door) and _posts(500, "/count", b"2")(door),
+        "501": lambda door: door.raw(
+            b"POST /square HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip\r\n\r\n"
+        ) == 501,
+        "503": _full,
+        "504": _posts(504, "/slow", b"1"),
+        "505": lambda door: door.raw(b"GET /livez HTTP/3.0\r\nHost: localhost\r\n\r\n") == 505,
+    },
+    "chosen": {
+        str(status): _chosen(status) for status in (400, 401, 403, 404, 409, 429, 499, 500, 501, 503, 504)
+    },
+    "headers": {
+        "`Content-Length`": _has_length,
+        "`X-Content-Type-Options`": _has("x-content-type-options", "nosniff"),
+        "`Connection: close`": _drains,
+        "`Vary: Origin`": _has("vary", "Origin"),
+        "`Access-Control-Allow-Origin`": _has("access-control-allow-origin", ORIGIN, Origin=ORIGIN),
+        "`Access-Control-Expose-Headers`": _has("access-control-expose-headers", "*", Origin=ORIGIN),
+    },
+    "stream-headers": {f"`{accept}`": _streams_with(accept) for accept in (SSE, NDJSON, MIXED)},
+    "limits": {
+        "a body that is one value": _posts(413, "/square", b"1" * 5000),
+        "an item of a body that streams in": _long_item,
+        "a body of `/graphpipe`": _posts(413, "/graphpipe/square", b"1" * 5000, "*/*", "application/octet-stream"),
+        "the head of a request": lambda door: [door.raw(_head(size=n)) for n in (15_000, 17_000)] == [200, 431],
+        "fields of a head of HTTP/1": lambda door: [door.raw(_head(fields=n)) for n in (490, 500)] == [200, 431],
+        "watchers of `/invocations` at once, as events": _watched,
+    },
+}  # fmt: skip
+ELSEWHERE = {
+    "statuses": {"408": "tests/doors/http/test_exchange.py"},
+    "limits": {
+        "requests of HTTP/1 behind the one that is answered": "tests/doors/http/test_h1.py",
+        "a connection without a request": "tests/doors/http/test_h1.py",
+        "a body that is one value, in time": "tests/doors/http/test_exchange.py",
+        "the head of a stream": "tests/services/riff/test_streamed.py",
+        "events without an item": "tests/services/riff/test_streamed.py",
+        "a client that takes nothing of its response": "tests/doors/http/test_h1.py",
+        "a message of WebSocket": "tests/services/riff/test_sockets.py",
+        "a WebSocket on which nothing comes": "tests/doors/http/test_socketline.py",
+        "a WebSocket that takes nothing of what is sent": "tests/doors/http/test_socketline.py",
+        "a peer whose machine is gone": "tests/doors/test_sockets.py",
+        "requests at once on a connection of HTTP/2": "tests/doors/http/test_h2.py",
+        "frames of HTTP/2 that ask for nothing": "tests/doors/http/test_h2.py",
+        "CONTINUATION frames of one head": "tests/doors/http/test_h2.py",
+        "connections": "tests/doors/http/test_connections.py",
+    },
+}
+"""Rows that take a clock of one's own, or another client; each with its tests."""
+
+
+@pytest.mark.parametrize("name", sorted(tables()))
+def test_each_row_is_asked_for(name: str) -> None:
+    """A row without a question, and a question without a row, fail here."""
+    assert sorted(tables()[name].keys) == sorted([*QUESTIONS[name], *ELSEWHERE.get(name, ())])
+
+
+@pytest.mark.parametrize(("name", "row"), [(name, row) for name, rows in QUESTIONS.items() for row in rows])
+def test_the_server_does_what_the_row_says(door: Door, name: str, row: str) -> None:
+    """Asked as a client would."""
+    assert QUESTIONS[name][row](door)
