@@ -70,6 +70,7 @@ class Invocation:
         order: What asked for it; kept where another process runs it.
         policy: What the error that it ends with becomes.
         generators: How many iterators the body gave; 0 until it has given them.
+        blocked: How many of its outputs wait until the peer takes more, as far as a loop writes for it.
         bytes_in: Payload bytes that were fed until it finished.
         cpu_ns: Processor time of its user code, as far as that is known; 0 where nobody can tell.
         memory_bytes: What its process took at most; 0 where other invocations run in it.
@@ -79,7 +80,18 @@ class Invocation:
     """
 
     __slots__ = (
-        *("awaits", "budget", "bytes_in", "context", "cpu_ns", "drops_unlisted", "error", "frames_in", "frames_out"),
+        *(
+            "awaits",
+            "blocked",
+            "budget",
+            "bytes_in",
+            "context",
+            "cpu_ns",
+            "drops_unlisted",
+            "error",
+            "frames_in",
+            "frames_out",
+        ),
         *("function", "generators", "has_place", "id", "inputs", "is_finished", "is_settled"),
         *("key", "limit", "memory_bytes", "order", "outputs", "policy", "started_s", "took_s"),
     )
@@ -111,7 +123,7 @@ class Invocation:
         self.is_settled = False
         self.generators = 0
         self.bytes_in = 0
-        self.cpu_ns = self.memory_bytes = 0
+        self.cpu_ns = self.memory_bytes = self.blocked = 0
         self.frames_in = 0
         self.frames_out = 0
         self.took_s = 0.0

@@ -110,6 +110,7 @@ def _told(invocation: Invocation, now: float) -> dict[str, Any]:
     ending = "OK" if error is None else error.status.name
     queued = _queued(invocation.inputs, invocation.budget.bytes)
     high_frames = invocation.budget.limits.high_frames
+    is_blocked = invocation.blocked > 0
     is_paused = not is_over and not invocation.wants_input
     return {
         "id": invocation.id,
@@ -131,7 +132,13 @@ def _told(invocation: Invocation, now: float) -> dict[str, Any]:
             for one, size in zip(invocation.inputs, queued, strict=True)
         ],
         "outputs": [
-            {"name": one.name, "frames": one.emitted, "bytes": one.emitted_bytes, "isEnded": one.is_ended}
+            {
+                "name": one.name,
+                "frames": one.emitted,
+                "bytes": one.emitted_bytes,
+                "isBlocked": is_blocked and not one.is_ended,
+                "isEnded": one.is_ended,
+            }
             for one in tuple(invocation.outputs)
         ],
     }

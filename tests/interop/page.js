@@ -95,7 +95,7 @@ const scenarios = {
     const json = await page.locator("textarea.json:visible").inputValue();
     await page.locator("textarea.json:visible").fill('{"x": 2, "label": "corner"}');
     await press("Run");
-    await page.getByText('"corner"').waitFor();
+    await page.locator(".lane-body").getByText('"corner"').waitFor();
     await page.locator("textarea.json:visible").fill('{"x": ');
     await press("Run");
     return {form, json, state: await page.locator("p.state").textContent(), wrong: await page.locator(".wrong:visible").innerText()};

@@ -50,6 +50,11 @@ await attempt("preflighted", async () => seen(await post({
   body: "preflighted", headers: {"content-type": "application/octet-stream", "x-own": "1"}})));
 await attempt("graphpipe", async () => seen(
   await fetch(target + "/graphpipe", {method: "POST", mode: "no-cors", body: "g"})));
+await attempt("numbers", async () => {
+  const answer = await fetch(target + "/invocations"); return answer.type + " " + answer.status; });
+await attempt("events", () => new Promise((done) => {
+  const events = new EventSource(target + "/invocations");
+  events.onopen = () => done("open"); events.onerror = () => { events.close(); done("error"); }; }));
 await attempt("socket", () => new Promise((done) => {
   const socket = new WebSocket(target.replace("http", "ws") + "/");
   socket.onopen = () => done("open"); socket.onerror = () => done("error"); }));
@@ -180,6 +185,7 @@ def test_a_hostile_page_runs_nothing(tmp_path: Path, site: str) -> None:
         met = visited(invoker.http, tmp_path, site=site)
         assert invoker.calls == []
     assert (met["cors"], met["preflighted"], met["socket"]) == ("TypeError", "TypeError", "error")
+    assert (met["numbers"], met["events"]) == ("TypeError", "error")  # H-078
 
 
 def test_a_page_of_a_name_that_leads_here_runs_nothing(tmp_path: Path) -> None:
@@ -196,6 +202,7 @@ def test_a_listed_page_calls(tmp_path: Path) -> None:
         met = visited(invoker.http, tmp_path, site="127.0.0.1")
         assert {"beacon", "cors", "no type", "preflighted", "text"} <= {*invoker.calls}
     assert (met["preflighted"], met["socket"]) == ("cors 200 preflighted", "open")
+    assert (met["numbers"], met["events"]) == ("cors 200", "open")
 
 
 def test_without_the_rule_of_host_a_rebound_page_calls(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def test_H074_frames_bytes_and_queues_are_told_by_stream() -> None:
 
 
 def test_H074_back_pressure_is_told() -> None:
-    """Reading pauses at the mark, unless the function waits for an empty input."""
+    """Reading pauses at the mark, unless the function waits for an empty input; outputs wait for a slow peer."""
     engine = engine_of(high_frames=2)
     invocation = engine.open(Open("a"))
     live = Live(engine)
@@ -65,6 +65,9 @@ def test_H074_back_pressure_is_told() -> None:
     (told,) = live.snapshot()["invocations"]
     assert [(one["isPaused"], one["isAwaited"]) for one in told["inputs"]] == [(True, False), (True, False)]
     assert told["inputs"][0]["highFrames"] == 2
+    assert not told["outputs"][0]["isBlocked"]
+    invocation.blocked = 1
+    assert live.snapshot()["invocations"][0]["outputs"][0]["isBlocked"]
     invocation.inputs[1].waiters = 1
     (told,) = live.snapshot()["invocations"]
     assert [(one["isPaused"], one["isAwaited"]) for one in told["inputs"]] == [(False, False), (False, True)]

@@ -39,6 +39,7 @@ __all__ = [
     "later",
     "production_failed",
     "shape",
+    "until_room",
 ]
 
 log = logging.getLogger(__name__)
@@ -143,6 +144,15 @@ def call_failed(error: BaseException, *, debug: bool = False) -> InvocationError
 def production_failed(error: BaseException, *, debug: bool = False) -> InvocationError:
     """The function raised while producing (R-033, R-123)."""
     return _translated(error, FunctionError, debug=debug)
+
+
+async def until_room(invocation: Invocation, room: Awaitable[None]) -> None:
+    """Wait until the peer takes more of an output, and let it be seen meanwhile."""
+    invocation.blocked += 1
+    try:
+        await room
+    finally:
+        invocation.blocked -= 1
 
 
 def comes_of(error: BaseException | None, ending: BaseException | None) -> bool:

@@ -38,7 +38,7 @@ from invoker.core.steps import (
     Subscribe,
     Timer,
 )
-from invoker.drive.bodies.runner import Runner, later
+from invoker.drive.bodies.runner import Runner, later, until_room
 from invoker.drive.driver import Driver
 from invoker.drive.loop.seat import Seat
 from invoker.drive.loop.shared import Shared, heed_all
@@ -306,7 +306,7 @@ class Reactor:
         if invocation.is_finished:
             raise StopInvocation("the invocation is over")  # this output ended it; nobody would end its wait for room
         if not self._has_room:
-            return self.wire.room()
+            return until_room(invocation, self.wire.room())
         self._emitted += 1
         return asyncio.sleep(0) if self._emitted % _TURN == 0 else None
 

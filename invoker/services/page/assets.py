@@ -9,9 +9,8 @@ from typing import Final, NamedTuple
 
 from invoker.core.http import RequestHead, Response
 
-__all__ = ["ASSETS_PATH", "Assets"]
+__all__ = ["INDEX", "Assets"]
 
-ASSETS_PATH: Final = "/_page/"
 INDEX: Final = "index.html"
 
 _FOLDER: Final = Path(__file__).parent / "assets"

@@ -12,7 +12,7 @@ from invoker.doors.http.exchange import Exchange
 from invoker.drive.driver import Driver
 from invoker.mediatypes import rank
 from invoker.ops.live import Live
-from invoker.services.page.assets import ASSETS_PATH, INDEX, Assets
+from invoker.services.page.assets import INDEX, Assets
 
 __all__ = ["MOST_WATCHERS", "FilesFront", "NumbersFront", "PageFront"]
 
@@ -69,14 +69,16 @@ class FilesFront(Front):
 
     Args:
         assets: Has them.
+        folder: Path below which they are.
     """
 
-    def __init__(self, assets: Assets) -> None:
+    def __init__(self, assets: Assets, folder: str) -> None:
         self._assets = assets
+        self._folder = folder
 
     async def answer(self, exchange: Exchange) -> Response:
         """Answer one request."""
-        return self._assets.answer(exchange.head, exchange.path.removeprefix(ASSETS_PATH))
+        return self._assets.answer(exchange.head, exchange.path.removeprefix(self._folder))
 
 
 class NumbersFront(Front):

@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Final
 
 from invoker.config import parsers as parse
 from invoker.config.knob import knob
-from invoker.services.page.assets import ASSETS_PATH, Assets
 from invoker.services.service import Service
 
 if TYPE_CHECKING:
     from invoker.config import Config
     from invoker.doors.http.app import Front
+    from invoker.services.page.assets import Assets
 
 __all__ = ["PageKnobs", "PageService"]
 
 _CHOICES: Final = ("auto", "on", "off")
 _ROOT: Final = "/"
 _NUMBERS: Final = "/invocations"
+_FILES: Final = "/_page/"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +50,7 @@ class PageService(Service):
         """Who answers for the files of the page, and for the numbers."""
         if path == _NUMBERS and self.is_on:
             return self._numbers_front
-        return self._files if path.startswith(ASSETS_PATH) and self.is_on else None
+        return self._files if path.startswith(_FILES) and self.is_on else None
 
     def http_over(self, path: str, below: Front) -> Front:
         """The page, in front of who answers at ``/``."""
@@ -74,13 +75,15 @@ class PageService(Service):
 
     @cached_property
     def _assets(self) -> Assets:
+        from invoker.services.page.assets import Assets
+
         return Assets()
 
     @cached_property
     def _files(self) -> Front:
         from invoker.services.page.fronts import FilesFront
 
-        return FilesFront(self._assets)
+        return FilesFront(self._assets, _FILES)
 
     @cached_property
     def _numbers_front(self) -> Front:

@@ -171,7 +171,7 @@ async def test_R025_a_call_that_the_drain_cuts(function):
 
 
 async def test_R127_a_slow_reader_suspends_the_function():
-    """It goes on when there is room."""
+    """It goes on when there is room; meanwhile it can be seen that it waits."""
     made = []
 
     async def numbers() -> AsyncIterator[int]:
@@ -179,16 +179,18 @@ async def test_R127_a_slow_reader_suspends_the_function():
             made.append(number)
             yield number
 
-    line = Line(driver_of(numbers))
+    driver = driver_of(numbers)
+    line = Line(driver)
     line.is_full = True
     line.start()
     await line.waits.wait()
+    (invocation,) = driver.engine.running.values()
     for _ in range(10):
         await asyncio.sleep(0)
-    assert made == [0]
+    assert (made, invocation.blocked) == ([0], 1)
     line.take()
     assert await line.end() is None
-    assert len(line.got) == 10
+    assert (len(line.got), invocation.blocked) == (10, 0)
 
 
 async def test_R127_a_cancel_frees_a_function_that_waits_for_room():
@@ -198,13 +200,16 @@ async def test_R127_a_cancel_frees_a_function_that_waits_for_room():
         yield 1
         yield 2
 
-    line = Line(driver_of(numbers))
+    driver = driver_of(numbers)
+    line = Line(driver)
     line.is_full = True
     line.start()
     await line.waits.wait()
+    (invocation,) = driver.engine.running.values()
     line.go()
     assert (await line.end()).status is Status.CANCELLED
     assert line.payloads() == [b"1"]
+    await until(lambda: invocation.blocked == 0)
 
 
 async def test_R131_a_body_that_never_waits_lets_others_have_turns():

@@ -15,6 +15,18 @@ const DATES = {date: "date", time: "time"};
 /** Something was entered that cannot be sent. */
 export class Invalid extends Error {}
 
+let isQuiet = false;
+
+/** Do something without telling the reader what is wrong with the fields. */
+export function quietly(does) {
+  isQuiet = true;
+  try {
+    return does();
+  } finally {
+    isQuiet = false;
+  }
+}
+
 /** A schema, without what it refers to elsewhere in the same document. */
 export function resolved(schema, root, steps = 8) {
   if (!isObject(schema)) return {};
@@ -76,6 +88,7 @@ function guarded(input, parts, read, about) {
   const element = h("div", {class: "field"}, parts, error);
   if (about.label) input.setAttribute("aria-label", about.label);
   const wrong = (text) => {
+    if (isQuiet) return;
     error.textContent = text;
     input.toggleAttribute("aria-invalid", Boolean(text));
     if (text) input.setAttribute("aria-describedby", error.id); else input.removeAttribute("aria-describedby");

@@ -103,7 +103,7 @@ class Stream {
     this.row = h("tr", {class: way}, h("th", {scope: "row"}, h("span", {class: "way"}, way), h("bdi", {}, name)), this.flow, this.frames, this.size, this.rate, this.queue, this.state);
   }
 
-  update({frames, bytes, queuedFrames = 0, queuedBytes = 0, highFrames = 256, isPaused, isEnded, isAwaited}, atS, sinceS, isRunning) {
+  update({frames, bytes, queuedFrames = 0, queuedBytes = 0, highFrames = 256, isPaused, isBlocked, isEnded, isAwaited}, atS, sinceS, isRunning) {
     const before = this.points.at(-1) ?? {atS: atS - sinceS, frames: 0};
     if (atS > before.atS) this.points.push({atS, frames, a: Math.max(0, (frames - before.frames) / (atS - before.atS))});
     if (this.points.length > KEPT) this.points.shift();
@@ -113,8 +113,8 @@ class Stream {
     say(this.rate, isRunning || speed ? rate(speed) : "");
     say(this.queued, this.way === "in" ? (queuedFrames ? `${whole(queuedFrames)} · ${size(queuedBytes)}` : "0") : "");
     this.fill.style.width = `${Math.min(100, (queuedFrames / highFrames) * 100)}%`;
-    say(this.state, isEnded ? "ended" : isPaused ? "paused: reading waits for the function" : isAwaited ? "the function waits" : isRunning ? "open" : "");
-    this.row.classList.toggle("paused", Boolean(isPaused && !isEnded));
+    say(this.state, isEnded ? "ended" : isPaused ? "paused: the function is slow" : isBlocked ? "waits: the caller is slow" : isAwaited ? "the function waits" : isRunning ? "open" : "");
+    this.row.classList.toggle("paused", Boolean((isPaused || isBlocked) && !isEnded));
     this.row.classList.toggle("moves", isRunning && speed > 0);
     this.flow.style.setProperty("--pace", `${Math.max(0.15, Math.min(2, 4 / Math.max(speed, 1)))}s`);
     const most = Math.max(1, ...this.points.map((one) => one.a)), step = WIDTH / (KEPT - 1), left = WIDTH - (this.points.length - 1) * step;

@@ -35,16 +35,15 @@ export function readNpy(bytes) {
 
 /** A picture of numbers: `data` in the order of C, `shape` of at least one size. */
 export function heat({data, shape, kind = ""}) {
-  const isColour = kind === "u1" && shape.length === 3 && [3, 4].includes(shape[2]);
-  const [rows, columns] = isColour ? shape : shape.length === 1 ? [1, shape[0]] : shape.slice(-2);
-  const plane = rows * columns * (isColour ? shape[2] : 1), planes = Math.max(1, Math.round(data.length / plane));
+  const [rows, columns] = shape.length === 1 ? [1, shape[0]] : shape.slice(-2), plane = rows * columns;
+  const planes = Math.max(1, Math.round(data.length / plane));
   let low = Infinity, high = -Infinity, sum = 0, known = 0;
   for (const one of data) {
     const value = Number(one);
     if (!Number.isFinite(value)) continue;
     low = Math.min(low, value); high = Math.max(high, value); sum += value; known += 1;
   }
-  const canvas = h("canvas", {width: columns, height: rows, tabindex: "0", role: "img", "aria-label": `${isColour ? "Picture" : "Heat map"} of ${shape.join(" × ")} numbers from ${brief(low)} to ${brief(high)}; the arrow keys read them`});
+  const canvas = h("canvas", {width: columns, height: rows, tabindex: "0", role: "img", "aria-label": `Heat map of ${shape.join(" × ")} numbers from ${brief(low)} to ${brief(high)}; the arrow keys read them`});
   const scale = Math.max(1, Math.min(24, Math.floor(480 / columns), Math.floor(360 / rows) || 1));
   canvas.style.width = `${columns * scale}px`;
   if (scale > 3) canvas.classList.add("sharp");
@@ -54,16 +53,12 @@ export function heat({data, shape, kind = ""}) {
   const draw = () => {
     const context = canvas.getContext("2d"), image = context.createImageData(columns, rows);
     for (let index = 0; index < rows * columns; index += 1) {
-      const [red, green, blue, alpha] = isColour
-        ? [data[index * shape[2]], data[index * shape[2] + 1], data[index * shape[2] + 2], shape[2] === 4 ? data[index * 4 + 3] : 255]
-        : colour((Number(data[at * plane + index]) - low) / (high - low || 1));
-      image.data.set([red, green, blue, alpha], index * 4);
+      image.data.set(colour((Number(data[at * plane + index]) - low) / (high - low || 1)), index * 4);
     }
     context.putImageData(image, 0, 0);
   };
   const tell = () => {
-    const index = row * columns + column;
-    const value = isColour ? `(${Array.from({length: shape[2]}, (_, part) => data[index * shape[2] + part]).join(", ")})` : brief(Number(data[at * plane + index]));
+    const value = brief(Number(data[at * plane + row * columns + column]));
     say(here, `[${[...(planes > 1 ? [at] : []), ...(shape.length > 1 ? [row] : []), column].join(", ")}] = ${value}`);
   };
   canvas.addEventListener("pointermove", (event) => {
@@ -82,9 +77,9 @@ export function heat({data, shape, kind = ""}) {
   });
   draw();
   here.textContent = `${shape.join(" × ")}${kind ? ` ${kind}` : ""}`;
-  const slices = planes > 1 && !isColour ? choice("Slice", Object.fromEntries(Array.from({length: Math.min(planes, 16)}, (_, index) => [String(index), String(index)])), "0", (key) => { at = Number(key); draw(); tell(); }).element : null;
+  const slices = planes > 1 ? choice("Slice", Object.fromEntries(Array.from({length: Math.min(planes, 16)}, (_, index) => [String(index), String(index)])), "0", (key) => { at = Number(key); draw(); tell(); }).element : null;
   const mean = known ? sum / known : NaN;
-  return h("figure", {class: "heat"}, slices, canvas, h("figcaption", {}, here, isColour ? null : h("span", {class: "scale"}, h("span", {}, brief(low)), legend(), h("span", {}, brief(high)), h("span", {class: "dim"}, `mean ${brief(mean)}, ${whole(data.length)} numbers`))));
+  return h("figure", {class: "heat"}, slices, canvas, h("figcaption", {}, here, h("span", {class: "scale"}, h("span", {}, brief(low)), legend(), h("span", {}, brief(high)), h("span", {class: "dim"}, `mean ${brief(mean)}, ${whole(data.length)} numbers`))));
 }
 
 function legend() {

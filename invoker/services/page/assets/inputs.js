@@ -1,7 +1,7 @@
 // One input of a function: its field, what was sent to it, and whether it is still open.
 
 import {button, fresh, h, many, say, size} from "./dom.js";
-import {field, Invalid, resolved} from "./fields.js";
+import {field, Invalid, quietly, resolved} from "./fields.js";
 
 const BINARY = new Set(["bytes", "bytearray", "memoryview"]);
 const JSONISH = /json|^text\/|^\*\/\*|msgpack|form/;
@@ -107,7 +107,7 @@ export class Input {
   items() {
     if (this.isStream && this.sent.length) return this.sent;
     try {
-      const found = this.field.read();
+      const found = quietly(() => this.field.read());
       return found === null ? this.isRequired && !this.isStream && !this.isFile ? [this.blank()] : [] : [typeof found === "string" ? {json: found} : found];
     } catch (problem) {
       if (!(problem instanceof Invalid)) throw problem;

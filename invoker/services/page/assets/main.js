@@ -45,7 +45,12 @@ function open(functions) {
   place("view").replaceChildren(views.get(spec.name).element);
   document.title = `${spec.name} · invoker`;
   for (const link of place("nav").querySelectorAll("a[data-name]")) {
-    if (link.dataset.name === spec.name) link.setAttribute("aria-current", "page"); else link.removeAttribute("aria-current");
+    if (link.dataset.name !== spec.name) link.removeAttribute("aria-current");
+    else {
+      link.setAttribute("aria-current", "page");
+      const row = link.closest("ul"); // on a narrow screen it is one
+      row.scrollLeft = link.offsetLeft - row.offsetLeft - 40;
+    }
   }
 }
 

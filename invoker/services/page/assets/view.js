@@ -54,10 +54,6 @@ export class View {
       this.code.element);
   }
 
-  focus() {
-    (this.inputs[0]?.field ?? this.runButton).focus();
-  }
-
   #fill(example) {
     const [only] = this.inputs;
     const isByName = isObject(example) && Object.keys(example).length > 0 && Object.keys(example).every((key) => this.inputs.some((one) => one.spec.name === key));
@@ -187,8 +183,7 @@ export class View {
   #tick() {
     if (!this.talk) return;
     const out = this.lanes.reduce((sum, one) => sum + one.total, 0), inn = this.inputs.reduce((sum, one) => sum + one.frames, 0);
-    this.clock = `${span((performance.now() - this.began) / 1000)} · ${inn} in · ${out} out`;
-    this.state.dataset.clock = this.clock;
+    this.state.dataset.clock = `${span((performance.now() - this.began) / 1000)} · ${inn} in · ${out} out`;
   }
 
   #closed(problem) {
