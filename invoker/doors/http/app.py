@@ -14,12 +14,14 @@ from typing import Any, Final, NamedTuple, Protocol, TypeAlias, runtime_checkabl
 import msgspec
 
 from invoker.core.http import RequestHead, Response
+from invoker.core.problems import as_problem
 from invoker.core.session import CallSession
 from invoker.core.steps import Close
 from invoker.doors.http.codings import PLAIN, UNPACKED, Choice, chosen, packed_with
 from invoker.doors.http.connections import Connections
 from invoker.doors.http.exchange import Exchange, HttpSettings, Listener
 from invoker.doors.http.origins import Origins, Verdict
+from invoker.doors.http.traced import traced
 from invoker.drive.driver import Driver
 from invoker.drive.loop.wire import Wire
 from invoker.errors import Cancelled, InvocationError, UnsupportedMediaType
@@ -188,19 +190,21 @@ class SocketFront(Protocol):
 
 
 class Coded(NamedTuple):
-    """What a head says of codings.
+    """What a head says of codings and of traces.
 
     Attributes:
         verdict: The one of the origins, unless the client cannot be understood, or cannot understand us.
         head: As the front sees it.
         packed: How the body is packed, if it is unpacked before the front sees it.
         choice: In which coding the response leaves.
+        is_traced: Whether it belongs to a trace, so that the same head means something else the next time.
     """
 
     verdict: Verdict
     head: RequestHead
     packed: tuple[str, ...] = ()
     choice: Choice = PLAIN
+    is_traced: bool = False
 
 
 class HttpApp:
@@ -241,7 +245,7 @@ class HttpApp:
         return self.origins.judge(head, host=host, is_local=is_local, is_socket=is_socket)
 
     def coded(self, head: RequestHead, front: Front | None, verdict: Verdict) -> Coded:
-        """Read what a head says of codings.
+        """Read what a head says of codings and of traces.
 
         Args:
             head: Of a request.
@@ -249,25 +253,33 @@ class HttpApp:
             verdict: Of the origins.
         """
         packed = _AS_IT_IS
+        head, told = traced(head)
+        if told:
+            verdict = Verdict(verdict.response, (*verdict.headers, *told))
         choice = chosen(head, self.settings.codings)
         if choice is None:
-            return Coded(Verdict(verdict.response or _NOTHING_FITS, verdict.headers), head)
+            return Coded(Verdict(verdict.response or _NOTHING_FITS, verdict.headers), head, is_traced=bool(told))
         if any(name == "content-encoding" for name, _ in head.headers) and getattr(front, "takes_packed", True):
             try:
                 packed = packed_with(head)
             except UnsupportedMediaType as error:
                 refused = Response(415, (("Content-Type", "text/plain"), _KNOWN), f"{error}\n".encode())
-                return Coded(Verdict(verdict.response or refused, verdict.headers), head, choice=choice)
+                refused_too = Verdict(verdict.response or refused, verdict.headers)
+                return Coded(refused_too, head, choice=choice, is_traced=bool(told))
             headers = [one for one in head.headers if one[0] != "content-encoding"]
             head = msgspec.structs.replace(head, headers=headers)
-        return Coded(verdict, head, packed, choice)
+        return Coded(verdict, head, packed, choice, bool(told))
 
-    def judged(self, response: Response) -> Response:
+    def judged(self, response: Response, head: RequestHead) -> Response:
         """The response of a verdict that lets no request pass; what is refused is logged."""
         if response.status >= 400:
             told = {"status": response.status, "detail": response.body.decode().rstrip()}
             log.info("a request was refused", extra=told)
-        return response
+        return as_problem(response, head.value("accept"))
+
+    def not_found(self, head: RequestHead) -> Response:
+        """The response where nobody answers."""
+        return as_problem(NOT_FOUND, head.value("accept"))
 
     async def answer(self, exchange: Exchange, front: Front) -> Response | None:
         """The response; None when the client has left and nobody is there to take it.
@@ -281,4 +293,6 @@ class HttpApp:
             return None
         finally:
             exchange.close()
-        return None if exchange.is_gone else response
+        if exchange.is_gone or response is None:
+            return None
+        return response if response.status < 400 else as_problem(response, exchange.head.value("accept"))

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
 from invoker.core.http import RequestHead, Response
-from invoker.doors.http.app import FAULT, NOT_FOUND, Front, HttpApp, PromptFront
+from invoker.doors.http.app import FAULT, Front, HttpApp, PromptFront
 from invoker.doors.http.asgiexchange import AsgiExchange, Receive, Scope, Send
 from invoker.doors.http.heads import target_host, text_of
 
@@ -41,11 +41,11 @@ class AsgiApp:
         )
         app = self._app
         front = app.front(head.path)
-        verdict, head, packed, choice = app.coded(head, front, verdict)
-        exchange = AsgiExchange(head, scope, receive, send, app.settings, app.driver.engine.memory, packed)
-        exchange.headers, exchange.choice = verdict.headers, choice
-        refused = verdict.response
-        response = app.judged(refused) if refused is not None else await self._answer(exchange, front)
+        coded = app.coded(head, front, verdict)
+        head, refused = coded.head, coded.verdict.response
+        exchange = AsgiExchange(head, scope, receive, send, app.settings, app.driver.engine.memory, coded.packed)
+        exchange.headers, exchange.choice = coded.verdict.headers, coded.choice
+        response = app.judged(refused, head) if refused is not None else await self._answer(exchange, front)
         if response is not None:
             await exchange.respond(response)
         else:
@@ -54,7 +54,7 @@ class AsgiApp:
     async def _answer(self, exchange: AsgiExchange, front: Front | None) -> Response | None:
         """The response; None if it is written already, or nobody is there to take it."""
         if front is None:
-            return NOT_FOUND
+            return self._app.not_found(exchange.head)
         begin = front.prompt(exchange.head) if isinstance(front, PromptFront) else None
         try:
             if begin is not None:

@@ -29,7 +29,7 @@ from typing import Any, Final
 
 from invoker.core.http import Response, ResponseHead
 from invoker.doors.http.alarm import Alarm
-from invoker.doors.http.app import FAULT, NOT_FOUND, Front, HttpApp
+from invoker.doors.http.app import FAULT, Front, HttpApp
 from invoker.doors.http.bodies import Chunks, Counted
 from invoker.doors.http.connections import Connections, State
 from invoker.doors.http.heads import RefusedError
@@ -221,7 +221,7 @@ class Http1(asyncio.Protocol):
         verdict = known.verdict
         request.headers, request.choice = verdict.headers, known.choice
         if verdict.response is not None:
-            request.answer(self._app.judged(verdict.response))
+            request.answer(self._app.judged(verdict.response, request.head))
         elif known.begin is not None:
             try:
                 request.listen(known.begin(request))
@@ -229,7 +229,7 @@ class Http1(asyncio.Protocol):
                 log.exception("a request failed")
                 request.answer(FAULT)
         elif known.front is None:
-            request.answer(NOT_FOUND)
+            request.answer(self._app.not_found(request.head))
         else:
             request.task = self._loop.create_task(self._answer(request, known.front), name="request")
 

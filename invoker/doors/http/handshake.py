@@ -17,6 +17,7 @@ from typing import Any, Final
 import msgspec
 
 from invoker.core.http import RequestHead, Response
+from invoker.core.problems import as_problem
 from invoker.doors.http.app import NOT_FOUND, Begin, Conversation, HttpApp, SocketSettings
 from invoker.doors.http.exchange import Exchange, Listener
 from invoker.doors.http.heads import Head
@@ -49,7 +50,7 @@ def shake_hands(app: HttpApp, head: Head) -> Begin:
         if isinstance(met, Response):
             told = {"status": met.status, "detail": met.body.decode().rstrip()}
             log.info("a WebSocket was refused", extra=told)
-            exchange.answer(closing(met))
+            exchange.answer(closing(as_problem(met, request.value("accept"))))
         else:
             assert front is not None  # else there is a response
             exchange.switch(_Switch(app, met, front.settings, _accepted(request, met.subprotocol)))

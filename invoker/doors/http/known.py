@@ -33,12 +33,13 @@ class Known:
         begin: The same, if it needs no task for that.
         packed: How the body is packed.
         choice: In which coding the response leaves.
+        is_traced: Whether the same bytes mean something else the next time.
 
     Raises:
         RefusedError: It is none.
     """
 
-    __slots__ = ("begin", "choice", "data", "front", "head", "packed", "verdict")
+    __slots__ = ("begin", "choice", "data", "front", "head", "is_traced", "packed", "verdict")
 
     def __init__(self, data: bytes, app: HttpApp, *, is_local: bool) -> None:
         self.data = data
@@ -46,7 +47,7 @@ class Known:
         request = head.request
         verdict = app.judge(request, host=head.host, is_local=is_local, is_socket=head.is_socket)
         self.front: Front | None = app.front(request.path)
-        self.verdict, request, self.packed, self.choice = app.coded(request, self.front, verdict)
+        self.verdict, request, self.packed, self.choice, self.is_traced = app.coded(request, self.front, verdict)
         self.head: Head = head if request is head.request else msgspec.structs.replace(head, request=request)
         front = self.front
         self.begin: Begin | None = front.prompt(request) if isinstance(front, PromptFront) else None
@@ -87,6 +88,6 @@ class Heads:
             return None
         end += len(_END)
         head, last = data[:end], self._last
-        if last is None or last.data != head:
+        if last is None or last.data != head or last.is_traced:
             last = self._last = Known(head, self._app, is_local=self._is_local)
         return last, end

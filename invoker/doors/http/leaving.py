@@ -6,11 +6,17 @@ Short ones are packed at once, long ones in a thread, so that the loop goes on m
 from __future__ import annotations
 
 import asyncio
+from typing import Final
+
+import msgspec
 
 from invoker.core.http import RequestHead, Response, ResponseHead
 from invoker.doors.http.codings import IDENTITY, Choice
 from invoker.doors.http.packing import AT_ONCE_BYTES, LEAST_BYTES, Packer, coding_for, headers_for, not_modified, pack
 from invoker.doors.http.writing import size_of
+
+_BUSY: Final = frozenset({429, 503})
+_RETRY: Final = ("Retry-After", "1")
 
 __all__ = ["begun", "flushed", "packed", "ready"]
 
@@ -24,6 +30,8 @@ def ready(response: Response, choice: Choice, head: RequestHead, *, most: int = 
         head: Of its request.
         most: A longer body takes long.
     """
+    if response.status in _BUSY:
+        response = _with_time(response)
     size = size_of(response)
     if size < LEAST_BYTES and not choice.is_forced:
         return response if response.status != 304 else not_modified(response, head)
@@ -31,6 +39,13 @@ def ready(response: Response, choice: Choice, head: RequestHead, *, most: int = 
     if coding is None:
         return response
     return pack(response, coding) if coding == IDENTITY or size <= most else None
+
+
+def _with_time(response: Response) -> Response:
+    """A refusal after which the client may try again, with the time to wait."""
+    if any(name.lower() == "retry-after" for name, _ in response.headers):
+        return response
+    return msgspec.structs.replace(response, headers=(*response.headers, _RETRY))
 
 
 async def packed(response: Response, choice: Choice, head: RequestHead) -> Response:

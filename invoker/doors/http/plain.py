@@ -19,6 +19,7 @@ from invoker.doors.http.app import Alike, FrontOf, WholeFront
 from invoker.doors.http.codings import PACKED, PLAIN, Choice, chosen
 from invoker.doors.http.heads import MOST_BYTES, RefusedError, read_head
 from invoker.doors.http.origins import Origins
+from invoker.doors.http.traced import traced
 
 __all__ = ["MOST_BODY_BYTES", "Plain", "PlainHeads"]
 
@@ -44,6 +45,7 @@ class Plain(NamedTuple):
         headers: To be added to the response.
         head: What the front sees of it.
         choice: In which coding the response leaves.
+        is_traced: Whether the same head means another span the next time.
     """
 
     size: int
@@ -52,6 +54,7 @@ class Plain(NamedTuple):
     headers: tuple[tuple[str, str], ...]
     head: RequestHead = RequestHead("POST", "/")
     choice: Choice = PLAIN
+    is_traced: bool = False
 
 
 class PlainHeads:
@@ -82,7 +85,7 @@ class PlainHeads:
         plain = self._kept.find(head)
         if plain is None:
             plain = self._read(head)
-            if plain is not None:
+            if plain is not None and not plain.is_traced:
                 self._kept.keep(head, plain, _TIMES * len(head))
         return plain
 
@@ -95,12 +98,13 @@ class PlainHeads:
         if length is None or length > MOST_BODY_BYTES or head.host or not head.is_kept or not _is_plain(request):
             return None
         verdict = self._origins.judge(request, is_local=self._is_local)
+        request, told = traced(request)
         front = None if verdict.response is not None else self._front(request.path)
         alike = front.whole(request) if isinstance(front, WholeFront) else None
         choice = chosen(request, self._codings)
         if alike is None or choice is None:
             return None
-        return Plain(len(data), len(data) + length, alike, verdict.headers, request, choice)
+        return Plain(len(data), len(data) + length, alike, (*verdict.headers, *told), request, choice, bool(told))
 
 
 def _is_plain(head: RequestHead) -> bool:

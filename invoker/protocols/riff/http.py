@@ -184,7 +184,7 @@ class HttpSession:
             return ()
         assert type(event) is Finished
         if event.error is not None:
-            return self._refuse(self._named(event.error))
+            return self._refuse(event.error)
         if self._output is None:
             return self._refuse(FunctionError("the function gave no value; an HTTP response is exactly one"))
         try:
@@ -240,16 +240,11 @@ class HttpSession:
         self._body.clear()
         return body
 
-    def _named(self, error: InvocationError) -> InvocationError:
-        """R-145: a client knows parameters by their names, not by the numbers of inputs."""
+    def _parameter(self, error: InvocationError) -> str:
+        """The parameter at fault; empty: nobody knows."""
         index = error.place.index if error.place is not None and error.place.kind == "input" else None
         names = self._asked.inputs.named(self._names)
-        if index is None or index >= len(names) or not isinstance(error, DecodeError):
-            return error
-        named = DecodeError(error.said_at(f"parameter '{names[index]}'"))
-        if self._asked.is_piped:
-            named.add_hint(_PIPED)
-        return named
+        return names[index] if index is not None and index < len(names) else ""
 
     def _refuse(
         self, error: InvocationError, *, status: int = 0, headers: tuple[tuple[str, str], ...] = ()
@@ -258,4 +253,11 @@ class HttpSession:
         self._body.clear()
         self._parts.clear()
         self._output = self._form = None
-        return (Send(refusal(error, self._asked.accept, status=status, headers=headers)), Close(error))
+        parameter, told = self._parameter(error), error
+        if parameter and isinstance(error, DecodeError):
+            # R-145: a client knows parameters by their names, not by the numbers of inputs.
+            told = DecodeError(error.said_at(f"parameter '{parameter}'"))
+            if self._asked.is_piped:
+                told.add_hint(_PIPED)
+        response = refusal(told, self._asked.accept, status=status, headers=headers, parameter=parameter)
+        return (Send(response), Close(told))

@@ -26,13 +26,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from http import HTTPStatus
 from math import ceil
 
 import msgspec
 
 from invoker.core.http import Response
 from invoker.core.limits import LimitReached
+from invoker.core.problems import problem_of, problem_response, wants_problems
 from invoker.errors import (
     Cancelled,
     DeadlineExceeded,
@@ -105,7 +105,6 @@ _OURS = HOP_BY_HOP | {"content-length", "content-type", "date", "x-http-status"}
 _BODILESS = frozenset({204, 205, 304})
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
-_KNOWN = frozenset(HTTPStatus)
 _STATUS = re.compile(r"[2-5][0-9][0-9]")
 _MOST_TYPES = 256
 _RETRY = (("Retry-After", "1"),)
@@ -118,31 +117,38 @@ def status_of(error: InvocationError) -> int:
     return next((status for kind, status in _KINDS if isinstance(error, kind)), 500)
 
 
-def problem(error: InvocationError, status: int = 0) -> dict[str, str | int]:
+def problem(error: InvocationError, status: int = 0, *, parameter: str = "") -> dict[str, str | int]:
     """What an error is told as where it is an item among others.
 
     Args:
         error: Its text is the detail.
         status: Instead of the one of the table.
+        parameter: That it is about; empty: nobody knows.
 
     Source: RFC 9457, 3.1; ``code`` is a member of our own, the name of gRPC's status.
     """
     status = status or status_of(error)
     code = "INVALID_ARGUMENT" if status == 400 and error.status == Status.UNKNOWN else error.status.name
-    title = HTTPStatus(status).phrase if status in _KNOWN else "Client Closed Request"
-    return {"type": "about:blank", "title": title, "status": status, "detail": _encodable(error), "code": code}
+    more = {"parameter": parameter} if parameter else {}
+    return problem_of(status, _encodable(error), code, **more)
 
 
 def refusal(
-    error: InvocationError, accept: str = "", *, status: int = 0, headers: tuple[tuple[str, str], ...] = ()
+    error: InvocationError,
+    accept: str = "",
+    *,
+    status: int = 0,
+    headers: tuple[tuple[str, str], ...] = (),
+    parameter: str = "",
 ) -> Response:
     """The response that tells an error.
 
     Args:
         error: Its text is the body.
-        accept: Of the request; decides between JSON and text.
+        accept: Of the request; decides between a problem, JSON and text.
         status: Instead of the one of the table.
         headers: To be added.
+        parameter: That it is about; empty: nobody knows.
 
     Source: R-153, from what users of the riff HTTP adapter rely on.
     """
@@ -152,6 +158,8 @@ def refusal(
         headers += (("Retry-After", str(ceil(error.retry_after_s or 1))),)
     elif status == 503:
         headers += _RETRY
+    if wants_problems(accept):
+        return problem_response(problem(error, status, parameter=parameter), headers)
     if _prefers_json(accept):
         body = msgspec.json.encode({"error": text})
         return Response(status, (("Content-Type", "application/json"), *headers), body)

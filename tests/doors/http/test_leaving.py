@@ -346,3 +346,48 @@ async def test_H132_a_stream_for_a_head_has_no_body() -> None:
         for _ in range(2):
             got = await client.head("/x", headers={"Accept-Encoding": "gzip"})
             assert (got.headers["content-encoding"], got.content) == ("gzip", b"")
+
+
+# Refusals.
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_H156_a_client_that_may_try_again_is_told_when(status: int) -> None:
+    """Whoever has refused it; what is said already stays."""
+    told = ready(Response(status, (JSON,), b"1"), PLAIN, HEAD)
+    assert told is not None
+    assert dict(told.headers)["Retry-After"] == "1"
+    response = Response(status, (JSON, ("retry-after", "7")), b"1")
+    assert ready(response, PLAIN, HEAD) is response
+
+
+PROBLEM = "application/problem+json"
+
+
+@pytest.mark.parametrize("http2", [False, True])
+async def test_H155_refusals_of_the_door_are_problems_for_clients_that_ask(http2: bool) -> None:
+    """Of origins, methods, paths, codings, and of what functions say."""
+    refused: list[tuple[int, str, str, dict[str, str]]] = [
+        (403, "POST", "/", {"Origin": "https://example.org"}),
+        (404, "POST", "/nobody", {}),
+        (405, "PUT", "/", {}),
+        (405, "POST", "/livez", {}),
+        (406, "POST", "/", {"Accept-Encoding": "identity;q=0"}),
+        (415, "POST", "/", {"Content-Encoding": "br"}),
+        (400, "POST", "/", {"Content-Type": "application/json"}),
+        (413, "POST", "/", {"Content-Type": "application/json", "X-Long": "1"}),
+    ]
+    async with serving(riff={"max_body_bytes": 1000}) as served, served.client(http2=http2) as client:
+        for status, method, path, headers in refused:
+            content = b"1" * 2000 if "X-Long" in headers else b"wrong"
+            for accept in (PROBLEM, f"application/json, {PROBLEM}"):
+                got = await client.request(method, path, content=content, headers={**headers, "Accept": accept})
+                problem = got.json()
+                assert (got.status_code, got.headers["content-type"]) == (status, PROBLEM)
+                assert (problem["type"], problem["status"], bool(problem["detail"])) == ("about:blank", status, True)
+                assert problem["code"].isupper()
+                assert problem["title"]
+                assert problem.get("parameter") == ("n" if status == 400 else None)
+            got = await client.request(method, path, content=content, headers=headers)
+            assert got.headers["content-type"] == "text/plain"
+            assert got.text.strip() == problem["detail"]

@@ -1,0 +1,84 @@
+"""Problems: errors as RFC 9457 has them, for clients that ask for ``application/problem+json``.
+
+A client asks for them by naming the media type and ranking nothing that an error could be instead, JSON or text, above
+it. A wildcard does not name it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Final
+
+import msgspec
+
+from invoker.core.http import Response
+from invoker.mediatypes import ranges
+
+__all__ = ["PROBLEM", "as_problem", "problem_of", "problem_response", "wants_problems"]
+
+PROBLEM: Final = "application/problem+json"
+
+_OTHERS: Final = ("application/json", "text/plain")
+_KNOWN: Final = frozenset(HTTPStatus)
+_CODES: Final[Mapping[int, str]] = {
+    400: "INVALID_ARGUMENT",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    405: "UNIMPLEMENTED",
+    406: "INVALID_ARGUMENT",
+    408: "DEADLINE_EXCEEDED",
+    413: "RESOURCE_EXHAUSTED",
+    415: "INVALID_ARGUMENT",
+    426: "FAILED_PRECONDITION",
+    429: "RESOURCE_EXHAUSTED",
+    431: "RESOURCE_EXHAUSTED",
+    501: "UNIMPLEMENTED",
+    503: "UNAVAILABLE",
+    504: "DEADLINE_EXCEEDED",
+    505: "UNIMPLEMENTED",
+}
+"""What gRPC calls a refusal that is told by its status alone."""
+
+
+def wants_problems(accept: str) -> bool:
+    """Whether an Accept list asks for problems."""
+    if PROBLEM not in accept.lower():
+        return False
+    weights = {one.media_type.essence: one.q for one in reversed(ranges(accept))}
+    own = weights.get(PROBLEM, 0.0)
+    return own > 0 and all(weights.get(one, 0.0) <= own for one in _OTHERS)
+
+
+def problem_of(status: int, detail: str, code: str = "", **more: str) -> dict[str, str | int]:
+    """The members of a problem.
+
+    Args:
+        status: Of the response.
+        detail: The text of the error.
+        code: The name of gRPC's status; empty: the one that fits the status.
+        more: Members of our own.
+
+    Source: RFC 9457, 3.
+    """
+    title = HTTPStatus(status).phrase if status in _KNOWN else "Client Closed Request"
+    code = code or _CODES.get(status, "INTERNAL")
+    return {"type": "about:blank", "title": title, "status": status, "detail": detail, "code": code, **more}
+
+
+def problem_response(problem: Mapping[str, str | int], headers: tuple[tuple[str, str], ...] = ()) -> Response:
+    """The response that is a problem."""
+    status = problem["status"]
+    assert isinstance(status, int)
+    return Response(status, (("Content-Type", PROBLEM), *headers), msgspec.json.encode(problem))
+
+
+def as_problem(response: Response, accept: str) -> Response:
+    """A refusal in plain text as a problem, if the client asks for those; others stay as they are."""
+    if response.status < 400 or not wants_problems(accept):
+        return response
+    others = tuple(one for one in response.headers if one[0].lower() != "content-type")
+    if len(others) == len(response.headers) or ("Content-Type", "text/plain") not in response.headers:
+        return response
+    made = problem_response(problem_of(response.status, response.body.decode("utf-8", "replace").strip()), others)
+    return msgspec.structs.replace(made, close=response.close)
