@@ -7,7 +7,6 @@ it. A wildcard does not name it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from http import HTTPStatus
 from typing import Final
 
 import msgspec
@@ -20,7 +19,48 @@ __all__ = ["PROBLEM", "as_problem", "problem_of", "problem_response", "wants_pro
 PROBLEM: Final = "application/problem+json"
 
 _OTHERS: Final = ("application/json", "text/plain")
-_KNOWN: Final = frozenset(HTTPStatus)
+_TITLES: Final[Mapping[int, str]] = {
+    400: "Bad Request",
+    401: "Unauthorized",
+    402: "Payment Required",
+    403: "Forbidden",
+    404: "Not Found",
+    405: "Method Not Allowed",
+    406: "Not Acceptable",
+    407: "Proxy Authentication Required",
+    408: "Request Timeout",
+    409: "Conflict",
+    410: "Gone",
+    411: "Length Required",
+    412: "Precondition Failed",
+    413: "Request Entity Too Large",
+    414: "Request-URI Too Long",
+    415: "Unsupported Media Type",
+    416: "Requested Range Not Satisfiable",
+    417: "Expectation Failed",
+    421: "Misdirected Request",
+    422: "Unprocessable Entity",
+    423: "Locked",
+    424: "Failed Dependency",
+    425: "Too Early",
+    426: "Upgrade Required",
+    428: "Precondition Required",
+    429: "Too Many Requests",
+    431: "Request Header Fields Too Large",
+    451: "Unavailable For Legal Reasons",
+    500: "Internal Server Error",
+    501: "Not Implemented",
+    502: "Bad Gateway",
+    503: "Service Unavailable",
+    504: "Gateway Timeout",
+    505: "HTTP Version Not Supported",
+    506: "Variant Also Negotiates",
+    507: "Insufficient Storage",
+    508: "Loop Detected",
+    510: "Not Extended",
+    511: "Network Authentication Required",
+    499: "Client Closed Request",
+}
 _CODES: Final[Mapping[int, str]] = {
     400: "INVALID_ARGUMENT",
     403: "PERMISSION_DENIED",
@@ -61,7 +101,7 @@ def problem_of(status: int, detail: str, code: str = "", **more: str) -> dict[st
 
     Source: RFC 9457, 3.
     """
-    title = HTTPStatus(status).phrase if status in _KNOWN else "Client Closed Request"
+    title = _TITLES.get(status, "Error")
     code = code or _CODES.get(status, "INTERNAL")
     return {"type": "about:blank", "title": title, "status": status, "detail": detail, "code": code, **more}
 

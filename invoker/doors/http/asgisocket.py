@@ -44,7 +44,7 @@ async def serve_socket(app: HttpApp, head: RequestHead, scope: Scope, receive: R
     """
     verdict = app.judge(head, host="", is_local=False, is_socket=True)
     if verdict.response is not None:
-        await refuse(scope, receive, send, app.judged(verdict.response))
+        await refuse(scope, receive, send, app.judged(verdict.response, head))
         return
     front = app.sockets(head.path)
     met = NOT_FOUND if front is None else front.meet(head)
