@@ -28,7 +28,18 @@ HEADS: tuple[dict[str, str], ...] = (
     {"Host": "[::1].evil.example"},
     {"Host": "localhost:80@evil.example"},
 )
-
+HANDSHAKE = {
+    "Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
+    "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+}  # fmt: skip
+SOCKET = "/square/ws"
+SOCKET_HEADS: tuple[dict[str, str], ...] = (
+    {"Origin": EVIL, "Sec-WebSocket-Protocol": "invoker.v1"},
+    {"Origin": EVIL, "Sec-Fetch-Site": "same-origin"},
+    {"Origin": "http://localhost"},
+    {"Host": "evil.example:8080", "Origin": "http://evil.example:8080", "Sec-Fetch-Mode": "websocket"},
+    {"Host": "localhost.evil.example", "Origin": "http://localhost.evil.example"},
+)
 
 READS = ("/", "/_page/main.js", "/invocations")
 
@@ -60,6 +71,9 @@ def attack(victim: Victim, seconds: float) -> Figures:
             if not _is_seen(head):
                 tried += 1
                 refused += _ask(victim, "GET", path, {**head, "Accept": accept}) == 403
+        for head in (*HEADS, *SOCKET_HEADS):
+            tried += 1
+            refused += _ask(victim, "GET", SOCKET, {**HANDSHAKE, **head}) == 403
     return {"tried": tried, "refused": refused, "called": sum("invocation" in one for one in victim.process.lines)}
 
 

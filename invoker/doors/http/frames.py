@@ -27,7 +27,7 @@ from typing import Final
 
 import msgspec
 
-__all__ = ["CLOSE", "PING", "PONG", "Control", "FrameError", "FrameReader", "closing", "control", "framed"]
+__all__ = ["CLOSE", "FRAGMENT", "PING", "PONG", "Control", "FrameError", "FrameReader", "closing", "control", "framed"]
 
 CLOSE: Final = 8
 PING: Final = 9
@@ -73,7 +73,7 @@ class Control(msgspec.Struct, frozen=True):
     """A control frame.
 
     Attributes:
-        kind: `CLOSE`, `PING` or `PONG`.
+        kind: `CLOSE`, `PING` or `PONG`; 0 in `FRAGMENT`.
         payload: Unmasked; of a close frame, the reason in UTF-8.
         code: Of a close frame; 0 where it has none.
     """
@@ -81,6 +81,9 @@ class Control(msgspec.Struct, frozen=True):
     kind: int
     payload: bytes = b""
     code: int = 0
+
+
+FRAGMENT: Final = Control(0)
 
 
 class FrameReader:
@@ -118,6 +121,8 @@ class FrameReader:
 
     def next(self) -> str | bytes | Control | None:  # noqa: C901 - every frame comes here, and each call costs
         """The next message, a text as `str`, or the next control frame; None if more has to come.
+
+        A fragment that does not end its message is told by `FRAGMENT`: whoever works off many frames counts them all.
 
         Raises:
             FrameError: What comes is refused; nothing behind it can be read.
@@ -159,8 +164,7 @@ class FrameReader:
                 return _text(payload)
             if first == _WHOLE_BINARY:
                 return payload
-            if (given := self._other(first, payload)) is not None:
-                return given
+            return self._other(first, payload)
 
     def _joined(self) -> bytes:
         data = self._data = b"".join((self._data[self._at :], *self._parts))
@@ -186,8 +190,8 @@ class FrameReader:
         elif size > _SHORT:
             raise FrameError(f"a control frame has more than {_SHORT} bytes")
 
-    def _other(self, first: int, payload: bytes) -> str | bytes | Control | None:
-        """What a control frame or a fragment gives; None if that is not all of its message."""
+    def _other(self, first: int, payload: bytes) -> str | bytes | Control:
+        """What a control frame or a fragment gives."""
         if first & 0x0F >= CLOSE:
             return _control(first & 0x0F, payload)
         self._opcode = self._opcode or first
@@ -195,7 +199,7 @@ class FrameReader:
             _text(payload, self._letters, is_last=bool(first & _FINAL))
         self._message += payload
         if not first & _FINAL:
-            return None
+            return FRAGMENT
         payload, opcode = bytes(self._message), self._opcode
         self._message = bytearray()
         self._opcode = 0

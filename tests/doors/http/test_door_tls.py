@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from pathlib import Path
 
@@ -47,6 +48,27 @@ async def test_tls_serves_both_versions(authority: trustme.CA, tmp_path: Path, h
         async with httpx.AsyncClient(http2=http2, verify=trusting(authority), base_url=base, trust_env=False) as client:
             response = await client.post("/", content=b"x")
     assert (response.http_version, response.content) == ("HTTP/2" if http2 else "HTTP/1.1", b"x")
+
+
+async def test_H054_a_websocket_behind_tls_is_one_of_http_1(authority: trustme.CA, tmp_path: Path) -> None:
+    """Who asks for both versions gets HTTP/2, which does not offer it; a browser then asks for HTTP/1.1 alone."""
+    async with Served.at(echo, tls=files_of(authority, tmp_path)) as served:
+        host, _, port = served.address.rpartition(":")
+        for wanted, got in ((["h2", "http/1.1"], "h2"), (["http/1.1"], "http/1.1")):
+            context = trusting(authority)
+            context.set_alpn_protocols(wanted)
+            reader, writer = await asyncio.open_connection(host, int(port), ssl=context)
+            assert writer.get_extra_info("ssl_object").selected_alpn_protocol() == got
+            if got == "http/1.1":
+                writer.write(
+                    b"GET /echo/ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+                    b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+                    b"\x82\x81\0\0\0\0x\x88\x80\0\0\0\0"
+                )
+                answer = await reader.read()
+                assert answer.startswith(b"HTTP/1.1 101 ")
+                assert answer.endswith(b"\x88\x00")
+            writer.transport.abort()
 
 
 async def test_mtls_demands_a_client_certificate(authority: trustme.CA, tmp_path: Path) -> None:

@@ -12,7 +12,18 @@ from hypothesis import strategies as st
 from wsproto.connection import Connection, ConnectionState, ConnectionType
 from wsproto.events import BytesMessage, CloseConnection, Event, Ping, Pong, TextMessage
 
-from invoker.doors.http.frames import CLOSE, PING, PONG, Control, FrameError, FrameReader, closing, control, framed
+from invoker.doors.http.frames import (
+    CLOSE,
+    FRAGMENT,
+    PING,
+    PONG,
+    Control,
+    FrameError,
+    FrameReader,
+    closing,
+    control,
+    framed,
+)
 
 MASK = b"\x37\xfa\x21\x3d"
 MOST = 100_000
@@ -38,7 +49,7 @@ def read(*pieces: bytes, most_bytes: int = MOST) -> list[str | bytes | Control]:
         reader.feed(piece)
         while (one := reader.next()) is not None:
             found.append(one)
-    return found
+    return [one for one in found if one is not FRAGMENT]
 
 
 def cut(data: bytes, places: Iterable[int]) -> list[bytes]:
@@ -151,7 +162,7 @@ def test_what_has_come_is_counted() -> None:
     reader.feed(frame(0x02, bytes(1000))[:500])
     assert (reader.next(), reader.held) == (None, 500)
     reader.feed(frame(0x02, bytes(1000))[500:])
-    assert (reader.next(), reader.held) == (None, 1000)
+    assert (reader.next(), reader.next(), reader.held) == (FRAGMENT, None, 1000)
     reader.feed(frame(0x80, bytes(10)) + frame(0x81, b"next"))
     assert reader.next() == bytes(1010)
     assert (reader.next(), reader.held) == ("next", 0)
@@ -178,7 +189,8 @@ def ours(pieces: Sequence[bytes]) -> tuple[list[object], int]:
         for piece in pieces:
             reader.feed(piece)
             while (one := reader.next()) is not None:
-                found.append((one.kind, one.payload, one.code) if isinstance(one, Control) else one)
+                if one is not FRAGMENT:
+                    found.append((one.kind, one.payload, one.code) if isinstance(one, Control) else one)
                 if isinstance(one, Control) and one.kind == CLOSE:
                     return found, 0
     except FrameError as error:
