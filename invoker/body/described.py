@@ -16,7 +16,7 @@ from invoker.author.spec import IGNORED, FunctionSpec, ResultShape, StreamSpec, 
 from invoker.author.spelling import is_array, render
 from invoker.author.traits import HttpTraits, ToolTraits
 from invoker.codecs.custom import Adapted, registered
-from invoker.codecs.schema import NOTHING, Schema, Schemas, plain_value, schema_of
+from invoker.codecs.schema import DEFINITIONS, NOTHING, Schema, Schemas, fits, plain_value, schema_of
 from invoker.codecs.typed import BYTES_LIKE, is_any, is_structured, members
 
 __all__ = ["Described", "DescribedInput", "DescribedOutput", "described", "listed"]
@@ -36,7 +36,7 @@ class DescribedInput:
         is_option: It is no input unless a caller gives a value.
         is_stream: It is a stream in the function, too.
         takes_many: It may be given any number of values: it is a stream, or the function is called for each.
-        default: As JSON has it; `NOTHING` if there is none, or none that JSON has.
+        said: The default as Python has it; `NOTHING` if there is none.
         doc: Words for readers; may be empty.
     """
 
@@ -46,7 +46,7 @@ class DescribedInput:
     is_option: bool
     is_stream: bool
     takes_many: bool
-    default: Any = NOTHING
+    said: Any = NOTHING
     doc: str = ""
 
     @property
@@ -68,6 +68,16 @@ class DescribedInput:
     def schema(self) -> Schema:
         """Of one value, as it stands alone."""
         return schema_of(self._annotation, self.stream.constraints)
+
+    @cached_property
+    def default(self) -> Any:
+        """As JSON has it; `NOTHING` if there is none, none that JSON has, or none that a caller could send."""
+        if self.said is NOTHING:
+            return NOTHING
+        made, schema = plain_value(self.said), self.schema
+        known = schema.get("$defs", {})
+        is_fit = fits(schema, made, lambda ref: known.get(ref.removeprefix(DEFINITIONS), {}))
+        return made if is_fit else NOTHING
 
     def shared_schema(self, schemas: Schemas) -> Schema:
         """The same, with its definitions among those of others, the default, and the words for readers."""
@@ -193,7 +203,7 @@ def described(spec: FunctionSpec) -> Described:
                 is_option=one in options,
                 is_stream=spec.style is Style.STREAMING and one.name in many,
                 takes_many=one.name in many,
-                default=plain_value(parameter.default) if has_default and parameter is not None else NOTHING,
+                said=parameter.default if has_default and parameter is not None else NOTHING,
                 doc=one.constraints.description or words,
             )
         )

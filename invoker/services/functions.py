@@ -6,8 +6,9 @@ process serves, but for the addresses of doors that open later; a document is kn
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -15,10 +16,12 @@ from invoker.core.http import Response
 from invoker.services.service import Service, Surroundings
 
 if TYPE_CHECKING:
+    from invoker.body.lift import Function
     from invoker.config import Config
     from invoker.core.engine import Engine
     from invoker.core.http import RequestHead
     from invoker.doors.http.exchange import Exchange
+    from invoker.protocols.riff.openapi import Document
 
 __all__ = ["FUNCTIONS", "OPENAPI", "FunctionsFront", "FunctionsService", "openapi_of"]
 
@@ -74,7 +77,10 @@ class FunctionsFront:
     """
 
     def __init__(self, engine: Engine, spoken: Callable[[], Spoken], hides: Callable[[str], bool]) -> None:
-        self.paths: dict[str, Callable[[], dict[str, Any]]] = {FUNCTIONS: self._functions, OPENAPI: self._openapi}
+        self.paths: dict[str, Callable[[], Awaitable[dict[str, Any]]]] = {
+            FUNCTIONS: self._functions,
+            OPENAPI: self._openapi,
+        }
         self._engine = engine
         self._spoken = spoken
         self._hides = hides
@@ -85,33 +91,42 @@ class FunctionsFront:
         head = exchange.head
         if head.method not in ("GET", "HEAD"):
             return Response(405, (("Content-Type", "text/plain"), ("Allow", "GET, HEAD")), b"GET reads this\n")
-        page = self.page(head.path)
+        page = await self.page(head.path)
         headers = (("ETag", page.tag), ("Cache-Control", "no-cache"))
         if _is_known(head, page.tag):
             return Response(304, headers, b"")
         return Response(200, (("Content-Type", "application/json"), *headers), page.body)
 
-    def page(self, path: str) -> Page:
+    async def page(self, path: str) -> Page:
         """What is sent for a path; from memory, unless doors have opened or closed since it was made."""
         spoken = self._spoken()
         known = self._pages.get(path)
         if known is None or known[0] != spoken:
-            body = json.dumps(self.paths[path](), ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+            made = await self.paths[path]()
+            body = json.dumps(made, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
             known = self._pages[path] = spoken, Page(body, f'"{sha256(body).hexdigest()[:32]}"')
         return known[1]
 
-    def _functions(self) -> dict[str, Any]:
+    async def _functions(self) -> dict[str, Any]:
         from invoker import __version__
         from invoker.body.described import described, listed
 
-        return {
-            "functions": [self._placed(listed(described(one.spec))) for one in self._engine.catalog],
-            "protocols": [{"name": name, "address": address} for name, address in self._spoken()],
-            "version": __version__,
-        }
+        functions = []
+        for one in self._engine.catalog:
+            functions.append(self._placed(listed(described(one.spec))))
+            await asyncio.sleep(0)  # a function takes up to some milliseconds, and others want the loop
+        protocols = [{"name": name, "address": address} for name, address in self._spoken()]
+        return {"functions": functions, "protocols": protocols, "version": __version__}
 
-    def _openapi(self) -> dict[str, Any]:
-        return openapi_of(self._engine, self._hides)
+    async def _openapi(self) -> dict[str, Any]:
+        from invoker.protocols.riff.openapi import Document
+
+        document = Document()
+        for one in self._engine.catalog:
+            if not self._hides(one.spec.name):
+                _add(document, one, self._engine)
+                await asyncio.sleep(0)
+        return document.finished()
 
     def _placed(self, function: dict[str, Any]) -> dict[str, Any]:
         """The function, with the paths where it is."""
@@ -122,20 +137,21 @@ class FunctionsFront:
         return {"name": name, "path": path, "socket": path and f"{path}/ws", **function}
 
 
-def openapi_of(engine: Engine, hides: Callable[[str], bool] = lambda _: False) -> dict[str, Any]:
-    """The OpenAPI document of the functions that an engine runs.
+def openapi_of(engine: Engine) -> dict[str, Any]:
+    """The OpenAPI document of all functions that an engine runs."""
+    from invoker.protocols.riff.openapi import Document
 
-    Args:
-        engine: Has the functions, and the codecs of each.
-        hides: As for `FunctionsFront`.
-    """
+    document = Document()
+    for one in engine.catalog:
+        _add(document, one, engine)
+    return document.finished()
+
+
+def _add(document: Document, function: Function, engine: Engine) -> None:
     from invoker.body.described import described
     from invoker.protocols.riff.fields import signature_of
-    from invoker.protocols.riff.openapi import openapi, version_of
 
-    specs = [(one.spec, engine.registry_for(one)) for one in engine.catalog if not hides(one.spec.name)]
-    functions = [(described(spec), signature_of(spec, registry)) for spec, registry in specs]
-    return openapi(functions, version=version_of(spec for spec, _ in specs))
+    document.add(described(function.spec), signature_of(function.spec, engine.registry_for(function)))
 
 
 def _is_known(head: RequestHead, tag: str) -> bool:

@@ -97,10 +97,15 @@ def test_H065_defaults_are_as_json_has_them() -> None:
         d: bytes = b"\x00",
         e: Any = Odd,
         f: list[int] | None = None,
+        g: str = None,  # type: ignore[assignment]  # noqa: RUF013 - as authors write it
+        h: Annotated[int, Field(ge=1)] = 0,
     ) -> None: ...
 
     told = {one["name"]: one.get("default", "nothing") for one in inputs(f)}
-    assert told == {"a": 1, "b": "red", "c": "nothing", "d": "AA==", "e": "nothing", "f": None}
+    assert told == {"a": 1, "b": "red", "c": "nothing", "d": "AA==", "e": "nothing", "f": None} | {
+        "g": "nothing",
+        "h": "nothing",
+    }
     assert not any(one["isRequired"] for one in inputs(f))
 
 

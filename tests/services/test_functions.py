@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -170,7 +171,7 @@ def test_H060_only_its_own_paths_are_claimed() -> None:
     assert [path for path in paths if service.http_front(path)] == [FUNCTIONS, OPENAPI]
 
 
-def test_H064_nothing_is_made_before_somebody_asks() -> None:
+async def test_H064_nothing_is_made_before_somebody_asks() -> None:
     """The list is made once, by the first who asks; start-up does not pay for it."""
     made = []
 
@@ -184,7 +185,7 @@ def test_H064_nothing_is_made_before_somebody_asks() -> None:
     front = FunctionsFront(engine, tuple, lambda _: False)
     assert made == []
     for count, path in enumerate((FUNCTIONS, OPENAPI), 1):
-        assert front.page(path) is front.page(path)
+        assert await front.page(path) is await front.page(path)
         assert made == [1] * count
 
 
@@ -207,3 +208,29 @@ async def test_H060_a_function_without_a_path_says_so() -> None:
         told = (await client.get("/functions")).json()["functions"]
         assert [(one["path"], one["socket"]) for one in told] == [(None, None), ("/repeat", "/repeat/ws")]
         assert "/square" not in (await client.get("/openapi.json")).json()["paths"]
+
+
+@pytest.mark.parametrize("path", [FUNCTIONS, OPENAPI])
+async def test_H064_others_get_the_loop_while_it_is_made(path: str) -> None:
+    """Between any two functions, of which there may be many."""
+
+    def named(index: int) -> Any:
+        def f(x: int) -> int:
+            return x
+
+        f.__name__ = f"f{index}"
+        return f
+
+    front = FunctionsFront(around(*(named(index) for index in range(20))).driver.engine, tuple, lambda _: False)
+    turns = 0
+
+    async def other() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    task = asyncio.create_task(other())
+    await front.page(path)
+    task.cancel()
+    assert turns >= 20

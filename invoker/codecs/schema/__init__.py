@@ -1,7 +1,8 @@
 """JSON Schema (2020-12) of annotations: what their values look like as JSON, for callers and their tools."""
 
+from invoker.codecs.schema.fitting import fits
 from invoker.codecs.schema.marks import bounded
 from invoker.codecs.schema.plain import NOTHING, plain_value
 from invoker.codecs.schema.schemas import DEFINITIONS, Schema, Schemas, schema_of
 
-__all__ = ["DEFINITIONS", "NOTHING", "Schema", "Schemas", "bounded", "plain_value", "schema_of"]
+__all__ = ["DEFINITIONS", "NOTHING", "Schema", "Schemas", "bounded", "fits", "plain_value", "schema_of"]

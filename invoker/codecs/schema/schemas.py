@@ -29,6 +29,7 @@ from invoker.codecs.parts import Part
 from invoker.codecs.refusal import spell
 from invoker.codecs.schema.arrays import array_schema, number_schema
 from invoker.codecs.schema.classes import Members, members_of, substituted
+from invoker.codecs.schema.fitting import fits
 from invoker.codecs.schema.foreign import REF, pydantic_schema, reached
 from invoker.codecs.schema.marks import bounded, marked
 from invoker.codecs.schema.plain import NOTHING, plain_value
@@ -93,6 +94,10 @@ class Schemas:
         """
         self._gives, self._depth = gives, 0
         return bounded(self._walked(annotation), said)
+
+    def fits(self, schema: Schema, value: Any) -> bool:
+        """Whether a plain value fits one of these schemas, as far as that is known without JSON Schema."""
+        return fits(schema, value, self._definition)
 
     def add(self, name: str, schema: Schema) -> Schema:
         """Define something that is no type, and give the reference to it."""
@@ -203,7 +208,7 @@ class Schemas:
         each = {}
         for one in found.properties:
             each[one.name] = self._walked(one.annotation)
-            if one.default is not NOTHING:
+            if one.default is not NOTHING and self.fits(each[one.name], one.default):
                 each[one.name] = {**each[one.name], "default": one.default}
         required = [one.name for one in found.properties if one.is_required]
         if found.tag is not None:
@@ -238,6 +243,8 @@ class Schemas:
         names = {one: self._names[key] if key in self._names else self._named(key, one) for one, key in keys.items()}
         for one in new:
             self.definitions[names[one]] = self._renamed(definitions[one], names)
+        for one in new:
+            self._drop_defaults(self.definitions[names[one]])
         made: Schema = self._renamed(schema, names)
         return made
 
@@ -251,6 +258,15 @@ class Schemas:
             is_ref = isinstance(one, str) and one.startswith(REF)
             made[word] = self._prefix + names[one[len(REF) :]] if is_ref else self._renamed(one, names)
         return made
+
+    def _drop_defaults(self, schema: Schema) -> None:
+        """Drop defaults that do not fit, which pydantic tells as they are."""
+        for one in schema.get("properties", {}).values():
+            if isinstance(one, dict) and "default" in one and not self.fits(one, one["default"]):
+                del one["default"]
+
+    def _definition(self, ref: str) -> Schema:
+        return self.definitions.get(ref.removeprefix(self._prefix), {})
 
     def _define(self, key: Any, name: str, make: typing.Callable[[], Schema]) -> Schema:
         """A reference to what is made once; the same reference while it is made."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import jsonschema
@@ -244,6 +245,25 @@ def test_H066_names_of_definitions_are_fit_for_references() -> None:
     schemas = Schemas()
     schemas.of(Boxed[list[int] | None])
     assert [name for name in schemas.definitions if not name.replace("_", "").replace(".", "").isalnum()] == []
+
+
+@dataclass
+class Careless:
+    a: str = None  # type: ignore[assignment]  # as authors write it
+    b: int = 3
+
+
+class CarelessModel(pydantic.BaseModel):
+    a: str = None  # type: ignore[assignment]
+    b: int = 3
+
+
+@pytest.mark.parametrize("cls", [Careless, CarelessModel])
+def test_H065_defaults_that_do_not_fit_are_not_told(cls: Any) -> None:
+    """A document with them would be invalid, and no caller could send them."""
+    (made,) = schema_of(cls)["$defs"].values()
+    assert "default" not in made["properties"]["a"]
+    assert made["properties"]["b"]["default"] == 3
 
 
 def test_H066_what_is_no_type_can_be_defined_as_well() -> None:

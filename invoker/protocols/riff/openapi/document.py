@@ -1,4 +1,4 @@
-"""`openapi`: the whole document, of OpenAPI 3.1.
+"""`Document`: the whole document, of OpenAPI 3.1.
 
 Each function has a path with POST, and with GET if it is safe. What a request may look like follows from the same
 signature by which requests are bound (R-169), so a client that is made from the document is understood. The paths are
@@ -8,12 +8,10 @@ relative to where the document is, since the door may be mounted below another a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import Any, Final
 from urllib.parse import quote
 
 from invoker.author.docstrings import read_prose
-from invoker.author.spec import FunctionSpec
 from invoker.author.traits import ModelTraits
 from invoker.body.described import Described
 from invoker.codecs.schema import Schemas
@@ -22,7 +20,7 @@ from invoker.protocols.riff.openapi.process import PROCESS, PROCESS_TAG
 from invoker.protocols.riff.openapi.requests import Requests
 from invoker.protocols.riff.openapi.responses import Replies, error_responses
 
-__all__ = ["DIALECT", "openapi", "path_of", "version_of"]
+__all__ = ["DIALECT", "Document", "path_of"]
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _SCHEMAS: Final = "#/components/schemas/"
@@ -30,47 +28,50 @@ _VERSION: Final = "3.1.0"
 _TAG: Final = "functions"
 
 
-def openapi(
-    functions: Iterable[tuple[Described, Signature]],
-    *,
-    version: str,
-    title: str = "invoker",
-) -> dict[str, Any]:
-    """The document.
+class Document:
+    """A document in the making.
 
     Args:
-        functions: Each as callers are told of it, and as requests are bound to it.
-        version: Of what is described.
         title: For readers.
     """
-    schemas = Schemas(_SCHEMAS)
-    replies = Replies(schemas)
-    paths: dict[str, Any] = {}
-    names = {one["get"]["operationId"] for one in PROCESS.values()}
-    for function, signature in functions:
+
+    def __init__(self, title: str = "invoker") -> None:
+        self._title = title
+        self._schemas = Schemas(_SCHEMAS)
+        self._replies = Replies(self._schemas)
+        self._paths: dict[str, Any] = {}
+        self._names = {one["get"]["operationId"] for one in PROCESS.values()}
+        self._versions: set[str] = set()
+
+    def add(self, function: Described, signature: Signature) -> None:
+        """Add the path of a function, unless the process answers there.
+
+        Args:
+            function: As callers are told of it.
+            signature: As requests are bound to it.
+        """
         path = path_of(function.name)
-        if path not in PROCESS:  # the process answers there
-            paths[path] = _path(function, signature, schemas, replies, names)
-    return {
-        "openapi": _VERSION,
-        "info": {"title": title, "version": version},
-        "jsonSchemaDialect": DIALECT,
-        "servers": [{"url": "."}],
-        "tags": [{"name": _TAG, "description": "What is served."}, PROCESS_TAG],
-        "paths": {**paths, **PROCESS},
-        "components": {"schemas": schemas.definitions, "responses": error_responses(replies)},
-    }
+        if path not in PROCESS:
+            self._paths[path] = _path(function, signature, self._schemas, self._replies, self._names)
+            self._versions.add(function.spec.traits[ModelTraits].version)
+
+    def finished(self) -> dict[str, Any]:
+        """All of it. The version is what the author has said, if that is the same for all functions; else 0."""
+        version = next(iter(self._versions)) if len(self._versions) == 1 else ""
+        return {
+            "openapi": _VERSION,
+            "info": {"title": self._title, "version": version or "0"},
+            "jsonSchemaDialect": DIALECT,
+            "servers": [{"url": "."}],
+            "tags": [{"name": _TAG, "description": "What is served."}, PROCESS_TAG],
+            "paths": {**self._paths, **PROCESS},
+            "components": {"schemas": self._schemas.definitions, "responses": error_responses(self._replies)},
+        }
 
 
 def path_of(name: str) -> str:
     """The path of a function, as URLs have it."""
     return f"/{quote(name, safe='')}"
-
-
-def version_of(specs: Iterable[FunctionSpec]) -> str:
-    """The version of the functions that their author has said, if it is the same for all; else 0."""
-    said = {one.traits[ModelTraits].version for one in specs}
-    return (said.pop() if len(said) == 1 else "") or "0"
 
 
 def _path(
