@@ -26,6 +26,8 @@ MOST_INVOCATIONS: Final = 100
 """In one snapshot; of more that run, the newest are told."""
 
 _KEPT_S: Final = 10.0
+_MOST_NOTED: Final = 25
+"""Endings that are noted between two snapshots; of thousands of short calls nobody could see more."""
 _MOST_SUMMED: Final = 1000
 """Queued frames of an input whose bytes are added up one by one."""
 
@@ -56,6 +58,7 @@ class Live:
         self._engine = engine
         self._ended: deque[_Ended] = deque(maxlen=MOST_INVOCATIONS)
         self._watchers = 0
+        self._noted = 0
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -76,6 +79,7 @@ class Live:
     def snapshot(self) -> dict[str, Any]:
         """What is told now: at most `MOST_INVOCATIONS`, those that run before those that have ended."""
         now = time.monotonic()
+        self._noted = 0
         running = list(self._engine.running.values())
         shown = [_told(one, now) for one in reversed(running[-MOST_INVOCATIONS:]) if not one.is_finished]
         room = MOST_INVOCATIONS - len(shown)
@@ -100,6 +104,9 @@ class Live:
 
     def _closed(self, invocation: Invocation) -> None:
         """Note an ending; called in any thread."""
+        if self._noted >= _MOST_NOTED:
+            return
+        self._noted += 1
         now = time.monotonic()
         self._ended.append(_Ended(now, _told(invocation, now)))
 

@@ -17,7 +17,7 @@ from invoker.core.invocation import Invocation
 from invoker.core.steps import EndInput, Feed, Open
 from invoker.errors import Cancelled, ProtocolViolation
 from invoker.message import Message
-from invoker.ops.live import MOST_INVOCATIONS, Live
+from invoker.ops.live import _MOST_NOTED, MOST_INVOCATIONS, Live
 
 
 def repeat(words: Iterator[str], counts: Iterator[int]) -> Iterator[str]:
@@ -113,6 +113,21 @@ def test_H076_what_has_ended_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> No
         assert not live.snapshot()["invocations"]
         monkeypatch.undo()
     assert not live.snapshot()["invocations"]
+
+
+def test_H076_of_many_that_end_a_part_is_told() -> None:
+    """So that watching costs calls next to nothing; the sums have all of them."""
+    engine = engine_of()
+    live = Live(engine)
+    with live.watching():
+        for _ in range(2):
+            for _ in range(_MOST_NOTED + 5):
+                invocation = engine.open(Open("a"))
+                invocation.finish(None)
+                engine.close(invocation)
+            told = live.snapshot()
+        assert len(told["invocations"]) == 2 * _MOST_NOTED
+        assert told["counts"]["finished"] == {"OK": 2 * (_MOST_NOTED + 5)}
 
 
 def test_H076_without_watchers_nothing_hears_of_endings() -> None:
