@@ -10,6 +10,7 @@ from invoker.core.http import RequestHead
 from invoker.core.steps import Open
 from invoker.errors import InvocationError, LimitExceeded, Status, StatusError, UnsupportedMediaType
 from invoker.message import EMPTY, Headers
+from invoker.protocols.riff.cloudevents import asks_for_events, is_packed, prefers_events, received, without_events
 from invoker.protocols.riff.fields import Signature
 from invoker.protocols.riff.filling import HIDDEN, straight
 from invoker.protocols.riff.formats import accepted
@@ -58,6 +59,8 @@ class Asked(msgspec.Struct, frozen=True):
         is_bodiless: Whether the request has no body, whatever comes.
         is_head: Whether nothing but the head of a response is wanted.
         is_repeated: Whether a browser asks again for events, of which it has had some.
+        wanted: What is accepted of a value.
+        as_events: Whether each value leaves as an event of CloudEvents.
     """
 
     accept: str = ""
@@ -73,6 +76,8 @@ class Asked(msgspec.Struct, frozen=True):
     is_bodiless: bool = False
     is_head: bool = False
     is_repeated: bool = False
+    wanted: str = ""
+    as_events: bool = False
 
     @property
     def streams(self) -> bool:
@@ -117,16 +122,22 @@ def _asked(head: RequestHead, signature: Callable[[str], Signature], most_bytes:
     announced = head.value("content-length")
     has_length = is_bodiless or announced != ""
     reading = reading_of(inputs, content_type, has_length=has_length, is_stream=False)
+    as_events = prefers_events(accept)
     stream = accepted(accept, is_several=inputs.is_streaming or reading is not Reading.WHOLE)
     as_stream = reading_of(inputs, content_type, has_length=has_length, is_stream=True)
     is_piped = stream is None and as_stream is not reading
     if stream is not None:
-        reading = as_stream
+        reading, as_events = as_stream, asks_for_events(accept)
+    wanted = accept if stream is None else stream[1]
+    if as_events:
+        wanted = without_events(wanted)
     if reading is Reading.WHOLE:
         _check_length(announced, most_bytes)
-    headers = _input_headers(head)
-    plain = None if is_bodiless else straight(inputs, head.query, content_type)
-    opening = None if plain is None else (Open(ID, function, (accept,), plain[0], NAMES_OUT, headers), plain[1])
+    headers, is_event = _input_headers(head), is_packed(content_type)
+    if not is_event and any(name == "ce-specversion" for name, _ in head.headers):
+        headers = received(headers)
+    plain = None if is_bodiless or is_event else straight(inputs, head.query, content_type)
+    opening = None if plain is None else (Open(ID, function, (wanted,), plain[0], NAMES_OUT, headers), plain[1])
     return Asked(
         accept,
         function,
@@ -141,6 +152,8 @@ def _asked(head: RequestHead, signature: Callable[[str], Signature], most_bytes:
         is_bodiless,
         head.method == "HEAD",
         stream is not None and head.value("last-event-id") != "",
+        wanted,
+        as_events,
     )
 
 

@@ -83,6 +83,7 @@ class Signature(msgspec.Struct, frozen=True):
         is_safe: Whether GET may call it.
         is_streaming: Whether it gives as many values as it likes, whatever it is given.
         own_lines: Whether a codec takes NDJSON for one value of the first input.
+        name: Of the function.
         more: What ``**kwargs`` takes by any other name; None: the function has none, or takes any number of inputs.
     """
 
@@ -95,6 +96,7 @@ class Signature(msgspec.Struct, frozen=True):
     is_safe: bool = False
     is_streaming: bool = False
     own_lines: bool = False
+    name: str = ""
 
     def named(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """The parameters' own names instead of the labels that stand for those which every caller gives."""
@@ -126,6 +128,7 @@ def signature_of(spec: FunctionSpec, registry: Registry) -> Signature:
         outputs=tuple(one.name for one in spec.outputs) if not spec.open_outputs else made.outputs,
         is_safe=spec.traits[HttpTraits].safe,
         is_streaming=spec.style is Style.STREAMING,
+        name=spec.name,
         own_lines=bool(own) and _decodes(registry, _LINES, own[0].type),
     )
 

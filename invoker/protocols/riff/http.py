@@ -45,10 +45,11 @@ from invoker.errors import (
     LimitExceeded,
     ProtocolViolation,
 )
-from invoker.message import Message
+from invoker.message import Headers, Message
 from invoker.protocols.riff.asking import ID, NAMES_OUT, Asked, RefusedError, ask, is_form, too_long
+from invoker.protocols.riff.events import filled, given
 from invoker.protocols.riff.fields import Signature
-from invoker.protocols.riff.filling import Filled, fill, fill_parts, is_plain
+from invoker.protocols.riff.filling import Filled, fill_parts, is_plain
 from invoker.protocols.riff.reply import FENCE, answer, refusal
 
 __all__ = ["HttpSession", "State"]
@@ -159,7 +160,7 @@ class HttpSession:
                 return (opening, Feed(ID, 0, Message(body, asked.headers, media_type)), _END)
             self._body.append(body)
         try:
-            names, messages = self._messages(asked)
+            (names, messages), headers = self._messages(asked)
         except LimitExceeded as error:
             return self._refuse(error, status=413)
         except InvocationError as error:
@@ -167,7 +168,7 @@ class HttpSession:
         feeds = [Feed(ID, index, message) for index, message in messages]
         self._names = names
         bound = names if asked.inputs.more is not None else None
-        opening = Open(ID, asked.function, (asked.accept,), names, NAMES_OUT, asked.headers, bound)
+        opening = Open(ID, asked.function, (asked.wanted,), names, NAMES_OUT, headers, bound)
         return (opening, *feeds, _END)
 
     def deliver(self, event: Event) -> Sequence[CallStep]:
@@ -188,7 +189,7 @@ class HttpSession:
         if self._output is None:
             return self._refuse(FunctionError("the function gave no value; an HTTP response is exactly one"))
         try:
-            response = answer(self._output, FENCE if self._asked.is_bodiless else ())
+            response = answer(given(self._output, self._asked), FENCE if self._asked.is_bodiless else ())
         except EncodeError as error:
             return self._refuse(error)
         self.state = State.CLOSED
@@ -228,12 +229,12 @@ class HttpSession:
             return self._refuse(error)
         return ()
 
-    def _messages(self, asked: Asked) -> Filled:
-        """The inputs' names, and what to feed to them in order."""
+    def _messages(self, asked: Asked) -> tuple[Filled, Headers]:
+        """The inputs' names, and what to feed to them in order; and the metadata."""
         if self._form is not None:
             self._form.close()
-            return fill_parts(asked.inputs, asked.query, self._parts, asked.headers)
-        return fill(asked.inputs, asked.query, asked.content_type, self._taken(), asked.headers)
+            return fill_parts(asked.inputs, asked.query, self._parts, asked.headers), asked.headers
+        return filled(asked, self._taken())
 
     def _taken(self) -> bytes:
         body = self._body[0] if len(self._body) == 1 else b"".join(self._body)

@@ -50,8 +50,9 @@ from invoker.errors import (
 )
 from invoker.message import Message
 from invoker.protocols.riff.asking import ID, NAMES_OUT, Asked, too_long
+from invoker.protocols.riff.events import filled, given
 from invoker.protocols.riff.fields import Field
-from invoker.protocols.riff.filling import fill, from_query
+from invoker.protocols.riff.filling import from_query
 from invoker.protocols.riff.formats import Format, format_of
 from invoker.protocols.riff.items import Items, Reading, Reads, reads
 from invoker.protocols.riff.reply import FENCE, answer, problem, refusal
@@ -94,6 +95,7 @@ class StreamSession:
         self._body: list[bytes] = []
         self._size = 0
         self._reads: Reads | None = None
+        self._metadata = asked.headers
         self._labels: tuple[str, ...] = ()
         self._early: list[tuple[str, Message[bytes]]] = []
         self._indexes: dict[str, int] = {}
@@ -174,7 +176,7 @@ class StreamSession:
         if self._output is None:
             return self._told(FunctionError("the function gave no value; an HTTP response is exactly one"))
         try:
-            return (Send(answer(self._output, FENCE if self._asked.is_bodiless else ())), Close())
+            return (Send(answer(given(self._output, self._asked), FENCE if self._asked.is_bodiless else ())), Close())
         except EncodeError as error:
             return self._told(error)
 
@@ -276,15 +278,16 @@ class StreamSession:
         asked = self._asked
         body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
         self._body.clear()
-        names, messages = fill(asked.inputs, asked.query, asked.content_type, body, asked.headers)
+        (names, messages), self._metadata = filled(asked, body)
         self._state = _State.RUNNING
         bound = names if asked.inputs.more is not None else None
         return (self._opening(names, bound), *(Feed(ID, index, message) for index, message in messages), _END)
 
     def _opening(self, names: tuple[str, ...], bound: tuple[str, ...] | None) -> Open:
         asked = self._asked
-        accept = asked.accept if asked.stream is None else asked.stream[1]
-        return Open(ID, asked.function, (accept,) * len(self._outputs), names, self._outputs, asked.headers, bound)
+        return Open(
+            ID, asked.function, (asked.wanted,) * len(self._outputs), names, self._outputs, self._metadata, bound
+        )
 
     # Outputs.
 
@@ -295,7 +298,7 @@ class StreamSession:
                 return ()
             return (Cancel(ID, FunctionError(_SECOND)),)
         try:
-            item = self._format.item(index, message)
+            item = self._format.item(index, given(message, self._asked))
         except EncodeError as error:
             return (Cancel(ID, error),)
         if self._is_begun:

@@ -112,8 +112,8 @@ def test_functions_without_parameters_or_with_any_number_have_no_fields():
     def several(*xs: Iterator[str]) -> Iterator[str]:
         yield from xs[0]
 
-    assert signature(nothing) == Signature(("in",))
-    assert signature(several) == Signature(("xs",), is_open=True, is_streaming=True)
+    assert signature(nothing) == Signature(("in",), name="nothing")
+    assert signature(several) == Signature(("xs",), is_open=True, is_streaming=True, name="several")
 
 
 def test_R169_a_function_of_any_number_of_inputs_keeps_its_options_apart():
