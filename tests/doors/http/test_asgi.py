@@ -129,3 +129,31 @@ async def test_a_cancel_by_somebody_else_goes_on() -> None:
 
     with pytest.raises(asyncio.CancelledError):
         await Told(cancelled).run()
+
+
+async def test_what_a_head_means_is_found_out_once() -> None:
+    """For the same head, and not for one that differs in anything; what is kept is bounded."""
+    asked: list[str] = []
+    told = Told(whole)
+
+    def front(path: str) -> Any:
+        asked.append(path)
+        return told
+
+    app = AsgiApp(HttpApp(told.driver, HttpSettings(), front))
+    headers = [[b"accept", b"text/plain"]]
+    others = [
+        {"path": "/a"}, {"method": "GET"}, {"query_string": b"x"}, {"headers": headers}, {"server": None},
+        {"raw_path": b"http://other/"}, {"http_version": "1.1"}, {"headers": headers * 2},
+    ]  # fmt: skip
+    for count, other in enumerate([{}, *others], 1):
+        for _ in range(2):
+            told.messages = [BODY]
+            await app({**SCOPE, **other}, told.receive, told.send)
+            assert len(asked) == count
+    assert sum(one.get("body") == b"done" for one in told.sent) == 2 * len(others) + 2
+    for number in range(200):
+        told.messages = [BODY]
+        await app({**SCOPE, "path": f"/{number}"}, told.receive, told.send)
+        assert len(app._known) <= 64
+    told.driver.close()
