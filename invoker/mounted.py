@@ -20,6 +20,7 @@ import asyncio
 import contextvars
 import logging
 import os
+import threading
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from types import TracebackType
@@ -68,6 +69,7 @@ class Mounted:
         self._config = config
         self._server: Server | None = build(config, *what, is_mounted=True)  # that of the first run
         self._runs: dict[asyncio.AbstractEventLoop, _Run] = {}
+        self._lock = threading.Lock()  # loops of several threads may begin at once
         self._failed: tuple[asyncio.AbstractEventLoop, float, StartupError] | None = None
         self.functions = tuple(function.spec.name for function in self._server.engine.catalog)
 
@@ -134,7 +136,10 @@ class Mounted:
         Raises:
             StartupError: It cannot be started.
         """
-        loop = asyncio.get_running_loop()
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            raise RuntimeError("invoker.asgi() needs an event loop of asyncio; this server runs another one") from None
         run = self._runs.get(loop)
         if run is None:
             if self._failed is not None:
@@ -147,13 +152,15 @@ class Mounted:
         return run
 
     def _begin(self, loop: asyncio.AbstractEventLoop, *, is_asked: bool) -> _Run:
-        for other in [one for one in self._runs if one.is_closed()]:
-            self._runs.pop(other).abandon()
-        server, self._server = self._server or build(self._config, *self._what, is_mounted=True), None
-        run = self._runs[loop] = _Run(server, loop)
+        with self._lock:
+            for other in [one for one in self._runs if one.is_closed()]:
+                self._runs.pop(other).abandon()
+            server, self._server = self._server or build(self._config, *self._what, is_mounted=True), None
+            run = self._runs[loop] = _Run(server, loop)
 
         def over(_: object) -> None:
-            self._runs.pop(loop, None)
+            with self._lock:
+                self._runs.pop(loop, None)
             if (error := run.failure) is not None:
                 self._failed = (loop, loop.time() + _RETRY_S, error)
 

@@ -301,6 +301,32 @@ def test_H097_a_loop_that_was_closed_under_it_is_given_up(caplog):
     next(iter(app._runs.values())).abandon()
 
 
+def test_H097_loops_of_several_threads_have_runs_of_their_own():
+    """Each starts the functions for itself, and stops them."""
+    app, texts = invoker.asgi(Model), []
+    together = threading.Barrier(3)
+
+    async def main() -> None:
+        async with app:
+            texts.append((await ask(app)).text)
+            await asyncio.to_thread(together.wait)
+
+    threads = [threading.Thread(target=lambda: asyncio.run(main())) for _ in range(3)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert texts == ["7"] * 3
+    assert [one.marks for one in Model.made] == [["entered", "left"]] * 3
+    assert not app._runs
+
+
+def test_H097_a_loop_that_is_not_asyncios_is_refused():
+    """By a sentence; trio has servers, too."""
+    with pytest.raises(RuntimeError, match="needs an event loop of asyncio"):
+        invoker.asgi(square)(scope_of(), None, None).send(None)
+
+
 async def test_H096_what_a_request_has_set_stays_its_own():
     """The server and its threads do not inherit the context of the request that has started them."""
     marks = []

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -40,6 +41,7 @@ class Background:
     def __init__(self, server: Server, loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None) -> None:
         self._server = server
         self._loop = (loop_factory or asyncio.new_event_loop)()
+        self._process = os.getpid()
         self._told = asyncio.Event()
         self._drain_s = server.config.drain_s
         self._started: Future[None] = _future()
@@ -49,7 +51,7 @@ class Background:
     @property
     def is_running(self) -> bool:
         """Whether it serves, or drains."""
-        return self._started.done() and not self._over.done()
+        return self._started.done() and not self._over.done() and self._is_here
 
     def start(self) -> None:
         """Return once it serves.
@@ -73,6 +75,8 @@ class Background:
         Args:
             drain_s: How long running invocations may go on; None: as long as the settings say.
         """
+        if not self._is_here:
+            return False
         self._tell(drain_s)
         if threading.current_thread() is self._thread:
             return False  # asked for on the loop that has to do it; it does it when it has its turn
@@ -85,6 +89,8 @@ class Background:
 
     async def stop_async(self, drain_s: float | None = None) -> bool:
         """Do the same, while the loop of the caller goes on."""
+        if not self._is_here:
+            return False
         self._tell(drain_s)
         try:
             async with asyncio.timeout(self._limit_s):
@@ -93,6 +99,11 @@ class Background:
             return self._leave_behind()
         self._thread.join()
         return clean
+
+    @property
+    def _is_here(self) -> bool:
+        """Whether this is the process that serves, and not a fork of it, which has no thread that could answer."""
+        return os.getpid() == self._process
 
     @property
     def _limit_s(self) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import threading
 
 import pytest
@@ -151,3 +152,18 @@ def test_a_failure_while_it_serves_is_logged(monkeypatch, caplog):
     with caplog.at_level(logging.ERROR):
         assert not made.stop()
     assert "a server has failed" in caplog.text
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork.*:DeprecationWarning")
+def test_H094_a_fork_does_not_stop_it():
+    """It has no thread that could answer, and the handlers at its exit must not wait for one."""
+    made = background()
+    made.start()
+    child = os.fork()
+    if not child:
+        is_fine = not made.is_running and not made.stop() and not asyncio.run(made.stop_async())
+        os._exit(0 if is_fine else 1)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert made.is_running
+    assert made.stop()
