@@ -15,7 +15,7 @@ from invoker.doors.http.unpacking import Unpacker
 from invoker.doors.http.writing import ALWAYS, BODILESS, PIECE_BYTES, fields_of, parts_of, size_of
 from invoker.errors import InvocationError
 
-__all__ = ["AsgiExchange", "Receive", "Scope", "Send"]
+__all__ = ["INBOX", "AsgiExchange", "Receive", "Scope", "Send"]
 
 log = logging.getLogger(__name__)
 
@@ -23,6 +23,8 @@ Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
+INBOX = "invoker.inbox"
+"""Where the scope of a request of HTTP/2 has its inbox."""
 _WATCH_S = 0.1
 """Only requests that take longer are watched for clients that leave: a task for each shorter one would cost more."""
 _HIGH_BYTES = 64 * 1024
@@ -64,6 +66,7 @@ class AsgiExchange(Exchange):
         self._watch_timer: asyncio.TimerHandle | None = None
         self._watcher: asyncio.Task[None] | None = None
         self.headers: tuple[tuple[str, str], ...] = ()
+        self._inbox: Any = scope.get(INBOX)
         self._listener: Listener | None = None
         self._response: Response | None = None
         self._head: ResponseHead | None = None
@@ -84,6 +87,8 @@ class AsgiExchange(Exchange):
         reading: asyncio.Task[None] | None = None
         try:
             self._listener = begin(self)
+            if self._inbox is not None:
+                self._inbox.on_gone = self._leave  # also while nothing more is wanted
             self._wants.set()
             if not self._answered.is_set():
                 reading = asyncio.get_running_loop().create_task(self._bring(self._listener), name="body")
@@ -97,6 +102,8 @@ class AsgiExchange(Exchange):
             if reading is not None:
                 reading.cancel()
                 await asyncio.wait([reading])
+            if self._inbox is not None:
+                self._inbox.on_gone = None
             self.close()
         return None if self.is_gone else self._response
 

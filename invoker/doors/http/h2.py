@@ -10,6 +10,7 @@ The parser works off whatever it is given before anybody else has a turn, so it 
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -19,11 +20,13 @@ from h2.errors import ErrorCodes
 from h2.events import DataReceived, Event, RequestReceived
 from h2.exceptions import ProtocolError
 from h2.settings import SettingCodes
-from hypercorn.protocol.events import StreamClosed
+from hypercorn.events import Closed
+from hypercorn.protocol.events import Body, StreamClosed
 from hypercorn.protocol.h2 import H2Protocol
 from priority.priority import MissingStreamError
 
 from invoker.doors.http.h1 import PREFACE
+from invoker.doors.http.inbox import Inboxes
 
 __all__ = ["Calm", "FloodError", "Http2"]
 
@@ -44,6 +47,8 @@ _PADDING: Final = 256
 _AT_ONCE: Final = 16
 """Frames that are parsed in one turn: eight requests with their RST_STREAMs at most."""
 _HEAD: Final = 9
+_WINDOW_STEP: Final = 16 * 1024
+"""The client is told of so many bytes at once by which the window of the connection is opened again."""
 
 
 class FloodError(Exception):
@@ -120,24 +125,78 @@ class Calm:
 class Http2(H2Protocol):
     """Refuses methods that are not in capitals, which hypercorn would capitalise, and CONNECT; resets what is cut.
 
+    A stream whose body is not taken holds up nobody but its client; see `Inbox`. What comes behind the response to a
+    stream is dropped, where hypercorn would end the connection.
+
     WebSocket over HTTP/2 (RFC 8441) is not offered, though hypercorn would: browsers then use HTTP/1.1 for it.
     """
 
-    def __init__(self, *about: Any) -> None:
-        super().__init__(*about)
+    def __init__(self, app: Any, config: Any, context: Any, tasks: Any, *about: Any) -> None:
+        self._inboxes = Inboxes(tasks, self._taken)
+        super().__init__(app, config, context, self._inboxes, *about)  # type: ignore[arg-type]  # has what is called
+        self._has_credit = asyncio.Event()
+        self._unreturned = 0  # of the window of the connection
         del self.connection.local_settings[SettingCodes.ENABLE_CONNECT_PROTOCOL]
 
+    async def initiate(self, headers: Any = None, settings: Any = None) -> None:
+        """Begin."""
+        await super().initiate(headers, settings)
+        self.task_group.spawn(self._tell_credit)
+
+    async def handle(self, event: Any) -> None:
+        """Take bytes, or the end."""
+        await super().handle(event)
+        if isinstance(event, Closed):
+            self._has_credit.set()
+
     async def _handle_events(self, events: list[Event]) -> None:
-        refused = {one.stream_id for one in events if isinstance(one, RequestReceived) and not _is_method(one)}
-        if not refused:
-            await super()._handle_events(events)
-            return
-        for stream_id in refused:
-            self.connection.reset_stream(stream_id, ErrorCodes.PROTOCOL_ERROR)
         for one in events:
-            if isinstance(one, DataReceived) and one.stream_id in refused:
-                self.connection.acknowledge_received_data(one.flow_controlled_length, one.stream_id)
-        await super()._handle_events([one for one in events if getattr(one, "stream_id", None) not in refused])
+            if isinstance(one, RequestReceived) and not _is_method(one):
+                with suppress(ProtocolError):  # the client has reset it
+                    self.connection.reset_stream(one.stream_id, ErrorCodes.PROTOCOL_ERROR)
+            elif isinstance(one, DataReceived):
+                await self._received(one)
+            else:
+                await super()._handle_events([one])
+        await self._flush()
+
+    async def _create_stream(self, request: RequestReceived) -> None:
+        self._inboxes.stream = request.stream_id
+        await super()._create_stream(request)
+
+    async def _received(self, event: DataReceived) -> None:
+        size = event.flow_controlled_length or 0
+        self._unreturned += size
+        if self._unreturned >= _WINDOW_STEP:  # whoever is slow holds up its own stream only
+            self.connection.increment_flow_control_window(self._unreturned)
+            self._unreturned = 0
+        stream = self.streams.get(event.stream_id)
+        if stream is None:
+            return  # it is answered already
+        padding = size - len(event.data)
+        if padding:
+            self._taken(event.stream_id, padding)
+        if event.data:
+            await stream.handle(Body(event.stream_id, event.data))
+
+    def _taken(self, stream_id: int, size: int) -> None:
+        with suppress(ProtocolError, KeyError):  # the stream is over
+            self.connection.increment_flow_control_window(size, stream_id)
+            self._has_credit.set()
+
+    async def _tell_credit(self) -> None:
+        while not self.closed:
+            await self._has_credit.wait()
+            self._has_credit.clear()
+            await self._flush()
+
+    async def _send_data(self, stream_id: int) -> None:
+        await super()._send_data(stream_id)
+        stream = self.connection.streams.get(stream_id)
+        if stream_id not in self.stream_buffers and stream is not None and not stream.closed:
+            # RFC 9113, 8.1: the response is complete, and the client need not send the rest of its body.
+            self.connection.reset_stream(stream_id, ErrorCodes.NO_ERROR)
+            await self._flush()
 
     async def stream_send(self, event: Any) -> None:
         """Send something of a stream. One whose response is not complete is reset, where hypercorn would leave it."""
