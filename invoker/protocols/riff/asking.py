@@ -8,7 +8,7 @@ import msgspec
 
 from invoker.core.http import RequestHead
 from invoker.core.steps import Open
-from invoker.errors import InvocationError, LimitExceeded, Status, StatusError, UnsupportedMediaType
+from invoker.errors import FunctionError, InvocationError, LimitExceeded, Status, StatusError, UnsupportedMediaType
 from invoker.message import EMPTY, Headers
 from invoker.protocols.riff.cloudevents import asks_for_events, is_packed, prefers_events, received, without_events
 from invoker.protocols.riff.fields import Signature
@@ -128,6 +128,15 @@ def _asked(head: RequestHead, signature: Callable[[str], Signature], most_bytes:
     is_piped = stream is None and as_stream is not reading
     if stream is not None:
         reading, as_events = as_stream, asks_for_events(accept)
+    elif len(inputs.outputs) != 1:
+        # told here, since the error of the arity would speak of outputs that the client has not asked for.
+        given = f"the outputs {', '.join(inputs.outputs)}" if inputs.outputs else "no output"
+        raise RefusedError(
+            FunctionError(
+                f"the function has {given}, and this response is exactly one value; accept a stream: Accept: "
+                "text/event-stream, application/x-ndjson or multipart/mixed"
+            )
+        )
     wanted = accept if stream is None else stream[1]
     if as_events:
         wanted = without_events(wanted)

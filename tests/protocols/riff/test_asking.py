@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from invoker.core.http import RequestHead
-from invoker.errors import InvocationError, Status, StatusError
+from invoker.errors import FunctionError, InvocationError, Status, StatusError
 from invoker.protocols.riff.asking import Asked, RefusedError, ask
 from invoker.protocols.riff.fields import Field, Signature
 from invoker.protocols.riff.items import Reading
@@ -13,6 +13,8 @@ from invoker.protocols.riff.items import Reading
 X = Field("x", is_value=True)
 FUNCTIONS = {
     "square": Signature(("x",), fields=(X,)),
+    "split": Signature(("x",), fields=(Field("x"),), outputs=("even", "odd"), is_streaming=True),
+    "store": Signature(("x",), fields=(Field("x"),), outputs=(), is_streaming=True),
     "count": Signature(("x",), fields=(Field("x"),), is_streaming=True, is_safe=True),
 }
 LIMIT = 64
@@ -95,3 +97,13 @@ def test_R154_a_body_that_announces_too_much_is_refused() -> None:
         assert refused("POST", "/square", content_length=length).status == 413
         assert asked("POST", "/square", content_length=length, content_type="application/x-ndjson").streams
     assert asked("POST", "/square", content_length="64").function == "square"
+
+
+def test_R149_a_function_that_does_not_have_one_output_answers_by_streams_only() -> None:
+    """The text says what it has, and the way; with a stream it is served."""
+    for name, told in (("split", "the outputs even, odd"), ("store", "no output")):
+        error = refused("POST", f"/{name}").error
+        assert isinstance(error, FunctionError)
+        assert told in error.detail
+        assert "Accept: text/event-stream" in error.detail
+        assert asked("POST", f"/{name}", accept="application/x-ndjson").stream is not None
