@@ -43,6 +43,7 @@ ACTION_ENGINE := .interop/action-engine/.stamp
 GRAPHPIPE := .interop/graphpipe/.stamp
 ASGI := .interop/asgi/.stamp
 OPENAPI := .interop/openapi/.stamp
+CLOUDEVENTS := .interop/cloudevents/.stamp
 ECHO := build/bench/echo
 PEERS := build/peers
 CLIENTS := build/clients
@@ -107,9 +108,9 @@ docs-check: $(DEV)
 conformance: $(DEV) ## judge our own server from outside
 	$(BIN)/python -m tests.judge
 
-setup-interop: $(INTEROP) $(ACTION_ENGINE) $(GRAPHPIPE) $(ASGI) $(OPENAPI) ## install the foreign clients into .interop
+setup-interop: $(INTEROP) $(ACTION_ENGINE) $(GRAPHPIPE) $(ASGI) $(OPENAPI) $(CLOUDEVENTS) ## install the foreign clients into .interop
 
-interop: $(DEV) $(INTEROP) $(ACTION_ENGINE) $(GRAPHPIPE) $(ASGI) $(OPENAPI) ## run foreign clients (Node, buf, curl, action-engine, graphpipe) and hosts (FastAPI, uvicorn, Jupyter)
+interop: $(DEV) $(INTEROP) $(ACTION_ENGINE) $(GRAPHPIPE) $(ASGI) $(OPENAPI) $(CLOUDEVENTS) ## run foreign clients (Node, buf, curl, action-engine, graphpipe) and hosts (FastAPI, uvicorn, Jupyter)
 	$(BIN)/python -m pytest tests/interop
 
 fuzz: $(DEV) ## throw garbage at a server for FUZZ_SECONDS
@@ -232,6 +233,12 @@ $(GRAPHPIPE): tests/interop/graphpipe/requirements.lock tests/interop/graphpipe/
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/python $(LOCKED) $< --no-deps
 	$(@D)/bin/python $(LOCKED) $(word 2,$^) --no-deps --target $(@D)/pinned
+	@touch $@
+
+$(CLOUDEVENTS): tests/interop/cloudevents/requirements.lock
+	@rm -rf $(@D)
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python $(LOCKED) $<
 	@touch $@
 
 $(OPENAPI): tests/interop/openapi/requirements.lock
