@@ -13,7 +13,7 @@ __all__ = ["INDEX", "Assets"]
 
 INDEX: Final = "index.html"
 
-_FOLDER: Final = Path(__file__).parent / "assets"
+_FOLDER: Final = Path(__file__).parent / "files"
 _TYPES: Final = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",

@@ -78,6 +78,7 @@ export class Input {
   }
 
   opened() {
+    this.isLive = true;
     if (this.isStream) { say(this.mark, "open"); this.endButton.disabled = false; } else this.box.disabled = true;
   }
 
@@ -89,7 +90,7 @@ export class Input {
 
   /** The run is over: the next one may begin. */
   closed() {
-    this.isEnded = false;
+    this.isLive = this.isEnded = false;
     this.box.disabled = this.sendButton.disabled = false;
     this.endButton.disabled = true;
     say(this.mark, "");
@@ -103,15 +104,16 @@ export class Input {
     if (!this.isFile) this.field.write(value);
   }
 
-  /** The items that the code to copy sends: those that were sent, or else what is in the field. */
+  /** The items that the code to copy sends: what is in the field, behind what this run has sent, or else what the last one has. */
   items() {
-    if (this.isStream && this.sent.length) return this.sent;
+    const sent = this.isStream ? this.sent : [];
     try {
       const found = quietly(() => this.field.read());
-      return found === null ? this.isRequired && !this.isStream && !this.isFile ? [this.blank()] : [] : [typeof found === "string" ? {json: found} : found];
+      if (found !== null) return [...(this.isLive ? sent : []), typeof found === "string" ? {json: found} : found];
+      return sent.length || this.isStream || this.isFile || !this.isRequired ? sent : [this.blank()];
     } catch (problem) {
       if (!(problem instanceof Invalid)) throw problem;
-      return [];
+      return sent;
     }
   }
 

@@ -4,6 +4,9 @@ import {choice, fresh, h, many, rate, say, size, whole} from "./dom.js";
 import {isRow, show, sizeOf, table} from "./show.js";
 
 const MOST_ITEMS = 400;
+const MOST_HEAVY = 40; // of pictures, arrays and long values
+const HEAVY_BYTES = 4000;
+const MOST_BYTES = 32_000_000; // that are kept to be shown another way
 const MOST_CHARACTERS = 400_000;
 const NAMES = {text: "text", items: "items", table: "table"};
 
@@ -25,7 +28,8 @@ export class Lane {
     this.items = [];
     this.joined = "";
     this.lost = this.told = 0; // characters that are kept no more, and those that are shown or were
-    this.total = this.bytes = this.dropped = 0;
+    this.total = this.bytes = this.kept = 0;
+    this.most = MOST_ITEMS;
     this.first = this.last = 0;
     this.mode = "items";
     this.isPicked = this.isOver = false;
@@ -42,11 +46,14 @@ export class Lane {
     this.last = performance.now();
     if (!this.total) this.first = this.last;
     this.total += 1;
-    this.bytes += sizeOf(item);
+    const bytes = sizeOf(item);
+    this.bytes += bytes;
+    this.kept += bytes;
+    if (bytes > HEAVY_BYTES) this.most = MOST_HEAVY;
     this.items.push(item);
-    if (this.items.length > MOST_ITEMS * 2) this.items.splice(0, this.items.length - MOST_ITEMS);
+    while (this.items.length > this.most || (this.kept > MOST_BYTES && this.items.length > 1)) this.kept -= sizeOf(this.items.shift());
     this.fresh.push(item);
-    if (this.fresh.length > MOST_ITEMS * 2) this.fresh.splice(0, this.fresh.length - MOST_ITEMS);
+    if (this.fresh.length > this.items.length) this.fresh.shift();
     if (typeof item.value === "string") this.joined += item.value;
     if (this.joined.length > MOST_CHARACTERS * 2) {
       this.lost += this.joined.length - MOST_CHARACTERS;
@@ -126,7 +133,7 @@ export class Lane {
       else if (this.mode === "items") this.place.append(this.#entry(item, from + index + 1));
     });
     if (this.mode !== "items") return;
-    while (this.place.childElementCount > MOST_ITEMS) {
+    while (this.place.childElementCount > this.most) {
       this.#forget(this.place.firstElementChild);
       this.place.firstElementChild.remove();
     }

@@ -3,7 +3,7 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** Make an element. `props`: `class`, `on` (listeners by event), `prop` (properties), any other is an attribute. */
+/** Make an element. `props` are attributes, and `on` has listeners by event. */
 export function h(tag, props = {}, ...children) {
   return fill(document.createElement(tag), props, children);
 }
@@ -17,7 +17,6 @@ function fill(element, props, children) {
   for (const [name, value] of Object.entries(props)) {
     if (value === undefined || value === null || value === false) continue;
     if (name === "on") for (const [event, does] of Object.entries(value)) element.addEventListener(event, does);
-    else if (name === "prop") Object.assign(element, value);
     else element.setAttribute(name, value === true ? "" : String(value));
   }
   element.append(...children.flat().filter((one) => one !== null && one !== undefined && one !== false));

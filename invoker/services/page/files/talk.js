@@ -2,7 +2,7 @@
 
 import {bytesOf, parse} from "./json.js";
 
-const REASONS = {1001: "the server is going away", 1002: "a frame was not understood", 1006: "the connection was lost", 1008: "the connection was refused", 1009: "a message was too big", 1013: "the server has too much to do"};
+const REASONS = {1001: "the server is going away", 1002: "a frame was not understood", 1006: "the connection was lost, or refused", 1008: "the connection was refused", 1009: "a message was too big", 1013: "the server has too much to do"};
 
 const WRAPPED = '{"output":"","data":}'.length;
 
