@@ -102,6 +102,20 @@ def test_G092_bare_sockets_answer_while_the_function_loads(place: Path) -> None:
             assert model.infer(np.float32([1])).tolist() == [2]
 
 
+def test_H060_functions_are_told_of_while_they_load(place: Path) -> None:
+    """With the doors that are open by then; the gRPC door comes later, and with it another tag."""
+    with started("slow:double", cwd=place) as process:
+        url = loading(process)
+        early = httpx.get(f"{url}/functions")
+        assert [one["name"] for one in early.json()["functions"]] == ["double"]
+        assert "/double" in httpx.get(f"{url}/openapi.json").json()["paths"]
+        go(place)
+        grpc, http = process.ready()
+        late = httpx.get(f"{url}/functions", headers={"If-None-Match": early.headers["etag"]})
+        assert {one["address"] for one in late.json()["protocols"]} == {grpc, http}
+        assert {one["address"] for one in early.json()["protocols"]} <= {http}
+
+
 def test_a_process_that_is_told_to_end_while_it_loads_closes_its_doors(place: Path) -> None:
     """At once, with exit code 0 or the hook's; nobody listens any more."""
     with started("slow:double", cwd=place) as process:
