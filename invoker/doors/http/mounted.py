@@ -8,7 +8,9 @@ What servers may leave out of a scope is filled in here, and what is theirs in i
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from collections.abc import MutableMapping
+from contextlib import suppress
+from typing import Any, Final
 
 from invoker.core.http import Response
 from invoker.doors.http import asgisocket
@@ -18,6 +20,9 @@ from invoker.doors.http.exchange import HttpSettings
 from invoker.drive.driver import Driver
 
 __all__ = ["MountedDoor", "inner_scope", "refuse"]
+
+_LEFT: Final = Response(499, (), b"")
+"""What nginx calls a client that has closed its request."""
 
 
 class MountedDoor:
@@ -49,13 +54,27 @@ class MountedDoor:
         self._requests += 1
         try:
             if scope["type"] == "http":
-                await self._asgi(inner, receive, send)
+                await self._answer(inner, receive, send)
             else:
                 await asgisocket.serve_socket(self.app, head_of(inner), inner, receive, send)
         finally:
             self._requests -= 1
             if not self._requests:
                 self._quiet.set()
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request; also one whose client has left, since middleware of the host may count on a response."""
+        has_begun = False
+
+        async def sending(message: MutableMapping[str, Any]) -> None:
+            nonlocal has_begun
+            has_begun = True
+            await send(message)
+
+        await self._asgi(scope, receive, sending)
+        if not has_begun:
+            with suppress(OSError):  # so some servers say that nobody takes it
+                await refuse(scope, receive, send, _LEFT)
 
     def leave(self) -> None:
         """Tell clients of HTTP/1 to connect anew; requests are served as before."""

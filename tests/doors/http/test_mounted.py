@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -59,6 +60,34 @@ async def test_H097_a_refusal_is_said_without_a_door():
         first = caller.sent.get_nowait()
         assert first["type"].startswith(f"websocket.{expected}")
         assert first.get("status", first.get("code")) in (503, 1013)
+
+
+async def test_H099_whoever_counts_on_a_response_gets_one_for_a_client_that_has_left():
+    """As Starlette's middleware does; servers drop it, or say that nobody takes it."""
+
+    class Front:
+        async def answer(self, exchange: Exchange) -> Response:
+            await exchange.whole(100)
+            raise AssertionError("the body is not complete")
+
+    door = MountedDoor(Driver(Engine(Catalog([]), builtin())), lambda _: Front(), settings=HttpSettings())
+    door.start()
+    sent: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, str]:
+        return {"type": "http.disconnect"}
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    await door(scope_of(), receive, send)
+    assert [one["type"] for one in sent] == ["http.response.start", "http.response.body"]
+    assert sent[0]["status"] == 499
+
+    async def broken(message: dict[str, Any]) -> None:
+        raise OSError("gone")
+
+    await door(scope_of(), receive, broken)
 
 
 async def test_H097_a_stop_waits_for_requests_but_not_for_ever():

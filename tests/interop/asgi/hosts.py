@@ -7,11 +7,13 @@ import os
 import threading
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request, Response
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.routing import Mount
 
@@ -105,13 +107,24 @@ fast = FastAPI(lifespan=inner.lifespan)
 fast.mount("/fn", inner)
 
 
+@fast.middleware("http")
+async def noted(request: Request, call_next: Any) -> Response:
+    """What many applications have: it puts streams of its own between the server and what is mounted."""
+    response: Response = await call_next(request)
+    response.headers["X-Noted"] = "yes"
+    return response
+
+
 @fast.get("/hello")
 def hello() -> str:
     return "hello"
 
 
 other = invoker.asgi(square)
-star = Starlette(routes=[Mount("/a", other), Mount("/fn", invoker.asgi(*FUNCTIONS, max_message_bytes=1000))])
+star = Starlette(
+    routes=[Mount("/a", other), Mount("/fn", invoker.asgi(*FUNCTIONS, max_message_bytes=1000))],
+    middleware=[Middleware(GZipMiddleware, minimum_size=10)],
+)
 
 bare = invoker.asgi(*FUNCTIONS, max_message_bytes=1000)
 
