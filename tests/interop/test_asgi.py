@@ -299,6 +299,7 @@ def test_H097_test_clients_start_it_as_their_loops_live() -> None:
     assert json.loads(done.stdout) == {
         "entered": ["0", "1", "4"],
         "redirected": "9",
+        "socket": 81,
         "starts when entered": ["started", "stopped"],
         "not entered": ["0", "1", "4"],
         "starts when not entered": ["started", "stopped"] * 3,

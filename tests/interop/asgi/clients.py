@@ -37,6 +37,9 @@ def main() -> None:
     with TestClient(app) as client:
         seen["entered"] = [client.post("/fn/square", json=value).text for value in range(3)]
         seen["redirected"] = client.post("/fn", json=3).text
+        with client.websocket_connect("/fn/square/ws") as socket:
+            socket.send_json({"data": 9})
+            seen["socket"] = socket.receive_json()["data"]
     seen["starts when entered"] = [*STARTS]
     STARTS.clear()
     client = TestClient(app)
