@@ -133,8 +133,8 @@ class FunctionsFront:
         from invoker.protocols.riff.openapi import path_of
 
         name = function["name"]
-        path = None if self._hides(name) else path_of(name)
-        return {"name": name, "path": path, "socket": path and f"{path}/ws", **function}
+        path = path_of(name)
+        return {"name": name, "path": None if self._hides(name) else path, "socket": f"{path}/ws", **function}
 
 
 def openapi_of(engine: Engine) -> dict[str, Any]:

@@ -203,10 +203,10 @@ async def test_H060_a_name_is_written_into_a_path_as_urls_have_it() -> None:
 
 
 async def test_H060_a_function_without_a_path_says_so() -> None:
-    """What a page or a protocol hides is listed, and is not in the OpenAPI document."""
+    """What a page or a protocol hides is listed, with its socket, and is not in the OpenAPI document."""
     async with telling(square, repeat, hides=lambda name: name == "square") as client:
         told = (await client.get("/functions")).json()["functions"]
-        assert [(one["path"], one["socket"]) for one in told] == [(None, None), ("/repeat", "/repeat/ws")]
+        assert [(one["path"], one["socket"]) for one in told] == [(None, "/square/ws"), ("/repeat", "/repeat/ws")]
         assert "/square" not in (await client.get("/openapi.json")).json()["paths"]
 
 

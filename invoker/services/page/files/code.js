@@ -15,7 +15,8 @@ export function planOf(spec, inputs) {
   const isMany = inputs.filter((one) => !hasStreams || one.isRequired).length > 1;
   const answers = hasStreams || outputs.length > 1 || spec.openOutputs || outputs.some((one) => one.isStream) ? "lines" : isJson(outputs[0]) ? "value" : "bytes";
   const headers = answers === "bytes" ? {} : {Accept: answers === "lines" ? LINES : "application/json"};
-  const url = asked(spec.path, filled(inputs.filter(isAsked)).map(({name, item}) => [name, item.json])).href;
+  if (!spec.path) headers["Invoker-Function"] = spec.name; // its path belongs to something else
+  const url = asked(spec.path ?? "/", filled(inputs.filter(isAsked)).map(({name, item}) => [name, item.json])).href;
   const plan = {url, headers, answers}, all = filled(inputs.filter((one) => !isAsked(one)));
   if (!all.length) return plan;
   if (all.some(({item}) => item.bytes)) {
