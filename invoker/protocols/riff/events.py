@@ -55,11 +55,13 @@ def given(message: Message[bytes], asked: Asked) -> Message[bytes]:
     Raises:
         EncodeError: It is to be an event, and its attributes are none.
     """
+    if not (message.headers or asked.as_events):
+        return message
     name = asked.inputs.name
     source = f"/{quote(name)}"
     if asked.as_events:
         return structured(message, source=source, kind=f"invoker.{name}")
-    headers = binary(message.headers, source=source) if message.headers else message.headers
+    headers = binary(message.headers, source=source)
     return message if headers is message.headers else Message(message.payload, headers, message.media_type)
 
 
