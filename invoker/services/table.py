@@ -27,7 +27,7 @@ from invoker.services.pages import PagesService
 from invoker.services.riff.service import RiffHttpService, RiffService
 from invoker.services.service import Service
 from invoker.services.toolbridge.service import ToolBridgeService
-from invoker.services.typed import TypedService
+from invoker.services.typed.service import TypedService
 
 __all__ = ["SERVICES", "TABLE", "Table"]
 

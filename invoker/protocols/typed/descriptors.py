@@ -66,13 +66,15 @@ def _file(schema: Schema) -> descriptor_pb2.FileDescriptorProto:
             added.value.add(name=name, number=number)
     service = made.service.add(name=schema.service)
     for rpc in schema.rpcs:
-        service.method.add(
+        method = service.method.add(
             name=rpc.call.method,
             input_type=f".{schema.package}.{rpc.request.name}",
             output_type=f".{schema.package}.{rpc.response.name}",
             client_streaming=rpc.call.streams_in or None,
             server_streaming=rpc.call.streams_out or None,
         )
+        if rpc.call.is_safe:
+            method.options.idempotency_level = descriptor_pb2.MethodOptions.NO_SIDE_EFFECTS
     used = {field.type_name.removeprefix(".") for one in made.message_type for field in _every_field(one)}
     made.dependency.extend(sorted({IMPORTS[name] for name in used if name in IMPORTS}))
     return made

@@ -224,7 +224,10 @@ class TypedSession:
         return bytes_field(output.number, payload)
 
     def _refuse(self, text: str) -> Sequence[CallStep]:
-        error = StatusError(Status.INVALID_ARGUMENT, f"{ProtocolViolation.prefix}: {text}")
+        return self.break_off(StatusError(Status.INVALID_ARGUMENT, f"{ProtocolViolation.prefix}: {text}"))
+
+    def break_off(self, error: InvocationError) -> Sequence[CallStep]:
+        """End the call with an error that was met outside."""
         if self.state is State.FRESH:
             self.state = State.CLOSED
             return (Close(error),)

@@ -55,7 +55,7 @@ def proto_text(schema: Schema) -> str:
     ]
     for place, rpc in enumerate(schema.rpcs):
         lines += [""] if place else []
-        lines += [*_comment(rpc.call.spec.doc.partition("\n\n")[0], "  "), f"  {_rpc(rpc)}"]
+        lines += [*_comment(rpc.call.spec.doc.partition("\n\n")[0], "  "), *_rpc(rpc)]
     lines.append("}")
     is_hidden = "google" in schema.package.split(".")
     for message in schema.messages:
@@ -108,10 +108,14 @@ def _names(kind: Kind) -> Iterator[str]:
             yield type_name(kind)
 
 
-def _rpc(rpc: Rpc) -> str:
+def _rpc(rpc: Rpc) -> Iterator[str]:
     asked = f"stream {rpc.request.name}" if rpc.call.streams_in else rpc.request.name
     answered = f"stream {rpc.response.name}" if rpc.call.streams_out else rpc.response.name
-    return f"rpc {rpc.call.method}({asked}) returns ({answered});"
+    head = f"  rpc {rpc.call.method}({asked}) returns ({answered})"
+    if rpc.call.is_safe:
+        yield from (f"{head} {{", "    option idempotency_level = NO_SIDE_EFFECTS;", "  }")
+    else:
+        yield f"{head};"
 
 
 def _message(message: MessageDef, *, is_hidden: bool) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime as dt
 import decimal
 import enum
@@ -293,3 +294,9 @@ def strange(größe: int, fooBar: int, foo_bar: int) -> int:  # noqa: N803, PLC2
 @function(name="strange_name_of_it")
 def clash(x: int) -> int:
     return x
+
+
+@function(safe=True)
+async def doze(seconds: float) -> float:
+    await asyncio.sleep(seconds)
+    return seconds

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from invoker import function
 from invoker.protocols.typed.text import proto_text
 from tests.protocols.typed.written import schema_of
 
@@ -69,6 +70,17 @@ message Item {
 def test_H104_the_file_has_service_messages_and_comments():
     """The first line says where it belongs; imports are those that are needed."""
     assert proto_text(schema_of(order)) == TEXT
+
+
+def test_H113_a_safe_function_has_no_side_effects():
+    """So that clients may ask it by GET."""
+
+    @function(safe=True)
+    def look(x: int) -> int: ...
+
+    assert (
+        "  rpc Look(LookRequest) returns (LookResponse) {\n    option idempotency_level = NO_SIDE_EFFECTS;\n  }\n}\n"
+    ) in proto_text(schema_of(look))
 
 
 def test_H101_a_package_may_have_a_part_called_google():

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from invoker.services.service import Service
@@ -11,6 +12,7 @@ from invoker.services.service import Service
 if TYPE_CHECKING:
     from invoker.config import Config
     from invoker.doors.grpc.methods import Method
+    from invoker.doors.http.app import Front
     from invoker.protocols.typed.calls import Call
     from invoker.protocols.typed.codec import Book
 
@@ -26,6 +28,9 @@ class TypedService(Service):
 
     name = "typed"
     on_grpc = True
+    on_http = True
+    _is_registered = False
+    _fronts: Mapping[str, Front] = MappingProxyType({})
 
     @classmethod
     def unfit(cls, config: Config) -> str:
@@ -42,6 +47,21 @@ class TypedService(Service):
             CallMethod(one.service, one.method, partial(TypedSession, one), takes_one=not one.streams_in)
             for one in self._calls
         )
+
+    async def start(self) -> None:
+        """Know who answers which path."""
+        if not self.around.config.http:
+            return
+        from invoker.services.typed.web import fronts_of
+
+        self._register()
+        driver = self.around.driver
+        most_bytes = min(self.around.config.max_message_bytes, driver.engine.limits.hard_bytes)
+        self._fronts = fronts_of(self._calls, driver, most_bytes=most_bytes)
+
+    def http_front(self, path: str) -> Front | None:
+        """Who answers the path of a method, for Connect and gRPC-Web."""
+        return self._fronts.get(path)
 
     def files(self) -> Sequence[bytes]:
         """The descriptors of the functions' messages."""
@@ -61,7 +81,10 @@ class TypedService(Service):
         return Book(lambda: (one.spec for one in catalog))
 
     def _register(self) -> None:
-        """Make the fields of messages known to the codecs of all functions."""
+        """Make the fields of messages known to the codecs of all functions; once."""
         from invoker.protocols.typed.codec import FieldCodec
 
+        if self._is_registered:
+            return
+        self._is_registered = True
         self.around.driver.engine.registry.register(FieldCodec(self._book), first=False)

@@ -19,7 +19,7 @@ from invoker.process.server import Server
 from invoker.protocols.typed.calls import calls_of
 from invoker.protocols.typed.codec import Book
 from invoker.services.table import TABLE
-from invoker.services.typed import TypedService
+from invoker.services.typed.service import TypedService
 from tests.services.around import around
 
 

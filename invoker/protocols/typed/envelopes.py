@@ -1,0 +1,105 @@
+"""Messages within the body of an HTTP request or response: a byte of flags, four of length, the message.
+
+Connect streams, gRPC-Web and gRPC have the same envelopes; they differ in what the flags say of the last one. In
+``application/grpc-web-text`` all of it is base64, whose pieces are padded wherever the sender flushed.
+
+Source: Connect protocol, "Streaming RPCs"; gRPC-Web, "Protocol differences vs gRPC over HTTP2".
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from binascii import Error as Base64Error
+from typing import Final
+
+__all__ = ["COMPRESSED", "END", "TRAILERS", "Envelopes", "Text", "envelope"]
+
+COMPRESSED: Final = 0x01
+"""The message is compressed."""
+
+END: Final = 0x02
+"""Connect: the message is the end of the stream, in JSON."""
+
+TRAILERS: Final = 0x80
+"""gRPC-Web: the message is the trailers."""
+
+_HEAD: Final = 5
+
+
+def envelope(message: bytes, flags: int = 0) -> bytes:
+    """A message as it travels."""
+    return b"%c%b%b" % (flags, len(message).to_bytes(4, "big"), message)
+
+
+class Envelopes:
+    """Takes pieces of a body, and gives the messages in it.
+
+    Args:
+        most_bytes: A longer message is refused before it is here.
+    """
+
+    __slots__ = ("_most_bytes", "_rest")
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most_bytes = most_bytes
+        self._rest = bytearray()
+
+    @property
+    def is_within(self) -> bool:
+        """Whether a message has begun, and not ended."""
+        return bool(self._rest)
+
+    def feed(self, piece: bytes) -> list[tuple[int, bytes]]:
+        """The messages that are complete now, with their flags.
+
+        Raises:
+            ValueError: A message is longer than it may be.
+        """
+        rest = self._rest
+        rest += piece
+        found: list[tuple[int, bytes]] = []
+        at = 0
+        while len(rest) - at >= _HEAD:
+            size = int.from_bytes(rest[at + 1 : at + _HEAD], "big")
+            if size > self._most_bytes:
+                raise ValueError(f"a message has {size} bytes, and at most {self._most_bytes} are taken")
+            if len(rest) - at < _HEAD + size:
+                break
+            found.append((rest[at], bytes(rest[at + _HEAD : at + _HEAD + size])))
+            at += _HEAD + size
+        del rest[:at]
+        return found
+
+
+class Text:
+    """Takes pieces of base64, and gives the bytes in it; padding may stand anywhere."""
+
+    __slots__ = ("_rest",)
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    @property
+    def is_within(self) -> bool:
+        """Whether a group of four signs has begun, and not ended."""
+        return bool(self._rest)
+
+    def feed(self, piece: bytes) -> bytes:
+        """The bytes that are known now.
+
+        Raises:
+            ValueError: It is no base64.
+        """
+        signs = self._rest + piece
+        whole = len(signs) - len(signs) % 4
+        self._rest = signs[whole:]
+        made, at = bytearray(), 0
+        try:
+            while at < whole:
+                padding = signs.find(b"=", at, whole)
+                end = whole if padding < 0 else padding + 4 - padding % 4
+                made += b64decode(signs[at:end], validate=True)
+                at = end
+        except Base64Error as error:
+            raise ValueError(f"it is no base64: {error}") from None
+        return bytes(made)

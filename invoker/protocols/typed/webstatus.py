@@ -1,0 +1,69 @@
+"""Errors as Connect and gRPC-Web tell them: codes, statuses of HTTP, the end of a stream, trailers.
+
+Source: Connect protocol, "Error Codes", "Error End-Stream"; gRPC over HTTP2, "Responses".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import quote
+
+import msgspec
+
+from invoker.errors import InvocationError, Status
+
+__all__ = ["code_of", "end_of_stream", "error_body", "http_status", "trailers"]
+
+_HTTP: Final[Mapping[Status, int]] = {
+    Status.CANCELLED: 499,
+    Status.INVALID_ARGUMENT: 400,
+    Status.DEADLINE_EXCEEDED: 504,
+    Status.NOT_FOUND: 404,
+    Status.ALREADY_EXISTS: 409,
+    Status.PERMISSION_DENIED: 403,
+    Status.RESOURCE_EXHAUSTED: 429,
+    Status.FAILED_PRECONDITION: 400,
+    Status.ABORTED: 409,
+    Status.OUT_OF_RANGE: 400,
+    Status.UNIMPLEMENTED: 501,
+    Status.UNAVAILABLE: 503,
+    Status.UNAUTHENTICATED: 401,
+}
+_LONGEST: Final = 4096
+
+
+def code_of(status: Status) -> str:
+    """As Connect names it."""
+    return "canceled" if status is Status.CANCELLED else status.name.lower()
+
+
+def http_status(error: InvocationError) -> int:
+    """The status of a response that is nothing but this error."""
+    return _HTTP.get(Status(error.status), 500)
+
+
+def error_body(error: InvocationError) -> bytes:
+    """The body of such a response."""
+    return msgspec.json.encode(_error(error))
+
+
+def end_of_stream(error: InvocationError | None) -> bytes:
+    """The last message of a stream of Connect."""
+    return msgspec.json.encode({} if error is None else {"error": _error(error)})
+
+
+def trailers(error: InvocationError | None) -> bytes:
+    """The last message of gRPC-Web."""
+    if error is None:
+        return b"grpc-status: 0\r\n"
+    text = quote(_clipped(str(error)), safe=" !\"#$&'()*+,-./:;<=>?@[\\]^_`{|}~")
+    return f"grpc-status: {int(error.status)}\r\ngrpc-message: {text}\r\n".encode()
+
+
+def _error(error: InvocationError) -> dict[str, Any]:
+    return {"code": code_of(Status(error.status)), "message": _clipped(str(error))}
+
+
+def _clipped(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

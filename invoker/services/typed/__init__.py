@@ -1,0 +1,3 @@
+"""Typed services at the doors."""
+
+__all__: list[str] = []

@@ -1,0 +1,1 @@
+"""Tests of typed services at the doors."""
