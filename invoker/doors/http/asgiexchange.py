@@ -11,7 +11,7 @@ from invoker.core.budget import ProcessBudget
 from invoker.core.http import BodyChunk, RequestHead, Response, ResponseHead
 from invoker.doors.http.exchange import Exchange, HttpSettings, Listener
 from invoker.doors.http.leaving import begun, flushed, packed
-from invoker.doors.http.unpacking import Unpacker
+from invoker.doors.http.unpacking import STEPS, Unpacker
 from invoker.doors.http.writing import ALWAYS, BODILESS, PIECE_BYTES, fields_of, parts_of, size_of
 from invoker.errors import InvocationError
 
@@ -210,7 +210,7 @@ class AsgiExchange(Exchange):
         while not self._is_over:
             await self._wants.wait()
             await asyncio.sleep(0)  # others have a turn, however much a few bytes become
-            piece = unpacker.take()
+            piece = unpacker.steps(STEPS)
             if piece is None:
                 break
             if piece:

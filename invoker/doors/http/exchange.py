@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from invoker.core.budget import ProcessBudget
 from invoker.core.http import BodyChunk, RequestHead, Response, ResponseHead
 from invoker.doors.http.codings import PACKED, PLAIN
-from invoker.doors.http.unpacking import Unpacker
+from invoker.doors.http.unpacking import STEPS, Unpacker
 from invoker.errors import Cancelled, DeadlineExceeded, InvocationError
 
 __all__ = ["Exchange", "HttpSettings", "Listener"]
@@ -214,7 +214,7 @@ class Exchange(ABC):
         """More of the body, unpacked; sets `_is_unpacked` with the last of it."""
         while not self.is_gone:
             await asyncio.sleep(0)  # others have a turn, however much a few bytes become
-            piece = unpacker.take()
+            piece = unpacker.steps(STEPS)
             if piece:
                 return piece
             if piece is None:

@@ -15,16 +15,13 @@ from invoker.doors.http.exchange import Exchange, HttpSettings, Listener
 from invoker.doors.http.heads import Head
 from invoker.doors.http.leaving import begun, packed, ready
 from invoker.doors.http.packing import Packer
-from invoker.doors.http.unpacking import Unpacker
+from invoker.doors.http.unpacking import STEPS, Unpacker
 from invoker.errors import InvocationError
 
 __all__ = ["HIGH_BYTES", "Bringer", "Request"]
 
 HIGH_BYTES = 64 * 1024
 """So many bytes are read ahead of who wants them."""
-
-_STEPS = 16
-"""So many pieces of a packed body are unpacked at once."""
 
 
 class Bringer(Protocol):
@@ -221,7 +218,7 @@ class Request(Exchange):
     def _unpack(self, listener: Listener, unpacker: Unpacker) -> bool:
         """Give the listener what was unpacked; whether nothing more can be done now."""
         try:
-            for _ in range(_STEPS):
+            for _ in range(STEPS):
                 if self._is_answered or self._is_held:
                     return True
                 piece = unpacker.take()

@@ -20,7 +20,10 @@ from typing import Final, Protocol
 from invoker.doors.http.codings import GZIP, PACKED, ZSTD, zstd_module
 from invoker.errors import DecodeError
 
-__all__ = ["PIECE_BYTES", "Unpacker"]
+__all__ = ["PIECE_BYTES", "STEPS", "Unpacker"]
+
+STEPS: Final = 16
+"""So many steps are short enough for one turn of the loop."""
 
 PIECE_BYTES: Final = 64 * 1024
 """So much is unpacked at once."""
@@ -29,7 +32,7 @@ _SLICE_BYTES: Final = 4 * 1024
 """So much is given to a stage at once; what it does not take is copied."""
 _SLACK_BYTES: Final = 16 * 1024 * 1024
 _TIMES: Final = 1100
-_MEMBER_BYTES: Final = 4 * 1024
+_MEMBER_BYTES: Final = 8 * 1024
 """To begin a member costs as much as to unpack so many bytes."""
 _WINDOW_LOG: Final = 23
 """RFC 9659: a window of zstd has at most 8 MiB."""
@@ -61,6 +64,14 @@ class Unpacker:
         """More of the body has come."""
         self._came += len(data)
         self._stages[0].feed(data)
+
+    def steps(self, most: int) -> bytes | None:
+        """What so many steps give at most, until one gives something; as `take`."""
+        data = self.take()
+        while data == b"" and most > 1:
+            most -= 1
+            data = self.take()
+        return data
 
     def take(self) -> bytes | None:
         """Some of what was packed, maybe nothing; None: all that came is unpacked.
