@@ -159,6 +159,11 @@ class Config:
         "An origin of web pages that may use the HTTP port, as https://example.org; * is any. Pages of the port's own "
         "host need not be listed, except to open a WebSocket.", flag="--allowed-origin", many=True,
     )  # fmt: skip
+    allow_credentials: bool = knob(
+        False, "INVOKER_ALLOW_CREDENTIALS", parse.switch,
+        "Pages of the origins that `--allowed-origin` lists may send cookies and other credentials to the HTTP port, "
+        "and read what it answers; the list must name them then, and not be *.",
+    )  # fmt: skip
     allowed_hosts: tuple[str, ...] = knob(
         (), "INVOKER_ALLOWED_HOSTS", parse.names,
         "A host name under which the HTTP port answers if it listens on loopback only, besides localhost, 127.0.0.1, "
@@ -262,6 +267,11 @@ class Config:
         if self.tls_client_ca and not self.tls_cert:
             raise ConfigError(
                 "INVOKER_TLS_CLIENT_CA is set without INVOKER_TLS_CERT; mTLS needs a server certificate too"
+            )
+        if self.allow_credentials and "*" in self.allowed_origins:
+            raise ConfigError(
+                "INVOKER_ALLOW_CREDENTIALS is set, and INVOKER_ALLOWED_ORIGINS is *; name the origins whose pages may "
+                "send credentials, since any page could use those of its reader"
             )
         self.check_unix(self.http_unix, "INVOKER_HTTP_UNIX")
         for low, high in (("high_frames", "hard_frames"), ("high_bytes", "hard_bytes")):

@@ -144,7 +144,12 @@ class Doors:
 
         config = self._config
         codings = PACKED if config.http_compression else ()
-        return HttpSettings(origins=config.allowed_origins, hosts=config.allowed_hosts, codings=codings)
+        return HttpSettings(
+            origins=config.allowed_origins,
+            hosts=config.allowed_hosts,
+            has_credentials=config.allow_credentials,
+            codings=codings,
+        )
 
     def _is_fast(self) -> bool:
         """Whether the fast door serves. The answer is kept, since it takes a call through grpcio's private layer.

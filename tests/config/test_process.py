@@ -49,6 +49,7 @@ def test_flags_win_over_the_environment():
         ({"INVOKER_BAD_INPUT": "400"}, "unknown or invalid-argument"),
         ({"INVOKER_TLS_CERT": "c.pem"}, "without INVOKER_TLS_KEY"),
         ({"INVOKER_TLS_CLIENT_CA": "ca.pem"}, "without INVOKER_TLS_CERT"),
+        ({"INVOKER_ALLOW_CREDENTIALS": "1", "INVOKER_ALLOWED_ORIGINS": "*"}, "name the origins whose pages may send"),
         ({"INVOKER_HIGH_FRAMES": "9", "INVOKER_HARD_FRAMES": "8"}, "high_frames is 9, above hard_frames 8"),
         ({"INVOKER_HIGH_BYTES": "9", "INVOKER_HARD_BYTES": "8"}, "high_bytes is 9, above hard_bytes 8"),
     ],

@@ -233,7 +233,7 @@ class HttpApp:
         self.sockets = sockets
         self.connections = Connections()
         self.is_leaving = False
-        self.origins = Origins(settings.origins, settings.hosts)
+        self.origins = Origins(settings.origins, settings.hosts, has_credentials=settings.has_credentials)
 
     @property
     def is_closing(self) -> bool:

@@ -36,6 +36,7 @@ class HttpSettings:
         linger_s: How long the rest of a refused body is read and dropped, so that its sender gets to see the refusal.
         origins: Of web pages that may call; see `Origins`.
         hosts: Names for a door that is bound to loopback; see `Origins`.
+        has_credentials: Whether pages of listed origins may send cookies and the like; see `Origins`.
         codings: In which responses may leave, the best first; see `invoker.doors.http.packing`.
     """
 
@@ -46,6 +47,7 @@ class HttpSettings:
     linger_s: float = 5.0
     origins: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
+    has_credentials: bool = False
     codings: tuple[str, ...] = PACKED
 
 

@@ -47,6 +47,12 @@ _ORIGIN: Final = re.compile(rf"(?P<scheme>[a-z][a-z0-9+.-]*)://{_AUTHORITY.patte
 _NAMES: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z, \t-]+")
 _PORTS: Final = {"http": "80", "https": "443"}
 _VARY: Final = (("Vary", "Origin"),)
+_CREDENTIALS: Final = (("Access-Control-Allow-Credentials", "true"),)
+_EXPOSED: Final = (
+    "Allow, Accept-Encoding, Content-Encoding, ETag, Location, Retry-After, traceparent, traceresponse, "
+    "X-GraphPipe-Error, ce-specversion, ce-id, ce-source, ce-type, ce-subject, ce-time, ce-dataschema"
+)
+"""Where credentials are sent, a star means a header of this name (Fetch, 3.3.3)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +75,20 @@ class Origins:
         origins: Of pages that may call, such as ``https://example.org``; ``*`` means any.
         hosts: Names under which the door answers although it is bound to loopback, with or without a port; ``*`` means
             any.
+        has_credentials: Whether pages of listed origins may send cookies and the like, and read the answer; those that
+            only ``*`` lists may not.
 
     Attributes:
         names: What `Host` may be; None: anything. Set by who knows what the door is bound to.
     """
 
-    def __init__(self, origins: Collection[str] = (), hosts: Collection[str] = ()) -> None:
+    def __init__(
+        self, origins: Collection[str] = (), hosts: Collection[str] = (), *, has_credentials: bool = False
+    ) -> None:
         self.names: frozenset[str] | None = None
         self._origins = frozenset(one.lower() for one in origins)
         self._hosts = frozenset(one.lower() for one in hosts)
+        self._has_credentials = has_credentials
         self._passed = Verdict(headers=_VARY if self._origins else ())
         self._why = "it listens on loopback only, so "
         self._lists = ("--allowed-host", "--allowed-origin")
@@ -122,7 +133,7 @@ class Origins:
         origin = fields.get("origin", "")
         method = "" if is_socket else head.method
         if origin and (origin in self._origins or _ANY in self._origins):
-            return _allowed(method, fields, origin)
+            return _allowed(method, fields, origin, has_credentials=self._has_credentials and origin in self._origins)
         if _is_foreign(method, fields, host):
             page = f"a web page of {origin!a}" if origin else "a web page of another origin"
             return self._refused(f"{page} may not call this invoker; {self._lists[1]} lists those that may")
@@ -157,11 +168,12 @@ def _is_same(origin: str, host: str) -> bool:
     return (one["port"] or usual) == (other["port"] or usual)
 
 
-def _allowed(method: str, fields: Mapping[str, str], origin: str) -> Verdict:
+def _allowed(method: str, fields: Mapping[str, str], origin: str, *, has_credentials: bool) -> Verdict:
     """What CORS wants for a listed origin; a preflight is answered, and runs nothing."""
-    shared = (("Access-Control-Allow-Origin", origin), *_VARY)
+    shared = (("Access-Control-Allow-Origin", origin), *(_CREDENTIALS if has_credentials else ()), *_VARY)
     if method != "OPTIONS" or "access-control-request-method" not in fields:
-        return Verdict(headers=(*shared, ("Access-Control-Expose-Headers", "*")))
+        exposed = _EXPOSED if has_credentials else "*"
+        return Verdict(headers=(*shared, ("Access-Control-Expose-Headers", exposed)))
     headers = [("Access-Control-Allow-Methods", "GET, HEAD, POST"), ("Access-Control-Max-Age", "600")]
     wanted = fields.get("access-control-request-headers", "")
     if _NAMES.fullmatch(wanted):

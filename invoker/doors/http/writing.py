@@ -103,6 +103,8 @@ def size_of(response: Response) -> int:
 def fields_of(given: Sequence[tuple[str, str]], ours: Sequence[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
     """The header fields of a response. Ours replace given ones of the same name, except `Vary`, which may repeat."""
     taken = {name.lower() for name, _ in ours} - {"vary"}
+    if "access-control-allow-origin" in taken:
+        taken.add("access-control-allow-credentials")  # who may send some is not for a function to say
     kept = [one for one in given if one[0].lower() not in taken]
     return [(name.lower().encode(), value.encode()) for name, value in (*kept, *ours)]
 

@@ -34,8 +34,8 @@ def judged(
         scope.pop(name, usual) for name, usual in (("method", "POST"), ("type", "http"), ("target", "/"))
     )
     server = scope.pop("server", ("127.0.0.1", 8080))
+    one = Origins(origins, hosts, has_credentials=scope.pop("has_credentials", False))
     headers = [(name.replace("_", "-"), value) for name, value in {"host": HOST, **scope}.items()]
-    one = Origins(origins, hosts)
     one.bind(bound, is_loopback=bound != "0.0.0.0")
     head = RequestHead(method, "/", headers=headers)
     verdict = one.judge(head, host=target_host(target), is_local=server is None, is_socket=kind == "websocket")
@@ -321,3 +321,70 @@ async def test_ipv6_loopback_is_loopback() -> None:
                 assert (await asked(served, "POST", "/", http2=False, host=host)).status_code == status
     except StartupError as error:
         pytest.skip(f"no IPv6 here: {error}")
+
+
+def test_H157_credentials_are_for_origins_that_are_named() -> None:
+    """Headers that pages may read are named then, too, since a star is no wildcard with credentials."""
+    shared = judged(origins=(GOOD,), origin=GOOD, has_credentials=True)[1]
+    assert (shared["Access-Control-Allow-Origin"], shared["Access-Control-Allow-Credentials"]) == (GOOD, "true")
+    assert "traceparent" in shared["Access-Control-Expose-Headers"]
+    assert "*" not in shared["Access-Control-Expose-Headers"]
+    for told in (
+        judged(origins=("*",), origin=GOOD, has_credentials=True),
+        judged(origins=(GOOD,), origin=GOOD),
+        judged(origins=(GOOD,), origin=EVIL, has_credentials=True),
+    ):
+        assert "Access-Control-Allow-Credentials" not in told[1]
+
+
+async def test_H157_a_function_cannot_let_credentials_in() -> None:
+    """Whatever it says, the list of origins decides."""
+
+    async def bold(x: bytes) -> Message[bytes]:
+        return Message(x, headers={"Access-Control-Allow-Credentials": "true"})
+
+    for settings, told in (
+        (HttpSettings(origins=("*",)), None),
+        (HttpSettings(origins=(GOOD,)), None),
+        (HttpSettings(origins=(GOOD,), has_credentials=True), "true"),
+    ):
+        async with Served.at(bold, settings=settings) as served:
+            response = await asked(served, "POST", "/", http2=False, origin=GOOD)
+            assert response.headers.get("access-control-allow-credentials") == told
+
+
+async def counted(to: int = 2) -> AsyncIterator[int]:
+    for one in range(to):
+        yield one
+
+
+@pytest.mark.parametrize("http2", [False, True])
+async def test_H158_functions_and_streams_can_be_called_by_listed_pages(http2: bool) -> None:
+    """With a preflight, with each stream, and with what went wrong."""
+    asks = {"access-control-request-headers": "content-type, traceparent"}
+    async with Served.at(counted, settings=HttpSettings(origins=(GOOD,), has_credentials=True)) as served:
+        for path in ("/counted", "/", "/functions", "/openapi.json", "/counted/ws"):
+            for method in ("GET", "POST"):
+                fields = {**asks, "access-control-request-method": method, "origin": GOOD}
+                response = await asked(served, "OPTIONS", path, http2=http2, **fields)
+                assert response.status_code == 204
+                assert response.headers["access-control-allow-credentials"] == "true"
+                assert response.headers["access-control-allow-headers"] == "content-type, traceparent"
+                fields["origin"] = EVIL
+                assert (await asked(served, "OPTIONS", path, http2=http2, **fields)).status_code == 403
+        for accept in ("text/event-stream", "application/x-ndjson", "multipart/mixed", "image/png"):
+            fields = {"origin": GOOD, "accept": accept, "accept-encoding": "gzip", **CROSS}
+            response = await asked(served, "POST", "/counted", http2=http2, **fields)
+            assert (response.status_code == 406) == (accept == "image/png")
+            assert response.headers["access-control-allow-origin"] == GOOD
+            assert set(", ".join(response.headers.get_list("vary")).split(", ")) >= {"Origin"}
+
+
+@pytest.mark.parametrize("http2", [False, True])
+async def test_H158_OPTIONS_that_is_no_preflight_is_405(http2: bool) -> None:
+    """With what is allowed; no page has asked."""
+    async with Served.at(counted) as served:
+        for path, allow in (("/counted", "POST"), ("/", "POST"), ("/livez", "GET, HEAD")):
+            response = await asked(served, "OPTIONS", path, http2=http2)
+            assert (response.status_code, response.headers["allow"]) == (405, allow)
+            assert not [name for name in response.headers if name.startswith("access-control-")]
