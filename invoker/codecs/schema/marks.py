@@ -123,7 +123,8 @@ def _follow(made: dict[str, Any], rules: Iterable[str]) -> None:
     own = []
     for name in rules:
         if name == "non_empty":
-            _lengthen(made, max(1, made.get("minLength", 1)), None)
+            least = [_LENGTHS[kind][0] for kind in _kinds(made) if kind in _LENGTHS]
+            made.update({word: max(1, made.get(word, 1)) for word in least})
         elif name in _RULES:
             made.update(_RULES[name])
         else:

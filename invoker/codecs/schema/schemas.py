@@ -45,7 +45,10 @@ DEFINITIONS: Final = REF
 
 _DEEPEST: Final = 64
 _EMPTY: Final = inspect.Parameter.empty
-_QUALIFIERS: Final = (typing.Required, typing.NotRequired, typing.Final, typing.ClassVar)
+_QUALIFIERS: Final = (
+    *(typing.Required, typing.NotRequired, typing.Final, typing.ClassVar),
+    getattr(typing, "ReadOnly", typing.Required),  # of Python 3.13
+)
 _BYTES: Final = {"type": "string", "contentEncoding": "base64", "contentMediaType": "application/octet-stream"}
 _SCALARS: Final[dict[Any, Schema]] = {
     str: {"type": "string"},

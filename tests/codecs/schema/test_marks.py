@@ -37,6 +37,7 @@ def is_even(value: Any) -> bool:
         (TEXT, Field(rules=("email", "non_empty")), {"format": "email", "minLength": 1}),
         (NUMBER, Field(rules=("positive", "finite", "even")), {"exclusiveMinimum": 0, "x-rules": ["even"]}),
         (LIST, Field(rules=("unique_items", "non_empty")), {"uniqueItems": True, "minItems": 1}),
+        (LIST, Field(rules="non_empty", min_length=3), {"minItems": 3}),
         (WHOLE, msgspec.Meta(multiple_of=2, title="T", examples=[2]), {"multipleOf": 2, "title": "T", "examples": [2]}),
         (WHOLE, msgspec.Meta(extra_json_schema={"x-unit": "m"}), {"x-unit": "m"}),
         (WHOLE, annotated_types.Ge(3), {"minimum": 3}),
