@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from invoker.core.http import Response
@@ -102,6 +101,8 @@ class FunctionsFront:
         spoken = self._spoken()
         known = self._pages.get(path)
         if known is None or known[0] != spoken:
+            from hashlib import sha256  # 2 ms, which not every process needs at its start
+
             made = await self.paths[path]()
             body = json.dumps(made, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
             known = self._pages[path] = spoken, Page(body, f'"{sha256(body).hexdigest()[:32]}"')
