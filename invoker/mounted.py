@@ -33,7 +33,7 @@ from invoker.doors.http.mounted import refuse
 from invoker.errors import ConfigError, StartupError
 from invoker.process import life
 from invoker.process.building import build
-from invoker.process.knobs import config_of
+from invoker.process.knobs import config_of, spelled
 from invoker.process.server import Server
 from invoker.services.riff.service import RiffHttpService
 from invoker.services.table import TABLE
@@ -277,4 +277,5 @@ def asgi(*functions: Any, **settings: Any) -> Mounted:
     config = config_of(settings, env=env)
     if not TABLE.has_http(config):
         raise ConfigError(f"the protocols have no {RiffHttpService.name}, so nothing would be served here")
-    return Mounted(functions, config)
+    with spelled(settings):
+        return Mounted(functions, config)

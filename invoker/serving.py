@@ -24,7 +24,7 @@ from invoker.ops.samples import near
 from invoker.process.background import Background
 from invoker.process.building import ROUNDS, build, loop_factory
 from invoker.process.foreground import run_here
-from invoker.process.knobs import config_of
+from invoker.process.knobs import config_of, spelled
 from invoker.process.server import Server
 
 __all__ = ["Serving", "serve"]
@@ -136,13 +136,18 @@ def serve(*functions: Any, port: int = 0, grpc_port: int = 0, block: bool | None
     blocks = may_block and (not is_session if block is None else block)
     if not blocks and not os.environ.get("INVOKER_HOST", "").strip():
         settings.setdefault("host", "127.0.0.1")  # nobody expects a notebook in a container to listen everywhere
-    config = _config(functions, {"port": port, "grpc_port": grpc_port, **settings})
-    if blocks:
-        server = build(config, *functions)
-        run_here(server, loop_factory(server))
-        return Serving(server)
-    if is_session:
-        config = _in_place(functions, config)
+    settings = {"port": port, "grpc_port": grpc_port, **settings}
+    config = _config(functions, settings)
+    with spelled(settings):
+        if blocks:
+            server = build(config, *functions)
+            run_here(server, loop_factory(server))
+            return Serving(server)
+        return _begun(functions, _in_place(functions, config) if is_session else config)
+
+
+def _begun(functions: Sequence[Any], config: Config) -> Serving:
+    """Serve in the background."""
     server = build(config, *functions, is_guest=True)
     background = Background(server, loop_factory(server))
     background.start()

@@ -155,7 +155,7 @@ def test_H091_outside_of_a_session_servers_stand_side_by_side():
         with start(square) as second:
             assert first.is_running
             assert first.http_url != second.http_url
-        with pytest.raises(StartupError, match="in use"):
+        with pytest.raises(StartupError, match=r"in use; set port$"):
             start(square, port=int(first.http_url.rpartition(":")[2]))
 
 

@@ -1,21 +1,22 @@
-"""`config_of`: the settings that a program gives as values of Python, by the names of their knobs."""
+"""`config_of`: the settings that a program gives as values of Python; `spelled`: errors that name them so."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import Field
 from pathlib import Path
 from typing import Any
 
 from invoker.config import Config, flag_of, knob_of
 from invoker.config.knob import parsed
-from invoker.errors import ConfigError
+from invoker.errors import ConfigError, StartupError
 from invoker.services.table import TABLE
 from invoker.usage import nearest
 
-__all__ = ["config_of"]
+__all__ = ["config_of", "spelled"]
 
 
 def config_of(values: Mapping[str, Any], *, env: Mapping[str, str] = os.environ) -> Config:
@@ -37,13 +38,26 @@ def config_of(values: Mapping[str, Any], *, env: Mapping[str, str] = os.environ)
             meant = nearest(name, known)
             raise TypeError(f"there is no setting {name!r}" + (f"; did you mean {meant!r}?" if meant else ""))
     flags = {name: _flag(known[name], value) for name, value in said.items()}
-    try:
+    with spelled(said):
         return TABLE.read(env, flags)
-    except ConfigError as error:
+
+
+@contextmanager
+def spelled(names: Iterable[str]) -> Iterator[None]:
+    """Let errors name settings as the program does, and not by their flags or variables.
+
+    Args:
+        names: Of the settings that it gives.
+    """
+    try:
+        yield
+    except StartupError as error:
         detail = error.detail
-        for name in flags:
-            detail = re.sub(rf"{flag_of(known[name])}(?![\w-])", name, detail)
-        raise ConfigError(detail) from None
+        for one in TABLE.knobs:
+            if one.name in names:
+                detail = re.sub(rf"(?<![\w-])({flag_of(one)}|{knob_of(one).env})(?![\w-])", one.name, detail)
+        error.detail, error.args = detail, (detail,)
+        raise
 
 
 def _flag(one: Field[Any], value: Any) -> str | bool | Sequence[str]:

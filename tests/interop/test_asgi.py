@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -35,7 +36,7 @@ COMMANDS = {
     "hypercorn": "hypercorn {app} --bind 127.0.0.1:{port} --log-level warning",
     "granian": "granian {app} --interface asgi --port {port} --log-level warning",
 }
-HOSTS = {"fast": "/fn", "star": "/fn", "bare": ""}
+HOSTS = {"fast": "/fn", "star": "/fn", "bare": "", "judged": ""}
 JSON = {"Content-Type": "application/json"}
 NDJSON = {"Content-Type": "application/x-ndjson", "Accept": "application/x-ndjson"}
 
@@ -280,6 +281,18 @@ def test_H098_a_host_that_lets_pages_in_and_checks_names(tmp_path: Path) -> None
         assert running.post("/square", 7, Origin="https://evil.example").status_code == 403
         assert running.post("/square", 7, Host="evil.example").status_code == 400
     assert "Traceback" not in running.log
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("server", ["uvicorn", "hypercorn", "granian"])
+def test_H096_H099_the_conformance_suite_finds_no_difference(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its chapter of HTTP, against what another server brings."""
+    port = free_port()
+    monkeypatch.setenv("RIFF_PORT", str(port))
+    with hosted(server, "judged") as running:
+        addresses = ("--http", f"127.0.0.1:{running.port}", "--target", f"127.0.0.1:{port}")
+        done = run(sys.executable, "-m", "invoker", "conformance", *addresses, "--chapter", "http", limit_s=20)
+    assert done.returncode == 0, done.stdout
 
 
 def test_H097_the_how_to_works() -> None:

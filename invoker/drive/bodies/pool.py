@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _IDLE_S = 10.0
+_LEAVE_S = 0.5
+"""What idle threads get to leave; they need some microseconds."""
 
 Work = Callable[[], None]
 
@@ -52,6 +54,7 @@ class Threads:
         self._work: deque[Work] = deque()
         self._idle = 0
         self._numbers = 0
+        self._threads: set[threading.Thread] = set()
         self._is_closed = False
 
     @property
@@ -115,28 +118,35 @@ class Threads:
                 return
             self._numbers += 1
             name = f"invoker-body-{self._numbers}"
+            thread = threading.Thread(target=self._run, name=name, daemon=True)
+            self._threads.add(thread)
         try:
-            threading.Thread(target=self._run, name=name, daemon=True).start()
+            thread.start()
         except RuntimeError as error:
             with self._lock:
+                self._threads.discard(thread)
                 if work not in self._work:  # an idle thread has taken this work meanwhile
                     return
                 self._work.remove(work)
             raise Overloaded(f"no thread can be started for a sync function: {error}") from None
 
     def close(self) -> None:
-        """Let idle threads leave at once, and working ones when they are done."""
+        """Let idle threads leave at once, which takes no time, and working ones when they are done."""
         with self._lock:
             self._is_closed = True
             self._work_came.notify_all()
+            left = [] if self.busy else list(self._threads)
+        until = time.monotonic() + _LEAVE_S
+        for one in left:
+            if one.is_alive() and one is not threading.current_thread():
+                one.join(max(0.0, until - time.monotonic()))
 
     def _run(self) -> None:
-        while True:
-            work = self._next()
-            if work is None:
-                return
+        while (work := self._next()) is not None:
             copy_context().run(work)  # what it sets in context variables shall not be seen by the next (R-012)
             del work  # an idle thread must not keep an ended invocation alive (R-011)
+        with self._lock:
+            self._threads.discard(threading.current_thread())
 
     def _next(self) -> Work | None:
         until = time.monotonic() + _IDLE_S

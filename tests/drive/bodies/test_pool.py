@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 
 import pytest
 
@@ -87,3 +88,24 @@ async def test_work_off_the_loop():
     with pytest.raises(LimitExceeded):
         await off_loop(threads, int)
     threads.close()
+
+
+def test_H095_idle_threads_have_left_when_it_is_closed():
+    """A working one is not waited for; what closes the pool may run in it."""
+    before = set(threading.enumerate())
+    for _ in range(20):
+        pool, done = Threads(4), threading.Barrier(4)
+        for _ in range(3):
+            pool.start(done.wait)
+        done.wait()
+        while pool.busy:
+            time.sleep(0)
+        pool.close()
+        assert set(threading.enumerate()) == before
+    pool, go, closed = Threads(4), threading.Event(), threading.Event()
+    pool.start(go.wait)
+    pool.close()
+    go.set()
+    pool = Threads(4)
+    pool.spawn(lambda: (pool.close(), closed.set()))
+    closed.wait()
