@@ -26,16 +26,18 @@ from invoker.protocols.typed.calls import JSON, PROTO
 from invoker.wording import Place
 
 if TYPE_CHECKING:
-    from invoker.protocols.typed.kinds import FieldDef, MessageDef
-    from invoker.protocols.typed.reading import Readers
+    from invoker.protocols.typed.kinds import MessageDef
+    from invoker.protocols.typed.reading import Get, Readers
     from invoker.protocols.typed.schema import Schema
-    from invoker.protocols.typed.writing import Writers
+    from invoker.protocols.typed.writing import Write, Writers
 
 __all__ = ["Book", "FieldCodec", "Page"]
 
 
 class Page:
-    """The messages of one function.
+    """The messages of one function, and the closures of their fields.
+
+    All closures are made here, before any thread can use one, since those of recursive types are made bit by bit.
 
     Args:
         schema: Of its package.
@@ -44,6 +46,12 @@ class Page:
         find: Gives the class of a message, by its full name.
         readers: Of the schema.
         writers: Of the schema.
+
+    Attributes:
+        request: The class of its request.
+        response: Likewise.
+        inputs: By number, the field's name and what makes its value; or why nothing does.
+        outputs: By number, the field's name, what makes its content, and whether None leaves it out.
     """
 
     def __init__(
@@ -55,19 +63,20 @@ class Page:
         readers: Readers,
         writers: Writers,
     ) -> None:
-        self.request = find(f"{schema.package}.{request.name}")
-        self.response = find(f"{schema.package}.{response.name}")
-        self.inputs: dict[int, FieldDef] = {one.number: one for one in request.fields}
-        self.outputs: dict[int, FieldDef] = {one.number: one for one in response.fields}
-        self.readers = readers
-        self.writers = writers
-
-    @staticmethod
-    def is_nullable(field: FieldDef) -> bool:
-        """Whether None leaves the field of a response out."""
         from invoker.protocols.typed.kinds import OptionalKind, UnionKind
 
-        return isinstance(field.kind, (OptionalKind, UnionKind))
+        self.request = find(f"{schema.package}.{request.name}")
+        self.response = find(f"{schema.package}.{response.name}")
+        self.inputs: dict[int, tuple[str, Get | Exception]] = {}
+        for one in request.fields:
+            try:
+                self.inputs[one.number] = (one.name, readers.element(one) if one.is_split else readers.get(one))
+            except (TypeError, ValueError, RuntimeError) as error:
+                self.inputs[one.number] = (one.name, error)
+        self.outputs: dict[int, tuple[str, Write, bool]] = {
+            one.number: (one.name, writers.write(one.kind), isinstance(one.kind, (OptionalKind, UnionKind)))
+            for one in response.fields
+        }
 
 
 class Book:
@@ -133,17 +142,14 @@ class FieldCodec(Specialised):
     def decoder(self, media_type: MediaType, type_: Any, where: Place) -> Decode:
         """A closure that makes ``type_`` of the field that the media type names."""
         page, number = self._page(media_type, "in")
-        field = None if page is None else page.inputs.get(number)
-        if page is None or field is None:
+        if page is None or number not in page.inputs:
             return refusing(refuse_decode("no function has such a field", where, media_type.essence))
-        is_element = media_type.param("each") is not None
+        name, get = page.inputs[number]
+        if isinstance(get, Exception):
+            return refusing(refuse_decode(get, where, "protobuf", type_))
         parse: Callable[[bytes], Any] = page.request.FromString
         if media_type.essence == JSON:
-            parse = partial(_parse_json, page.request, field.name, is_element=is_element)
-        try:
-            get = self._getter(page, field, is_element=is_element)
-        except (TypeError, ValueError, RuntimeError) as error:
-            return refusing(refuse_decode(error, where, "protobuf", type_))
+            parse = partial(_parse_json, page.request, name, is_element=media_type.param("each") is not None)
 
         def decode(message: Message[bytes]) -> Any:
             try:
@@ -158,13 +164,13 @@ class FieldCodec(Specialised):
         page, number = self._page(offer.media_type, "out")
         if page is None:
             return None
-        name, response, field = str(offer.media_type), page.response, page.outputs.get(number)
+        name, response = str(offer.media_type), page.response
         serialise: Callable[[Any], bytes] = response.SerializeToString
         if offer.media_type.essence == JSON:
             serialise = partial(_write_json, is_whole=len(page.outputs) == 1)
-        if field is None:  # None has no field
+        if number not in page.outputs:  # None has no field
             return lambda _: Message(serialise(response()), EMPTY, name)
-        write, own, is_nullable = page.writers.write(field.kind), field.name, page.is_nullable(field)
+        own, write, is_nullable = page.outputs[number]
 
         def encode(value: Any) -> Message[bytes]:
             try:
@@ -180,12 +186,6 @@ class FieldCodec(Specialised):
         number = media_type.param(side) or ""
         page = self._book.pages.get(unquote(media_type.param("of") or ""))
         return (page, int(number)) if number.isdecimal() else (None, 0)
-
-    def _getter(self, page: Page, field: FieldDef, *, is_element: bool) -> Callable[[Any], Any]:
-        if not is_element:
-            return page.readers.get(field)
-        item, name = page.readers.read(field.kind.item), field.name  # type: ignore[union-attr]  # a list has elements
-        return lambda message: item(getattr(message, name)[0])
 
 
 def _own(find: Callable[[str], Any], package: str, name: str) -> Any:

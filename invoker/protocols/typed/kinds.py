@@ -202,6 +202,7 @@ class FieldDef:
         has_default: The value may be made without it.
         has_presence: Whether it was set can be told, though its kind is no message.
         oneof: Name of the oneof that it belongs to.
+        is_split: Each of its elements is a value of its own.
         comment: For readers.
     """
 
@@ -212,6 +213,7 @@ class FieldDef:
     has_default: bool = False
     has_presence: bool = False
     oneof: str = ""
+    is_split: bool = False
     comment: str = ""
 
 

@@ -98,6 +98,12 @@ class Readers:
 
         return get_present
 
+    def element(self, field: FieldDef) -> Get:
+        """What makes the value of the only element of a repeated field."""
+        assert isinstance(field.kind, ListKind), "the schema made it one"
+        item, name = self.read(field.kind.item), field.name
+        return lambda message: item(getattr(message, name)[0])
+
     def read(self, kind: Kind) -> Read:
         """What makes a value of a kind."""
         return self._makers[type(kind)](kind)
@@ -144,8 +150,8 @@ class Readers:
         return lambda message: tuple([get(message) for _, get in fields])
 
     def _union(self, kind: UnionKind) -> Read:
-        reads: dict[str, Read] = {}
         fields, is_nullable = kind.definition.fields, kind.is_nullable
+        reads = {one.name: self.read(one.kind) for one in fields}
 
         def read(message: Any) -> Any:
             which = message.WhichOneof("kind")
@@ -153,8 +159,6 @@ class Readers:
                 if is_nullable:
                     return None
                 raise ValueError(f"none of {', '.join(one.name for one in fields)} is set")
-            if not reads:
-                reads.update((one.name, self.read(one.kind)) for one in fields)
             return reads[which](getattr(message, which))
 
         return read

@@ -112,6 +112,7 @@ def _fill_request(message: MessageDef, call: Call, types: Types) -> None:
                 has_default=slot.is_option,
                 has_presence=may_miss and _tells_nothing(kind),
                 oneof=oneof if in_oneof else "",
+                is_split=slot.is_variadic,
                 comment=comment,
             )
         )

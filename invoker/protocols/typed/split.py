@@ -12,6 +12,7 @@ from typing import Final
 __all__ = ["bytes_field", "elements", "split"]
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_SHORT: Final = (_VARINT, _BYTES)
 _FIXED: Final = {_FIXED64: 8, _FIXED32: 4}
 _LONGEST: Final = 10
 
@@ -25,8 +26,15 @@ def split(frame: bytes) -> dict[int, bytes]:
     found: dict[int, bytes] = {}
     place, size = 0, len(frame)
     while place < size:
-        begin = place
-        number, place, _ = _field(frame, place)
+        begin, tag = place, frame[place]
+        # Nearly all tags and lengths have one byte; such a field of bytes, or a small number, takes no call.
+        if tag < 0x80 and tag > 7 and place + 1 < size and frame[place + 1] < 0x80 and tag & 7 in _SHORT:
+            number = tag >> 3
+            place += 2 + (frame[place + 1] if tag & 7 == _BYTES else 0)
+            if place > size:
+                raise ValueError(f"the field {number} is cut off")
+        else:
+            number, place, _ = _field(frame, place)
         part = frame[begin:place]
         found[number] = found[number] + part if number in found else part
     return found

@@ -35,7 +35,7 @@ from invoker.protocols.typed.kinds import (
 )
 from invoker.protocols.typed.values import duration, fill, fill_struct, timestamp
 
-__all__ = ["Writers"]
+__all__ = ["Write", "Writers"]
 
 Write: TypeAlias = Callable[[Any], Any]
 """Makes what a field holds of a value."""
@@ -152,13 +152,11 @@ class Writers:
     def _union(self, kind: UnionKind) -> Write:
         cls, fields = self._find(kind.definition.name), kind.definition.fields
         matches = [_matcher(one.kind) for one in fields]
-        writes: list[Write] = []
+        writes = [self.write(one.kind) for one in fields]
 
         def write(given: Any) -> Any:
             if given is None and kind.is_nullable:
                 return cls()
-            if not writes:
-                writes.extend(self.write(one.kind) for one in fields)
             for one, fits, make in zip(fields, matches, writes, strict=True):
                 if fits(given):
                     return cls(**{one.name: make(given)})

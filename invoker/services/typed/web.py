@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from invoker.core.http import BodyChunk, RequestHead, Response, ResponseHead
 from invoker.core.steps import Close
@@ -18,6 +18,9 @@ from invoker.protocols.typed.calls import Call
 from invoker.protocols.typed.web import WebSession, timeout_of
 
 __all__ = ["MethodFront", "fronts_of"]
+
+_PIECE_BYTES: Final = 1024
+_WHOLE: Final = 1 << 30
 
 
 class MethodFront(PromptFront):
@@ -54,9 +57,13 @@ class _Line:
         exchange.is_stream = is_stream
         self._exchange = exchange
         self._session = session
+        self._piece_bytes = _PIECE_BYTES if is_stream else _WHOLE
         self._response: Response | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._is_begun = False
+        self._held = b""  # of the body, until the reactor wants more
+        self._at = 0  # where it goes on
+        self._held_end = False
         timeout_s = timeout_of(exchange.head)
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         self._reactor = Reactor(session, self, driver, self._close, deadline=deadline, is_counted=is_stream)
@@ -74,7 +81,12 @@ class _Line:
 
     def arrived(self, frame: Any | None) -> bool:
         """Take a piece of the body, or its end; whether more is wanted now."""
-        return self._reactor.arrived(frame)
+        if frame is not None:
+            return self._bring(frame.payload)
+        if self._held:
+            self._held_end = True
+            return False
+        return self._reactor.arrived(None)
 
     def fail(self, error: InvocationError) -> None:
         """There will be no more of the body."""
@@ -84,14 +96,30 @@ class _Line:
         """The client has left."""
         self._reactor.gone()
 
+    def _bring(self, data: bytes, begin: int = 0) -> bool:
+        """Give it bit by bit: each may hold many messages, and the reactor only stops between two of them."""
+        for at in range(begin, len(data), self._piece_bytes):
+            if not self._reactor.arrived(BodyChunk(data[at : at + self._piece_bytes])):
+                self._at = at + self._piece_bytes
+                self._held = data if self._at < len(data) else b""
+                return False
+        return True
+
     # The wire of the reactor.
 
     def accepted(self) -> None:
         """Do nothing: the head leaves with the first message."""
 
     def ask(self) -> None:
-        """Go on with what comes."""
-        self._exchange.ask()
+        """Go on with what is held, then with what comes."""
+        held, self._held = self._held, b""
+        if held and not self._bring(held, self._at):
+            return
+        if self._held_end:
+            self._held_end = False
+            self._reactor.arrived(None)
+        else:
+            self._exchange.ask()
 
     def write(self, frame: Any) -> bool:
         """Write a head, a piece or a whole response; whether the client takes more at once."""

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Generic, Literal, NamedTuple, NotRequired, TypedDict, TypeVar
 
-import attrs
 import msgspec
 import numpy as np
 import pydantic
@@ -46,12 +45,6 @@ class Point:
 class Tree:
     children: list[Tree]
     parent: Tree | None
-
-
-@attrs.define
-class Private:
-    _x: int
-    y: int = 3
 
 
 class Keys(TypedDict):
@@ -157,7 +150,6 @@ def test_H105_every_annotation_has_a_type(type_, found):
     [
         (Point, "Point", "int64 x = 1; optional double y = 2; repeated string tags = 3;"),
         (Tree, "Tree", "repeated Tree children = 1; Tree parent = 2;"),
-        (Private, "Private", "int64 x = 1; optional int64 y = 2;"),
         (Keys, "Keys", "int64 a = 1; optional int64 b = 2;"),
         (Loose, "Loose", "optional int64 a = 1;"),
         (Struct, "Struct", "int64 id = 1; optional string name = 2;"),
@@ -177,6 +169,21 @@ def test_H105_every_annotation_has_a_type(type_, found):
 def test_H105_classes_are_messages(type_, message, found):
     """A field for each of theirs, in their order; those with a default tell whether they are there."""
     assert text_of(type_, message) == found
+
+
+def test_H105_attributes_of_attrs_may_be_private():
+    """They are given without the underline."""
+    attrs = pytest.importorskip("attrs")
+
+    class Private:
+        _x: int
+        y: int = 3
+
+    Private.__annotations__ = {"_x": int, "y": int}
+    made = attrs.define(Private)
+    assert text_of(made, "Private") == "int64 x = 1; optional int64 y = 2;"
+    kind = Types().kind(made)
+    assert kind.make({"_x": 1}) == made(x=1)
 
 
 def test_H105_an_enum_begins_with_a_value_that_stands_for_nothing():

@@ -65,7 +65,8 @@ PATHS = {one.spec.name: one.path for one in calls_of([prepare_function(one).spec
 @pytest.fixture(params=["1.1", "2"])
 async def client(request) -> AsyncIterator[httpx.AsyncClient]:
     """A client of a server, over each version of HTTP."""
-    config = TABLE.configured(host="127.0.0.1", grpc_port=0, port=0, protocols=("http", "typed"))
+    few = {"high_frames": 64, "hard_frames": 512}  # so that a piece of a body may have more messages than may wait
+    config = TABLE.configured(host="127.0.0.1", grpc_port=0, port=0, protocols=("http", "typed"), **few)
     server = Server(config, Catalog([prepare_function(one).function for one in FUNCTIONS]), builtin(entry_points=False))
     await server.start()
     GO.clear()
@@ -161,6 +162,13 @@ async def test_H110_requests_stream_while_responses_leave(client):
     await reader.readuntil(envelope(b"{}", END))
     writer.close()
     await writer.wait_closed()
+
+
+async def test_H110_many_small_messages_are_taken_as_the_function_reads_them(client):
+    """Also where a piece of the body has more of them than may wait."""
+    body = envelope(b"\x08\x01") * 100_000
+    answer = await post(client, "total", "application/connect+proto", body)
+    assert messages(answer.content)[0] == (0, b"\x08\xa0\x8d\x06")
 
 
 async def test_H114_the_deadline_of_the_caller_ends_a_call(client):
