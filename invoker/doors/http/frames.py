@@ -23,7 +23,8 @@ Memory is taken for what has come, not for what was announced.
 from __future__ import annotations
 
 import codecs
-from typing import Final
+import sys
+from typing import Any, Final
 
 import msgspec
 
@@ -46,7 +47,7 @@ _REASON_BYTES: Final = 123
 _HEAD: Final = 2
 _MASK: Final = 4
 _MANY: Final = 512
-"""Payloads with more bytes are unmasked by tables, shorter ones as one number."""
+"""Payloads with more bytes are unmasked by numpy or by tables, shorter ones as one number."""
 
 _HEADS: Final = {
     first: tuple(bytes((first, size)) for size in range(_SHORT + 1)) for first in (_WHOLE_TEXT, _WHOLE_BINARY)
@@ -220,6 +221,12 @@ def _unmasked(payload: bytes, mask: bytes) -> bytes:
     if size <= _MANY:
         key = (mask * (size + 3 >> 2))[:size]
         return (int.from_bytes(payload) ^ int.from_bytes(key)).to_bytes(size)
+    numpy: Any = sys.modules.get("numpy")  # ten times as fast, but not worth 20 MB to who has no use for it
+    if hasattr(numpy, "frombuffer") and hasattr(numpy, "uint32"):  # else another thread imports it right now
+        whole = size & -_MASK
+        words = numpy.frombuffer(payload, numpy.uint32, whole // _MASK) ^ numpy.frombuffer(mask, numpy.uint32)
+        rest = bytes(one ^ other for one, other in zip(payload[whole:], mask, strict=False))
+        return bytes(words.tobytes() + rest)
     made = bytearray(payload)
     for at, one in enumerate(mask):
         made[at::_MASK] = made[at::_MASK].translate(_XOR[one])

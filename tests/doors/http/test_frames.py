@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import random
+import sys
 from collections.abc import Iterable, Sequence
 
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -58,9 +60,13 @@ def cut(data: bytes, places: Iterable[int]) -> list[bytes]:
     return [data[begin:end] for begin, end in itertools.pairwise(ends)]
 
 
-@pytest.mark.parametrize("size", [0, 1, 3, 4, 125, 126, 127, 511, 512, 513, 1000, 0xFFFF, 0x10000, 99_999])
-def test_messages_of_every_size_are_read_and_written(size: int) -> None:
-    """Unmasked, whatever way their length is told; wsproto reads what is written."""
+@pytest.mark.parametrize("has_numpy", [False, True])
+@pytest.mark.parametrize("size", [0, 1, 3, 4, 125, 126, 127, 511, 512, 513, 514, 515, 1000, 0xFFFF, 0x10000, 99_999])
+def test_messages_of_every_size_are_read_and_written(
+    size: int, has_numpy: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unmasked, whatever way their length is told, with numpy and without; wsproto reads what is written."""
+    monkeypatch.setitem(sys.modules, "numpy", np if has_numpy else None)
     payload = random.Random(size).randbytes(size)
     assert read(frame(0x82, payload)) == [payload]
     text = "é" * (size // 2)
