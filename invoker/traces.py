@@ -19,7 +19,7 @@ import msgspec
 
 from invoker.message import Headers
 
-__all__ = ["SPAN", "Trace", "answered", "begun", "new_span", "trace_id_of", "trace_of"]
+__all__ = ["SPAN", "Trace", "begun", "new_span", "trace_id_of", "trace_of"]
 
 SPAN: Final = "x-http-span"
 
@@ -97,25 +97,17 @@ def trace_id_of(metadata: Headers) -> str:
     return found["trace"] if found is not None else ""
 
 
-def begun(metadata: Headers) -> Headers:
-    """The headers of a request, with the span of this one invocation if the request belongs to a trace."""
-    if "traceparent" not in metadata:
-        return metadata
-    told = {name: value for name, value in metadata.items() if name.lower() != SPAN}
-    return Headers({**told, SPAN: new_span()})
-
-
-def answered(metadata: Headers) -> tuple[tuple[str, str], ...]:
-    """The headers of the response to a request that `begun` has made part of a trace; else none.
+def begun(traceparent: str) -> tuple[str, tuple[tuple[str, str], ...]] | None:
+    """A new span for a request with this header, and the headers of the response that tell it; None: it is not valid.
 
     ``traceresponse`` is what the W3C's draft for responses calls it; ``traceparent`` is where most look.
     """
-    if SPAN not in metadata:
-        return ()
-    trace = trace_of(metadata)
-    if not trace.parent_id:
-        return ()
-    return (("traceparent", trace.traceparent), ("traceresponse", trace.traceparent))
+    found = _found(traceparent)
+    if found is None:
+        return None
+    span, flags = new_span(), int(found["flags"], 16) & _KNOWN_FLAGS
+    told = f"00-{found['trace']}-{span}-{flags:02x}"
+    return span, (("traceparent", told), ("traceresponse", told))
 
 
 def new_span() -> str:
@@ -127,5 +119,9 @@ def new_span() -> str:
 
 def _parsed(metadata: Headers) -> re.Match[str] | None:
     sent = metadata.get("traceparent")
-    found = _PARENT.fullmatch(sent) if sent else None
+    return _found(sent) if sent else None
+
+
+def _found(sent: str) -> re.Match[str] | None:
+    found = _PARENT.fullmatch(sent)
     return None if found is None or (found["version"] == "00" and found["more"]) else found

@@ -5,11 +5,8 @@ See `invoker.traces`. The same head means another span each time, so whoever kee
 
 from __future__ import annotations
 
-import msgspec
-
 from invoker.core.http import RequestHead
-from invoker.message import Headers
-from invoker.traces import SPAN, answered, begun
+from invoker.traces import SPAN, begun
 
 __all__ = ["traced"]
 
@@ -23,9 +20,10 @@ def traced(head: RequestHead) -> tuple[RequestHead, tuple[tuple[str, str], ...]]
     sent = [value for name, value in head.headers if name == "traceparent"]
     if not sent:
         return head, ()
-    metadata = begun(Headers({"traceparent": ", ".join(sent)}))
-    told = answered(metadata)
-    if not told:
+    met = begun(", ".join(sent))
+    if met is None:
         return head, ()
+    span, told = met
     headers = [one for one in head.headers if one[0] != SPAN]
-    return msgspec.structs.replace(head, headers=[*headers, (SPAN, metadata[SPAN])]), told
+    headers.append((SPAN, span))
+    return RequestHead(head.method, head.path, head.query, head.http_version, headers), told
