@@ -14,7 +14,7 @@ import grpc.aio
 
 from invoker.client import RiffClient
 from invoker.testing import TestServer
-from tests.fuzz import evergreen, federated, http, sockets, tensors, toolbridge
+from tests.fuzz import evergreen, federated, http, sockets, tensors, toolbridge, typed
 
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _REQUEST = b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\n12345"
@@ -27,14 +27,16 @@ async def main() -> int:
     options.add_argument("--seed", type=int, default=int(time.time()))
     options.add_argument(
         "--only",
-        choices=("riff", "http", "sockets", "tensors", "toolbridge", "federated", *evergreen.WAYS),
+        choices=("riff", "http", "sockets", "tensors", "toolbridge", "federated", "typed", *evergreen.WAYS),
         help="attack this alone",
     )
     options.add_argument("--reference", default="", help="with http: host:port of another server of functions.square")
     args = options.parse_args()
     chance = random.Random(args.seed)
     ways = (
-        [args.only] if args.only else ["riff", "http", "sockets", "tensors", "toolbridge", "federated", *evergreen.WAYS]
+        [args.only]
+        if args.only
+        else ["riff", "http", "sockets", "tensors", "toolbridge", "federated", "typed", *evergreen.WAYS]
     )
     print(f"seed {args.seed}")
     for way in ways:
@@ -47,6 +49,8 @@ async def main() -> int:
             is_good = await sockets.fuzz(chance, seconds)
         elif way == "tensors":
             is_good = await tensors.fuzz(chance, seconds)
+        elif way == "typed":
+            is_good = await typed.fuzz(chance, seconds)
         else:
             report: toolbridge.Report | federated.Report | evergreen.Report
             if way == "toolbridge":
