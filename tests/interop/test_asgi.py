@@ -19,6 +19,7 @@ import httpx
 import pytest
 
 from tests.conftest import SLOW
+from tests.interop.test_chromium import CHROMIUM, visited
 from tests.interop.tools import run
 from tests.serving import ROOT
 
@@ -281,6 +282,21 @@ def test_H098_a_host_that_lets_pages_in_and_checks_names(tmp_path: Path) -> None
         assert running.post("/square", 7, Origin="https://evil.example").status_code == 403
         assert running.post("/square", 7, Host="evil.example").status_code == 400
     assert "Traceback" not in running.log
+
+
+@pytest.mark.timeout(90)
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: NO BROWSER WAS TRIED; apt-get install chromium")
+def test_H098_a_hostile_page_runs_nothing_in_a_browser(tmp_path: Path) -> None:
+    """It tries all that a page can; where all pages are let in, that does run the function."""
+    marks = tmp_path / "marks"
+    for app, calls in (("closed", set()), ("open_to_all", {"beacon", "cors", "no type", "preflighted", "text"})):
+        with hosted("uvicorn", app, marks=marks) as running:
+            profile = tmp_path / app
+            profile.mkdir()
+            met = visited(f"127.0.0.1:{running.port}{running.base}", profile, site="evil.example")
+        assert calls <= set(marks.read_text().splitlines() if marks.exists() else ())
+        assert marks.exists() == bool(calls)
+        assert (met["numbers"] == "TypeError") != bool(calls)
 
 
 @pytest.mark.timeout(60)

@@ -42,6 +42,11 @@ def _note(text: str) -> None:
             file.write(f"{text}\n")
 
 
+def note(x: bytes) -> bytes:
+    _note(x.decode())
+    return x
+
+
 def square(x: int) -> int:
     return x * x
 
@@ -135,6 +140,9 @@ guarded = Starlette(
         Middleware(CORSMiddleware, allow_origins=["https://friend.example"], allow_methods=["POST"]),
     ],
 )
+
+closed = Starlette(routes=[Mount("/fn", invoker.asgi(note, page="on"))])
+open_to_all = Starlette(routes=[Mount("/fn", invoker.asgi(note, page="on", allowed_origins="*"))])
 
 judged = invoker.asgi("functions.conformance")
 if port := os.environ.get("RIFF_PORT"):  # the judge asks by riff what functions have done
