@@ -134,6 +134,29 @@ const scenarios = {
     return {state, lanes};
   },
 
+  async open() {
+    const found = {};
+    await open("many");
+    await box("a").fill("1");
+    await box("rest").fill("2");
+    await press("Add an input");
+    await box("rest1").fill("4");
+    await press("Run");
+    found.many = [await over(), await values(), await page.locator(".code").innerText()];
+    await open("further");
+    await box("a").fill("1");
+    await box("further parameters").fill('{"b": "x", "c": "it\'s"}');
+    await press("Run");
+    found.further = [await over(), await bodies(), await page.locator(".code").innerText()];
+    await open("tag");
+    await box("Names of outputs, with commas between").fill("good, errors");
+    for (const one of ["fine", "e1"]) { await box("words").fill(one); await page.keyboard.press("Enter"); }
+    await press("End inputs");
+    found.tag = [await over()];
+    for (const name of ["good", "errors"]) found.tag.push(await page.getByRole("group", {name: `What ${name} has given`}).locator(".value").allInnerTexts());
+    return found;
+  },
+
   async file() {
     await open("length");
     const transfer = await page.evaluateHandle((name) => {

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from invoker import Field, Message, function
+from invoker import Field, Message, Output, function
 
 EVIL = '<img src=x onerror="window.pwned=1"><script>window.pwned=1</script>'
 
@@ -189,6 +189,25 @@ async def split(numbers: AsyncIterator[int]) -> Split:
         await task
 
     return Split(taken(even), taken(odd))
+
+
+@function
+def many(a: int, *rest: int) -> int:
+    """Adds any number of numbers."""
+    return a + sum(rest)
+
+
+@function
+def further(a: int, **more: str) -> dict[str, Any]:
+    """Takes any parameters."""
+    return {"a": a, **more}
+
+
+@function
+async def tag(words: AsyncIterator[str]) -> AsyncIterator[Output]:
+    """Names its outputs itself."""
+    async for word in words:
+        yield Output("errors" if word.startswith("e") else "good", word)
 
 
 @function

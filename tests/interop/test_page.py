@@ -109,6 +109,17 @@ def test_H081_each_output_has_a_place_of_its_own(page: Served) -> None:
     assert seen["lanes"] == {"even": ["2"], "odd": ["1", "3"]}
 
 
+def test_H079_what_a_function_leaves_open_can_be_named(page: Served, tmp_path: Path) -> None:
+    """Further inputs, further parameters, and outputs that the function names itself; the code has the first two."""
+    seen = looked(page, "open")
+    assert all(one[0].startswith("Ended normally") for one in seen.values())
+    assert seen["many"][1] == ["7"]
+    assert _ran(seen["many"][2], "curl", tmp_path) == [7]
+    assert seen["further"][1][0].split("\n")[1:] == ["a:", "1", "b:", '"x"', "c:", '"it\'s"']
+    assert _ran(seen["further"][2], "curl", tmp_path) == [{"a": 1, "b": "x", "c": "it's"}]
+    assert seen["tag"][1:] == [["fine"], ["e1"]]
+
+
 def test_H079_a_file_is_dropped_or_chosen(page: Served) -> None:
     """Its bytes reach the function as they are."""
     seen = looked(page, "file")

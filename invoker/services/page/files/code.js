@@ -7,6 +7,14 @@ import {asked} from "./talk.js";
 const LINES = "application/x-ndjson";
 const LANGUAGES = {curl: "curl", python: "Python", javascript: "JavaScript"};
 
+/** The name of the field whose members are parameters themselves. */
+export const MORE = "further parameters";
+
+/** Pairs of names and texts of JSON, with those of further parameters. */
+export function named(filled) {
+  return filled.flatMap(({name, item}) => (name === MORE ? Object.entries(parse(item.json)).map(([key, value]) => [key, line(value)]) : [[name, item.json]]));
+}
+
 /** What a call sends: `url`, `headers`, and one of `items` (lines), `value`, `file`, `parts`, or nothing. */
 export function planOf(spec, inputs) {
   const hasStreams = inputs.some((one) => one.isStream), outputs = spec.outputs ?? [];
@@ -16,14 +24,14 @@ export function planOf(spec, inputs) {
   const answers = hasStreams || outputs.length > 1 || spec.openOutputs || outputs.some((one) => one.isStream) ? "lines" : isJson(outputs[0]) ? "value" : "bytes";
   const headers = answers === "bytes" ? {} : {Accept: answers === "lines" ? LINES : "application/json"};
   if (!spec.path) headers["Invoker-Function"] = spec.name; // its path belongs to something else
-  const url = asked(spec.path ?? "/", filled(inputs.filter(isAsked)).map(({name, item}) => [name, item.json])).href;
+  const url = asked(spec.path ?? "/", named(filled(inputs.filter(isAsked)))).href;
   const plan = {url, headers, answers}, all = filled(inputs.filter((one) => !isAsked(one)));
   if (!all.length) return plan;
-  if (all.some(({item}) => item.bytes)) {
+  if (all.some(({item}) => item.bytes) || (spec.openInputs && isMany && !hasStreams)) {
     if (!isMany && all.length === 1) return {...plan, headers: {"Content-Type": all[0].item.contentType, ...headers}, file: all[0].item};
     return {...plan, parts: all};
   }
-  const values = all.map(({name, item}) => [name, parse(item.json)]);
+  const values = named(all).map(([name, json]) => [name, parse(json)]);
   if (hasStreams) return {...plan, headers: {"Content-Type": LINES, ...headers}, items: values.map(([name, value]) => (isMany ? {[name]: value} : value))};
   return {...plan, headers: {"Content-Type": "application/json", ...headers}, value: isMany ? Object.fromEntries(values) : values[0][1]};
 }

@@ -83,19 +83,20 @@ function isList(schema, root) {
   return isObject(schema.items) && !Array.isArray(schema.prefixItems) && (items.enum || ["string", "integer", "number", "boolean", "object"].includes(items.type));
 }
 
-function guarded(input, parts, read, about) {
+function guarded(input, parts, read, about, toText = line) {
   const error = h("p", {class: "wrong", id: fresh("wrong"), role: "alert"});
   const element = h("div", {class: "field"}, parts, error);
   if (about.label) input.setAttribute("aria-label", about.label);
   const wrong = (text) => {
     if (isQuiet) return;
     error.textContent = text;
-    input.toggleAttribute("aria-invalid", Boolean(text));
-    if (text) input.setAttribute("aria-describedby", error.id); else input.removeAttribute("aria-describedby");
+    for (const [name, value] of [["aria-invalid", "true"], ["aria-describedby", error.id]]) if (text) input.setAttribute(name, value); else input.removeAttribute(name);
   };
   input.addEventListener("input", () => wrong(""));
   return {
-    element, wrong, input,
+    element, wrong,
+    write(value) { input.value = toText(value); wrong(""); },
+    reset() { input.value = ""; wrong(""); },
     focus: () => input.focus(),
     read() {
       try {
@@ -115,7 +116,7 @@ function numeric(schema, about) {
   const isWhole = schema.type === "integer";
   const hint = "default" in schema ? line(schema.default) : isWhole ? "0" : "0.0";
   const input = h("input", {type: "text", inputmode: isWhole ? "numeric" : "decimal", autocomplete: "off", spellcheck: "false", placeholder: hint, class: "number"});
-  const base = guarded(input, [input, rangeOf(schema)], () => {
+  return guarded(input, [input, rangeOf(schema)], () => {
     const text = input.value.trim();
     if (!text) return null;
     if (!(isWhole ? INTEGER : NUMBER).test(text)) throw new Invalid(isWhole ? "This is no whole number." : "This is no number.");
@@ -123,7 +124,6 @@ function numeric(schema, about) {
     for (const [key, sign, holds] of BOUNDS) if (schema[key] !== undefined && !holds(value, schema[key])) throw new Invalid(`This is not ${sign} ${schema[key]}.`);
     return isWhole ? BigInt(text.replace("+", "")).toString() : /^-?(0|[1-9]\d*)(\.\d+)?(e[+-]?\d+)?$/i.test(text) ? text : String(value);
   }, about);
-  return {...base, write: (value) => { input.value = line(value); base.wrong(""); }, reset: () => { input.value = ""; base.wrong(""); }};
 }
 
 function rangeOf(schema) {
@@ -137,15 +137,12 @@ function textual(schema, about) {
   const input = type
     ? h("input", {type})
     : h("textarea", {rows: "1", spellcheck: "false", placeholder: hint, maxlength: schema.maxLength});
-  const grow = () => { if (!type) { input.style.height = "auto"; input.style.height = `${Math.min(input.scrollHeight + 2, 320)}px`; } };
-  input.addEventListener("input", grow);
-  const base = guarded(input, [input], () => {
+  return guarded(input, [input], () => {
     if (!input.value && about.isOpen) return null;
     if (schema.minLength !== undefined && [...input.value].length < schema.minLength) throw new Invalid(`At least ${schema.minLength} characters are expected.`);
     if (schema.pattern && !matches(schema.pattern, input.value)) throw new Invalid(`This does not match ${schema.pattern}.`);
     return JSON.stringify(input.value);
-  }, about);
-  return {...base, write: (value) => { input.value = typeof value === "string" ? value : line(value); base.wrong(""); requestAnimationFrame(grow); }, reset: () => { input.value = ""; base.wrong(""); grow(); }};
+  }, about, (value) => (typeof value === "string" ? value : line(value)));
 }
 
 function matches(pattern, text) {
@@ -162,15 +159,14 @@ function chosen(values, schema, about) {
   const isOpen = about.isOpen || first !== undefined;
   const empty = isOpen ? h("option", {value: ""}, first === undefined ? "—" : `${first} (default)`) : null;
   const input = h("select", {}, empty, values.map((one, index) => h("option", {value: String(index + 1)}, texts[index])));
-  const base = guarded(input, [input], () => (input.value ? line(values[Number(input.value) - 1]) : null), about);
-  const write = (value) => { const at = values.findIndex((one) => line(one) === line(value)); if (at >= 0) input.value = String(at + 1); };
-  return {...base, write, reset: () => { input.selectedIndex = 0; base.wrong(""); }};
+  const base = guarded(input, [input], () => (input.value ? line(values[Number(input.value) - 1]) : null), about, (value) => String(1 + values.findIndex((one) => line(one) === line(value))));
+  return {...base, reset: () => { input.selectedIndex = 0; base.wrong(""); }};
 }
 
 /** A text of JSON, for what no other field is for. */
 function written(schema, about) {
   const input = h("textarea", {rows: "3", spellcheck: "false", class: "json", placeholder: "default" in schema ? line(schema.default) : exampleOf(schema)});
-  const base = guarded(input, [input], () => {
+  return guarded(input, [input], () => {
     const text = input.value.trim();
     if (!text) return null;
     try {
@@ -178,8 +174,7 @@ function written(schema, about) {
     } catch (error) {
       throw new Invalid(`This is no JSON: ${error.message}`);
     }
-  }, about);
-  return {...base, write: (value) => { input.value = pretty(value); base.wrong(""); }, reset: () => { input.value = ""; base.wrong(""); }};
+  }, about, pretty);
 }
 
 function exampleOf(schema) {

@@ -4,7 +4,6 @@ import {choice, h, say, whole} from "./dom.js";
 
 const COLOURS = [[68, 1, 84], [71, 44, 122], [59, 81, 139], [44, 113, 142], [33, 144, 141], [39, 173, 129], [92, 200, 99], [170, 220, 50], [253, 231, 37]];
 const MOST = 4_000_000;
-const KINDS = {f4: Float32Array, f8: Float64Array, i1: Int8Array, i2: Int16Array, i4: Int32Array, i8: BigInt64Array, u1: Uint8Array, u2: Uint16Array, u4: Uint32Array, u8: BigUint64Array, b1: Uint8Array};
 
 /** The shape of nested lists of numbers, or null if they are none, or not all of equal length. */
 export function shapeOf(value) {
@@ -17,24 +16,8 @@ export function shapeOf(value) {
   return isFit(value, 0) ? shape : null;
 }
 
-/** An array in the .npy format: its numbers, its shape and its kind; null if it is none that can be shown. */
-export function readNpy(bytes) {
-  if (bytes.length < 12 || bytes[0] !== 0x93 || new TextDecoder("latin1").decode(bytes.subarray(1, 6)) !== "NUMPY") return null;
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const isLong = bytes[6] > 1, from = isLong ? 12 : 10;
-  const start = from + (isLong ? view.getUint32(8, true) : view.getUint16(8, true));
-  const head = new TextDecoder("latin1").decode(bytes.subarray(from, start));
-  const kind = /'descr': '[<|=]([fiub]\d)'/.exec(head)?.[1], shape = /'shape': \(([\d, ]*)\)/.exec(head)?.[1];
-  if (!(kind in KINDS) || shape === undefined || /'fortran_order': True/.test(head)) return null;
-  const sizes = shape.split(",").map((one) => one.trim()).filter(Boolean).map(Number);
-  const many = sizes.reduce((a, b) => a * b, 1), Kind = KINDS[kind];
-  if (many > MOST || start + many * Kind.BYTES_PER_ELEMENT > bytes.length) return null;
-  const data = new Kind(bytes.slice(start, start + many * Kind.BYTES_PER_ELEMENT).buffer);
-  return {data: kind.endsWith("8") && kind !== "f8" ? Array.from(data, Number) : data, shape: sizes, kind};
-}
-
-/** A picture of numbers: `data` in the order of C, `shape` of at least one size. */
-export function heat({data, shape, kind = ""}) {
+/** A picture of numbers: `data`, row by row, and the sizes of their lists. */
+export function heat(data, shape) {
   const [rows, columns] = shape.length === 1 ? [1, shape[0]] : shape.slice(-2), plane = rows * columns;
   const planes = Math.max(1, Math.round(data.length / plane));
   let low = Infinity, high = -Infinity, sum = 0, known = 0;
@@ -76,7 +59,7 @@ export function heat({data, shape, kind = ""}) {
     tell();
   });
   draw();
-  here.textContent = `${shape.join(" × ")}${kind ? ` ${kind}` : ""}`;
+  here.textContent = shape.join(" × ");
   const slices = planes > 1 ? choice("Slice", Object.fromEntries(Array.from({length: Math.min(planes, 16)}, (_, index) => [String(index), String(index)])), "0", (key) => { at = Number(key); draw(); tell(); }).element : null;
   const mean = known ? sum / known : NaN;
   return h("figure", {class: "heat"}, slices, canvas, h("figcaption", {}, here, h("span", {class: "scale"}, h("span", {}, brief(low)), legend(), h("span", {}, brief(high)), h("span", {class: "dim"}, `mean ${brief(mean)}, ${whole(data.length)} numbers`))));

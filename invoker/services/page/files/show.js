@@ -1,7 +1,7 @@
 // One value as something to look at: text, a tree, a table, a heat map, a picture, sound.
 
 import {button, choice, fresh, h, many, size, whole} from "./dom.js";
-import {heat, readNpy, shapeOf} from "./heat.js";
+import {heat, shapeOf} from "./heat.js";
 import {isObject, line} from "./json.js";
 
 const LONG = 20_000;
@@ -17,8 +17,6 @@ export function show(item, undo = []) {
   if (FENCED.test(type)) return media("img", item, type, undo);
   if (type.startsWith("audio/")) return media("audio", item, type, undo);
   if (type.startsWith("video/")) return media("video", item, type, undo);
-  const array = type === "application/x-npy" ? readNpy(item.bytes) : null;
-  if (array && array.shape.length && !array.shape.includes(0)) return heat(array);
   if (TEXTS.test(type)) return captioned(long(decoded(item.bytes)), item, type, undo);
   return captioned(dump(item.bytes), item, type, undo);
 }
@@ -34,7 +32,7 @@ function shown(value) {
   if (value === null || typeof value !== "object") return h("code", {class: `plain ${typeof value}`}, line(value));
   if (Array.isArray(value)) {
     const shape = shapeOf(value);
-    if (shape && (shape.length > 1 ? shape.at(-1) > 1 || shape.at(-2) > 1 : shape[0] >= 12)) return switched({heat: "heat map", tree: "numbers"}, (key) => key === "heat" ? heat({data: value.flat(Infinity).map(Number), shape}) : tree(value));
+    if (shape && (shape.length > 1 ? shape.at(-1) > 1 || shape.at(-2) > 1 : shape[0] >= 12)) return switched({heat: "heat map", tree: "numbers"}, (key) => key === "heat" ? heat(value.flat(Infinity).map(Number), shape) : tree(value));
     if (value.length > 0 && value.every(isRow)) return switched({table: "table", tree: "tree"}, (key) => key === "table" ? table(value).element : tree(value));
   }
   return tree(value);

@@ -1,7 +1,7 @@
 // One function: what it is, its inputs, its outputs, and a run of it.
 
 import {button, fresh, h, many, say, span} from "./dom.js";
-import {Code} from "./code.js";
+import {Code, MORE, named} from "./code.js";
 import {Invalid} from "./fields.js";
 import {Input} from "./inputs.js";
 import {isObject, pretty} from "./json.js";
@@ -13,7 +13,9 @@ export class View {
   constructor(spec) {
     this.spec = spec;
     this.talk = null;
-    this.inputs = (spec.inputs ?? []).map((one) => new Input(one, {send: (input) => this.#send(input), end: (input) => this.#end(input)}));
+    this.inputs = (spec.inputs ?? []).map((one) => this.#input(one));
+    if (spec.openNames) this.inputs.push(this.#input({name: MORE, doc: "By their names.", schema: {type: "object"}, isRequired: false}));
+    this.outputNames = h("input", {type: "text", placeholder: "out, errors", "aria-label": "Names of outputs, with commas between"});
     const outputs = spec.outputs ?? [];
     this.isSink = outputs.length === 0;
     this.lanes = outputs.map((one) => new Lane(one, outputs.length === 1 && !one.isStream));
@@ -39,7 +41,9 @@ export class View {
     this.form = h("section", {class: "pane", "aria-label": "Inputs"},
       h("h2", {}, "Inputs"),
       examples.length ? h("p", {class: "examples"}, "Examples ", examples.map((one, index) => button(`${index + 1}`, () => this.#fill(one), {class: "quiet", title: pretty(one), "aria-label": `Fill in example ${index + 1}`}))) : null,
-      this.inputs.map((one) => one.element),
+      this.list = h("div", {}, this.inputs.map((one) => one.element)),
+      spec.openInputs ? button("Add an input", () => this.#more(), {class: "quiet"}) : null,
+      spec.openOutputs ? h("section", {class: "input"}, h("p", {class: "doc"}, "It names its outputs itself. Those to take:"), this.outputNames) : null,
       this.inputs.length ? null : h("p", {class: "empty"}, "It takes no input: it is a source."),
       h("div", {class: "bar"}, this.runButton, this.hasStreams ? this.endButton : null, this.cancelButton, h("span", {class: "space"}), button("Clear", () => this.#clear(), {class: "quiet"})),
       this.hasStreams ? h("p", {class: "dim hint"}, "Send keeps the inputs open for more. Run sends what is in the form and ends them.") : null);
@@ -52,6 +56,26 @@ export class View {
       rest.length ? h("details", {class: "more"}, h("summary", {}, "More"), h("pre", {class: "text"}, rest.join("\n\n"))) : null,
       h("div", {class: "panes"}, this.form, results),
       this.code.element);
+  }
+
+  #input(spec) {
+    return new Input(spec, {send: (input) => this.#send(input), end: (input) => this.#end(input)});
+  }
+
+  /** One input more, of a function that takes any number. */
+  #more() {
+    const last = this.spec.inputs.at(-1), made = this.#input({...last, name: `${last.name}${this.inputs.length - this.spec.inputs.length + 1}`});
+    this.inputs.push(made);
+    this.list.append(made.element);
+    made.field.focus();
+  }
+
+  /** What the address says besides options: the names of inputs and outputs that the function leaves open. */
+  #names() {
+    const names = [], given = this.outputNames.value.split(",").map((one) => one.trim()).filter(Boolean).join(",");
+    if (this.inputs.length > this.spec.inputs.length && this.spec.openInputs) names.push(["inputs", this.inputs.filter((one) => one.isRequired).map((one) => one.spec.name).join(",")]);
+    if (given) names.push(["outputs", given]);
+    return names.map(([name, text]) => [name, JSON.stringify(text)]);
   }
 
   #fill(example) {
@@ -88,7 +112,7 @@ export class View {
     this.error.replaceChildren();
     this.began = performance.now();
     this.ticking = setInterval(() => this.#tick(), 250);
-    this.talk = new Talk(this.spec.socket ?? `${this.spec.path}/ws`, options.map(([one, item]) => [one.spec.name, item.json]), {
+    this.talk = new Talk(this.spec.socket ?? `${this.spec.path}/ws`, [...named(options.map(([one, item]) => ({name: one.spec.name, item}))), ...this.#names()], {
       opened: () => this.#tick(),
       output: (name, item) => this.#gave(name, item),
       ended: (name) => this.lanes.find((one, index) => this.spec.outputs[index].name === name)?.end(),
