@@ -80,6 +80,11 @@ class Asked(msgspec.Struct, frozen=True):
     as_events: bool = False
 
     @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of the outputs that the response is made of; none of a function that gives nothing (H-018)."""
+        return NAMES_OUT if self.inputs.outputs else ()
+
+    @property
     def streams(self) -> bool:
         """Whether anything streams, in or out."""
         return self.stream is not None or self.reading is not Reading.WHOLE
@@ -128,13 +133,12 @@ def _asked(head: RequestHead, signature: Callable[[str], Signature], most_bytes:
     is_piped = stream is None and as_stream is not reading
     if stream is not None:
         reading, as_events = as_stream, asks_for_events(accept)
-    elif len(inputs.outputs) != 1:
+    elif len(inputs.outputs) > 1:
         # R-149: told here, since the error of the arity would speak of outputs that the client has not asked for.
-        given = f"the outputs {', '.join(inputs.outputs)}" if inputs.outputs else "no output"
         raise RefusedError(
             FunctionError(
-                f"the function has {given}, and this response is exactly one value; accept a stream: Accept: "
-                "text/event-stream, application/x-ndjson or multipart/mixed"
+                f"the function has the outputs {', '.join(inputs.outputs)}, and this response is exactly one value; "
+                "accept a stream: Accept: text/event-stream, application/x-ndjson or multipart/mixed"
             )
         )
     wanted = accept if stream is None else stream[1]
@@ -146,7 +150,8 @@ def _asked(head: RequestHead, signature: Callable[[str], Signature], most_bytes:
     if not is_event and any(name == "ce-specversion" for name, _ in head.headers):
         headers = received(headers)
     plain = None if is_bodiless or is_event else straight(inputs, head.query, content_type)
-    opening = None if plain is None else (Open(ID, function, (wanted,), plain[0], NAMES_OUT, headers), plain[1])
+    out = NAMES_OUT if inputs.outputs else ()
+    opening = None if plain is None else (Open(ID, function, (wanted,) * len(out), plain[0], out, headers), plain[1])
     return Asked(
         accept,
         function,

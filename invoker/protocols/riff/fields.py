@@ -6,6 +6,8 @@ Everything that depends on the types of the parameters is settled here, once a f
 from __future__ import annotations
 
 import typing
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -53,6 +55,7 @@ class Field(msgspec.Struct, frozen=True):
         texts: Media types that are no codec's and are plain text to it.
         sent_as: The media type of one of its values where nobody says one: plain text, JSON, or bytes.
         is_text: Any text is one of its values, the empty one, too.
+        known: Of bytes: whether a media type has a codec; any other one is bytes to it. None: it takes none of those.
     """
 
     name: str
@@ -69,6 +72,7 @@ class Field(msgspec.Struct, frozen=True):
     texts: frozenset[str] = frozenset()
     sent_as: str = "text/plain"
     is_text: bool = False
+    known: Callable[[str], bool] | None = None
 
 
 class Signature(msgspec.Struct, frozen=True):
@@ -129,7 +133,7 @@ def signature_of(spec: FunctionSpec, registry: Registry) -> Signature:
         is_safe=spec.traits[HttpTraits].safe,
         is_streaming=spec.style is Style.STREAMING,
         name=spec.name,
-        own_lines=bool(own) and _decodes(registry, _LINES, own[0].type),
+        own_lines=bool(own) and _decodes(registry, own[0].type, _LINES),
     )
 
 
@@ -158,6 +162,7 @@ def _field(one: StreamSpec, spec: FunctionSpec, registry: Registry, *, is_option
         texts=_texts(one.type, registry) if kinds in ((str,), (bytes,)) else frozenset(),
         sent_as=_sent_as(one.type, is_text=is_any(one.type) or all(kind in _SCALARS for kind in kinds)),
         is_text=is_any(one.type) or str in kinds,
+        known=partial(_decodes, registry, one.type) if bytes_like(one.type) is not None else None,
     )
 
 
@@ -193,7 +198,7 @@ def _sent_as(type_: Any, *, is_text: bool) -> str:
     return "application/json" if bytes_like(type_) is None else "application/octet-stream"
 
 
-def _decodes(registry: Registry, media_type: str, type_: Any) -> bool:
+def _decodes(registry: Registry, type_: Any, media_type: str) -> bool:
     try:
         registry.decoder(media_type, type_)
     except InvocationError:

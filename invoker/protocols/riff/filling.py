@@ -371,10 +371,21 @@ def _arranged(signature: Signature, given: _Given, *, is_all: bool = True) -> Fi
 
 
 def typed(one: Field, content_type: str) -> str:
-    """The media type as the codecs know it."""
+    """The media type as the codecs know it: a parameter of text takes further texts, one of bytes takes anything."""
     content_type = content_type.strip()
     essence, sign, parameters = content_type.partition(";")
-    return _TEXT + sign + parameters if essence.strip().lower() in one.texts else content_type
+    if essence.strip().lower() in one.texts:
+        return _TEXT + sign + parameters
+    if one.known is None or not content_type or one.known(content_type) or not _is_concrete(content_type):
+        return content_type
+    return _OCTETS  # H-019: an image, for example, of which the function is given the bytes
+
+
+def _is_concrete(content_type: str) -> bool:
+    try:
+        return not parse(content_type).is_wildcard
+    except ValueError:
+        return False
 
 
 def _index(part: Part, names: tuple[str, ...]) -> int:

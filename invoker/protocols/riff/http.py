@@ -46,11 +46,11 @@ from invoker.errors import (
     ProtocolViolation,
 )
 from invoker.message import Headers, Message
-from invoker.protocols.riff.asking import ID, NAMES_OUT, Asked, RefusedError, ask, is_form, too_long
+from invoker.protocols.riff.asking import ID, Asked, RefusedError, ask, is_form, too_long
 from invoker.protocols.riff.events import filled, given
 from invoker.protocols.riff.fields import Signature
 from invoker.protocols.riff.filling import Filled, fill_parts, is_plain
-from invoker.protocols.riff.reply import FENCE, answer, refusal
+from invoker.protocols.riff.reply import FENCE, NOTHING, answer, refusal
 
 __all__ = ["HttpSession", "State"]
 
@@ -168,7 +168,8 @@ class HttpSession:
         feeds = [Feed(ID, index, message) for index, message in messages]
         self._names = names
         bound = names if asked.inputs.more is not None else None
-        opening = Open(ID, asked.function, (asked.wanted,), names, NAMES_OUT, headers, bound)
+        outputs = asked.outputs
+        opening = Open(ID, asked.function, (asked.wanted,) * len(outputs), names, outputs, headers, bound)
         return (opening, *feeds, _END)
 
     def deliver(self, event: Event) -> Sequence[CallStep]:
@@ -187,6 +188,9 @@ class HttpSession:
         if event.error is not None:
             return self._refuse(event.error)
         if self._output is None:
+            if not self._asked.outputs:
+                self.state = State.CLOSED
+                return (Send(NOTHING), Close())
             return self._refuse(FunctionError("the function gave no value; an HTTP response is exactly one"))
         try:
             response = answer(given(self._output, self._asked), FENCE if self._asked.is_bodiless else ())

@@ -50,7 +50,7 @@ from invoker.errors import (
 from invoker.mediatypes import ranges
 from invoker.message import Message
 
-__all__ = ["FENCE", "HOP_BY_HOP", "STATUSES", "answer", "fit", "problem", "refusal", "status_of"]
+__all__ = ["FENCE", "HOP_BY_HOP", "NOTHING", "STATUSES", "answer", "fit", "problem", "refusal", "status_of"]
 
 STATUSES: Mapping[Status, int] = {
     Status.INVALID_ARGUMENT: 400,
@@ -89,6 +89,9 @@ HOP_BY_HOP = frozenset(
 
 FENCE = (("Content-Security-Policy", "sandbox"),)
 """Of an answer to GET: a link may open it in a tab, where it must not act as a page of this port (R-152, H-007)."""
+
+NOTHING = Response(204, (), b"")
+"""Of a function that gives nothing, and where there is nothing more to come (H-010, H-018)."""
 
 _KINDS: tuple[tuple[type[InvocationError], int], ...] = (
     (UnsupportedMediaType, 415),

@@ -49,19 +49,18 @@ from invoker.errors import (
     ProtocolViolation,
 )
 from invoker.message import Message
-from invoker.protocols.riff.asking import ID, NAMES_OUT, Asked, too_long
+from invoker.protocols.riff.asking import ID, Asked, too_long
 from invoker.protocols.riff.events import filled, given
 from invoker.protocols.riff.fields import Field
 from invoker.protocols.riff.filling import from_query
 from invoker.protocols.riff.formats import Format, format_of
 from invoker.protocols.riff.items import Items, Reading, Reads, reads
-from invoker.protocols.riff.reply import FENCE, answer, problem, refusal
+from invoker.protocols.riff.reply import FENCE, NOTHING, answer, problem, refusal
 
 __all__ = ["StreamSession"]
 
 _LABEL = "in"
 _END = EndInput(ID)
-_NO_CONTENT = Response(204, (), b"")
 _VARY = ("Vary", "Accept")
 _ITEM_BYTES = 200
 """What an item takes besides its payload."""
@@ -100,7 +99,7 @@ class StreamSession:
         self._early: list[tuple[str, Message[bytes]]] = []
         self._indexes: dict[str, int] = {}
         self._output: Message[bytes] | None = None
-        outputs = asked.inputs.outputs if asked.stream is not None else NAMES_OUT
+        outputs = asked.inputs.outputs if asked.stream is not None else asked.outputs
         self._outputs = outputs
         self._format: Format | None = None if asked.stream is None else format_of(asked.stream[0], outputs)
 
@@ -174,6 +173,8 @@ class StreamSession:
         if self._format is not None:
             return (*self._head(), *_sent(self._format.end()), Close())
         if self._output is None:
+            if not self._outputs:
+                return (Send(NOTHING), Close())
             return self._told(FunctionError("the function gave no value; an HTTP response is exactly one"))
         try:
             return (Send(answer(given(self._output, self._asked), FENCE if self._asked.is_bodiless else ())), Close())
@@ -199,7 +200,7 @@ class StreamSession:
         if asked.is_repeated:
             # H-010: a browser asks again for events that have ended; this status tells it to stop.
             self._state = _State.CLOSED
-            return (Send(_NO_CONTENT), Close())
+            return (Send(NOTHING), Close())
         if asked.is_head and self._format is not None:
             self._state = _State.CLOSED
             return (*self._head(), Close())

@@ -99,11 +99,11 @@ def test_R154_a_body_that_announces_too_much_is_refused() -> None:
     assert asked("POST", "/square", content_length="64").function == "square"
 
 
-def test_R149_a_function_that_does_not_have_one_output_answers_by_streams_only() -> None:
-    """The text says what it has, and the way; with a stream it is served."""
-    for name, told in (("split", "the outputs even, odd"), ("store", "no output")):
-        error = refused("POST", f"/{name}").error
-        assert isinstance(error, FunctionError)
-        assert told in error.detail
-        assert "Accept: text/event-stream" in error.detail
-        assert asked("POST", f"/{name}", accept="application/x-ndjson").stream is not None
+def test_R149_a_function_of_several_outputs_answers_by_streams_only() -> None:
+    """The text says what it has, and the way; with a stream it is served. One without outputs needs none (H-018)."""
+    error = refused("POST", "/split").error
+    assert isinstance(error, FunctionError)
+    assert "the outputs even, odd" in error.detail
+    assert "Accept: text/event-stream" in error.detail
+    assert asked("POST", "/split", accept="application/x-ndjson").stream is not None
+    assert asked("POST", "/store").outputs == ()

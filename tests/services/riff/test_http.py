@@ -278,3 +278,36 @@ async def test_H006_a_pipe_without_a_stream_is_told_the_way() -> None:
         assert refused.status_code == 400
         assert "application/x-ndjson" in refused.text
         assert "application/x-ndjson" not in (await served.post(b"1\n2\n")).text
+
+
+async def test_H018_a_function_that_gives_nothing_is_answered_with_204() -> None:
+    """Whether its body is one value or streams in; where a stream is asked for, it is empty."""
+    taken: list[int] = []
+
+    def store(xs: Iterator[int]) -> None:
+        taken.extend(xs)
+
+    async with Served.at(store) as served:
+        one = await served.post(b"1", Content_Type="application/json")
+        lines = await served.post(b"2\n3\n", Content_Type="application/x-ndjson")
+        assert [(each.status_code, each.content) for each in (one, lines)] == [(204, b"")] * 2
+        events = await served.post(b"4", Content_Type="application/json", Accept="text/event-stream")
+        assert (events.status_code, events.text) == (200, "event: end\ndata: {}\n\n")
+        assert taken == [1, 2, 3, 4]
+        assert (await served.post(b"x", Content_Type="application/json")).status_code == 400
+
+
+async def test_H019_bytes_are_taken_of_any_media_type() -> None:
+    """As a body and as a file of a form; what is malformed, and what other parameters cannot be, is 415 as before."""
+
+    def size(image: bytes, factor: int = 1) -> int:
+        return len(image) * factor
+
+    async with Served.at(size) as served, served.client() as client:
+        assert (await served.post(b"\x89PNG", Content_Type="image/png")).text == "4"
+        files = {"image": ("a.png", b"\x89PNG", "image/png"), "factor": (None, "2")}
+        assert (await client.post("/", files=files)).text == "8"
+        for wrong in ("image/*", "image", "*/*"):
+            assert (await served.post(b"\x89PNG", Content_Type=wrong)).status_code == 415, wrong
+        files["factor"] = ("b.png", b"\x89", "image/png")
+        assert (await client.post("/", files=files)).status_code == 415
