@@ -99,6 +99,25 @@ def _plain(value: Any) -> Any:
     return value
 
 
+_ASK = """
+const grpc = require("@grpc/grpc-js");
+const client = new grpc.Client(process.argv[1], grpc.credentials.createInsecure());
+const asIs = (bytes) => bytes;
+const call = client.makeBidiStreamRequest("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", asIs, asIs);
+call.on("data", (bytes) => { process.stdout.write(bytes.toString("latin1")); call.end(); });
+call.on("status", (status) => { process.stdout.write(`status ${status.code}`); client.close(); });
+call.write(Buffer.from([0x3a, 0x00]));
+"""
+"""Asks for the list of services, whose request is field 7, empty."""
+
+
+def test_H100_grpc_js_asks_version_1(kitchen: Served) -> None:
+    """The list has the typed service."""
+    done = run("node", "-e", _ASK, kitchen.grpc)
+    assert SERVICE in done.stdout, done.stderr
+    assert done.stdout.endswith("status 0")
+
+
 def test_H108_a_bad_input_is_an_invalid_argument(kitchen: Served) -> None:
     """buf shows the name of the parameter."""
     done = curl(kitchen.grpc, f"/{SERVICE}/Model", {"m": {"size": 0}})

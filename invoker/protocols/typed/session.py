@@ -72,13 +72,14 @@ class TypedSession:
         is_json: Messages are JSON; else they are serialised.
     """
 
-    __slots__ = ("_call", "_is_json", "_kept", "_metadata", "_names", "_types", "state")
+    __slots__ = ("_call", "_came", "_is_json", "_kept", "_metadata", "_names", "_types", "state")
 
     def __init__(self, call: Call, metadata: Mapping[str, str] = EMPTY, *, is_json: bool = False) -> None:
         self.state = State.FRESH
         self._call = call
         self._is_json = is_json
         self._metadata = metadata
+        self._came: frozenset[int] = frozenset()  # the fields that requests have had
         self._kept: dict[int, bytes] = {}
         self._names: tuple[str, ...] = ()
         self._types = call.json if is_json else call.proto
@@ -92,9 +93,10 @@ class TypedSession:
         if not (is_first or call.streams_in):
             return self._refuse(f"{call.method} takes one message, and got a second one")
         try:
-            if is_first:
-                return self._begin(self._parts(frame))
-            return self._feeds(self._parts(frame))
+            parts = self._parts(frame)
+            if call.streams_in:
+                self._came |= parts.keys()
+            return self._begin(parts) if is_first else self._feeds(parts)
         except ValueError as error:
             kind = "JSON" if self._is_json else "a message of protobuf"
             return self._refuse(f"{len(frame)} bytes were received that are not {kind}: {error}")
@@ -103,11 +105,15 @@ class TypedSession:
 
     def half_close(self) -> Sequence[CallStep]:
         """Translate the normal end of the caller's messages."""
-        if self.state is State.FRESH:
-            if not self._call.streams_in:
-                return self._refuse(f"{self._call.method} takes one message, and got none")
-            return (*self._begin({}), _END)
-        return (_END,) if self.state is State.RUNNING and self._call.streams_in else ()
+        is_first = self.state is State.FRESH
+        if not self._call.streams_in:
+            return self._refuse(f"{self._call.method} takes one message, and got none") if is_first else ()
+        if self.state is State.CLOSED:
+            return ()
+        for slot in self._call.slots:
+            if not (slot.is_stream or slot.is_option or slot.number in self._came):
+                return self._refuse(f"the requests ended, and none of them had the field '{slot.field}'")
+        return (*self._begin({}), _END) if is_first else (_END,)
 
     def deliver(self, event: Event) -> Sequence[CallStep]:
         """Translate an event of the invocation."""
@@ -142,7 +148,7 @@ class TypedSession:
             part = parts.get(slot.number)
             if slot.is_variadic:
                 given += [(slot, one) for one in self._elements(slot, part)]
-            elif part is not None or not slot.is_option:
+            elif part is not None or slot.is_stream or not slot.is_option:
                 given.append((slot, part))
         names = tuple(f"#{index}" if slot.is_variadic else slot.name for index, (slot, _) in enumerate(given)) or (
             (call.trigger,) if call.trigger else ()

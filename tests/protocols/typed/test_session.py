@@ -133,6 +133,31 @@ def test_H102_values_beside_streams_come_in_any_message():
     assert "the option 'by' came late" in text
 
 
+def test_H108_a_value_beside_streams_that_never_came_is_missing():
+    """Whether anything else came or not; a value that came late is there."""
+    session = session_of(top)
+    session.receive(A1)
+    code, text = status(session.half_close())
+    assert code is Status.INVALID_ARGUMENT
+    assert "none of them had the field 'k'" in text
+    session = session_of(top)
+    assert isinstance(session.half_close()[0], Close)
+    session = session_of(top)
+    session.receive(A1)
+    session.receive(B2)
+    assert session.half_close() == (EndInput("typed"),)
+
+
+def test_H102_a_stream_with_a_default_is_a_stream():
+    """Its items may come later than the first message."""
+
+    def late(prefix: str = "", xs: Iterator[int] = ()) -> Iterator[int]: ...
+
+    session = session_of(late)
+    assert session.receive(b"\x0a\x01x")[0].bound == ("prefix", "xs")
+    assert fed(session.receive(B2)) == [(1, B2)]
+
+
 def test_H102_several_streams_share_the_requests():
     """Each message is for the input whose field it has."""
     session = session_of(repeat)
