@@ -73,6 +73,8 @@ class Replies:
             content[LINES] = self._lines(function)
         words = function.docs.result or ("The values." if function.gives_many else "The value.")
         made: dict[str, Any] = {"200": {"description": words, "content": content}}
+        if not function.outputs:
+            made["204"] = {"description": "The function has taken all, and gives nothing."}
         if any(one.stream.take is not Take.PAYLOAD for one in function.outputs):
             made["2XX"] = made["200"]  # a function that gives messages may choose the status
         return made | {status: {"$ref": f"#/components/responses/{_key(status)}"} for status in ERRORS}

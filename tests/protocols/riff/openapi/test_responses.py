@@ -62,6 +62,8 @@ def test_H067_a_function_that_gives_nothing_gives_an_empty_stream() -> None:
     """There is no value that could be the body."""
     assert content("store").keys() == {"text/event-stream", "application/x-ndjson", "multipart/mixed"}
     assert "x-itemSchema" not in content("store")["text/event-stream"]
+    assert "content" not in responses("store")["204"]
+    assert "204" not in responses("square")
 
 
 def test_H067_what_is_no_json_is_packed_within_json() -> None:
