@@ -275,6 +275,10 @@ def asgi(*functions: Any, **settings: Any) -> Mounted:
     env = {name: text for name, text in os.environ.items() if name not in theirs}
     settings.setdefault("blocked_s", 0)  # whoever else blocks the loop of the host is its own business
     config = config_of(settings, env=env)
+    if settings.get("protocols") is not None:
+        for one in TABLE.served(config):
+            if one.on_grpc and not one.on_http:
+                raise ConfigError(f"protocols has {one.name}, which is for the gRPC port; there is none here")
     if not TABLE.has_http(config):
         raise ConfigError(f"the protocols have no {RiffHttpService.name}, so nothing would be served here")
     with spelled(settings):

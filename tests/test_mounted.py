@@ -482,7 +482,8 @@ async def test_H098_the_host_says_who_may_call_and_foreign_pages_may_not(headers
         ((square,), {"max_mesage_bytes": 1}, TypeError, "did you mean 'max_message_bytes'?"),
         ((square,), {"port": 80}, ConfigError, "port is for ports and processes of invoker's own"),
         ((square,), {"workers": 2}, ConfigError, "workers is for"),
-        ((square,), {"protocols": "riff"}, ConfigError, "the protocols have no http"),
+        ((square,), {"protocols": "riff,http"}, ConfigError, "protocols has riff, which is for the gRPC port"),
+        ((square,), {"protocols": ["graphpipe"], "graphpipe_tcp": "a:1"}, ConfigError, "graphpipe_tcp is for ports"),
         (("no.such:thing",), {}, LoadError, "no.such"),
     ],
 )
@@ -491,6 +492,48 @@ def test_H096_what_cannot_be_served_is_said_when_it_is_made(functions, settings,
     with pytest.raises(error) as raised:
         invoker.asgi(*functions, **settings)
     assert text in str(raised.value)
+
+
+def test_H096_without_http_nothing_would_be_served(monkeypatch):
+    """Which the environment may say as well."""
+    monkeypatch.setenv("INVOKER_PROTOCOLS", "riff")
+    with pytest.raises(ConfigError, match="the protocols have no http, so nothing would be served here"):
+        invoker.asgi(square)
+
+
+async def test_H096_nobody_watches_the_loop_of_the_host():
+    """Unless it is asked for: what blocks the loop may be the host's own."""
+    for settings, watched in (({}, False), ({"blocked_s": 1}, True)):
+        async with invoker.asgi(thread, **settings):
+            assert ("invoker-watchdog" in [one.name for one in threading.enumerate()]) == watched
+
+
+async def _pid(app: Mounted) -> int:
+    return int((await ask(app)).text)
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # who closes a loop so leaves its transports
+def test_H097_children_of_a_loop_that_was_closed_are_killed():
+    """Nobody else would."""
+
+    @invoker.function(isolation="process")
+    def pid(x: int) -> int:
+        return os.getpid()
+
+    app = invoker.asgi(pid, warm_children=1)
+    loop = asyncio.new_event_loop()
+    child = loop.run_until_complete(_pid(app))
+    tasks = asyncio.all_tasks(loop)
+    loop.close()
+    for task in tasks:
+        task._log_destroy_pending = False
+    run = next(iter(app._runs.values()))
+    processes = [one._process for one in run.server.driver.children._all]
+    assert child in [one.pid for one in processes]
+    run.abandon()
+    assert [one.wait() for one in processes] == [-9] * len(processes)
+    del app, run, loop, tasks, task, processes
+    gc.collect()
 
 
 def test_H096_variables_of_ports_and_processes_are_left_aside(monkeypatch):

@@ -245,7 +245,8 @@ class Server:
         return clean
 
     def abandon(self) -> None:
-        """Give up what is not the loop's, which was closed without a stop: threads, and the lines of the log."""
+        """Give up what is not the loop's, which was closed without a stop: threads, children, lines of the log."""
+        self.driver.children.abandon()
         self._endings.close()
         self.driver.close()
 

@@ -191,6 +191,12 @@ class Children:
         if children:
             await asyncio.wait([asyncio.ensure_future(one.over(limit_s)) for one in children])
 
+    def abandon(self) -> None:
+        """Kill all children, where no loop is left that could wait for them."""
+        self._is_closed = True
+        for one in list(self._all):
+            one.kill()
+
     # What children tell; `Keeper`.
 
     def ready(self, child: Child, problem: str) -> None:  # noqa: ARG002 - as `Keeper`
