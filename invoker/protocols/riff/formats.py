@@ -46,7 +46,6 @@ _ALIASES: Final = {
 _JSON: Final = "application/json"
 _PROBLEM: Final = "application/problem+json"
 _BREAK: Final = re.compile("\r\n|\r|\n")
-_BREAKS: Final = re.compile(rb"[\r\n]")
 
 
 def accepted(accept: str, *, is_several: bool) -> tuple[str, str] | None:
@@ -88,7 +87,7 @@ def as_json(message: Message[bytes]) -> bytes:
     """
     media_type, payload = message.media_type, message.payload
     if media_type == _JSON:
-        return payload if not _BREAKS.search(payload) else _compact(payload)
+        return _compact(payload) if b"\n" in payload or b"\r" in payload else payload
     essence = media_type.partition(";")[0].strip().lower()
     if (essence == _JSON or essence.endswith("+json")) and media_type.isascii():
         return _compact(payload)

@@ -52,7 +52,7 @@ from invoker.message import Message
 from invoker.protocols.riff.asking import ID, Asked, too_long
 from invoker.protocols.riff.events import filled, given
 from invoker.protocols.riff.fields import Field
-from invoker.protocols.riff.filling import from_query
+from invoker.protocols.riff.filling import from_query, is_plain
 from invoker.protocols.riff.formats import Format, format_of
 from invoker.protocols.riff.items import Items, Reading, Reads, reads
 from invoker.protocols.riff.reply import FENCE, NOTHING, answer, problem, refusal
@@ -279,6 +279,15 @@ class StreamSession:
         asked = self._asked
         body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
         self._body.clear()
+        if asked.opening is not None:
+            plain, media_type = asked.opening
+            if is_plain(media_type, body):
+                self._state = _State.RUNNING
+                return (
+                    self._opening(plain.input_names, None),
+                    Feed(ID, 0, Message(body, asked.headers, media_type)),
+                    _END,
+                )
         (names, messages), self._metadata = filled(asked, body)
         self._state = _State.RUNNING
         bound = names if asked.inputs.more is not None else None
