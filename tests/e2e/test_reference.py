@@ -212,6 +212,9 @@ def _drains(_: Door) -> bool:
         body = b"POST /slow HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1\r\n\r\n"
         connection.send(body)
         connection.send(b"1")
+        door = Door(process.ready()[1])
+        while json.loads(door.ask("GET", "/invocations").body)["counts"]["running"] == 0:
+            pass
         process.send(signal.SIGTERM)
         return connection.read().head["connection"] == "close"
 
