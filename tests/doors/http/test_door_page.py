@@ -8,7 +8,8 @@ import pytest
 
 from invoker.doors import sockets
 from invoker.doors.http import door as http
-from invoker.doors.http import exchange, h2, heads, hyper
+from invoker.doors.http import exchange, h2, heads, hyper, socketline
+from invoker.doors.http.app import SocketSettings
 from tests.doors.models import serving_models
 from tests.pages import ROOT
 
@@ -37,7 +38,11 @@ def test_the_limits_are_those_of_the_code() -> None:
     counted = [h2._ALLOWANCE, h2._PER_SECOND, h2._RESET_FRAMES, h2._SETTING_BYTES]
     assert limit("frames of HTTP/2 that ask for nothing") == counted
     assert limit("CONTINUATION frames") == [h2._CONTINUATIONS]
-    assert f"| a body | {settings.body_s:g} s, and a second more for each {settings.body_bytes_per_s:g} bytes |" in PAGE
+    body_time = f"{settings.body_s:g} s, and a second more for each {settings.body_bytes_per_s:g} bytes |"
+    assert f"| a body that is one value, in time | {body_time}" in PAGE
+    socket = SocketSettings()
+    assert limit("a WebSocket that takes nothing") == [socket.write_s]
+    assert (f"three pings, of which one is sent every {socket.ping_s:g} s" in PAGE, socketline._SILENCES) == (True, 3)
     assert ("half of the file descriptors" in PAGE, http._SHARE) == (True, 2)
 
 
@@ -56,7 +61,7 @@ async def test_the_paths_take_the_methods_that_the_page_lists(method: str) -> No
             continue  # it is not served here
         for path in re.findall(r"`(/[^`]*)`", paths):
             listed.setdefault(path, set()).update(methods.split(", "))
-    assert len(listed) == 11
+    assert len(listed) == 12
     async with serving_models(echo) as served, served.client() as client:
         served.door.app._metrics = lambda: ("text/plain", b"")
         for path, methods in listed.items():
