@@ -139,7 +139,7 @@ class SocketLine(asyncio.Protocol):
     def resume_writing(self) -> None:
         """It has taken most of it."""
         self._is_full = False
-        if self._is_closing:
+        if self._is_closing or self.is_gone:
             self._alarm.set(self._settings.linger_s, self._end)
         else:
             self._alarm.unset()
