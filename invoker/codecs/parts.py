@@ -100,14 +100,18 @@ class PartReader:
         self._ready: list[Part] = []
         self._most_parts = most_parts
         self._most_bytes = most_bytes
-        self._size = 0
         self._count = 0
         self._has_ended = False
         self._headers: list[tuple[str, str]] = []
         self._name = b""
         self._value = b""
-        self._content: list[bytes] = []
+        self._content = bytearray()
         self._parser = _make_parser(boundary, self)
+
+    @property
+    def held(self) -> int:
+        """Bytes of the part that is not complete."""
+        return len(self._content)
 
     def feed(self, chunk: bytes) -> list[Part]:
         """Take the next piece of the body; answers the parts that are complete with it.
@@ -136,7 +140,8 @@ class PartReader:
         self._count += 1
         if self._most_parts is not None and self._count > self._most_parts:
             raise LimitExceeded(f"the multipart body has more than {self._most_parts} parts")
-        self._headers, self._content, self._size = [], [], 0
+        self._headers = []
+        self._content.clear()
 
     def _on_header_field(self, data: bytes, start: int, end: int) -> None:
         self._name += data[start:end]
@@ -149,16 +154,15 @@ class PartReader:
         self._name = self._value = b""
 
     def _on_part_data(self, data: bytes, start: int, end: int) -> None:
-        self._size += end - start
-        if self._most_bytes is not None and self._size > self._most_bytes:
+        if self._most_bytes is not None and len(self._content) + end - start > self._most_bytes:
             raise LimitExceeded(
                 f"part {self._count} is longer than {self._most_bytes} bytes, the limit of --max-message-bytes"
             )
-        self._content.append(data[start:end])
+        self._content += data[start:end]
 
     def _on_part_end(self) -> None:
-        self._ready.append(_part(Headers(self._headers), b"".join(self._content)))
-        self._content = []
+        self._ready.append(_part(Headers(self._headers), bytes(self._content)))
+        self._content.clear()
 
     def _on_end(self) -> None:
         self._has_ended = True

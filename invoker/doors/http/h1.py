@@ -101,7 +101,8 @@ class Http1(asyncio.Protocol):
         self._transport = transport
         sock, tls = (transport.get_extra_info(name) for name in ("socket", "ssl_object"))
         is_local = sock.family == socket.AF_UNIX
-        self._heads, self._tap = Heads(self._app, is_local=is_local), Tap(self._transport)
+        self._heads = Heads(self._app, is_local=is_local)
+        self._tap = Tap(self._transport, self.abort, patience_s=self._settings.write_s)
         if not is_local:
             ask_whether_alive(sock)
         if tls is not None and tls.selected_alpn_protocol() == "h2":

@@ -79,6 +79,10 @@ def reading_of(signature: Signature, content_type: str, *, has_length: bool, is_
 class Reads(Protocol):
     """Takes the items from one body."""
 
+    @property
+    def held(self) -> int:
+        """Bytes of an item that is not complete."""
+
     def feed(self, payload: bytes) -> Items:
         """The items that are complete with this piece.
 
@@ -127,9 +131,12 @@ class _Lines:
         self._most_bytes = most_bytes
         self._names = names
         self._keeps_blank = keeps_blank
-        self._held: list[bytes] = []  # of a line that is not complete
-        self._size = 0
+        self._line = bytearray()  # that is not complete
         self._count = 0
+
+    @property
+    def held(self) -> int:
+        return len(self._line)
 
     def feed(self, payload: bytes) -> Items:
         if b"\n" not in payload:
@@ -137,29 +144,30 @@ class _Lines:
                 self._hold(payload)
             return ()
         lines = payload.split(b"\n")
-        if self._held:
-            lines[0] = b"".join((*self._held, lines[0]))
-            self._held.clear()
-            self._size = 0
+        if self._line:
+            lines[0] = bytes(self._line + lines[0])
+            self._line.clear()
         rest = lines.pop()
         items: list[tuple[str, Message[bytes]]] = []
         for line in lines:
-            self._take(line, items)
+            if line or self._keeps_blank:
+                self._take(line, items)
+            else:
+                self._count += 1
         if rest:
             self._hold(rest)
         return items
 
     def close(self) -> Items:
         items: list[tuple[str, Message[bytes]]] = []
-        if self._held:
-            self._take(b"".join(self._held), items)
-            self._held.clear()
+        if self._line:
+            self._take(bytes(self._line), items)
+            self._line.clear()
         return items
 
     def _hold(self, data: bytes) -> None:
-        self._size += len(data)
-        self._check(self._size)
-        self._held.append(data)
+        self._check(len(self._line) + len(data))
+        self._line += data
 
     def _check(self, size: int) -> None:
         if size > self._most_bytes:
@@ -197,6 +205,8 @@ class _Lines:
 
 
 class _Pieces:
+    held = 0
+
     def __init__(self, headers: Headers) -> None:
         self._headers = headers
 
@@ -212,6 +222,10 @@ class _Parts:
         self._reader = PartReader(content_type, most_parts=None, most_bytes=most_bytes)
         self._headers = headers
         self._fields = {one.name: one for one in fields}
+
+    @property
+    def held(self) -> int:
+        return self._reader.held
 
     def feed(self, payload: bytes) -> Items:
         parts = self._reader.feed(payload)

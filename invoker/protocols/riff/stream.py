@@ -113,6 +113,13 @@ class StreamSession:
         """Whether this session has said how it ended."""
         return self._state is _State.CLOSED
 
+    @property
+    def held(self) -> int:
+        """Bytes of the body that are kept here: of an item that is not complete, and what came before the first one."""
+        if self._reads is None:
+            return 0
+        return self._reads.held + (self._size if self._state is _State.WAITING else 0)
+
     def receive(self, frame: RequestHead | BodyChunk) -> Sequence[CallStep]:
         """Translate the head, or a chunk of the body.
 
@@ -167,7 +174,7 @@ class StreamSession:
         if type(event) is OutputEnded:
             return ()
         assert type(event) is Finished
-        self._state = _State.CLOSED
+        self._over()
         if event.error is not None:
             return self._told(event.error)
         if self._format is not None:
@@ -336,11 +343,15 @@ class StreamSession:
 
     def _refuse(self, error: InvocationError, *, status: int = 0) -> Sequence[CallStep]:
         """End with an error of the body; what runs is cancelled by the end of the conversation."""
-        self._state = _State.CLOSED
+        self._over()
         self._body.clear()
         if isinstance(error, LimitExceeded):
             status = status or 413
         return self._told(error, status=status)
+
+    def _over(self) -> None:
+        self._state = _State.CLOSED
+        self._reads = None  # with what it holds
 
 
 def _sent(data: bytes) -> tuple[Send, ...]:

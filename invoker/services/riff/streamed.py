@@ -1,7 +1,7 @@
 """`Streamed`: the wire of a conversation whose request or response streams over HTTP.
 
 What comes is given to the reactor in small pieces, since each may hold many items and the reactor only stops between
-two of them. What the function gives is written at once.
+two of them; others have a turn when that has taken a moment. What the function gives is written at once.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ HEAD_S: Final = 0.5
 """The head of a stream leaves after so long, although there is no item; until then an error has a status of its own."""
 HEARTBEAT_S: Final = 15.0
 """A stream in which nothing was written for so long gets a heartbeat, if its format has one."""
-_PIECE_BYTES: Final = 4096
+_PIECE_BYTES: Final = 2048
+_TURN_S: Final = 0.002
+"""A body that costs more at once lets others have a turn: a hundred thousand blank lines, or parts of one byte."""
 
 
 class Streamed:
@@ -53,6 +55,7 @@ class Streamed:
         deadline: float | None,
     ) -> None:
         exchange.is_stream = streams_in = asked.reading is not Reading.WHOLE
+        self._is_whole = not streams_in  # the exchange counts it
         self._exchange = exchange
         self._session = session = StreamSession(asked, most_bytes=most_bytes)
         self._settle_s = settle_s if exchange.head.http_version == "2" else 0.0
@@ -84,7 +87,9 @@ class Streamed:
                 self._timers.append(self._loop.call_later(self._settle_s, self._end))
                 return True
             return self._end()
-        return self._bring(frame.payload)
+        wants_more = self._bring(frame.payload)
+        self._count()
+        return wants_more
 
     def fail(self, error: InvocationError) -> None:
         """There will be no more of the body."""
@@ -101,12 +106,29 @@ class Streamed:
         return self._reactor.arrived(None)
 
     def _bring(self, data: bytes, begin: int = 0) -> bool:
+        until_s = self._loop.time() + _TURN_S
         for at in range(begin, len(data), _PIECE_BYTES):
-            if not self._reactor.arrived(BodyChunk(data[at : at + _PIECE_BYTES])):
-                self._at = at + _PIECE_BYTES
-                self._held = data if self._at < len(data) else b""
+            wants_more = self._reactor.arrived(BodyChunk(data[at : at + _PIECE_BYTES]))
+            following = at + _PIECE_BYTES
+            is_long = wants_more and following < len(data) and self._loop.time() > until_s
+            if is_long or not wants_more:
+                self._at = following
+                self._held = data if following < len(data) else b""
+                if is_long:
+                    self._loop.call_soon(self.ask)
                 return False
         return True
+
+    def _count(self) -> None:
+        """Count what is held of the body against the memory of the process (H-162)."""
+        held, share = self._session.held + len(self._held), self._exchange.share
+        try:
+            if held > share.mark:
+                share.grow(held)
+            elif share.charged and not self._is_whole:
+                share.shrink(held)
+        except InvocationError as error:
+            self._reactor.fail(error)
 
     # The wire of the reactor.
 
@@ -117,8 +139,11 @@ class Streamed:
     def ask(self) -> None:
         """Go on with what is held, then with what comes."""
         held, self._held = self._held, b""
-        if held and not self._bring(held, self._at):
-            return
+        if held:
+            wants_more = self._bring(held, self._at)
+            self._count()
+            if not wants_more:
+                return
         if self._held_end:
             self._held_end = False
             self._reactor.arrived(None)

@@ -198,3 +198,22 @@ def test_H011_parts_are_checked() -> None:
         taken(Reading.PARTS, [part("a", b"1")], Field("a"), content_type=FORM)
     many = [part("a", b"1")] * 1500
     assert len(taken(Reading.PARTS, [*many, b"--x--\r\n"], Field("a"), content_type=FORM)) == 1500
+
+
+@pytest.mark.parametrize("how", [Reading.LINES, Reading.TEXTS, Reading.PARTS])
+def test_H162_what_is_held_is_told(how: Reading) -> None:
+    """It is the item that is not complete, and nothing once it is."""
+    one = reads(how, FORM if how is Reading.PARTS else "", EMPTY, [Field("xs", is_text=True)], MOST)
+    begin, end = (part("xs", b"12")[:-2], b"\r\n--x--\r\n") if how is Reading.PARTS else (b"\n12", b"\n")
+    assert one.held == 0
+    one.feed(begin)
+    one.feed(b"345")
+    assert one.held == 5
+    items = one.feed(end)
+    assert (items[-1][1].payload, one.held) == (b"12345", 0)
+
+
+def test_pieces_are_not_held() -> None:
+    """They are fed as they come."""
+    one = reads(Reading.PIECES, "", EMPTY, [Field("xs")], MOST)
+    assert (len(one.feed(b"x")), one.held) == (1, 0)

@@ -332,3 +332,18 @@ def test_H007_an_answer_to_get_is_no_page_of_ours() -> None:
     one, _ = lined()
     head, _ = sent(emitted(one, b"1"))
     assert "Content-Security-Policy" not in dict(head.headers)
+
+
+def test_H162_what_is_held_is_told_until_the_end() -> None:
+    """A line that is not complete, and options before the first item; a conversation that is over holds nothing."""
+    one, _ = lined()
+    chunk(one, b"1\n23")
+    assert one.held == 2
+    finished(one)
+    assert one.held == 0
+    one, _ = lined(TWO)
+    chunk(one, b'{"sep": "-"}\n{"words"')
+    assert one.held > len(b'"-"{"words"')
+    broken, _ = lined()
+    chunk(broken, b"4" * (LIMIT + 1))
+    assert (broken.is_told, broken.held) == (True, 0)
