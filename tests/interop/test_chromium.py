@@ -58,6 +58,11 @@ await attempt("events", () => new Promise((done) => {
 await attempt("socket", () => new Promise((done) => {
   const socket = new WebSocket(target.replace("http", "ws") + "/");
   socket.onopen = () => done("open"); socket.onerror = () => done("error"); }));
+await attempt("function socket", () => new Promise((done) => {
+  const socket = new WebSocket(target.replace("http", "ws") + "/note/ws", "invoker.v1"); let last = "nothing";
+  socket.onopen = () => { socket.send(new Blob(["socket"])); socket.send('{"end":true}'); };
+  socket.onmessage = ({data}) => { last = data; };
+  socket.onerror = () => done("error"); socket.onclose = ({code}) => done(code + " " + last); }));
 await attempt("submitted form", () => new Promise((done) => {
   const frame = document.createElement("iframe"); frame.name = "into"; document.body.append(frame);
   const form = Object.assign(document.createElement("form"),
@@ -185,6 +190,7 @@ def test_a_hostile_page_runs_nothing(tmp_path: Path, site: str) -> None:
         met = visited(invoker.http, tmp_path, site=site)
         assert invoker.calls == []
     assert (met["cors"], met["preflighted"], met["socket"]) == ("TypeError", "TypeError", "error")
+    assert met["function socket"] == "error"  # H-057
     assert (met["numbers"], met["events"]) == ("TypeError", "error")  # H-078
 
 
@@ -200,8 +206,9 @@ def test_a_listed_page_calls(tmp_path: Path) -> None:
     """Its preflights are answered and it reads the answers; so the page above does try what it says."""
     with noting(tmp_path, "--allowed-origin", "*") as invoker:
         met = visited(invoker.http, tmp_path, site="127.0.0.1")
-        assert {"beacon", "cors", "no type", "preflighted", "text"} <= {*invoker.calls}
+        assert {"beacon", "cors", "no type", "preflighted", "socket", "text"} <= {*invoker.calls}
     assert (met["preflighted"], met["socket"]) == ("cors 200 preflighted", "open")
+    assert met["function socket"] == '1000 {"end":true}'
     assert (met["numbers"], met["events"]) == ("cors 200", "open")
 
 
