@@ -47,6 +47,7 @@ _STREAMERS = ("limit", "gen", "agen", "starlette", "astarlette")
 _ONLY = {"paced": ("agen", "astarlette"), "lines": ("limit", "gen", "agen", "astarlette")}
 _TALKERS = ("limit", "agen", "astarlette")
 _ARRAYS = {"reply": "benchmarks.models:same", "areply": "benchmarks.models:asame"}
+_MANY_ITEMS = 1000
 # Times the requests of a row: servers of HTTP differ by more than ten times.
 _POST_WEIGHTS = {"uvicorn": 5.0, "reply": 5.0, "areply": 5.0, "litserve": 0.5, "functions": 0.5}
 
@@ -77,6 +78,8 @@ class Series:
 
     def weight(self, row: Row) -> float:
         """Times the calls of a row, so that no server is done in a blink, and none takes all the time."""
+        if row.each > _MANY_ITEMS and self.base == "starlette":
+            return 0.25  # a hop to a thread for each item
         if row.driver != "h2load":
             return 1.0
         if row.mode == "posts":
