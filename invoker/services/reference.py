@@ -61,13 +61,14 @@ def _paths() -> Table:
             "`/`",
             "POST",
             (
-                "calls the only function, or the one that the header `Invoker-Function` names. With `--http-root "
-                "graphpipe` "
-                "it is the first model"
+                "calls the only function, or the one that the header `Invoker-Function` names. With "
+                "`--http-root graphpipe` it is the first model"
             ),
         ),
         ("`/`", "WebSocket", "a session of action-engine, if `--protocols` lists it; `--socket-path` moves it"),
         ("`/`", _GET, "[the page](#the-page-for-a-browser), for whoever reads HTML"),
+        ("`/PACKAGE.SERVICE/METHOD`", "POST", "calls a [typed method](typed.md), by Connect or gRPC-Web"),
+        ("`/PACKAGE.SERVICE/METHOD`", "GET", "calls it by Connect, if the function is marked as safe"),
         ("`/invocations`", _GET, "the live numbers of the page"),
         ("`/openapi.json`", _GET, "[the OpenAPI document](#what-is-served); not with `--no-reflection`"),
         (f"`{FUNCTIONS}`", _GET, "[lists the functions](#what-is-served), as JSON; not with `--no-reflection`"),
@@ -141,7 +142,13 @@ def _bodies() -> Table:
 def _statuses() -> Table:
     rows = (
         ("200", "the function gave its value, or begins to stream"),
-        ("204", "the preflight of a listed origin; a browser that asks for events again (`Last-Event-ID`)"),
+        (
+            "204",
+            (
+                "the function has no output; the preflight of a listed origin; a browser asks for events again "
+                "(`Last-Event-ID`)"
+            ),
+        ),
         ("304", "`If-None-Match` has the `ETag` of a description or of the page"),
         (
             "400",
@@ -217,6 +224,8 @@ def _headers() -> Table:
         ("`Content-Length`", "of a whole response, except with 204 and 304"),
         ("`X-Content-Type-Options`", f"`{nosniff}`: a browser takes the body for what `Content-Type` says"),
         ("`Connection: close`", "from when the process begins to drain; behind a refusal whose body was not read"),
+        ("`Retry-After`", "with 429 and 503"),
+        ("`traceparent`, `traceresponse`", "if the request has a valid `traceparent`: [below](#traces)"),
         ("`Vary: Origin`", "if `--allowed-origin` lists anything"),
         ("`Access-Control-Allow-Origin`", "for pages of listed origins"),
         (

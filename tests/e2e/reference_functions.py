@@ -77,3 +77,10 @@ def slow(x: int) -> int:
 def rare(x: int) -> int:
     """May be called once a minute."""
     return x
+
+
+@function
+def sink(values: Iterator[int]) -> None:
+    """Gives nothing."""
+    for _ in values:
+        pass

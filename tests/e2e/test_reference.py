@@ -22,7 +22,7 @@ pytestmark = pytest.mark.timeout(30 * SLOW)
 JSON, NDJSON, SSE, MIXED = "application/json", "application/x-ndjson", "text/event-stream", "multipart/mixed"
 ORIGIN = "https://pages.example"
 FLAGS = (
-    "--protocols", "riff,http,graphpipe,action-engine", "--allowed-origin", ORIGIN, "--max-message-bytes", "4096",
+    "--protocols", "riff,http,typed,graphpipe,action-engine", "--allowed-origin", ORIGIN, "--max-message-bytes", "4096",
     "--graphpipe-bytes", "4096", "--http-timeout-s", "0.5", "--page", "on", "--max-invocations", "8",
 )  # fmt: skip
 
@@ -180,6 +180,11 @@ def _streams_with(accept: str) -> Question:
     return ask
 
 
+def _traced(door: Door) -> bool:
+    found = door.ask("POST", "/square", b"3", Content_Type=JSON, Traceparent=TRACE).headers
+    return {found[name].split("-")[1] for name in ("traceparent", "traceresponse")} == {TRACE.split("-")[1]}
+
+
 def _rare(door: Door) -> bool:
     statuses = [door.post("/rare", b"1", JSON) for _ in range(2)]
     return statuses[-1].status == 429 and int(statuses[-1].headers["retry-after"]) > 0
@@ -252,6 +257,8 @@ def _watched(door: Door) -> bool:
             one.socket.close()
 
 
+TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+TYPED = "/tests.e2e.reference_functions.ReferenceFunctionsService/Square"
 GRAPHPIPE = "`/graphpipe`, `/graphpipe/NAME`"
 QUESTIONS: dict[str, dict[str, Question]] = {
     "paths": {
@@ -263,6 +270,13 @@ QUESTIONS: dict[str, dict[str, Question]] = {
         "`/` WebSocket": lambda door: b" 101 " in door.socket("/"),
         "`/` GET, HEAD": lambda door: b"<html" in door.ask("GET", "/", Accept="text/html").body.lower()
         and door.ask("HEAD", "/", Accept="text/html").status == 200,
+        "`/PACKAGE.SERVICE/METHOD` POST": lambda door: (
+            json.loads(door.post(TYPED, b'{"x": "3"}', JSON).body) == {"out": "9"}
+        ),
+        "`/PACKAGE.SERVICE/METHOD` GET": lambda door: (
+            json.loads(door.ask("GET", f"{TYPED}?connect=v1&encoding=json&message=%7B%22x%22%3A%223%22%7D").body)
+            == {"out": "9"}
+        ),
         "`/invocations` GET, HEAD": lambda door: b'"invocations"' in door.ask("GET", "/invocations").body,
         "`/functions` GET, HEAD": lambda door: b'"square"' in door.ask("GET", "/functions").body,
         "`/openapi.json` GET, HEAD": lambda door: json.loads(door.ask("GET", "/openapi.json").body)["openapi"] >= "3.1",
@@ -297,6 +311,7 @@ QUESTIONS: dict[str, dict[str, Question]] = {
     "statuses": {
         "200": lambda door: _posts(200, "/square")(door) and _posts(200, "/count", accept=SSE)(door),
         "204": lambda door: _is(204, "/count?to=1", Accept=SSE, Last_Event_ID="1")(door)
+        and _posts(204, "/sink")(door)
         and _is(204, "/square", "OPTIONS", Origin=ORIGIN, Access_Control_Request_Method="POST")(door),
         "304": _unchanged,
         "400": _posts(400, "/square", b'"no number"'),
@@ -324,6 +339,8 @@ QUESTIONS: dict[str, dict[str, Question]] = {
         "`Content-Length`": _has_length,
         "`X-Content-Type-Options`": _has("x-content-type-options", "nosniff"),
         "`Connection: close`": _drains,
+        "`Retry-After`": _rare,
+        "`traceparent`, `traceresponse`": _traced,
         "`Vary: Origin`": _has("vary", "Origin"),
         "`Access-Control-Allow-Origin`": _has("access-control-allow-origin", ORIGIN, Origin=ORIGIN),
         "`Access-Control-Expose-Headers`": _has("access-control-expose-headers", "*", Origin=ORIGIN),
