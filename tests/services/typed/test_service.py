@@ -46,6 +46,10 @@ async def echo(words: AsyncIterator[str], prefix: str = ">") -> AsyncIterator[st
         yield prefix + word
 
 
+def late(prefix: str = "-", xs: Iterator[str] = ()) -> Iterator[str]:
+    yield from (prefix + one for one in xs)
+
+
 @function(isolation="process")
 def alone(x: int) -> int:
     return x + 1
@@ -117,6 +121,21 @@ async def test_H108_statuses_are_those_of_grpc(driver):
                 with pytest.raises(grpc.aio.AioRpcError, match=text) as caught:
                     await call
                 assert caught.value.code() is code
+    finally:
+        await server.stop(drain_s=1)
+
+
+@pytest.mark.parametrize("driver", ["fast", "aio"])
+async def test_H102_a_stream_with_a_default(driver):
+    """It may begin late, or not at all."""
+    server = server_of(late, grpc_driver=driver)
+    await server.start()
+    try:
+        async with grpc.aio.insecure_channel(server.grpc_address) as channel:
+            client = Client(channel, late)
+            assert await client.call("late", {"prefix": "!"}, {"xs": "a"}, {"xs": "b"}) == ["!a", "!b"]
+            assert await client.call("late", {"xs": "a"}) == ["-a"]
+            assert await client.call("late") == []
     finally:
         await server.stop(drain_s=1)
 
