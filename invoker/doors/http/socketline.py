@@ -105,7 +105,7 @@ class SocketLine(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Take what has come."""
         self._has_heard = True
-        if self._is_broken:
+        if self._is_broken or self.is_gone:
             return
         self._frames.feed(data)
         if not (self._is_held or self._will_take):

@@ -6,17 +6,11 @@ import asyncio
 import contextlib
 import random
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from wsproto.events import BytesMessage, CloseConnection, Ping
 
-from invoker.core.budget import ProcessBudget
-from invoker.core.steps import Close
-from invoker.doors.http.app import Farewell, SocketSettings
-from invoker.doors.http.connections import Connections
-from invoker.doors.http.socketline import SocketLine
-from invoker.errors import InvocationError, Status
+from invoker.errors import Status
 from invoker.protocols.action_engine.settings import ActionEngineSettings
 from invoker.protocols.action_engine.wire import ABORT, Action, Chunk, Fragment
 from tests.doors.doors import until
@@ -157,95 +151,6 @@ async def test_a_peer_that_does_not_read_the_end_is_cut() -> None:
         await peer.text("an error of the peer")
         await held.left.wait()
         await until(lambda: not served.app.running)
-
-
-class Stuck:
-    """A transport whose peer takes nothing any more."""
-
-    def __init__(self) -> None:
-        self.aborted = asyncio.Event()
-        self.written = b""
-
-    def write(self, data: bytes) -> None:
-        self.written += data
-
-    def abort(self) -> None:
-        self.aborted.set()
-
-    def get_extra_info(self, name: str) -> Stuck:
-        return self
-
-    def fileno(self) -> int:
-        return 0
-
-    def is_closing(self) -> bool:
-        return False
-
-    def close(self) -> None:
-        pass
-
-
-class Silent:
-    """A conversation that says nothing, and remembers what it was told."""
-
-    subprotocol = ""
-
-    def __init__(self) -> None:
-        self.told: list[Any] = []
-
-    def begin(self, wire: Any) -> Silent:
-        return self
-
-    def arrived(self, frame: Any) -> bool:
-        self.told.append(frame)
-        return False
-
-    def fail(self, error: InvocationError) -> None:
-        self.told.append(error)
-
-    def gone(self) -> None:
-        self.told.append("gone")
-
-    def farewell(self, error: InvocationError | None) -> Farewell:
-        return Farewell(1000)
-
-    def over(self) -> None:
-        self.told.append("over")
-
-
-@pytest.mark.parametrize("ends", ["eof", "close"])
-async def test_who_leaves_without_taking_the_rest_is_cut(ends: str) -> None:
-    """Also one that took some of it in between."""
-    settings, silent, stuck = SocketSettings(write_s=0.02, linger_s=0.02), Silent(), Stuck()
-    line = SocketLine(silent, settings, Connections(), ProcessBudget())
-    line.connection_made(stuck)  # type: ignore[arg-type]  # as much of one as is used
-    line.write("x" * 100_000)
-    line.pause_writing()
-    if ends == "eof":
-        line.eof_received()
-        assert silent.told == ["gone"]
-    else:
-        line.close(Close(None))
-    line.resume_writing()
-    await stuck.aborted.wait()
-    line.connection_lost(None)
-    assert silent.told[-1] == "over"
-
-
-async def test_a_frame_that_is_refused_is_not_asked_for_again() -> None:
-    """The conversation wants one at a time: the next comes when it asks, and only then."""
-    silent, stuck = Silent(), Stuck()
-    stuck.pause_reading = stuck.resume_reading = stuck.close  # type: ignore[attr-defined]  # it need not do anything
-    line = SocketLine(silent, SocketSettings(), Connections(), ProcessBudget())
-    line.connection_made(stuck)  # type: ignore[arg-type]  # as much of one as is used
-    line.data_received(b"\x81\x81\0\0\0\0a\x81\x81\0\0\0\0b\x81\x81\0\0\0\0c")
-    assert silent.told == ["a"]
-    line.data_received(b"\x81\x81\0\0\0\0d")
-    for wanted in (["a", "b"], ["a", "b", "c"], ["a", "b", "c", "d"]):
-        line.ask()
-        await asyncio.sleep(0)
-        assert silent.told == wanted
-    line.connection_lost(None)
 
 
 # Pressure
