@@ -8,6 +8,7 @@ program that brings generated code for v1.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, Final, TypeAlias
@@ -18,6 +19,8 @@ from grpc_health.v1 import health
 from grpc_reflection.v1alpha import reflection, reflection_pb2
 
 __all__ = ["Files", "add_reflection"]
+
+log = logging.getLogger(__name__)
 
 Files: TypeAlias = Callable[[], Sequence[bytes]]
 """Gives serialised ``FileDescriptorProto`` that protobuf's own pool does not have, each behind those it imports."""
@@ -87,8 +90,12 @@ class _Pool:
     @cached_property
     def _own(self) -> Any:
         pool = descriptor_pool.DescriptorPool()
-        for serialised in (_v1_file(), *self._files()):
-            pool.AddSerializedFile(serialised)
+        pool.AddSerializedFile(_v1_file())
+        try:
+            for serialised in self._files():
+                pool.AddSerializedFile(serialised)
+        except Exception:  # what is described already stays known
+            log.exception("reflection lacks services whose messages cannot be described")
         return pool
 
 

@@ -107,3 +107,16 @@ async def test_H100_messages_of_both_pools_have_no_extensions(served):
         assert answer.all_extension_numbers_response.base_type_name == name
     answer = await ask(channel, V1, all_extension_numbers_of_type="nowhere.Nothing")
     assert answer.error_response.error_code == grpc.StatusCode.NOT_FOUND.value[0]
+
+
+async def test_H100_files_that_are_broken_leave_the_rest(caplog):
+    """The log has why; v1 and the files before them are described."""
+    server = grpc.aio.server()
+    add_reflection(("toy.Toy",), server, lambda: (typed_file(), b"\x0a\x05"))
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+        for symbol in (V1, "toy.Toy"):
+            assert named(await ask(channel, V1, file_containing_symbol=symbol))
+    await server.stop(None)
+    assert "cannot be described" in caplog.text

@@ -133,7 +133,11 @@ class Types:
             return self._known[bare]
         if issubclass(cls, enum.Enum):
             return self._remember(bare, EnumKind(self._enum(cls)))
-        if (made := _maker(bare, cls)) is not None:
+        try:
+            made = _maker(bare, cls)
+        except (TypeError, ValueError):  # its fields, or what makes it, cannot be understood
+            made = None
+        if made is not None:
             return self._structure(bare, cls, made)
         return AnyKind(type_)
 

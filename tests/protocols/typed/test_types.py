@@ -186,6 +186,17 @@ def test_H105_attributes_of_attrs_may_be_private():
     assert kind.make({"_x": 1}) == made(x=1)
 
 
+def test_H105_a_class_that_cannot_be_understood_is_a_value():
+    """It breaks no other method."""
+
+    @dataclass
+    class Odd:
+        x: int
+
+    Odd.__signature__ = "none"
+    assert field_of(Odd) == "google.protobuf.Value x = 1;"
+
+
 def test_H105_an_enum_begins_with_a_value_that_stands_for_nothing():
     """Names have the enum's in front, as those of a package share one scope."""
     types = Types()
