@@ -123,5 +123,6 @@ async def state(_: int) -> dict[str, Any]:
         "commits": COMMITS,
         "running": len(RUNNING),
         "tasks": len(asyncio.all_tasks()),
+        "names": sorted(f"{one.get_name()} {one.get_coro()}" for one in asyncio.all_tasks())[:60],
         "threads": threading.active_count(),
     }

@@ -14,7 +14,7 @@ import grpc.aio
 
 from invoker.client import RiffClient
 from invoker.testing import TestServer
-from tests.fuzz import evergreen, federated, http, sockets, tensors, toolbridge, typed
+from tests.fuzz import evergreen, federated, http, sockets, streams, tensors, toolbridge, typed
 
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _REQUEST = b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\n12345"
@@ -27,7 +27,7 @@ async def main() -> int:
     options.add_argument("--seed", type=int, default=int(time.time()))
     options.add_argument(
         "--only",
-        choices=("riff", "http", "sockets", "tensors", "toolbridge", "federated", "typed", *evergreen.WAYS),
+        choices=("riff", "http", "sockets", "streams", "tensors", "toolbridge", "federated", "typed", *evergreen.WAYS),
         help="attack this alone",
     )
     options.add_argument("--reference", default="", help="with http: host:port of another server of functions.square")
@@ -36,7 +36,7 @@ async def main() -> int:
     ways = (
         [args.only]
         if args.only
-        else ["riff", "http", "sockets", "tensors", "toolbridge", "federated", "typed", *evergreen.WAYS]
+        else ["riff", "http", "sockets", "streams", "tensors", "toolbridge", "federated", "typed", *evergreen.WAYS]
     )
     print(f"seed {args.seed}")
     for way in ways:
@@ -52,8 +52,10 @@ async def main() -> int:
         elif way == "typed":
             is_good = await typed.fuzz(chance, seconds)
         else:
-            report: toolbridge.Report | federated.Report | evergreen.Report
-            if way == "toolbridge":
+            report: streams.Report | toolbridge.Report | federated.Report | evergreen.Report
+            if way == "streams":
+                report = await streams.fuzz(chance, seconds)
+            elif way == "toolbridge":
                 report = await toolbridge.fuzz(chance, seconds)
             elif way == "federated":
                 report = await federated.fuzz(chance, seconds)

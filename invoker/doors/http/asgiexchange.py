@@ -128,6 +128,8 @@ class AsgiExchange(Exchange):
         self._head = head
         self._answered.set()
         if not self._is_run and not self.is_gone:
+            self._task = self._task or asyncio.current_task()
+            self._begin_watch()
             self._carrier = asyncio.get_running_loop().create_task(self._carry(head), name="response")
 
     def write(self, data: bytes) -> bool:
@@ -337,12 +339,14 @@ class AsgiExchange(Exchange):
         self._watch_timer = asyncio.get_running_loop().call_later(_WATCH_S, self._begin_watch)
 
     def _begin_watch(self) -> None:
+        if self._watcher is not None:
+            return
         self._watcher = asyncio.get_running_loop().create_task(self._cancel_when_gone(), name="watch")
 
     async def _cancel_when_gone(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
             pass
-        self.is_gone = True
+        self._leave()
         if self._task is not None:
             self._task.cancel()
 

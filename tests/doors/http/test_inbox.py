@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator
 import h2.events
 import pytest
 
+from invoker.core.http import ResponseHead
+from invoker.doors.http.exchange import Exchange
 from invoker.doors.http.inbox import Inbox
 from tests.doors.doors import Served, until
 from tests.doors.http.test_door import H2Wire, h2_wire
@@ -171,3 +173,31 @@ async def test_the_window_of_the_connection_is_opened_for_what_nobody_takes() ->
         event = await wire.events(h2.events.DataReceived)
         assert isinstance(event, h2.events.DataReceived)
         assert event.data == b"8\n"
+
+
+@pytest.mark.parametrize("how", ["reset", "abort"])
+async def test_H160_who_leaves_a_front_that_streams_without_reading_cancels_it(how: str) -> None:
+    """As the numbers of the page do, whose watchers are few."""
+    begun, over = asyncio.Event(), asyncio.Event()
+
+    class Numbers:
+        async def answer(self, exchange: Exchange) -> None:
+            exchange.begin(ResponseHead(200, ()))
+            begun.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                over.set()
+
+    async with Served.at(double, front=lambda path: Numbers() if path == "/n" else None) as served:
+        async with h2_wire(served) as wire:
+            wire.begin(1, path="/n", end=True)
+            await wire.flush()
+            await begun.wait()
+            if how == "reset":
+                wire.connection.reset_stream(1, 8)
+                await wire.flush()
+            else:
+                wire.wire.writer.transport.abort()
+            await over.wait()
+        await until(lambda: not any(one.get_name() in ("response", "watch") for one in asyncio.all_tasks()))
