@@ -191,7 +191,7 @@ class _Run:
     def __init__(self, server: Server, loop: asyncio.AbstractEventLoop) -> None:
         self.server = server
         self.ready: asyncio.Future[None] = loop.create_future()
-        self.ready.add_done_callback(lambda future: future.exception())  # nobody may be left that waits
+        self.ready.add_done_callback(lambda it: it.cancelled() or it.exception())  # nobody may be left that waits
         self.entered = 0
         self.failure: StartupError | None = None
         self._told = asyncio.Event()

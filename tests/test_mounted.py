@@ -289,6 +289,31 @@ def test_H097_the_end_of_the_loop_cuts_what_runs(caplog):
     assert marks == ["cancelled", "destroyed"]
 
 
+def test_H097_the_end_of_the_loop_gives_up_a_start(caplog):
+    """What has been begun is undone."""
+    marks = []
+
+    async def load() -> None:
+        marks.append("loading")
+        await asyncio.Event().wait()
+
+    def fn(x: int) -> int:
+        return x
+
+    fn.init, fn.destroy = load, lambda: marks.append("destroyed")
+    app = invoker.asgi(fn)
+
+    async def main() -> None:
+        caller = Caller(app, scope_of())
+        caller.give()
+        while not marks:  # noqa: ASYNC110 - a turn or two
+            await asyncio.sleep(0)
+
+    asyncio.run(main())
+    assert marks == ["loading", "destroyed"]
+    assert not app._runs
+
+
 def test_H097_a_loop_that_was_closed_under_it_is_given_up(caplog):
     """As some test clients do; the next loop starts it anew, and no thread is left of the other."""
     app = invoker.asgi(worker)

@@ -184,8 +184,7 @@ class Server:
         )
         self._services = tuple(kind(around) for kind in (*self._kinds, *self._table.own(self.config)))
         self._doors.serve(self._services, share_ports=self.share_ports)
-        opens_early = not (self.share_ports or self._is_mounted)
-        self.engine.is_loading = opens_early and any(one.hooks.takes_time for one in self._functions)
+        self.engine.is_loading = not self.share_ports and any(one.hooks.takes_time for one in self._functions)
         if is_early := self.engine.is_loading:
             await self._open_others(tls)
             if served := self._served():

@@ -27,6 +27,7 @@ def test_it_runs_from_its_start_to_its_stop():
     made.start()
     assert made.is_running
     assert made.stop()
+    assert not made._thread.is_alive()
     assert not made.is_running
     assert made._loop.is_closed()
     assert made.stop()

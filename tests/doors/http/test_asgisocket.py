@@ -11,6 +11,15 @@ from typing import Any
 import pytest
 
 import invoker
+from invoker.codecs import builtin
+from invoker.core.catalog import Catalog
+from invoker.core.engine import Engine
+from invoker.core.steps import Close
+from invoker.doors.http.app import Farewell, SocketSettings
+from invoker.doors.http.exchange import HttpSettings
+from invoker.doors.http.mounted import MountedDoor
+from invoker.drive.driver import Driver
+from invoker.errors import ShuttingDown
 from tests.asgis import Caller, scope_of
 
 REFUSES = {"websocket.http.response": {}}
@@ -223,3 +232,83 @@ async def test_H099_what_goes_wrong_inside_ends_the_connection(monkeypatch, capl
         say(caller, {"data": 1})
         await caller.task
     assert "a WebSocket failed" in caplog.text
+
+
+async def test_H099_a_function_goes_on_when_its_peer_takes_again():
+    """More than waits at once passes, in order."""
+
+    async def large(count: int) -> AsyncIterator[str]:
+        for number in range(count):
+            yield f"{number:1000}"
+
+    async with talking(large) as caller:
+        caller._takes.clear()
+        say(caller, {"data": 500})
+        say(caller, {"end": True})
+        for _ in range(1000):
+            await asyncio.sleep(0)
+        caller.take()
+        for number in range(500):
+            assert int((await heard(caller))["data"]) == number
+        assert await heard(caller) == {"end": True}
+
+
+class Stubborn:
+    """A conversation that wants one message at a time, and ends only if it is told to."""
+
+    subprotocol = ""
+
+    def __init__(self) -> None:
+        self.got: list[Any] = []
+        self.errors: list[Exception] = []
+        self.overs = 0
+        self.came = asyncio.Event()
+
+    def begin(self, wire: Any) -> Stubborn:
+        self.wire = wire
+        return self
+
+    def farewell(self, error: Exception | None) -> Farewell:
+        return Farewell(1000, (), str(error))
+
+    def over(self) -> None:
+        self.overs += 1
+
+    def arrived(self, frame: Any) -> bool:
+        self.got.append(frame)
+        self.came.set()
+        return False
+
+    def fail(self, error: Any) -> None:
+        self.errors.append(error)
+        self.wire.close(Close(error))
+
+    def gone(self) -> None:
+        raise AssertionError("it was told the end")
+
+
+async def test_H097_H099_a_conversation_is_read_as_it_wants_and_ended_with_the_door():
+    """With ShuttingDown, once; it is told when its connection is over."""
+    stubborn = Stubborn()
+    front = type("Front", (), {"settings": SocketSettings(), "meet": lambda _, head: stubborn})()
+    driver = Driver(Engine(Catalog([]), builtin()))
+    door = MountedDoor(driver, lambda _: None, settings=HttpSettings(), sockets=lambda _: front)
+    door.start()
+    caller = Caller(door, scope("/"))
+    caller.say(type="websocket.connect")
+    for text in ("a", "b", "c"):
+        caller.say(type="websocket.receive", text=text)
+    await stubborn.came.wait()
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert stubborn.got == ["a"]
+    stubborn.came.clear()
+    stubborn.wire.ask()
+    await stubborn.came.wait()
+    assert stubborn.got == ["a", "b"]
+    await door.stop(5.0)
+    await caller.task
+    assert [type(one) for one in stubborn.errors] == [ShuttingDown]
+    assert stubborn.overs == 1
+    assert [one["type"] for one in caller.sent._queue] == ["websocket.accept", "websocket.close"]
+    assert caller.sent._queue[-1]["code"] == 1001
