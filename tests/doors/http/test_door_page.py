@@ -61,7 +61,7 @@ async def test_the_paths_take_the_methods_that_the_page_lists(method: str) -> No
             continue  # it is not served here
         for path in re.findall(r"`(/[^`]*)`", paths):
             listed.setdefault(path, set()).update(methods.split(", "))
-    assert len(listed) == 12
+    assert len(listed) >= 12, "the table has another form"
     async with serving_models(echo) as served, served.client() as client:
         served.door.app._metrics = lambda: ("text/plain", b"")
         for path, methods in listed.items():
