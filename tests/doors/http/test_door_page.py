@@ -65,7 +65,7 @@ async def test_the_paths_take_the_methods_that_the_page_lists(method: str) -> No
     async with serving_models(echo) as served, served.client() as client:
         served.door.app._metrics = lambda: ("text/plain", b"")
         for path, methods in listed.items():
-            if "NAME" in path:
+            if "NAME" in path or "METHOD" in path:  # these are patterns
                 continue
             status = (await client.request(method, path, content=b"x")).status_code
             assert (status == 405) == (method not in methods), path
