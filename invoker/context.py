@@ -13,8 +13,9 @@ from contextvars import ContextVar
 from typing import Any, Protocol, TypeAlias
 
 from invoker.errors import EncodeError
-from invoker.message import EMPTY, Headers, Message
+from invoker.message import EMPTY, Headers, Message, find_output
 from invoker.traces import Trace, trace_of
+from invoker.wording import cannot_wait
 
 __all__ = [
     "RUNNING",
@@ -25,8 +26,6 @@ __all__ = [
     "Outputs",
     "Run",
     "Scope",
-    "cannot_wait",
-    "find_output",
 ]
 
 Argument: TypeAlias = "Message[bytes] | AsyncIterator[Message[bytes]]"
@@ -387,32 +386,6 @@ def _outputs(context: Context, asked: int | str) -> Sequence[Any]:
     if run is None:
         raise EncodeError(f"there is no output {asked!r}, because nothing is invoked")
     return run.outputs
-
-
-def find_output(target: int | str, outputs: Sequence[Any], given_names: Sequence[str]) -> int:
-    """The index of an output by index or by name; names that the caller gave go first.
-
-    Raises:
-        EncodeError: No such output.
-    """
-    if not isinstance(target, str):
-        if 0 <= target < len(outputs):
-            return int(target)
-    else:
-        for names in (given_names, [output.name for output in outputs]):
-            if target in names:
-                return list(names).index(target)  # R-057: of equal names the first counts
-    known = ", ".join(f"{output.index} {output.name!r}" for output in outputs) or "none"
-    raise EncodeError(f"the function produced for output {target!r}; outputs are: {known}")
-
-
-def cannot_wait(awaitable: Awaitable[Any], *, is_over: bool = True) -> TypeError:
-    """The error for a sync function whose awaitable nothing can await."""
-    close = getattr(awaitable, "close", None)
-    if close is not None:
-        close()  # otherwise Python warns later that this coroutine was never awaited
-    advice = " any more" if is_over else "; write `async def`"
-    return TypeError(f"a sync function returned an awaitable, and nothing here can await it{advice}")
 
 
 RUNNING: ContextVar[Context | None] = ContextVar("invoker-running", default=None)

@@ -6,12 +6,25 @@ value. Messages are never changed after they were made, so they may be shared fr
 
 from __future__ import annotations
 
-from collections.abc import KeysView, Mapping
+from collections.abc import KeysView, Mapping, Sequence
 from typing import Any, Generic, TypeVar, overload
 
 import msgspec
 
-__all__ = ["EMPTY", "METADATA", "REFERENCE", "Headers", "Message", "Metadata", "Output", "Ref", "as_headers"]
+from invoker.errors import EncodeError
+
+__all__ = [
+    "EMPTY",
+    "METADATA",
+    "REFERENCE",
+    "Headers",
+    "Message",
+    "Metadata",
+    "Output",
+    "Ref",
+    "as_headers",
+    "find_output",
+]
 
 REFERENCE = "reference"
 """The header of a message whose content lies elsewhere; its value is the URI."""
@@ -140,3 +153,20 @@ class Output(msgspec.Struct, frozen=True):
 
     target: int | str
     value: object
+
+
+def find_output(target: int | str, outputs: Sequence[Any], given_names: Sequence[str]) -> int:
+    """The index of an output by index or by name; names that the caller gave go first.
+
+    Raises:
+        EncodeError: No such output.
+    """
+    if not isinstance(target, str):
+        if 0 <= target < len(outputs):
+            return int(target)
+    else:
+        for names in (given_names, [output.name for output in outputs]):
+            if target in names:
+                return list(names).index(target)  # R-057: of equal names the first counts
+    known = ", ".join(f"{output.index} {output.name!r}" for output in outputs) or "none"
+    raise EncodeError(f"the function produced for output {target!r}; outputs are: {known}")

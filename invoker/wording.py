@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from dataclasses import dataclass, field
+from typing import Any
 
-__all__ = ["Place", "Why", "describe", "quoted"]
+__all__ = ["Place", "Why", "cannot_wait", "describe", "quoted"]
 
 _SHOWN = 64
 
@@ -57,3 +59,12 @@ def describe(error: BaseException) -> str:
         text = "(its __str__ raised)"
     name = type(error).__name__
     return f"{name}: {text}" if text else name
+
+
+def cannot_wait(awaitable: Awaitable[Any], *, is_over: bool = True) -> TypeError:
+    """The error for a sync function whose awaitable nothing can await."""
+    close = getattr(awaitable, "close", None)
+    if close is not None:
+        close()  # otherwise Python warns later that this coroutine was never awaited
+    advice = " any more" if is_over else "; write `async def`"
+    return TypeError(f"a sync function returned an awaitable, and nothing here can await it{advice}")

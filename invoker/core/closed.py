@@ -5,7 +5,7 @@ They refuse a value by raising, so that outputs which are read need no check for
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 from invoker.errors import Discarded, EncodeError, StopInvocation
 from invoker.wording import Place
@@ -28,6 +28,14 @@ class UnwantedOutput:
         self.emitted = emitted
         self.emitted_bytes = emitted_bytes
         self.is_ended = is_ended
+
+    @classmethod
+    def after(cls, output: Any, *, is_ended: bool | None = None) -> Self:
+        """One that takes the place of another output, with what that has counted."""
+        ended = output.is_ended if is_ended is None else is_ended
+        return cls(
+            output.index, output.name, emitted=output.emitted, emitted_bytes=output.emitted_bytes, is_ended=ended
+        )
 
     def encode(self, _: Any) -> NoReturn:
         """Refuse one value.

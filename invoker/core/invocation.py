@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from invoker.author.spec import Style
-from invoker.context import Context, find_output
+from invoker.context import Context
 from invoker.core.closed import ClosedOutput, EndedOutput, MutedOutput, UnwantedOutput
 from invoker.core.coding import Encoders
 from invoker.core.limits import TimeLimit
@@ -34,7 +34,7 @@ from invoker.errors import (
     ProtocolViolation,
     StopInvocation,
 )
-from invoker.message import Message, Output
+from invoker.message import Message, Output, find_output
 
 __all__ = ["Awaits", "Invocation"]
 
@@ -80,19 +80,8 @@ class Invocation:
     """
 
     __slots__ = (
-        *(
-            "awaits",
-            "blocked",
-            "budget",
-            "bytes_in",
-            "context",
-            "cpu_ns",
-            "drops_unlisted",
-            "error",
-            "frames_in",
-            "frames_out",
-        ),
-        *("function", "generators", "has_place", "id", "inputs", "is_finished", "is_settled"),
+        *("awaits", "blocked", "budget", "bytes_in", "context", "cpu_ns", "drops_unlisted", "error", "frames_in"),
+        *("frames_out", "function", "generators", "has_place", "id", "inputs", "is_finished", "is_settled"),
         *("key", "limit", "memory_bytes", "order", "outputs", "policy", "started_s", "took_s"),
     )
 
@@ -369,7 +358,7 @@ class Invocation:
         output = self.outputs[index]
         if output.is_ended or not output.is_wanted:
             return False
-        self.outputs[index] = EndedOutput(index, output.name, **_counted(output), is_ended=True)
+        self.outputs[index] = EndedOutput.after(output, is_ended=True)
         return len(self.outputs) > 1
 
     def close_output(self, index: int) -> None:
@@ -382,7 +371,7 @@ class Invocation:
             return
         output = self.outputs[index]
         has_own = self.generators == len(self.outputs)
-        self.outputs[index] = MutedOutput(index, output.name, **_counted(output), is_ended=output.is_ended)
+        self.outputs[index] = MutedOutput.after(output)
         for one in (self.outputs[index],) if has_own else () if self._is_read else tuple(self.outputs):
             self._close(one)
 
@@ -395,7 +384,7 @@ class Invocation:
                     self._close(one)
 
     def _close(self, one: OutputStream | UnwantedOutput) -> None:
-        self.outputs[one.index] = ClosedOutput(one.index, one.name, **_counted(one), is_ended=one.is_ended)
+        self.outputs[one.index] = ClosedOutput.after(one)
 
     def find_output(self, target: int | str) -> int:
         """The index of an output by index or name; of equal names the first (R-057).
@@ -404,8 +393,3 @@ class Invocation:
             EncodeError: No such output.
         """
         return find_output(target, self.outputs, self.context.output_names)
-
-
-def _counted(output: OutputStream | UnwantedOutput) -> dict[str, int]:
-    """What an output has counted, for the one that takes its place."""
-    return {"emitted": output.emitted, "emitted_bytes": output.emitted_bytes}

@@ -7,8 +7,8 @@ import concurrent.futures
 from collections.abc import Awaitable
 from typing import Any
 
-from invoker.context import cannot_wait
 from invoker.errors import Cancelled, InputCancelled
+from invoker.wording import cannot_wait
 
 __all__ = ["Awaiting"]
 

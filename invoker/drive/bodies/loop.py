@@ -15,7 +15,7 @@ from typing import Any
 
 from invoker.author.spec import Take
 from invoker.codecs.interface import payload_of
-from invoker.context import RUNNING, cannot_wait
+from invoker.context import RUNNING
 from invoker.core.invocation import Invocation
 from invoker.core.steps import CloseOutput, EndInput, Feed
 from invoker.core.streams import InputStream
@@ -23,6 +23,7 @@ from invoker.drive.bodies import calls
 from invoker.drive.bodies.pool import Threads, off_loop
 from invoker.drive.bodies.runner import Host, Spawn, call_failed, comes_of, production_failed, shape
 from invoker.errors import DecodeError, Discarded, InputCancelled, InvocationError, StopInvocation
+from invoker.wording import cannot_wait
 
 __all__ = ["LoopRunner"]
 

@@ -12,9 +12,10 @@ from invoker.errors import FunctionError, InvocationError, LimitExceeded, Status
 from invoker.message import EMPTY, Headers
 from invoker.protocols.riff.cloudevents import asks_for_events, is_packed, prefers_events, received, without_events
 from invoker.protocols.riff.fields import Signature
-from invoker.protocols.riff.filling import HIDDEN, straight
+from invoker.protocols.riff.filling import straight
 from invoker.protocols.riff.formats import accepted
 from invoker.protocols.riff.items import Reading, reading_of
+from invoker.protocols.riff.values import HIDDEN
 
 __all__ = ["ID", "NAMES_OUT", "Asked", "RefusedError", "ask", "is_form", "too_long"]
 

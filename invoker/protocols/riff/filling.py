@@ -7,7 +7,6 @@ A key that this value would lose, because it is another parameter and no field o
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 from urllib.parse import parse_qsl
@@ -20,9 +19,10 @@ from invoker.errors import DecodeError
 from invoker.mediatypes import parse
 from invoker.message import EMPTY, Headers, Message
 from invoker.protocols.riff.fields import Field, Signature
+from invoker.protocols.riff.values import from_parts, from_texts, message_of, typed
 
 __all__ = [
-    "HIDDEN", "Filled", "fill", "fill_parts", "fill_query", "from_query", "is_plain", "message_of", "straight", "typed",
+    "Filled", "fill", "fill_parts", "fill_query", "from_query", "is_plain", "straight",
 ]  # fmt: skip
 
 Filled: TypeAlias = tuple[tuple[str, ...], list[tuple[int, Message[bytes]]]]
@@ -41,8 +41,6 @@ _NO_OBJECT = frozenset({bytes([one]) for one in b'-0123456789"[tfn'})
 """How JSON begins that is no object."""
 _FORM = "application/x-www-form-urlencoded"
 _PARTS = "multipart/form-data"
-HIDDEN = frozenset({"content-type", "accept", "x-http-method", "x-http-path", "x-http-query", "x-http-proto"})
-"""Headers of requests that functions see as we say them, or not at all (R-151)."""
 
 
 def fill(signature: Signature, query: str, content_type: str, body: bytes, headers: Headers) -> Filled:
@@ -125,7 +123,7 @@ def fill_parts(signature: Signature, query: str, parts: Sequence[Part], headers:
     names = tuple(one.name for one in signature.fields)
     for part in parts:
         _index(part, names)
-    return _arranged(signature, given + _from_parts(signature.fields, parts, headers))
+    return _arranged(signature, given + from_parts(signature.fields, parts, headers))
 
 
 def fill_query(signature: Signature, query: str, headers: Headers) -> Filled:
@@ -222,7 +220,7 @@ def from_query(fields: Iterable[Field], query: str, headers: Headers) -> list[tu
         pairs = parse_qsl(query, keep_blank_values=True, errors="strict")
     except ValueError as error:
         raise DecodeError(f"the query is not UTF-8: {error}") from None
-    return _from_texts(fields, pairs, headers)
+    return from_texts(fields, pairs, headers)
 
 
 def _spread(signature: Signature, content_type: str, body: bytes, headers: Headers) -> _Given | None:
@@ -241,14 +239,14 @@ def _spread(signature: Signature, content_type: str, body: bytes, headers: Heade
         pairs = None if _is_whole(signature, takes=first.takes_form) else _pairs(body, content_type)
         if pairs is None or not _fits(signature, [name for name, _ in pairs], "field", takes=first.takes_form):
             return None
-        return _from_texts(fields, pairs, headers)
+        return from_texts(fields, pairs, headers)
     if essence == _PARTS and not _is_whole(signature, takes=first.takes_parts):
         reader = PartReader(content_type)
         parts = reader.feed(body)
         reader.close()
         if not _fits(signature, [part.name for part in parts], "part", takes=first.takes_parts):
             return None
-        return _from_parts(fields, parts, headers)
+        return from_parts(fields, parts, headers)
     return None
 
 
@@ -308,43 +306,6 @@ def _pairs(body: bytes, content_type: str) -> list[tuple[str, str]] | None:
         return None
 
 
-def _from_texts(fields: Iterable[Field], pairs: Iterable[tuple[str, str]], headers: Headers) -> _Given:
-    texts: dict[str, list[str]] = {}
-    for name, value in pairs:
-        texts.setdefault(name, []).append(value)
-    return [(one.name, message) for one in fields for message in _of_texts(one, texts.get(one.name, ()), headers)]
-
-
-def _of_texts(one: Field, values: Sequence[str], headers: Headers) -> list[Message[bytes]]:
-    """Texts as messages: a list is JSON whether it came as one text or item by item."""
-    if not values or not (one.is_list or one.is_json):
-        return [Message(value.encode(), headers, _TEXT) for value in values]
-    if one.is_list and not (len(values) == 1 and values[0].lstrip()[:1] == "["):
-        items = values if one.is_json else [json.dumps(value) for value in values]
-        values = [f"[{','.join(items)}]"]
-    return [Message(value.encode(), headers, _JSON) for value in values]
-
-
-def _from_parts(fields: Iterable[Field], parts: Iterable[Part], headers: Headers) -> _Given:
-    known = {one.name: one for one in fields}
-    given: _Given = []
-    texts: dict[str, list[str]] = {}
-    for part in parts:
-        one = known[part.name]
-        if (one.is_list or one.is_json) and not part.media_type and part.filename is None:
-            texts.setdefault(part.name, []).append(_text_of(part))
-        else:
-            given.append((part.name, message_of(part, headers, one)))
-    return given + [(name, one) for name, values in texts.items() for one in _of_texts(known[name], values, headers)]
-
-
-def _text_of(part: Part) -> str:
-    try:
-        return part.text
-    except ValueError as error:
-        raise DecodeError(f"parameter '{part.name}': {error}") from None
-
-
 def _arranged(signature: Signature, given: _Given, *, is_all: bool = True) -> Filled:
     """Names and messages; without ``is_all`` more may come."""
     fields = signature.fields
@@ -370,34 +331,7 @@ def _arranged(signature: Signature, given: _Given, *, is_all: bool = True) -> Fi
     return (*labels, *options), [(places[name], message) for name, message in given]
 
 
-def typed(one: Field, content_type: str) -> str:
-    """The media type as the codecs know it: a parameter of text takes further texts, one of bytes takes anything."""
-    content_type = content_type.strip()
-    essence, sign, parameters = content_type.partition(";")
-    if essence.strip().lower() in one.texts:
-        return _TEXT + sign + parameters
-    if one.known is None or not content_type or one.known(content_type) or not _is_concrete(content_type):
-        return content_type
-    return _OCTETS  # H-019: an image, for example, of which the function is given the bytes
-
-
-def _is_concrete(content_type: str) -> bool:
-    try:
-        return not parse(content_type).is_wildcard
-    except ValueError:
-        return False
-
-
 def _index(part: Part, names: tuple[str, ...]) -> int:
     if not part.name or part.name not in names:
         raise DecodeError(f"part {part.name!a} is not an input of the function; its inputs are {', '.join(names)}")
     return names.index(part.name)
-
-
-def message_of(part: Part, headers: Headers, one: Field | None = None) -> Message[bytes]:
-    """One part for its input: with the request's headers, which the part's own override except for X-Http-*."""
-    own = {name: value for name, value in part.headers.items() if name.lower() not in HIDDEN}
-    taken = {name.lower() for name in own}
-    shared = {name: value for name, value in headers.items() if name.lower() not in taken}
-    media_type = part.media_type if one is None else typed(one, part.media_type)
-    return Message(part.payload, Headers({**own, **shared}) if shared or own else EMPTY, media_type or _TEXT)

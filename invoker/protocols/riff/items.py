@@ -25,7 +25,7 @@ from invoker.codecs import PartReader
 from invoker.errors import DecodeError, LimitExceeded
 from invoker.message import Headers, Message
 from invoker.protocols.riff.fields import Field, Signature
-from invoker.protocols.riff.filling import message_of
+from invoker.protocols.riff.values import message_of
 
 __all__ = ["Items", "Reading", "Reads", "reading_of", "reads"]
 

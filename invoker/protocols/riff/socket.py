@@ -40,8 +40,9 @@ from invoker.core.steps import Close, Emitted, EndInput, Event, Feed, Finished, 
 from invoker.errors import DecodeError, InvocationError, ProtocolViolation
 from invoker.message import EMPTY, Headers, Message
 from invoker.protocols.riff.fields import Signature, signature_of
-from invoker.protocols.riff.filling import HIDDEN, fill_query, typed
+from invoker.protocols.riff.filling import fill_query
 from invoker.protocols.riff.reply import problem
+from invoker.protocols.riff.values import HIDDEN, typed
 
 __all__ = ["Shape", "SocketSession", "State", "shape_of"]
 

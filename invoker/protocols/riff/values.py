@@ -1,0 +1,93 @@
+"""Values of parameters as messages: the texts of a query or a form, and the parts of a multipart body."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+from invoker.codecs import Part
+from invoker.errors import DecodeError
+from invoker.mediatypes import parse
+from invoker.message import EMPTY, Headers, Message
+from invoker.protocols.riff.fields import Field
+
+__all__ = ["HIDDEN", "from_parts", "from_texts", "message_of", "typed"]
+
+_Given: TypeAlias = list[tuple[str, Message[bytes]]]
+
+_OCTETS = "application/octet-stream"
+_TEXT = "text/plain"
+_JSON = "application/json"
+HIDDEN = frozenset({"content-type", "accept", "x-http-method", "x-http-path", "x-http-query", "x-http-proto"})
+"""Headers of requests that functions see as we say them, or not at all (R-151)."""
+
+
+def from_texts(fields: Iterable[Field], pairs: Iterable[tuple[str, str]], headers: Headers) -> _Given:
+    """What names and texts give to these parameters; other names are ignored."""
+    texts: dict[str, list[str]] = {}
+    for name, value in pairs:
+        texts.setdefault(name, []).append(value)
+    return [(one.name, message) for one in fields for message in _of_texts(one, texts.get(one.name, ()), headers)]
+
+
+def from_parts(fields: Iterable[Field], parts: Iterable[Part], headers: Headers) -> _Given:
+    """What parts give to these parameters, each to the one of its name.
+
+    Raises:
+        DecodeError: A part is no text, and should be.
+    """
+    known = {one.name: one for one in fields}
+    given: _Given = []
+    texts: dict[str, list[str]] = {}
+    for part in parts:
+        one = known[part.name]
+        if (one.is_list or one.is_json) and not part.media_type and part.filename is None:
+            texts.setdefault(part.name, []).append(_text_of(part))
+        else:
+            given.append((part.name, message_of(part, headers, one)))
+    return given + [(name, one) for name, values in texts.items() for one in _of_texts(known[name], values, headers)]
+
+
+def typed(one: Field, content_type: str) -> str:
+    """The media type as the codecs know it: a parameter of text takes further texts, one of bytes takes anything."""
+    content_type = content_type.strip()
+    essence, sign, parameters = content_type.partition(";")
+    if essence.strip().lower() in one.texts:
+        return _TEXT + sign + parameters
+    if one.known is None or not content_type or one.known(content_type) or not _is_concrete(content_type):
+        return content_type
+    return _OCTETS  # H-019: an image, for example, of which the function is given the bytes
+
+
+def message_of(part: Part, headers: Headers, one: Field | None = None) -> Message[bytes]:
+    """One part for its input: with the request's headers, which the part's own override except for X-Http-*."""
+    own = {name: value for name, value in part.headers.items() if name.lower() not in HIDDEN}
+    taken = {name.lower() for name in own}
+    shared = {name: value for name, value in headers.items() if name.lower() not in taken}
+    media_type = part.media_type if one is None else typed(one, part.media_type)
+    return Message(part.payload, Headers({**own, **shared}) if shared or own else EMPTY, media_type or _TEXT)
+
+
+def _of_texts(one: Field, values: Sequence[str], headers: Headers) -> list[Message[bytes]]:
+    """Texts as messages: a list is JSON whether it came as one text or item by item."""
+    if not values or not (one.is_list or one.is_json):
+        return [Message(value.encode(), headers, _TEXT) for value in values]
+    if one.is_list and not (len(values) == 1 and values[0].lstrip()[:1] == "["):
+        items = values if one.is_json else [json.dumps(value) for value in values]
+        values = [f"[{','.join(items)}]"]
+    return [Message(value.encode(), headers, _JSON) for value in values]
+
+
+def _text_of(part: Part) -> str:
+    try:
+        return part.text
+    except ValueError as error:
+        raise DecodeError(f"parameter '{part.name}': {error}") from None
+
+
+def _is_concrete(content_type: str) -> bool:
+    try:
+        return not parse(content_type).is_wildcard
+    except ValueError:
+        return False
