@@ -22,7 +22,7 @@ import logging
 import os
 import threading
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -87,15 +87,18 @@ class Mounted:
                 return
             await run.server.application(scope, receive, send)
 
-    @asynccontextmanager
-    async def lifespan(self, app: object = None) -> AsyncIterator[None]:  # noqa: ARG002 - hosts give theirs
-        """Start and stop it with an application that it is mounted into: ``FastAPI(lifespan=app.lifespan)``.
+    def lifespan(self, app: object = None) -> AbstractAsyncContextManager[None]:  # noqa: ARG002 - hosts give theirs
+        """Start and stop it with an application that it is mounted into: ``FastAPI(lifespan=functions.lifespan)``.
 
         Args:
             app: That application; it is not looked at.
         """
+        return self._entered()
+
+    @asynccontextmanager
+    async def _entered(self) -> AsyncIterator[None]:
         async with self:
-            yield
+            yield  # None: what hosts are given here goes into their state
 
     async def __aenter__(self) -> Self:
         run = await self._begun(enters=True)

@@ -157,6 +157,9 @@ def test_H096_calls_pages_and_numbers_are_below_the_mount(host: Host) -> None:
         assert client.get("/livez").text == "ok\n"
         assert client.get("/readyz").text == "ok\n"
         assert {one["path"] for one in client.get("/functions").json()["functions"]} >= {"/square", "/gated"}
+        described = client.get("/openapi.json").json()
+        assert described["servers"] == [{"url": "."}]
+        assert "/square" in described["paths"]
         assert "invoker_invocations" in client.get("/metrics").text
         assert client.post("/nothing", json=1).status_code == 404
 
