@@ -11,7 +11,7 @@ import pytest
 
 from invoker.cli.main import main
 from tests.interop.test_buf import documents
-from tests.interop.test_typed import CALLS, SERVICE, told
+from tests.interop.test_typed import CALLS, SERVICE, in_order
 from tests.interop.tools import BUF, MODULES, run
 from tests.serving import Served, serving
 
@@ -62,7 +62,7 @@ def test_H110_H112_generated_clients_call(kitchen: Served, made: Path, transport
         pytest.skip("fetch() sends no stream over HTTP/1.1")
     account = connect(kitchen, made, transport, method, *requests)
     assert (account["code"], account["message"]) == ("ok", "")
-    assert [told(one) for one in account["responses"]] == [told(one) for one in responses]
+    assert in_order(account["responses"]) == in_order(responses)
 
 
 def test_H110_a_conversation_over_http_2(kitchen: Served, made: Path) -> None:
@@ -107,4 +107,4 @@ def test_H110_H112_buf_calls(kitchen: Served, made: Path, protocol: str, method:
     schema = made / "proto/tests/protocols/typed/kitchen/kitchen.proto"
     done = run(BUF, "curl", "--schema", schema, "--protocol", protocol, *flags, "-d", "@-", url, stdin=lines)
     assert done.returncode == 0, done.stderr
-    assert [told(one) for one in documents(done.stdout)] == [told(one) for one in responses]
+    assert in_order(documents(done.stdout)) == in_order(responses)

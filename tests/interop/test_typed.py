@@ -49,6 +49,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
+def in_order(responses: list[Any]) -> list[Any]:
+    """Responses as tests compare them: those of one output come in order, those of several side by side."""
+    made = [told(one) for one in responses]
+    return sorted(made, key=sorted) if any("even" in one for one in made) else made
+
+
 def told(value: Any) -> Any:
     """JSON of protobuf with its 64-bit integers as numbers, and without zeros."""
     if isinstance(value, dict):
@@ -72,7 +78,7 @@ def test_H106_buf_calls_by_reflection(
         pytest.skip("two methods tell that the versions are alike")
     done = curl(kitchen.grpc, f"/{SERVICE}/{method}", *requests, flags=("--reflect-protocol", version))
     assert done.returncode == 0, done.stderr
-    assert [told(one) for one in documents(done.stdout)] == [told(one) for one in responses]
+    assert in_order(documents(done.stdout)) == in_order(responses)
 
 
 @pytest.mark.parametrize(("method", "requests", "responses"), CALLS)
@@ -89,7 +95,7 @@ def test_H106_grpc_js_calls_by_the_printed_file(
     shown = [
         {name: one for name, one in each.items() if name not in ("output", "kind")} for each in answer["responses"]
     ]
-    assert [told(_plain(one)) for one in shown] == [told(one) for one in responses]
+    assert in_order([_plain(one) for one in shown]) == in_order(responses)
 
 
 def _plain(value: Any) -> Any:
