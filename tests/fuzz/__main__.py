@@ -14,7 +14,7 @@ import grpc.aio
 
 from invoker.client import RiffClient
 from invoker.testing import TestServer
-from tests.fuzz import evergreen, federated, http, sockets, streams, tensors, toolbridge, typed
+from tests.fuzz import evergreen, federated, http, packed, sockets, streams, tensors, toolbridge, typed
 
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _REQUEST = b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\n12345"
@@ -27,7 +27,18 @@ async def main() -> int:
     options.add_argument("--seed", type=int, default=int(time.time()))
     options.add_argument(
         "--only",
-        choices=("riff", "http", "sockets", "streams", "tensors", "toolbridge", "federated", "typed", *evergreen.WAYS),
+        choices=(
+            "riff",
+            "http",
+            "packed",
+            "sockets",
+            "streams",
+            "tensors",
+            "toolbridge",
+            "federated",
+            "typed",
+            *evergreen.WAYS,
+        ),
         help="attack this alone",
     )
     options.add_argument("--reference", default="", help="with http: host:port of another server of functions.square")
@@ -36,7 +47,18 @@ async def main() -> int:
     ways = (
         [args.only]
         if args.only
-        else ["riff", "http", "sockets", "streams", "tensors", "toolbridge", "federated", "typed", *evergreen.WAYS]
+        else [
+            "riff",
+            "http",
+            "packed",
+            "sockets",
+            "streams",
+            "tensors",
+            "toolbridge",
+            "federated",
+            "typed",
+            *evergreen.WAYS,
+        ]
     )
     print(f"seed {args.seed}")
     for way in ways:
@@ -45,6 +67,8 @@ async def main() -> int:
             is_good = await _riff(chance, seconds)
         elif way == "http":
             is_good = await http.fuzz(chance, seconds, args.reference)
+        elif way == "packed":
+            is_good = await packed.fuzz(chance, seconds)
         elif way == "sockets":
             is_good = await sockets.fuzz(chance, seconds)
         elif way == "tensors":

@@ -121,7 +121,7 @@ def _parsed(data: bytes) -> tuple[list[tuple[int, tuple[tuple[str, str], ...], b
     return responses, data
 
 
-_MOMENTARY = ("date", "server", "x-request-id", "traceparent")
+_MOMENTARY = ("date", "server", "x-request-id", "traceparent", "traceresponse", "ce-id", "ce-time")
 
 
 class _Fuzz:

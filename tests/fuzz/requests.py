@@ -67,6 +67,13 @@ _LINES = (
     *("Upgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQCAAAAAAIAAAAA", "Upgrade: websocket", "TE: trailers", "Trailer: X-B"),
     *(
         "Content-Encoding: gzip",
+        "Content-Encoding: br",
+        "Accept-Encoding: gzip",
+        "Accept-Encoding: identity;q=0",
+        "Accept-Encoding: identity;q=0, gzip",
+        "ce-specversion: 1.0",
+        "traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+        "traceparent: ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
         "Range: bytes=0-0",
         "X-Forwarded-Host: x",
         "X-A: 1\r\n\tfolded",
