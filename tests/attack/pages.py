@@ -11,7 +11,7 @@ import time
 
 from tests.attack.runner import Figures, Victim, main
 
-__all__ = ["attack"]
+__all__ = ["FUNCTIONS", "attack", "fence"]
 
 EVIL = "https://evil.example"
 TYPES = ("text/plain;charset=UTF-8", "application/x-www-form-urlencoded", "multipart/form-data; boundary=b", "")
@@ -41,7 +41,28 @@ SOCKET_HEADS: tuple[dict[str, str], ...] = (
     {"Host": "localhost.evil.example", "Origin": "http://localhost.evil.example"},
 )
 
-READS = ("/", "/_page/main.js", "/invocations")
+FUNCTIONS = "tests.attack.streaming"
+CALLS = ("/", "/state", "/echo", "/total", "/graphpipe", "/readyz", "/echo/ws", "/streaming.Echo/Echo")
+READS = ("/", "/_page/main.js", "/invocations", "/functions", "/openapi.json", "/endless", "/echo", "/nobody")
+ACCEPTS = ("text/html", "text/event-stream", "application/x-ndjson", "*/*")
+SOCKETS = ("/echo/ws", "/", "/endless/ws", "/nobody/ws")
+HANDSHAKE = {
+    "Connection": "Upgrade",
+    "Upgrade": "websocket",
+    "Sec-WebSocket-Version": "13",
+    "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
+}
+
+
+def fence(victim: Victim, path: str, accept: str) -> str | None:
+    """The policy of what a safe function gives to a link that somebody else's page has made the user follow."""
+    connection = http.client.HTTPConnection(*victim.http_host, timeout=5)
+    try:
+        head = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+        connection.request("GET", path, None, {**head, "Accept": accept})
+        return connection.getresponse().getheader("Content-Security-Policy")
+    finally:
+        connection.close()
 
 
 def _ask(victim: Victim, method: str, path: str, headers: dict[str, str]) -> int:
@@ -63,14 +84,18 @@ def attack(victim: Victim, seconds: float) -> Figures:
     tried = refused = 0
     until_s = time.monotonic() + seconds
     while not tried or time.monotonic() < until_s:
-        for head, type_, path in itertools.product(HEADS, TYPES, ("/", "/graphpipe", "/readyz")):
+        for head, type_, path in itertools.product(HEADS, TYPES, CALLS):
             status = _ask(victim, "POST", path, {**head, **({"Content-Type": type_} if type_ else {})})
             tried += 1
             refused += status == 403
-        for head, path, accept in itertools.product(HEADS, READS, ("text/html", "text/event-stream", "*/*")):
+        for head, path, accept in itertools.product(HEADS, READS, ACCEPTS):
             if not _is_seen(head):
                 tried += 1
                 refused += _ask(victim, "GET", path, {**head, "Accept": accept}) == 403
+        for head, path in itertools.product(HEADS, SOCKETS):
+            if "Origin" in head:  # a browser always sends it with a handshake
+                tried += 1
+                refused += _ask(victim, "GET", path, {**HANDSHAKE, **head}) == 403
         for head in (*HEADS, *SOCKET_HEADS):
             tried += 1
             refused += _ask(victim, "GET", SOCKET, {**HANDSHAKE, **head}) == 403
@@ -78,4 +103,4 @@ def attack(victim: Victim, seconds: float) -> Figures:
 
 
 if __name__ == "__main__":
-    main({"pages": attack})
+    main({"pages": attack}, FUNCTIONS)

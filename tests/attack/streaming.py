@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-from invoker import function
+from invoker import Message, function
 
 COMMITS: list[int] = []
 RUNNING: set[object] = set()
@@ -115,6 +115,21 @@ async def pair(a: AsyncIterator[int], b: AsyncIterator[int]) -> AsyncIterator[in
         yield x
 
 
+@function(safe=True)
+async def page() -> Message[bytes]:
+    """Gives what would be a page of this port, if a browser took it for one."""
+    return Message(b"<script>alert(1)</script>", media_type="text/html")
+
+
+def _place(coro: Any) -> str:
+    """Where a task waits: the functions that wait for each other."""
+    names: list[str] = []
+    while coro is not None and len(names) < 20:
+        names.append(getattr(coro, "__name__", type(coro).__name__))
+        coro = getattr(coro, "cr_await", None) or getattr(coro, "ag_await", None)
+    return " ".join(names)
+
+
 @function
 async def state(_: int) -> dict[str, Any]:
     """What the process holds."""
@@ -123,6 +138,6 @@ async def state(_: int) -> dict[str, Any]:
         "commits": COMMITS,
         "running": len(RUNNING),
         "tasks": len(asyncio.all_tasks()),
-        "names": sorted(f"{one.get_name()} {one.get_coro()}" for one in asyncio.all_tasks())[:60],
+        "names": sorted(f"{one.get_name()} in {_place(one.get_coro())}" for one in asyncio.all_tasks())[:60],
         "threads": threading.active_count(),
     }

@@ -73,8 +73,8 @@ class AsgiApp:
                 return await exchange.run(known.begin)
             return await self._app.answer(exchange, known.front)
         except asyncio.CancelledError:
-            if not exchange.is_gone:
-                raise
+            if known.begin is not None or not exchange.is_gone:
+                raise  # only the end of the connection cancels a request that has no task of its own
             exchange.uncancel()
             return None
         except Exception:  # a front is at fault, and nothing of it may reach the peer

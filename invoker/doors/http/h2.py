@@ -123,7 +123,9 @@ class Calm:
 
 
 class Http2(H2Protocol):
-    """Refuses methods that are not in capitals, which hypercorn would capitalise, and CONNECT; resets what is cut.
+    """Refuses what hypercorn would take, or would fail by, and resets what is cut.
+
+    That is CONNECT, a method that is not in capitals, which would be capitalised, and a path that is not ASCII.
 
     A stream whose body is not taken holds up nobody but its client; see `Inbox`. What comes behind the response to a
     stream is dropped, where hypercorn would end the connection.
@@ -151,7 +153,7 @@ class Http2(H2Protocol):
 
     async def _handle_events(self, events: list[Event]) -> None:
         for one in events:
-            if isinstance(one, RequestReceived) and not _is_method(one):
+            if isinstance(one, RequestReceived) and not _is_right(one):
                 with suppress(ProtocolError):  # the client has reset it
                     self.connection.reset_stream(one.stream_id, ErrorCodes.PROTOCOL_ERROR)
             elif isinstance(one, DataReceived):
@@ -222,6 +224,8 @@ class Http2(H2Protocol):
         await self._flush()
 
 
-def _is_method(request: RequestReceived) -> bool:
-    method = next((value for name, value in request.headers or () if name == b":method"), b"")
-    return bool(method == method.upper() != b"CONNECT")
+def _is_right(request: RequestReceived) -> bool:
+    """Whether the method is one that there is, and the path such that hypercorn can read it."""
+    fields = dict(request.headers or ())
+    method, path = fields.get(b":method", b""), fields.get(b":path", b"")
+    return bool(method == method.upper() != b"CONNECT" and path.isascii())

@@ -75,6 +75,9 @@ class PatientServer(TCPServer):
                 data = await self._read()
         except FloodError as flood:
             await self._end(str(flood))
+        except Exception:  # a peer's frames may lead hypercorn astray, and only its own connection pays for that
+            log.debug("an HTTP connection failed", exc_info=True)
+            self.writer.transport.abort()
         await self.protocol.handle(Closed())
         protocol = self.protocol.protocol
         if isinstance(protocol, H2Protocol):

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Final
 
-from hypercorn.asyncio.task_group import TaskGroup, _handle
+from hypercorn.asyncio.task_group import TaskGroup
 
 from invoker.doors.http.asgiexchange import INBOX
 
@@ -88,9 +88,18 @@ class Inboxes:
     async def spawn_app(self, app: Any, config: Any, scope: Any, send: Any) -> Callable[[Any], Awaitable[None]]:
         """Begin a request; answers what puts messages into its inbox."""
         scope[INBOX] = inbox = Inbox(partial(self._taken, self.stream))
-        self.spawn(_handle, app, config, scope, inbox.get, send, None, None)
+        self.spawn(_run, app, config, scope, inbox.get, send)
         return inbox.put
 
     def spawn(self, func: Callable[..., Any], *args: Any) -> None:
         """Begin a task of the connection."""
         self._tasks.spawn(func, *args)
+
+
+async def _run(app: Any, config: Any, scope: Any, receive: Any, send: Any) -> None:
+    """Run the application; one that is cancelled says nothing, because then nobody sends what it says any more."""
+    try:
+        await app(scope, receive, send, None, None)
+    except Exception:  # noqa: BLE001 - as hypercorn does, whose part this takes
+        await config.log.exception("the application failed")
+    await send(None)

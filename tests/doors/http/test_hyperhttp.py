@@ -47,6 +47,54 @@ async def test_by_http_2_methods_in_lower_case_are_reset() -> None:
     assert noted.calls == [b"x" * 1000]
 
 
+async def test_H165_a_path_that_is_not_ascii_resets_its_stream_only() -> None:
+    """Hypercorn fails by it, and took the connection with it."""
+    noted = Noted()
+    async with Served.at(noted.run) as served, h2_wire(served) as wire:
+        wire.begin(1, path="/\xe9", end=True)
+        wire.begin(3, end=True)
+        await wire.flush()
+        event = await wire.events(h2.events.StreamReset)
+        assert (event.stream_id, event.error_code) == (1, h2.errors.ErrorCodes.PROTOCOL_ERROR)
+        event = await wire.events(h2.events.ResponseReceived)
+        assert (event.stream_id, event.headers[0]) == (3, (":status", "200"))
+
+
+@pytest.mark.parametrize("how", ["fault", "cut"])
+async def test_H165_a_connection_that_fails_leaves_nothing(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its requests are cancelled, and their tasks end; so it is if the drain cuts it."""
+    begun, over = asyncio.Event(), asyncio.Event()
+
+    async def waits(x: bytes) -> bytes:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            over.set()
+        return x
+
+    async def fail(*_: object) -> None:
+        raise KeyError("a fault of hypercorn")
+
+    async with Served.at(waits) as served, h2_wire(served) as wire:
+        wire.begin(1)
+        wire.connection.send_data(1, b"x", end_stream=True)
+        await wire.flush()
+        await begun.wait()
+        if how == "fault":
+            monkeypatch.setattr("invoker.doors.http.h2.Http2._received", fail)
+            wire.begin(3)
+            wire.connection.send_data(3, b"x")
+            await wire.flush()
+        else:
+            await asyncio.sleep(0)
+            for one in list(served.door.app.connections.open):
+                one.cut()
+        await over.wait()
+        await until(lambda: not served.door.app.connections.open)
+        await until(lambda: not any("_run" in str(one.get_coro()) for one in asyncio.all_tasks()))
+
+
 async def test_H054_http_2_does_not_offer_websocket() -> None:
     """So browsers open another connection for it; who tries nevertheless has its stream reset, and only that."""
     noted = Noted()
