@@ -124,7 +124,7 @@ def opened(site: _Site, listed: Streamed, profile: Path, script: str) -> Iterato
         yield site.report
 
 
-def test_an_event_source_ends_without_calling_again(site: _Site, listed: Streamed, tmp_path: Path) -> None:
+def test_H010_an_event_source_ends_without_calling_again(site: _Site, listed: Streamed, tmp_path: Path) -> None:
     """It asks again, with the number of the last event; the answer makes it stop, and nothing runs a second time."""
     with opened(site, listed, tmp_path, 'report(await listened("counted?to=3"));') as found:
         assert found["saw"] == [["1", "1"], ["2", "2"], ["3", "3"], ["end", "{}"]]
@@ -132,14 +132,14 @@ def test_an_event_source_ends_without_calling_again(site: _Site, listed: Streame
         assert listed.notes("counted") == ["begun", "done", "closed"]
 
 
-def test_an_event_source_is_told_of_an_error(site: _Site, listed: Streamed, tmp_path: Path) -> None:
+def test_H012_an_event_source_is_told_of_an_error(site: _Site, listed: Streamed, tmp_path: Path) -> None:
     """As an event with data, which the failure of a connection has not; then it stops as well."""
     with opened(site, listed, tmp_path, 'report(await listened("failing"));') as found:
         assert found["saw"] == [["1", "1"], ["2", "2"], ["error", 500]]
         assert found["opened"] == 1
 
 
-def test_an_event_source_that_is_closed_cancels(site: _Site, listed: Streamed, tmp_path: Path) -> None:
+def test_H004_an_event_source_that_is_closed_cancels(site: _Site, listed: Streamed, tmp_path: Path) -> None:
     """The function's ``finally`` runs."""
     script = """
     const source = new EventSource(target + "ticks");
@@ -150,7 +150,7 @@ def test_an_event_source_that_is_closed_cancels(site: _Site, listed: Streamed, t
         assert listed.notes("ticks").count("begun") == 1
 
 
-def test_a_tab_that_is_closed_cancels(site: _Site, listed: Streamed, tmp_path: Path) -> None:
+def test_H004_a_tab_that_is_closed_cancels(site: _Site, listed: Streamed, tmp_path: Path) -> None:
     """While an EventSource of it is open."""
     script = """
     const source = new EventSource(target + "ticks");

@@ -51,7 +51,7 @@ def _line(output: IO[bytes]) -> str:
 
 
 @pytest.mark.parametrize("function", ["echo", "sync_echo"])
-def test_a_pipe_answers_each_line(streamed: Streamed, protocol: str, function: str) -> None:
+def test_H003_a_pipe_answers_each_line(streamed: Streamed, protocol: str, function: str) -> None:
     """``-T .`` reads standard input while it waits for the answer."""
     with piping("-X", "POST", "-T", ".", "-H", NDJSON, protocol, f"{streamed.url}/{function}") as (
         stdin,
@@ -66,7 +66,7 @@ def test_a_pipe_answers_each_line(streamed: Streamed, protocol: str, function: s
         assert process.wait(5) == 0
 
 
-def test_the_first_answer_comes_before_the_input_ends(streamed: Streamed, protocol: str) -> None:
+def test_H003_the_first_answer_comes_before_the_input_ends(streamed: Streamed, protocol: str) -> None:
     """``-T -`` reads nothing of the answer while it waits for a line, so the answer shows with a later one."""
     with piping("-X", "POST", "-T", "-", "-H", NDJSON, protocol, f"{streamed.url}/echo") as (stdin, stdout, process):
         sent = []
@@ -96,7 +96,7 @@ def test_text_is_printed_raw(streamed: Streamed, protocol: str) -> None:
     assert done.stdout.startswith("id: 1\ndata: HELLO\n\n")
 
 
-def test_a_form_fills_several_inputs(streamed: Streamed, protocol: str) -> None:
+def test_H009_a_form_fills_several_inputs(streamed: Streamed, protocol: str) -> None:
     """Each part is a value of the input of its name."""
     parts = ("-F", "words=ho", "-F", "times=2", "-F", "words=hi", "-F", "times=1")
     done = run("curl", "-sSN", "-H", NDJSON, protocol, *parts, f"{streamed.url}/repeat")

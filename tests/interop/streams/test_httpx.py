@@ -37,20 +37,20 @@ def test_lines_come_while_the_function_runs(client: httpx.Client, streamed: Stre
     assert "done" not in streamed.waited("ticks", "closed")
 
 
-def test_events_have_a_number_and_an_end(client: httpx.Client) -> None:
+def test_H008_events_have_a_number_and_an_end(client: httpx.Client) -> None:
     """The whole text of a short stream."""
     response = client.get("/count", params={"to": 2}, headers={"Accept": SSE})
     assert response.headers["content-type"].partition(";")[0] == SSE
     assert response.text == "id: 1\ndata: 1\n\nid: 2\ndata: 2\n\nevent: end\ndata: {}\n\n"
 
 
-def test_parts_have_types_of_their_own(client: httpx.Client) -> None:
+def test_H008_parts_have_types_of_their_own(client: httpx.Client) -> None:
     """Python's own reader of MIME takes them."""
     parts = _parts(client.get("/count", params={"to": 3}, headers={"Accept": MIXED}))
     assert parts == [("application/json", b"1"), ("application/json", b"2"), ("application/json", b"3")]
 
 
-def test_a_request_streams_in(client: httpx.Client, streamed: Streamed) -> None:
+def test_H009_a_request_streams_in(client: httpx.Client, streamed: Streamed) -> None:
     """The function has each line before the next one is sent."""
 
     def lines() -> Iterator[bytes]:
@@ -65,7 +65,9 @@ def test_a_request_streams_in(client: httpx.Client, streamed: Streamed) -> None:
 
 
 @pytest.mark.parametrize("function", ["total", "sync_total", "pieces"])
-def test_an_upload_that_breaks_off_is_not_committed(client: httpx.Client, streamed: Streamed, function: str) -> None:
+def test_H015_an_upload_that_breaks_off_is_not_committed(
+    client: httpx.Client, streamed: Streamed, function: str
+) -> None:
     """Whatever was read of it, its end has not come."""
 
     def lines() -> Iterator[bytes]:
@@ -81,7 +83,7 @@ def test_an_upload_that_breaks_off_is_not_committed(client: httpx.Client, stream
     assert streamed.notes("committed") == []
 
 
-def test_an_error_is_the_last_line(client: httpx.Client) -> None:
+def test_H012_an_error_is_the_last_line(client: httpx.Client) -> None:
     """Behind what the function gave before; the body itself ends well."""
     response = client.get("/failing", headers={"Accept": NDJSON})
     *values, last = response.text.splitlines()
@@ -89,7 +91,7 @@ def test_an_error_is_the_last_line(client: httpx.Client) -> None:
     assert "the function has failed" in json.loads(last)["error"]["detail"]
 
 
-def test_an_error_is_the_last_event(client: httpx.Client) -> None:
+def test_H012_an_error_is_the_last_event(client: httpx.Client) -> None:
     """An event of its own name, and no ``end``."""
     *values, last, rest = client.get("/failing", headers={"Accept": SSE}).text.split("\n\n")
     assert (values, rest) == (["id: 1\ndata: 1", "id: 2\ndata: 2"], "")
@@ -98,7 +100,7 @@ def test_an_error_is_the_last_event(client: httpx.Client) -> None:
     assert json.loads(data)["status"] == 500
 
 
-def test_an_error_is_the_last_part(client: httpx.Client) -> None:
+def test_H012_an_error_is_the_last_part(client: httpx.Client) -> None:
     """Of the type that errors have."""
     parts = _parts(client.get("/failing", headers={"Accept": MIXED}))
     assert [media_type for media_type, _ in parts] == ["application/json", "application/json", PROBLEM]

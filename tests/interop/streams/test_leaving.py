@@ -47,7 +47,7 @@ CUTS = {
 @pytest.mark.parametrize("how", ["end", "reset"])
 @pytest.mark.parametrize("cut", sorted(CUTS))
 @pytest.mark.parametrize("function", ["total", "sync_total"])
-def test_a_body_that_is_cut_is_not_committed(streamed: Streamed, function: str, cut: str, how: str) -> None:
+def test_H015_a_body_that_is_cut_is_not_committed(streamed: Streamed, function: str, cut: str, how: str) -> None:
     """Neither an orderly end of the connection nor a reset looks like the end of the body."""
     line, body = CUTS[cut]
     with connected(streamed) as sock:
@@ -65,7 +65,7 @@ def test_a_body_that_is_cut_is_not_committed(streamed: Streamed, function: str, 
 
 
 @pytest.mark.parametrize("body", [b"x\r\n", b"-1\r\n", b"2\r\n3\n4\r\n"])
-def test_a_body_that_is_malformed_is_not_committed(streamed: Streamed, body: bytes) -> None:
+def test_H015_a_body_that_is_malformed_is_not_committed(streamed: Streamed, body: bytes) -> None:
     """Behind lines that were read well, a chunk that is none."""
     with connected(streamed) as sock:
         sock.sendall(_head("total", CHUNKED) + _chunk(b"1\n2\n"))
@@ -89,7 +89,7 @@ def test_a_whole_body_is_committed(streamed: Streamed) -> None:
     assert "done" in streamed.waited("total", "closed")
 
 
-def test_a_slow_reader_stops_the_function(streamed: Streamed) -> None:
+def test_H004_a_slow_reader_stops_the_function(streamed: Streamed) -> None:
     """It goes no further than the buffers of the way; when the reader goes on, so does it; when it leaves, it ends."""
     with connected(streamed) as sock:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
@@ -104,7 +104,7 @@ def test_a_slow_reader_stops_the_function(streamed: Streamed) -> None:
     assert "done" not in streamed.waited("flood", "closed")
 
 
-def test_an_error_is_no_cut_connection(streamed: Streamed) -> None:
+def test_H002_H012_an_error_is_no_cut_connection(streamed: Streamed) -> None:
     """The last chunk comes, and the connection answers the next request."""
     with connected(streamed) as sock:
         for _ in range(2):

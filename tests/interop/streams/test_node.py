@@ -28,7 +28,7 @@ def node(name: str, url: str) -> Any:
 
 
 @pytest.mark.parametrize("function", ["echo", "sync_echo"])
-def test_fetch_sends_while_it_reads(streamed: Streamed, function: str) -> None:
+def test_H003_fetch_sends_while_it_reads(streamed: Streamed, function: str) -> None:
     """Each line leaves only when the answer to the one before has come."""
     found = node("duplex", f"{streamed.url}/{function}")
     assert (found["status"], found["type"]) == (200, "application/x-ndjson")
@@ -36,14 +36,14 @@ def test_fetch_sends_while_it_reads(streamed: Streamed, function: str) -> None:
 
 
 @pytest.mark.parametrize("function", ["echo", "sync_echo"])
-def test_http2_sends_while_it_reads(streamed: Streamed, function: str) -> None:
+def test_H003_http2_sends_while_it_reads(streamed: Streamed, function: str) -> None:
     """The same by HTTP/2 with prior knowledge."""
     found = node("http2", f"{streamed.url}/{function}")
     assert found == {"status": 200, "saw": ['"ONE"', '"LINE 1"', '"LINE 2"']}
 
 
 @pytest.mark.parametrize("function", ["ticks", "sync_ticks"])
-def test_a_fetch_that_is_aborted_cancels_the_function(streamed: Streamed, function: str) -> None:
+def test_H004_a_fetch_that_is_aborted_cancels_the_function(streamed: Streamed, function: str) -> None:
     """What was yielded before has come, and the function's ``finally`` runs."""
     found = node("abort", f"{streamed.url}/{function}")
     assert found == {"saw": ["1", "2", "3"], "error": "AbortError"}
@@ -52,7 +52,7 @@ def test_a_fetch_that_is_aborted_cancels_the_function(streamed: Streamed, functi
 
 @pytest.mark.parametrize("way", ["broken", "reset", "destroy"])
 @pytest.mark.parametrize("function", ["total", "sync_total"])
-def test_an_upload_that_breaks_off_is_not_committed(streamed: Streamed, function: str, way: str) -> None:
+def test_H015_an_upload_that_breaks_off_is_not_committed(streamed: Streamed, function: str, way: str) -> None:
     """A body of fetch that fails, RST_STREAM, and an end of the connection: none looks like the end of the body."""
     node(way, f"{streamed.url}/{function}")
     notes = streamed.waited(function, "closed")
