@@ -63,6 +63,25 @@ await attempt("function socket", () => new Promise((done) => {
   socket.onopen = () => { socket.send(new Blob(["socket"])); socket.send('{"end":true}'); };
   socket.onmessage = ({data}) => { last = data; };
   socket.onerror = () => done("error"); socket.onclose = ({code}) => done(code + " " + last); }));
+await attempt("stream", async () => seen(await post({headers: {accept: "text/event-stream"}, body: "stream"})));
+await attempt("named", async () => seen(
+  await fetch(target + "/note", {method: "POST", mode: "no-cors", body: "named"})));
+await attempt("get", async () => seen(await fetch(target + "/note?x=get")));
+await attempt("blind get", async () => seen(await fetch(target + "/note?x=blind", {mode: "no-cors"})));
+await attempt("safe events", () => new Promise((done) => {
+  const events = new EventSource(target + "/note?x=events");
+  events.onopen = () => done("open"); events.onerror = () => { events.close(); done("error"); }; }));
+await attempt("picture", () => new Promise((done) => {
+  const image = new Image(); image.onload = () => done("loaded"); image.onerror = () => done("error");
+  image.src = target + "/note?x=picture"; }));
+await attempt("script", () => new Promise((done) => {
+  const script = document.createElement("script"); script.onload = () => done("loaded");
+  script.onerror = () => done("error"); script.src = target + "/note?x=script"; document.body.append(script); }));
+await attempt("frame", () => new Promise((done) => {
+  const frame = document.createElement("iframe"); frame.onload = () => done("loaded");
+  frame.src = target + "/note?x=frame"; document.body.append(frame); }));
+await attempt("functions", async () => seen(await fetch(target + "/functions")));
+await attempt("openapi", async () => seen(await fetch(target + "/openapi.json")));
 await attempt("submitted form", () => new Promise((done) => {
   const frame = document.createElement("iframe"); frame.name = "into"; document.body.append(frame);
   const form = Object.assign(document.createElement("form"),
@@ -176,7 +195,13 @@ class Noting:
 def noting(folder: Path, *args: str) -> Iterator[Noting]:
     """Serve until the end of the block."""
     notes = folder / "notes"
-    lines = ("def note(x: bytes) -> bytes:", f"    open({str(notes)!r}, 'ab').write(x + b'\\n')", "    return x")
+    lines = (
+        "from invoker import function",
+        "@function(safe=True)",
+        "def note(x: bytes) -> bytes:",
+        f"    open({str(notes)!r}, 'ab').write(x + b'\\n')",
+        "    return x",
+    )
     (folder / "noting.py").write_text("\n".join(lines))
     protocols = ("--protocols", "riff,http,graphpipe,action-engine")
     with serving(f"{folder / 'noting.py'}:note", *protocols, *args) as served:
@@ -192,6 +217,10 @@ def test_a_hostile_page_runs_nothing(tmp_path: Path, site: str) -> None:
     assert (met["cors"], met["preflighted"], met["socket"]) == ("TypeError", "TypeError", "error")
     assert met["function socket"] == "error"  # H-057
     assert (met["numbers"], met["events"]) == ("TypeError", "error")  # H-078
+    read = ("stream", "get", "functions", "openapi")
+    assert [met[one] for one in read] == ["TypeError"] * len(read)
+    assert [met[one] for one in ("safe events", "picture", "script")] == ["error"] * 3
+    assert str(met["blind get"]).startswith("opaque 0"), met["blind get"]
 
 
 def test_a_page_of_a_name_that_leads_here_runs_nothing(tmp_path: Path) -> None:
