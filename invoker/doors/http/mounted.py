@@ -1,7 +1,7 @@
 """`MountedDoor`: the HTTP door without sockets: another program's ASGI server brings the requests.
 
 That program may stand behind any name and any proxy, so the door cannot know its own names, and judges `Host` only if
-it is told them; the rules of foreign web pages hold as ever (ADR 0044). Paths count from where the door is mounted.
+it is told them; the rules of foreign web pages hold as ever (ADR 0045). Paths count from where the door is mounted.
 What servers may leave out of a scope is filled in here, and what is theirs in it is not touched.
 """
 

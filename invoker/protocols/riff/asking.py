@@ -178,10 +178,11 @@ def _function(head: RequestHead, signature: Callable[[str], Signature]) -> tuple
     if head.path == "/":
         return named, signature(named)
     path = head.path.removeprefix("/") or "/"
+    found = signature(path)
     if named and named != path:
         text = f"Invoker: Bad Request: the path asks for {path!a}, and the header Invoker-Function for {named!a}"
         raise StatusError(Status.INVALID_ARGUMENT, text)
-    return path, signature(path)
+    return path, found
 
 
 def _check_method(head: RequestHead, *, is_safe: bool) -> None:

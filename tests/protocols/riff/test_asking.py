@@ -44,8 +44,9 @@ def test_H005_a_path_names_a_function() -> None:
     assert asked("POST", "/square", invoker_function="square").function == "square"
     assert "Invoker-Function for 'count'" in str(refused("POST", "/square", invoker_function="count").error)
     for path in ("/nobody", "/square/", "//square", "/square/x"):
-        error: InvocationError = refused("POST", path).error
-        assert error.status == Status.NOT_FOUND, path
+        for headers in ({}, {"invoker_function": "square"}):
+            error: InvocationError = refused("POST", path, **headers).error
+            assert error.status == Status.NOT_FOUND, path
 
 
 def test_H007_get_calls_what_is_safe() -> None:
