@@ -254,8 +254,8 @@ def _limit_rows() -> Iterator[tuple[str, str, str]]:
     from invoker.doors.http.exchange import HttpSettings
     from invoker.doors.http.heads import MOST_BYTES, MOST_FIELDS
     from invoker.doors.http.request import HIGH_BYTES
+    from invoker.doors.http.streamed import HEAD_S, HEARTBEAT_S
     from invoker.services.page.fronts import MOST_WATCHERS
-    from invoker.services.riff.streamed import HEAD_S, HEARTBEAT_S
 
     settings = HttpSettings()
     yield ("a body that is one value", "`INVOKER_MAX_MESSAGE_BYTES`", "413")

@@ -49,6 +49,11 @@ class Envelopes:
         """Whether a message has begun, and not ended."""
         return bool(self._rest)
 
+    @property
+    def held(self) -> int:
+        """Bytes of it that are here."""
+        return len(self._rest)
+
     def feed(self, piece: bytes) -> list[tuple[int, bytes]]:
         """The messages that are complete now, with their flags.
 

@@ -106,6 +106,11 @@ class WebSession:
         self._size = 0
         self._message: bytes | None = None  # of a response that is no stream
 
+    @property
+    def held(self) -> int:
+        """Bytes of the body that are kept."""
+        return self._size + self._envelopes.held
+
     def receive(self, frame: RequestHead | BodyChunk) -> Sequence[CallStep]:
         """Translate the head, or a piece of the body."""
         if self.is_told:
@@ -148,7 +153,7 @@ class WebSession:
         """Translate an event of the invocation."""
         return () if self.is_told else self._sent(self._inner.deliver(event))
 
-    def refusal(self, error: InvocationError) -> Response:
+    def refusal(self, error: InvocationError, *, status: int = 0) -> Response:  # noqa: ARG002 - Connect has its own
         """The response that tells nothing but an error."""
         self.is_told = True
         error = told(error)

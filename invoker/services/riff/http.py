@@ -13,13 +13,15 @@ from invoker.core.http import RequestHead, Response
 from invoker.core.steps import Close
 from invoker.doors.http.app import Alike, Begin, PromptFront, RequestSession, WholeFront
 from invoker.doors.http.exchange import Exchange
+from invoker.doors.http.streamed import Streamed
 from invoker.drive.driver import Driver
 from invoker.drive.loop.reactor import Reactor
 from invoker.errors import DeadlineExceeded, InternalError, InvocationError, Status, StatusError
 from invoker.protocols.riff.asking import Asked
 from invoker.protocols.riff.fields import Signature, signature_of
 from invoker.protocols.riff.http import HttpSession
-from invoker.services.riff.streamed import Streamed
+from invoker.protocols.riff.items import Reading
+from invoker.protocols.riff.stream import StreamSession
 
 __all__ = ["RiffFront"]
 
@@ -69,9 +71,10 @@ class RiffFront(PromptFront, WholeFront):
         """Run one invocation, item by item."""
         return Streamed(
             exchange,
-            asked,
+            StreamSession(asked, most_bytes=self._max_body_bytes),
             self._driver,
-            most_bytes=self._max_body_bytes,
+            streams_in=asked.reading is not Reading.WHOLE,
+            has_beats=True,
             settle_s=self._settle_s,
             deadline=self._until(),
         )

@@ -57,7 +57,7 @@ class TypedService(Service):
         self._register()
         driver = self.around.driver
         most_bytes = min(self.around.config.max_message_bytes, driver.engine.limits.hard_bytes)
-        self._fronts = fronts_of(self._calls, driver, most_bytes=most_bytes)
+        self._fronts = fronts_of(self._calls, driver, most_bytes=most_bytes, settle_s=self.around.config.settle_s)
 
     def http_front(self, path: str) -> Front | None:
         """Who answers the path of a method, for Connect and gRPC-Web."""

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from invoker.core.http import BodyChunk, Response, ResponseHead
+from invoker.core.session import Session
 from invoker.core.steps import Close, Elapsed
 from invoker.doors.http.exchange import Exchange
 from invoker.drive.driver import Driver
 from invoker.drive.loop.reactor import Reactor
 from invoker.errors import DeadlineExceeded, InternalError, InvocationError
-from invoker.protocols.riff.asking import Asked
-from invoker.protocols.riff.items import Reading
-from invoker.protocols.riff.stream import StreamSession
 
-__all__ = ["HEAD_S", "HEARTBEAT_S", "Streamed"]
+__all__ = ["HEAD_S", "HEARTBEAT_S", "Streamed", "StreamingSession"]
 
 HEAD_S: Final = 0.5
 """The head of a stream leaves after so long, although there is no item; until then an error has a status of its own."""
@@ -31,14 +29,38 @@ _TURN_S: Final = 0.002
 """A body that costs more at once lets others have a turn: a hundred thousand blank lines, or parts of one byte."""
 
 
+class StreamingSession(Session, Protocol):
+    """Translates one request that streams: it sends one `Response`, or a `ResponseHead` and pieces.
+
+    Attributes:
+        has_begun: Whether the head of a streamed response was sent.
+        is_told: Whether it has said how it ends.
+        held: Bytes of the body that it keeps.
+    """
+
+    @property
+    def has_begun(self) -> bool: ...  # noqa: D102 - above
+    @property
+    def is_told(self) -> bool: ...  # noqa: D102 - above
+    @property
+    def held(self) -> int: ...  # noqa: D102 - above
+
+    def refusal(self, error: InvocationError, *, status: int = 0) -> Response:
+        """The response for an ending before anything was sent."""
+
+    def farewell(self, error: InvocationError) -> bytes:
+        """What ends a response that has begun, for an ending that the session was not told."""
+
+
 class Streamed:
     """One request; it is the listener of its exchange, too.
 
     Args:
         exchange: Carries it.
-        asked: What its head asks for.
+        session: Translates it.
         driver: Runs the function.
-        most_bytes: Of one item.
+        streams_in: Whether the body is fed as it comes; else the session keeps it until its end.
+        has_beats: Whether the session wants to know that time passes (`Elapsed`).
         settle_s: How long the end of a body over HTTP/2 is doubted, where the function acts on it: some clients end a
             stream just before they reset it (R-109).
         deadline: On the clock of ``time.monotonic``, or None.
@@ -47,17 +69,19 @@ class Streamed:
     def __init__(
         self,
         exchange: Exchange,
-        asked: Asked,
+        session: StreamingSession,
         driver: Driver,
         *,
-        most_bytes: int,
+        streams_in: bool,
+        has_beats: bool = False,
         settle_s: float,
         deadline: float | None,
     ) -> None:
-        exchange.is_stream = streams_in = asked.reading is not Reading.WHOLE
+        exchange.is_stream = streams_in
+        self._has_beats = has_beats
         self._is_whole = not streams_in  # the exchange counts it
         self._exchange = exchange
-        self._session = session = StreamSession(asked, most_bytes=most_bytes)
+        self._session = session
         self._settle_s = settle_s if exchange.head.http_version == "2" else 0.0
         self._loop = asyncio.get_running_loop()
         self._held = b""  # of the body, until the reactor wants more
@@ -134,7 +158,8 @@ class Streamed:
 
     def accepted(self) -> None:
         """The function runs: the client is told so after a moment, and now and then."""
-        self._timers.append(self._loop.call_later(HEAD_S, self._beat))
+        if self._has_beats:
+            self._timers.append(self._loop.call_later(HEAD_S, self._beat))
 
     def ask(self) -> None:
         """Go on with what is held, then with what comes."""

@@ -1,4 +1,4 @@
-"""`invoker.services.riff.streamed`: what is held of bodies that stream in, and the turns that others have meanwhile."""
+"""`invoker.doors.http.streamed`: what is held of bodies that stream in, and the turns that others have meanwhile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`invoker.services.riff.streamed`: streams over HTTP/1.1 and HTTP/2, in and out, behind the real door."""
+"""`invoker.doors.http.streamed`: streams over HTTP/1.1 and HTTP/2, in and out, behind the real door."""
 
 from __future__ import annotations
 
@@ -273,8 +273,8 @@ async def test_H004_a_client_that_does_not_read_holds_the_function() -> None:
 
 async def test_H013_a_quiet_stream_has_a_head_and_heartbeats(monkeypatch: pytest.MonkeyPatch) -> None:
     """A browser's onopen comes although the function has nothing to say yet."""
-    monkeypatch.setattr("invoker.services.riff.streamed.HEAD_S", 0.02)
-    monkeypatch.setattr("invoker.services.riff.streamed.HEARTBEAT_S", 0.02)
+    monkeypatch.setattr("invoker.doors.http.streamed.HEAD_S", 0.02)
+    monkeypatch.setattr("invoker.doors.http.streamed.HEARTBEAT_S", 0.02)
     go = asyncio.Event()
 
     async def quiet() -> AsyncIterator[int]:
