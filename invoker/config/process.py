@@ -174,6 +174,10 @@ class Config:
         "Responses of the HTTP port leave packed, as gzip or zstd, for clients that accept it; "
         "`--no-http-compression` sends them as they are.", flag="--no-http-compression",
     )  # fmt: skip
+    http_timeout_s: float = knob(
+        0.0, "INVOKER_HTTP_TIMEOUT_S", parse.seconds,
+        "How long an HTTP request may take before it is answered with 504; 0 means no limit.", unit="seconds",
+    )  # fmt: skip
     http_unix: str = knob(
         "", "INVOKER_HTTP_UNIX", str, "Path of a Unix socket that serves the same as the HTTP port, without TLS.",
     )  # fmt: skip

@@ -16,6 +16,7 @@ from invoker.body.lift import lift
 from invoker.codecs import builtin
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
+from invoker.core.streams import Limits
 from invoker.doors.http.app import Front, FrontOf, SocketSettings
 from invoker.doors.http.door import HttpDoor
 from invoker.drive.driver import Driver, DriverSettings
@@ -48,6 +49,7 @@ class Served:
         cls,
         *functions: Any,
         max_invocations: int = 0,
+        limits: Limits | None = None,
         front: FrontOf = lambda _: None,
         socket: SocketSettings | None = None,
         riff: Mapping[str, Any] = {},
@@ -62,7 +64,7 @@ class Served:
         riff answers what ``front`` does not.
         """
         lifted = [lift(one, read(one)) for one in functions]
-        engine = Engine(Catalog(lifted), builtin(), max_invocations=max_invocations)
+        engine = Engine(Catalog(lifted), builtin(), max_invocations=max_invocations, limits=limits or Limits())
         driver = Driver(engine, DriverSettings(grace_s=0.5))
         answering = RiffFront(driver, **riff)
 

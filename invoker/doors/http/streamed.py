@@ -24,7 +24,7 @@ HEAD_S: Final = 0.5
 """The head of a stream leaves after so long, although there is no item; until then an error has a status of its own."""
 HEARTBEAT_S: Final = 15.0
 """A stream in which nothing was written for so long gets a heartbeat, if its format has one."""
-_PIECE_BYTES: Final = 2048
+_MOST_BYTES: Final = 2048
 _TURN_S: Final = 0.002
 """A body that costs more at once lets others have a turn: a hundred thousand blank lines, or parts of one byte."""
 
@@ -84,6 +84,9 @@ class Streamed:
         self._session = session
         self._settle_s = settle_s if exchange.head.http_version == "2" else 0.0
         self._loop = asyncio.get_running_loop()
+        limits = driver.engine.limits
+        # An item has a byte at least, so what one piece brings never goes beyond what an invocation may hold.
+        self._piece_bytes = max(1, min(_MOST_BYTES, limits.hard_frames - limits.high_frames))
         self._held = b""  # of the body, until the reactor wants more
         self._at = 0  # where it goes on
         self._held_end = False
@@ -131,9 +134,10 @@ class Streamed:
 
     def _bring(self, data: bytes, begin: int = 0) -> bool:
         until_s = self._loop.time() + _TURN_S
-        for at in range(begin, len(data), _PIECE_BYTES):
-            wants_more = self._reactor.arrived(BodyChunk(data[at : at + _PIECE_BYTES]))
-            following = at + _PIECE_BYTES
+        size = self._piece_bytes
+        for at in range(begin, len(data), size):
+            wants_more = self._reactor.arrived(BodyChunk(data[at : at + size]))
+            following = at + size
             is_long = wants_more and following < len(data) and self._loop.time() > until_s
             if is_long or not wants_more:
                 self._at = following

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from invoker.config import parsers as parse
-from invoker.config.knob import knob
 from invoker.services.service import Service
 
 if TYPE_CHECKING:
@@ -17,7 +14,7 @@ if TYPE_CHECKING:
     from invoker.doors.http.app import Front, SocketFront
     from invoker.services.riff.sockets import Sockets
 
-__all__ = ["RiffHttpKnobs", "RiffHttpService", "RiffService"]
+__all__ = ["RiffHttpService", "RiffService"]
 
 
 class RiffService(Service):
@@ -46,23 +43,11 @@ class RiffService(Service):
         return call_command(spec, address, is_one=is_one)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RiffHttpKnobs:
-    """The settings of riff's HTTP twin."""
-
-    http_timeout_s: float = knob(
-        0.0, "INVOKER_HTTP_TIMEOUT_S", parse.seconds,
-        "How long an HTTP request may take before it is answered with 504; 0 means no limit.", unit="seconds",
-        heading="HTTP", before="http_unix",
-    )  # fmt: skip
-
-
 class RiffHttpService(Service):
     """riff's HTTP twin: a request is an invocation. It answers every path that no other service claims."""
 
     name = "http"
     on_http = True
-    knobs = RiffHttpKnobs
     _front: Front | None = None
     _no_socket: Front | None = None
     _sockets: Sockets | None = None
@@ -84,7 +69,7 @@ class RiffHttpService(Service):
         self._front = RiffFront(
             self.around.driver,
             max_body_bytes=config.max_message_bytes,
-            timeout_s=config.of(RiffHttpKnobs).http_timeout_s or None,
+            timeout_s=config.http_timeout_s or None,
             settle_s=config.settle_s,
         )
 

@@ -50,14 +50,20 @@ class TypedService(Service):
 
     async def start(self) -> None:
         """Know who answers which path."""
-        if not self.around.config.http:
+        config, driver = self.around.config, self.around.driver
+        if not config.http:
             return
-        from invoker.services.typed.web import fronts_of
+        from invoker.services.typed.web import MethodFront
 
         self._register()
-        driver = self.around.driver
-        most_bytes = min(self.around.config.max_message_bytes, driver.engine.limits.hard_bytes)
-        self._fronts = fronts_of(self._calls, driver, most_bytes=most_bytes, settle_s=self.around.config.settle_s)
+        make = partial(
+            MethodFront,
+            driver=driver,
+            most_bytes=min(config.max_message_bytes, driver.engine.limits.hard_bytes),
+            settle_s=config.settle_s,
+            timeout_s=config.http_timeout_s or None,
+        )
+        self._fronts = {one.path: make(one) for one in self._calls}
 
     def http_front(self, path: str) -> Front | None:
         """Who answers the path of a method, for Connect and gRPC-Web."""

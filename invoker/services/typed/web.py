@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 
 from invoker.core.http import RequestHead, Response
 from invoker.doors.http.app import Begin, PromptFront
@@ -13,7 +12,7 @@ from invoker.drive.driver import Driver
 from invoker.protocols.typed.calls import Call
 from invoker.protocols.typed.web import WebSession, timeout_of
 
-__all__ = ["MethodFront", "fronts_of"]
+__all__ = ["MethodFront"]
 
 
 class MethodFront(PromptFront):
@@ -24,13 +23,17 @@ class MethodFront(PromptFront):
         driver: Runs the function.
         most_bytes: Of one message.
         settle_s: As `Streamed`.
+        timeout_s: How long a call may take, whatever its head says; None means no limit.
     """
 
-    def __init__(self, call: Call, driver: Driver, *, most_bytes: int, settle_s: float) -> None:
+    def __init__(
+        self, call: Call, driver: Driver, *, most_bytes: int, settle_s: float, timeout_s: float | None = None
+    ) -> None:
         self._call = call
         self._driver = driver
         self._most_bytes = most_bytes
         self._settle_s = settle_s
+        self._timeout_s = timeout_s
 
     def prompt(self, head: RequestHead) -> Begin:  # noqa: ARG002 - whatever the head says
         """No request needs a task of its own."""
@@ -41,7 +44,8 @@ class MethodFront(PromptFront):
         raise AssertionError("prompt() answers every request")
 
     def _begin(self, exchange: Exchange) -> Streamed:
-        timeout_s = timeout_of(exchange.head)
+        limits = [one for one in (timeout_of(exchange.head), self._timeout_s) if one is not None]
+        timeout_s = min(limits, default=None)
         return Streamed(
             exchange,
             WebSession(self._call, most_bytes=self._most_bytes),
@@ -50,8 +54,3 @@ class MethodFront(PromptFront):
             settle_s=self._settle_s,
             deadline=None if timeout_s is None else time.monotonic() + timeout_s,
         )
-
-
-def fronts_of(calls: Sequence[Call], driver: Driver, *, most_bytes: int, settle_s: float) -> dict[str, MethodFront]:
-    """Who answers which path."""
-    return {one.path: MethodFront(one, driver, most_bytes=most_bytes, settle_s=settle_s) for one in calls}

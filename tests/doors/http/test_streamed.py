@@ -14,6 +14,7 @@ from h2.events import DataReceived, StreamEnded, StreamReset
 
 from invoker import function
 from invoker.core.http import ResponseHead
+from invoker.core.streams import Limits
 from invoker.doors.http.exchange import Exchange, HttpSettings
 from tests.doors.doors import Served, Wire, until
 
@@ -101,6 +102,15 @@ async def test_H009_many_items_in_a_few_pieces_are_all_answered(function: object
         response = await client.post("/", content=body, headers=headers, timeout=60)
         assert response.status_code == 200
         assert response.text.split() == [str(2 * (n % 10)) for n in range(count)]
+
+
+async def test_H009_few_items_may_wait_and_none_is_lost() -> None:
+    """A piece of a body brings no more of them than an invocation may hold."""
+    limits = Limits(high_frames=4, high_bytes=1 << 20, hard_frames=20, hard_bytes=1 << 20)
+    body = b"1\n" * 5_000
+    async with Served.at(double, limits=limits) as served, served.client() as client:
+        response = await client.post("/", content=body, headers={"Content-Type": LINES, "Accept": LINES}, timeout=60)
+        assert response.text == "2\n" * 5_000
 
 
 async def test_H003_both_directions_of_one_http_2_stream() -> None:

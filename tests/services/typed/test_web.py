@@ -182,6 +182,21 @@ async def test_H114_the_deadline_of_the_caller_ends_a_call(client):
     assert await asyncio.to_thread(LEFT.wait, 10)
 
 
+async def test_H114_the_limit_of_http_ends_a_call():
+    """Also one without a deadline of its own; the session of another carrier is no concern of it."""
+    config = TABLE.configured(host="127.0.0.1", grpc_port=0, port=0, protocols=("http", "typed"), http_timeout_s=0.2)
+    server = Server(config, Catalog([prepare_function(forever).function]), builtin(entry_points=False))
+    await server.start()
+    LEFT.clear()
+    async with httpx.AsyncClient(base_url=f"http://{server.http_address}", trust_env=False, timeout=20) as client:
+        path = calls_of([prepare_function(forever).spec])[0].path
+        headers = {"Content-Type": "application/connect+json"}
+        answer = await client.post(path, content=envelope(b'{"word":"a"}'), headers=headers)
+        assert json.loads(messages(answer.content)[-1][1])["error"]["code"] == "deadline_exceeded"
+    assert await asyncio.to_thread(LEFT.wait, 10)
+    await server.stop(drain_s=1)
+
+
 async def test_H110_a_client_that_leaves_cancels_the_function(client):
     """Its `finally` runs."""
     headers = {"Content-Type": "application/connect+json"}
