@@ -35,7 +35,9 @@ class RequestHead(msgspec.Struct, frozen=True):
         Args:
             name: In lower case.
         """
-        return ", ".join(value for key, value in self.headers if key.lower() == name)
+        size = len(name)
+        found = [value for key, value in self.headers if len(key) == size and key.lower() == name]
+        return found[0] if len(found) == 1 else ", ".join(found)
 
 
 class BodyChunk(msgspec.Struct, frozen=True):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
@@ -44,6 +44,8 @@ __all__ = [
     "SocketSettings",
     "SocketWire",
     "WholeFront",
+    "prompt_of",
+    "whole_of",
 ]
 
 log = logging.getLogger(__name__)
@@ -80,7 +82,6 @@ class Front(Protocol):
         """
 
 
-@runtime_checkable
 class PromptFront(Front, Protocol):
     """A service that needs no task of its own for a request."""
 
@@ -88,7 +89,6 @@ class PromptFront(Front, Protocol):
         """How requests with this head are answered without a task; None: they need one."""
 
 
-@runtime_checkable
 class WholeFront(Front, Protocol):
     """A front that can also answer requests in a thread, whose bodies are there."""
 
@@ -205,6 +205,21 @@ class Coded(NamedTuple):
     packed: tuple[str, ...] = ()
     choice: Choice = PLAIN
     is_traced: bool = False
+
+
+# `isinstance` with a protocol would look at every member of the front's class, for each head.
+
+
+def prompt_of(front: Front | None, head: RequestHead) -> Begin | None:
+    """How a front answers requests with this head without a task; None: it needs one, or is none."""
+    prompt: Callable[[RequestHead], Begin | None] | None = getattr(front, "prompt", None)
+    return None if prompt is None else prompt(head)
+
+
+def whole_of(front: Front | None, head: RequestHead) -> Alike | None:
+    """How a front lets a thread answer requests with this head; None: it does not."""
+    whole: Callable[[RequestHead], Alike | None] | None = getattr(front, "whole", None)
+    return None if whole is None else whole(head)
 
 
 class HttpApp:

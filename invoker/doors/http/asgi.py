@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple, TypeAlias
 
 from invoker.core.http import RequestHead, Response
-from invoker.doors.http.app import FAULT, Begin, Coded, Front, HttpApp, PromptFront
+from invoker.doors.http.app import FAULT, Begin, Coded, Front, HttpApp, prompt_of
 from invoker.doors.http.asgiexchange import AsgiExchange, Receive, Scope, Send
 from invoker.doors.http.heads import target_host, text_of
 
@@ -101,7 +101,7 @@ class _Known(NamedTuple):
         front = app.front(head.path)
         coded = app.coded(head, front, app.judge(head, host=host, is_local=is_local))
         is_let_in = coded.verdict.response is None
-        begin = front.prompt(coded.head) if is_let_in and isinstance(front, PromptFront) else None
+        begin = prompt_of(front, coded.head) if is_let_in else None
         return cls(coded, front, begin)
 
 

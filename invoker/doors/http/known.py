@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from invoker.doors.http.app import Begin, Front, HttpApp, PromptFront
+from invoker.doors.http.app import Begin, Front, HttpApp, prompt_of
 from invoker.doors.http.handshake import closing, shake_hands
 from invoker.doors.http.heads import Head, check_begun, read_head
 from invoker.doors.http.origins import Verdict
@@ -50,7 +50,7 @@ class Known:
         self.verdict, request, self.packed, self.choice, self.is_traced = app.coded(request, self.front, verdict)
         self.head: Head = head if request is head.request else msgspec.structs.replace(head, request=request)
         front = self.front
-        self.begin: Begin | None = front.prompt(request) if isinstance(front, PromptFront) else None
+        self.begin: Begin | None = prompt_of(front, request)
         if self.head.is_socket:
             self.begin = shake_hands(app, self.head)
             if self.verdict.response is not None:

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from invoker.core.http import RequestHead
 from invoker.core.kept import Kept
-from invoker.doors.http.app import Alike, FrontOf, WholeFront
+from invoker.doors.http.app import Alike, FrontOf, whole_of
 from invoker.doors.http.codings import PACKED, PLAIN, Choice, chosen
 from invoker.doors.http.heads import MOST_BYTES, RefusedError, read_head
 from invoker.doors.http.origins import Origins
@@ -100,7 +100,7 @@ class PlainHeads:
         verdict = self._origins.judge(request, is_local=self._is_local)
         request, told = traced(request)
         front = None if verdict.response is not None else self._front(request.path)
-        alike = front.whole(request) if isinstance(front, WholeFront) else None
+        alike = whole_of(front, request)
         choice = chosen(request, self._codings)
         if alike is None or choice is None:
             return None

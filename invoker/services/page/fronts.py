@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from invoker.core.http import RequestHead, Response, ResponseHead
-from invoker.doors.http.app import Alike, Begin, Front, PromptFront, WholeFront
+from invoker.doors.http.app import Alike, Begin, Front, PromptFront, WholeFront, prompt_of, whole_of
 from invoker.doors.http.exchange import Exchange
 from invoker.drive.driver import Driver
 from invoker.mediatypes import rank
@@ -46,13 +46,11 @@ class PageFront(PromptFront, WholeFront):
 
     def prompt(self, head: RequestHead) -> Begin | None:
         """As the other front; the page needs a task."""
-        below = self._below
-        return below.prompt(head) if isinstance(below, PromptFront) and not wants_page(head) else None
+        return None if wants_page(head) else prompt_of(self._below, head)
 
     def whole(self, head: RequestHead) -> Alike | None:
         """As the other front; the page is answered on the loop."""
-        below = self._below
-        return below.whole(head) if isinstance(below, WholeFront) and not wants_page(head) else None
+        return None if wants_page(head) else whole_of(self._below, head)
 
 
 def wants_page(head: RequestHead) -> bool:

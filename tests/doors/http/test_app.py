@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import httpx
 
 from invoker.codecs import builtin
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
+from invoker.core.http import RequestHead
+from invoker.doors.http.app import prompt_of, whole_of
 from invoker.doors.http.door import HttpDoor
 from invoker.drive.driver import Driver
 
@@ -24,3 +28,21 @@ async def test_a_path_that_nobody_answers_is_404() -> None:
     finally:
         await door.stop(1)
         driver.close()
+
+
+def test_a_front_says_how_it_answers_if_it_can() -> None:
+    """One that cannot, and no front at all, need a task."""
+
+    class Both:
+        def prompt(self, head: RequestHead) -> str:
+            return f"prompt {head.path}"
+
+        def whole(self, head: RequestHead) -> str:
+            return f"whole {head.path}"
+
+    head = RequestHead("POST", "/x")
+    both: Any = Both()
+    assert (prompt_of(both, head), whole_of(both, head)) == ("prompt /x", "whole /x")
+    for none in (None, object()):
+        assert prompt_of(none, head) is None  # type: ignore[arg-type]  # whatever it is
+        assert whole_of(none, head) is None  # type: ignore[arg-type]  # as above
