@@ -8,6 +8,7 @@ those whose bytes have to be counted against INVOKER_MEMORY_BYTES.
 
 from __future__ import annotations
 
+import gzip
 import selectors
 import socket
 import time
@@ -148,6 +149,12 @@ def _sends(count: int, begin: bytes, part: bytes, most: int = _MANY) -> Attack:
     return partial(_blast, count, begin, part, most)
 
 
+def _accepts() -> bytes:
+    """Requests with lists of 1000 media types, no two alike."""
+    lists = (",".join(f"a/b{one};q=0.{number}" for one in range(1000)) for number in range(10, 60))
+    return b"".join(head("endless", accept=f"{one},{LINES};q=0.1", method="HEAD") for one in lists)
+
+
 MEMORY: dict[str, Attack] = {
     "line": _sends(100, head("echo"), chunk(b"x" * 60_000), 3 * MIB),
     "text": _sends(100, head("echo", body="text/plain"), chunk(b"x" * 60_000), 3 * MIB),
@@ -168,6 +175,9 @@ ATTACKS: dict[str, Attack] = {
     "parts": _sends(10, head("pair", body=FORM), chunk(_PART + b"1\r\n") * 100),
     "part heads": _sends(20, head("pair", body=FORM), chunk(b"--b\r\n") + chunk(b"X: y" * 15_000) * 100),
     "boundaries": _sends(20, head("pair", body=FORM), chunk(_PART) + chunk(b"\r\n--" * 15_000) * 100),
+    "packed": _sends(20, head("echo", "Content-Encoding: gzip"), chunk(gzip.compress(b"\n" * (16 << 20)))),
+    "packed line": _sends(20, head("echo", "Content-Encoding: gzip"), chunk(gzip.compress(b"x" * (16 << 20)))),
+    "accept": _sends(20, b"", _accepts()),
     "unread": partial(_unread, 500, "endless"),
     "unread sync": partial(_unread, 300, "endless_sync"),
     "unread huge": partial(_unread, 10, "huge", method="POST"),
