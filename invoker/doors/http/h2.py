@@ -22,13 +22,13 @@ from h2.exceptions import ProtocolError
 from h2.settings import SettingCodes
 from hypercorn.events import Closed
 from hypercorn.protocol.events import Body, StreamClosed
-from hypercorn.protocol.h2 import H2Protocol
+from hypercorn.protocol.h2 import BUFFER_HIGH_WATER, BUFFER_LOW_WATER, BufferCompleteError, H2Protocol, StreamBuffer
 from priority.priority import MissingStreamError
 
 from invoker.doors.http.h1 import PREFACE
 from invoker.doors.http.inbox import Inboxes
 
-__all__ = ["Calm", "FloodError", "Http2"]
+__all__ = ["Buffer", "Calm", "FloodError", "Http2"]
 
 _DATA, _HEADERS, _RST_STREAM, _SETTINGS, _CONTINUATION = 0, 1, 3, 4, 9
 _END_STREAM, _PADDED = 1, 8
@@ -122,6 +122,34 @@ class Calm:
             raise FloodError("too many frames that ask for nothing")
 
 
+class Buffer(StreamBuffer):
+    """What waits for the window of one stream.
+
+    Hypercorn's lets its writer go on whenever little is taken, and so for ever if the client opens its window by a
+    byte, or not at all. Here little has to be left.
+    """
+
+    async def push(self, data: bytes) -> None:
+        """Add bytes, and wait if there are many."""
+        if self._complete:
+            raise BufferCompleteError
+        self.buffer.extend(data)
+        await self._is_empty.clear()
+        if len(self.buffer) >= BUFFER_HIGH_WATER:
+            await self._paused.clear()
+            await self._paused.wait()
+
+    async def pop(self, max_length: int) -> bytes:
+        """Take so many bytes at most."""
+        data = bytes(self.buffer[:max_length])
+        del self.buffer[:max_length]
+        if len(self.buffer) < BUFFER_LOW_WATER:
+            await self._paused.set()
+        if not self.buffer:
+            await self._is_empty.set()
+        return data
+
+
 class Http2(H2Protocol):
     """Refuses what hypercorn would take, or would fail by, and resets what is cut.
 
@@ -165,6 +193,7 @@ class Http2(H2Protocol):
     async def _create_stream(self, request: RequestReceived) -> None:
         self._inboxes.stream = request.stream_id
         await super()._create_stream(request)
+        self.stream_buffers[request.stream_id] = Buffer(self.context.event_class)  # nobody has written yet
 
     async def _received(self, event: DataReceived) -> None:
         size = event.flow_controlled_length or 0

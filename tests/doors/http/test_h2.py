@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import struct
+from collections.abc import AsyncIterator
 
 import pytest
+from h2.connection import H2Connection
+from hypercorn.asyncio.worker_context import EventWrapper
+from hypercorn.protocol.h2 import BufferCompleteError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from invoker.doors.http.h2 import PREFACE, Calm, FloodError
+from invoker.doors.http.h2 import PREFACE, Buffer, Calm, FloodError
 from tests.attack.floods import (
     CONTINUATION,
     DATA,
@@ -22,6 +27,7 @@ from tests.attack.floods import (
     frame,
     request,
 )
+from tests.doors.doors import Served, until
 
 ALLOWED = 1000
 
@@ -144,3 +150,46 @@ def test_however_it_is_cut_the_same_is_given_on_and_counted(frames: list[bytes],
         at += size
     assert given_on == stream
     assert one._allowance == whole._allowance
+
+
+@pytest.mark.parametrize("window", [0, 1])
+async def test_H166_what_waits_for_a_window_is_bounded(window: int) -> None:
+    """However often the client opens it by a byte."""
+    given = 0
+
+    async def endless() -> AsyncIterator[str]:
+        nonlocal given
+        while True:
+            given += 1
+            yield "x" * 1000
+
+    async with Served.at(endless) as served, served.wire() as wire:
+        client = H2Connection()
+        client.local_settings.initial_window_size = window
+        client.initiate_connection()
+        fields = [(":method", "POST"), (":path", "/"), (":scheme", "http"), (":authority", "localhost")]
+        client.send_headers(1, [*fields, ("accept", "application/x-ndjson")], end_stream=True)
+        await wire.send(client.data_to_send())
+        await until(lambda: given > 100)
+        for _ in range(100 * window):
+            await wire.send(frame(WINDOW_UPDATE, 0, 1, b"\0\0\0\x01"))
+            await asyncio.sleep(0.001)
+        for _ in range(1000):
+            await asyncio.sleep(0)
+        assert given < 400
+
+
+async def test_a_buffer_lets_its_writer_go_on_when_little_is_left() -> None:
+    """And whoever has written the last of it when nothing is."""
+    buffer = Buffer(EventWrapper)
+    writing = asyncio.create_task(buffer.push(bytes(40_000)))
+    await asyncio.sleep(0)
+    for size in (0, 1, 23_000):
+        assert len(await buffer.pop(size)) == size
+        await asyncio.sleep(0)
+        assert not writing.done()
+    await buffer.pop(1000)
+    await writing
+    await buffer.close()
+    with pytest.raises(BufferCompleteError):
+        await buffer.push(b"x")

@@ -159,6 +159,22 @@ async def test_H161_a_body_behind_the_end_of_its_response_is_not_wanted() -> Non
         assert (answer.stream_id, answer.data) == (1, b"8\n")
 
 
+async def test_padding_opens_the_window_of_its_stream() -> None:
+    """More than a window of it: what nobody takes would else be missing for ever."""
+    async with Served.at(double) as served, h2_wire(served) as wire:
+        begin(wire, 1, "/")
+        sent = 0
+        while sent < 100_000:
+            while wire.connection.local_flow_control_window(1) < 300:
+                await wire.events(h2.events.WindowUpdated)
+            wire.connection.send_data(1, b"1\n", pad_length=250)
+            sent += 253
+            await wire.flush()
+        wire.connection.end_stream(1)
+        await wire.flush()
+        await wire.events(h2.events.StreamEnded)
+
+
 async def test_the_window_of_the_connection_is_opened_for_what_nobody_takes() -> None:
     """More than a window of it behind a response, and there is still room for others."""
     async with Served.at(first, double) as served, h2_wire(served) as wire:

@@ -200,6 +200,12 @@ def test_H011_parts_are_checked() -> None:
     assert len(taken(Reading.PARTS, [*many, b"--x--\r\n"], Field("a"), content_type=FORM)) == 1500
 
 
+def test_errors_count_blank_lines() -> None:
+    """So that the number is the one that an editor shows."""
+    with pytest.raises(DecodeError, match="line 4"):
+        taken(Reading.LINES, [b'\n{"a": 1}\n\n[]\n'], Field("a"), Field("b"))
+
+
 @pytest.mark.parametrize("how", [Reading.LINES, Reading.TEXTS, Reading.PARTS])
 def test_H162_what_is_held_is_told(how: Reading) -> None:
     """It is the item that is not complete, and nothing once it is."""
