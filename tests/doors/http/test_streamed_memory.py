@@ -61,7 +61,7 @@ async def test_H162_a_line_that_does_not_fit_into_the_process_is_refused() -> No
 @pytest.mark.parametrize("body", [b"\n", b" \n"])
 async def test_H164_others_have_a_turn_within_a_body_of_no_items(body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever takes too long is left for the next turn of the loop, piece by piece; nothing is lost."""
-    monkeypatch.setattr("invoker.services.riff.streamed._TURN_S", -1.0)
+    monkeypatch.setattr("invoker.doors.http.streamed._TURN_S", -1.0)
     turns, is_over = 0, False
 
     async def count() -> None:
@@ -82,7 +82,7 @@ async def test_H164_others_have_a_turn_within_a_body_of_no_items(body: bytes, mo
 
 async def test_H162_what_is_taken_in_later_turns_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """An ASGI server may bring much at once."""
-    monkeypatch.setattr("invoker.services.riff.streamed._TURN_S", -1.0)
+    monkeypatch.setattr("invoker.doors.http.streamed._TURN_S", -1.0)
     sent: list[Any] = []
     messages = [{"type": "http.request", "body": b'"' + b"x" * 8 * STEP_BYTES + b'"\n', "more_body": True}]
 
