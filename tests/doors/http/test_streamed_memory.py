@@ -112,3 +112,30 @@ async def test_H162_what_is_taken_in_later_turns_is_given_back(monkeypatch: pyte
         assert memory.held == 0
         asking.cancel()
         await asyncio.wait([asking])
+
+
+async def test_H004_a_client_that_reads_late_gets_everything() -> None:
+    """The function waits while the client does not read, and goes on when it does."""
+    given = 0
+
+    async def much() -> AsyncIterator[str]:
+        nonlocal given
+        while given < 400:
+            given += 1
+            yield "x" * 100_000
+
+    async with Served.at(much) as served, served.wire() as wire:
+        wire.reader._limit = 1
+        head = (
+            f"POST / HTTP/1.1\r\nHost: localhost\r\nAccept: {LINES}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        )
+        await wire.send(head)
+        seen = -1
+        while seen != given:
+            seen = given
+            await asyncio.sleep(0.2)
+        assert 0 < given < 400
+        wire.reader._limit = 1 << 20
+        data = await wire.reader.read(-1)
+        assert data.count(b"x" * 50_000) >= 400
+        assert data.endswith(b"0\r\n\r\n")
