@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import enum
 import re
 import sys
+from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
+from invoker.codecs.typed import members
 from invoker.errors import DecodeError, EncodeError, InvocationError, StopInvocation
 from invoker.wording import Place, Why, describe
 
-__all__ = ["quote", "reason", "refuse_decode", "refuse_encode", "spell"]
+__all__ = ["choices", "quote", "reason", "refuse_decode", "refuse_encode", "spell"]
 
 _LONGEST = 400
 _OURS = (InvocationError, RecursionError, UnicodeError)
@@ -17,6 +22,10 @@ _PATH = re.compile(
     r"""(?<=['"])(?:file:|[A-Za-z]:)?[/\\](?=[^'"\n/\\]*+[/\\])[^'"\n]*+(?=['"])"""  # in quotes it may have spaces
     r"""|(?<![\w:/.$`])(?:file:/+|[A-Za-z]:[/\\]|/)(?:[^\s/\\:'"`,;()]+[/\\])+[^\s/\\:'"`,;()]*"""
 )
+_AN_ENUM = re.compile(r"Invalid enum value '[^']*'|Invalid enum value -?\d+")
+"""What msgspec says of a value that is no member, if it is not within another one."""
+_LISTED = 8
+"""Members of an Enum that an error lists."""
 _ADDRESS = re.compile(r" (?:object )?at 0x[0-9a-fA-F]+")
 
 
@@ -27,7 +36,9 @@ def refuse_decode(error: BaseException | str, where: Place, media_type: str, typ
     if isinstance(error, DecodeError):
         return error if error.place == where else error.inside(where)
     wanted = f" cannot become {spell(type_)}" if type_ is not Any else " cannot be decoded"
-    return DecodeError(wanted, place=where, met=quote(media_type), why=reason(error))
+    is_choice = isinstance(error, msgspec.ValidationError) and _AN_ENUM.fullmatch(str(error))
+    hint = choices(members(type_)) if is_choice else ""
+    return DecodeError(wanted, place=where, met=quote(media_type), why=reason(error), hint=hint)
 
 
 def refuse_encode(error: BaseException | str, where: Place, media_type: str, cls: type) -> EncodeError:
@@ -41,6 +52,14 @@ def refuse_encode(error: BaseException | str, where: Place, media_type: str, cls
         # An author's class or codec raised this, so a policy may withhold its text. Our own reasons are texts.
         why = Why(why.text, type(error).__name__)
     return EncodeError(f": {cls.__name__} cannot be {quote(media_type)}", place=where, why=why)
+
+
+def choices(wanted: Sequence[Any]) -> str:
+    """List the values of an Enum for the text of an error. Callers send values, so its names are not listed."""
+    enums = [one for one in wanted if isinstance(one, type) and issubclass(one, enum.Enum)]
+    texts = [repr(one.value) for kind in enums for one in kind]
+    more = f" and {len(texts) - _LISTED} more" if len(texts) > _LISTED else ""
+    return f"; expected one of {', '.join(texts[:_LISTED])}{more}" if texts else ""
 
 
 def reason(error: BaseException | str) -> Why:

@@ -7,20 +7,18 @@ import decimal
 import enum
 import re
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
+from invoker.codecs.refusal import choices
 from invoker.codecs.typed import BYTES_LIKE, converter, is_any, members, narrowed
 
 __all__ = ["reader", "same", "writer"]
 
 _SHOWN = 60
 """Signs of a text that an error shows."""
-
-_LISTED = 8
-"""Members of an Enum that an error lists."""
 
 _AS_JSON = "-H 'Content-Type: application/json'"
 
@@ -54,7 +52,7 @@ def reader(type_: Any) -> Callable[[str], Any]:
         try:
             return convert(text if is_text else text.strip())
         except msgspec.ValidationError as error:
-            raise ValueError(_refused(str(error), text) + _choices(wanted)) from None
+            raise ValueError(_refused(str(error), text) + choices(wanted)) from None
 
     return read
 
@@ -91,14 +89,6 @@ def _integer(text: str) -> int:
         return int(digits)
     except ValueError:
         raise ValueError(_refused("expected an integer", text)) from None
-
-
-def _choices(wanted: Sequence[Any]) -> str:
-    """List the values of an Enum for the text of an error. Callers send values, so its names are not listed."""
-    enums = [one for one in wanted if isinstance(one, type) and issubclass(one, enum.Enum)]
-    texts = [repr(one.value) for kind in enums for one in kind]
-    more = f" and {len(texts) - _LISTED} more" if len(texts) > _LISTED else ""
-    return f"; expected one of {', '.join(texts[:_LISTED])}{more}" if texts else ""
 
 
 def _refused(why: str, text: str) -> str:

@@ -11,10 +11,10 @@ from typing import Final
 
 import msgspec
 
-from invoker.core.http import Response
+from invoker.core.http import RequestHead, Response
 from invoker.mediatypes import ranges
 
-__all__ = ["PROBLEM", "as_problem", "problem_of", "problem_response", "wants_problems"]
+__all__ = ["PROBLEM", "as_problem", "only_read", "problem_of", "problem_response", "wants_problems"]
 
 PROBLEM: Final = "application/problem+json"
 
@@ -111,6 +111,16 @@ def problem_response(problem: Mapping[str, str | int], headers: tuple[tuple[str,
     status = problem["status"]
     assert isinstance(status, int)
     return Response(status, (("Content-Type", PROBLEM), *headers), msgspec.json.encode(problem))
+
+
+def only_read(head: RequestHead) -> Response:
+    """The answer to a method that would call a function, at a path that belongs to something else (H-017)."""
+    name = head.path.removeprefix("/")
+    text = (
+        f"Invoker: Method Not Allowed: {head.method!a}; GET reads {head.path!a}, which calls no function; "
+        f"a function {name!a} is called at '/' with the header Invoker-Function\n"
+    )
+    return Response(405, (("Content-Type", "text/plain"), ("Allow", "GET, HEAD")), text.encode())
 
 
 def as_problem(response: Response, accept: str) -> Response:

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from invoker.core.http import Response
+from invoker.core.problems import only_read
 from invoker.services.service import Service, Surroundings
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ class FunctionsFront:
         """Answer one request."""
         head = exchange.head
         if head.method not in ("GET", "HEAD"):
-            return Response(405, (("Content-Type", "text/plain"), ("Allow", "GET, HEAD")), b"GET reads this\n")
+            return only_read(head)
         page = await self.page(head.path)
         headers = (("ETag", page.tag), ("Cache-Control", "no-cache"))
         if _is_known(head, page.tag):

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from invoker.core.http import Response
+from invoker.core.problems import only_read
 from invoker.services.service import IsReady, Service, Surroundings
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class PagesFront:
         """Answer one request."""
         head = exchange.head
         if head.method not in ("GET", "HEAD"):
-            return Response(405, (_TEXT, ("Allow", "GET, HEAD")), b"GET reads this\n")
+            return only_read(head)
         if head.path == "/metrics":
             media_type, body = self._metrics()
             return Response(200, (("Content-Type", media_type), ("Cache-Control", "no-store")), body)

@@ -44,7 +44,9 @@ async def test_metrics_are_what_the_process_has_counted() -> None:
     async with Served.at(square, metrics=lambda: ("text/x", b"up 1\n")) as served, served.client() as client:
         response = await client.get("/metrics")
         assert (response.headers["content-type"], response.content) == ("text/x", b"up 1\n")
-        assert (await client.post("/metrics")).status_code == 405
+        refused = await client.post("/metrics")
+        assert refused.status_code == 405
+        assert "a function 'metrics' is called at '/' with the header Invoker-Function" in refused.text
 
 
 async def test_R156_a_ready_check_that_takes_too_long_says_no(

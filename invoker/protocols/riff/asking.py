@@ -191,8 +191,10 @@ def _check_method(head: RequestHead, *, is_safe: bool) -> None:
     if head.method in allowed:
         return
     allow = (("Allow", ", ".join(allowed)),)
-    hint = "GET calls functions that are marked @function(safe=True)" if head.method in _READING else "POST invokes"
-    text = f"Invoker: Method Not Allowed: {head.method!a}; {', '.join(allowed)} can be used here, and {hint}"
+    hint = ", and GET calls functions that are marked @function(safe=True)" if head.method in _READING else ""
+    if head.method == "PUT":
+        hint = " (curl -T sends a PUT; with -X POST it sends a POST)"
+    text = f"Invoker: Method Not Allowed: {head.method!a}; {', '.join(allowed)} can be used here{hint}"
     raise RefusedError(StatusError(Status.UNIMPLEMENTED, text), status=405, headers=allow)
 
 

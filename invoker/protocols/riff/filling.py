@@ -74,8 +74,9 @@ def fill(signature: Signature, query: str, content_type: str, body: bytes, heade
         if spread is None:
             first = fields[0]
             spread = [(first.name, Message(body, headers, typed(first, content_type) or _OCTETS))]
-        given += spread
-    return _arranged(signature, given)
+        if body or all(name != fields[0].name for name, _ in given):
+            given += spread  # else `curl -d ''` sent a POST whose query has it all
+    return _arranged(signature, given, met=(content_type, body))
 
 
 def straight(signature: Signature, query: str, content_type: str) -> tuple[tuple[str, ...], str] | None:
@@ -269,7 +270,7 @@ def _fits(signature: Signature, keys: Collection[str], what: str, *, takes: bool
     if stranger is None and (is_named or not takes or len(signature.inputs) > 1):
         return True
     is_lost = (first.is_scalar and what != "field") or (first.keys is not None and is_named)
-    if stranger is not None and is_lost:  # the whole cannot be its value either
+    if stranger is not None and (is_lost or what == "part"):  # the whole cannot be its value either
         raise DecodeError(f"the {what} {stranger!a} is no parameter; there are {', '.join(known)}")
     lost = next((key for key in keys if key in known and key not in own), None)
     if first.keys is not None and lost is not None:
@@ -306,8 +307,27 @@ def _pairs(body: bytes, content_type: str) -> list[tuple[str, str]] | None:
         return None
 
 
-def _arranged(signature: Signature, given: _Given, *, is_all: bool = True) -> Filled:
-    """Names and messages; without ``is_all`` more may come."""
+def _taken_whole(name: str, content_type: str, body: bytes) -> str:
+    """What became of a body that its sender may have meant for several parameters."""
+    essence = content_type.partition(";")[0].strip().lower()
+    if body.lstrip()[:1] != b"{":
+        return f"; the body was taken for '{name}'" if body and essence not in (_FORM, _PARTS) else ""
+    if essence != _JSON:
+        return (
+            f"; the body was taken for '{name}', because its Content-Type is {essence or _OCTETS!a}; "
+            "to give parameters by a JSON object, send Content-Type: application/json"
+        )
+    try:
+        msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+    except (ValueError, RecursionError) as error:
+        return f"; the body was taken for '{name}', because it is no JSON object: {error}"
+    return ""
+
+
+def _arranged(
+    signature: Signature, given: _Given, *, is_all: bool = True, met: tuple[str, bytes] = ("", b"")
+) -> Filled:
+    """Names and messages; without ``is_all`` more may come. What was ``met`` is for the texts of errors."""
     fields = signature.fields
     counts: dict[str, int] = {}
     for name, _ in given:
@@ -318,7 +338,8 @@ def _arranged(signature: Signature, given: _Given, *, is_all: bool = True) -> Fi
         if is_all and one.needs_value and one.name not in counts:
             raise DecodeError(
                 f"parameter '{one.name}' is not given, and it has no default; give it as the body, a query parameter, "
-                "a field of a form or a member of a JSON object"
+                "a field of a form or a member of a JSON object",
+                hint=_taken_whole(fields[0].name, *met),
             )
     if signature.more is not None:  # all of its inputs are bound by their names
         names = [one.name for one in fields if one.name in counts or not one.is_option]

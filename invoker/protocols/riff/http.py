@@ -43,6 +43,7 @@ from invoker.errors import (
     FunctionError,
     InvocationError,
     LimitExceeded,
+    NotAcceptable,
     ProtocolViolation,
 )
 from invoker.message import Headers, Message
@@ -62,6 +63,11 @@ _PIPED = (
 _SECOND = (
     "the function gave a second value, and this response is exactly one; to have all of them as they come, accept a "
     "stream: Accept: text/event-stream, application/x-ndjson or multipart/mixed"
+)
+
+_ACCEPT = (
+    "; without Accept, the function's value comes in the type that suits it; "
+    "a stream is text/event-stream, application/x-ndjson or multipart/mixed"
 )
 
 
@@ -264,5 +270,7 @@ class HttpSession:
             told = DecodeError(error.said_at(f"parameter '{parameter}'"))
             if self._asked.is_piped:
                 told.add_hint(_PIPED)
+        elif isinstance(error, NotAcceptable):
+            error.add_hint(_ACCEPT)
         response = refusal(told, self._asked.accept, status=status, headers=headers, parameter=parameter)
         return (Send(response), Close(told))

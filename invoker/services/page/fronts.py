@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from invoker.core.http import RequestHead, Response, ResponseHead
+from invoker.core.problems import only_read
 from invoker.doors.http.app import Alike, Begin, Front, PromptFront, WholeFront, prompt_of, whole_of
 from invoker.doors.http.exchange import Exchange
 from invoker.drive.driver import Driver
@@ -95,7 +96,7 @@ class NumbersFront(Front):
         """Answer one request."""
         head = exchange.head
         if head.method not in ("GET", "HEAD"):
-            return Response(405, (("Content-Type", "text/plain"), ("Allow", "GET, HEAD")), b"GET reads this\n")
+            return only_read(head)
         found = rank(head.value("accept") or "*/*", [_JSON, _EVENTS])
         if not found:
             text = f"the numbers are {_JSON} or {_EVENTS}, and Accept leaves both out\n"

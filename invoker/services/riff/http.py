@@ -118,7 +118,10 @@ class RiffFront(PromptFront, WholeFront):
         if name:
             text = f"Invoker: Not Found: no function is named {name!a}; this invoker serves {', '.join(known)}"
             raise StatusError(Status.NOT_FOUND, text)
-        text = f"Invoker: Bad Request: this invoker serves {', '.join(known)}; name one in the header Invoker-Function"
+        text = (
+            f"Invoker: Bad Request: this invoker serves {', '.join(known)}; "
+            f"ask for one by its path, such as /{next(iter(known), 'NAME')}, or by the header Invoker-Function"
+        )
         raise StatusError(Status.INVALID_ARGUMENT, text)
 
 

@@ -103,4 +103,9 @@ class NoSocketFront:
             why = f"Invoker: Method Not Allowed: {exchange.head.method!a}; WebSocket begins with GET\n"
             return Response(405, (*text, ("Allow", "GET, HEAD")), why.encode())
         upgrade = (("Upgrade", "websocket"), ("Connection", "upgrade"))
-        return Response(426, (*text, *upgrade), b"Invoker: Upgrade Required: this is the path of a WebSocket\n")
+        path = exchange.head.path
+        why = (
+            f"Invoker: Upgrade Required: this is the path of a WebSocket; open {path!a} by ws:// or wss://, "
+            f"or call the function at {path.removesuffix(_SUFFIX)!a}\n"
+        )
+        return Response(426, (*text, *upgrade), why.encode())

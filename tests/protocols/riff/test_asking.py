@@ -57,6 +57,7 @@ def test_H007_get_calls_what_is_safe() -> None:
         found = refused(method, path)
         assert (found.status, found.headers) == (405, (("Allow", allow),))
     assert "safe=True" in str(refused("GET", "/square").error)
+    assert "-X POST" in str(refused("PUT", "/square").error)
 
 
 def test_H007_a_get_has_no_body() -> None:

@@ -106,6 +106,47 @@ def test_R145_what_does_not_fit_is_told(body, type_, query, text):
         filled(SCALE, body, type_, query)
 
 
+ADD = Signature(
+    ("a", "b"),
+    fields=tuple(Field(name, is_value=True, needs_value=True, is_scalar=True, **PLAIN) for name in "ab"),
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "type_", "text"),
+    [
+        (b'{"a": 1, "b": 2}', FORM, f"was taken for 'a', because its Content-Type is '{FORM}'; .*: application/json$"),
+        (b'{"a": 1, "b": 2}', "", "was taken for 'a', because its Content-Type is 'application/octet-stream'; "),
+        (b'{"a": 1, "b": 2', JSON, "was taken for 'a', because it is no JSON object: Input data was truncated$"),
+        (b"[1, 2]", JSON, "the body was taken for 'a'$"),
+        (b'{"a": 1}', JSON, "a member of a JSON object$"),
+        (b"a=1", FORM, "a member of a JSON object$"),
+    ],
+)
+def test_R145_a_body_that_was_meant_for_several_parameters_says_what_became_of_it(body, type_, text):
+    """The parameter that is missing was in the body, as its sender sees it."""
+    with pytest.raises(DecodeError, match=f"parameter 'b' is not given.*{text}"):
+        filled(ADD, body, type_)
+
+
+def test_R169_an_empty_form_gives_nothing_beside_a_query_that_gives_the_first_parameter():
+    """``curl -d '' '...?a=1&b=2'`` is a POST without a body to its sender."""
+    assert [payload for _, _, payload in filled(ADD, b"", FORM, "a=1&b=2")[1]] == [b"1", b"2"]
+    assert filled(GREET, b"", FORM)[1] == [(0, "text/plain", b"")]
+
+
+def test_R169_a_part_that_is_no_parameter_is_refused_where_no_form_is_taken_whole():
+    """A function of bytes would get the delimiters of the form as if they were the file."""
+    upload = Signature(
+        ("table",),
+        fields=(Field("table", is_value=True, needs_value=True, takes_parts=False), Field("k", is_option=True)),
+    )
+    body = b'--x\r\nContent-Disposition: form-data; name="file"; filename="t"\r\n\r\n1\r\n--x--\r\n'
+    with pytest.raises(DecodeError, match="the part 'file' is no parameter; there are table, k"):
+        filled(upload, body, "multipart/form-data; boundary=x")
+    assert filled(upload, body.replace(b"file", b"table", 1), "multipart/form-data; boundary=x")[1][0][2] == b"1"
+
+
 _TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 
 

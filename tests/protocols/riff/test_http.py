@@ -145,7 +145,14 @@ def test_R143_empty_types_count_as_missing() -> None:
     ("error", "status", "text"),
     [
         (UnsupportedMediaType("'a/b'"), 415, "Invoker: Unsupported Media Type: 'a/b'"),
-        (NotAcceptable("'a/b'"), 406, "Invoker: Not Acceptable: 'a/b'"),
+        (
+            NotAcceptable("'a/b'"),
+            406,
+            (
+                "Invoker: Not Acceptable: 'a/b'; without Accept, the function's value comes in the type that suits it; "
+                "a stream is text/event-stream, application/x-ndjson or multipart/mixed"
+            ),
+        ),
         (DecodeError("{"), 400, "Invoker: Bad Input Signal: {"),
         (FunctionError("boom"), 500, "Invoker: Unexpected Error: boom"),
         (CallError("boom"), 500, "Invoker: Unexpected Invocation Error: boom"),

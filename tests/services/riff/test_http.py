@@ -216,6 +216,7 @@ async def test_a_catalogue_is_served_by_name() -> None:
         unnamed = await served.post(b"3")
     assert (unknown.status_code, unnamed.status_code) == (404, 400)
     assert "square, asquare" in unknown.text
+    assert "ask for one by its path, such as /square, or by the header Invoker-Function" in unnamed.text
 
 
 async def test_R044_a_function_chooses_an_error() -> None:

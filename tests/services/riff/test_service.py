@@ -53,4 +53,6 @@ async def test_H040_the_path_of_a_websocket_is_no_page() -> None:
         response = await front.answer(exchange)  # type: ignore[arg-type]  # it looks at the head alone
         answers[method] = (response.status, dict(response.headers).get("Upgrade"), dict(response.headers).get("Allow"))
     assert answers["GET"] == answers["HEAD"] == (426, "websocket", None)
+    told = (await front.answer(Asked(RequestHead("GET", "/square/ws")))).body.decode()  # type: ignore[arg-type]
+    assert "open '/square/ws' by ws:// or wss://, or call the function at '/square'" in told
     assert answers["POST"] == answers["DELETE"] == (405, None, "GET, HEAD")
