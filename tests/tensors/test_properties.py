@@ -111,7 +111,7 @@ LAYOUTS = [
     lambda _, array: np.asfortranarray(array),
     lambda _, array: array.view(Own),
     lambda _, array: array[..., None] if array.ndim < 32 else array,
-    lambda _, array: array[0] if array.ndim and len(array) else array,
+    lambda _, array: array[0, ...] if array.ndim and len(array) else array,  # an array, also where it has one element
 ]
 
 

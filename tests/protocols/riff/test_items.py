@@ -66,7 +66,8 @@ def source() -> Iterator[int]:
 
 
 def signature(function: Any) -> Signature:
-    return signature_of(read(function), builtin())
+    spec = read(function)
+    return signature_of(spec, builtin().belonging(spec.modules))  # others may have loaded codecs
 
 
 @pytest.mark.parametrize(

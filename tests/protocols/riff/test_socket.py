@@ -74,7 +74,8 @@ def words(**words: str) -> str:
 
 def begun(function: Any, query: str = "", **headers: str) -> tuple[SocketSession, Sequence[Step]]:
     """A session behind its handshake, and the first steps."""
-    session = SocketSession(shape_of(read(function), builtin()))
+    spec = read(function)
+    session = SocketSession(shape_of(spec, builtin().belonging(spec.modules)))  # others may have loaded codecs
     head = RequestHead("GET", f"/{function.__name__}/ws", query, headers=[("host", "here"), *headers.items()])
     return session, session.receive(head)
 
