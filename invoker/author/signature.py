@@ -75,7 +75,7 @@ def examine(function: Any, name: str = "") -> Facts:
     options = next((found for layer in chain if (found := options_of(layer)) is not None), Options())
     name = name or options.name or name_of(function)
     if not callable(function):
-        raise SpecError(f"'{name}' is a {type(function).__name__}, which cannot be called; name a function")
+        raise SpecError(f"'{name}' is of type {type(function).__name__}, which cannot be called; name a function")
     if isinstance(function, type):
         _check_makeable(function, name)
     resolve = _Resolver(name, inner)

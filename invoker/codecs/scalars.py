@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from invoker.codecs.refusal import choices
+from invoker.codecs.support import wants_arrays
 from invoker.codecs.typed import BYTES_LIKE, converter, is_any, members, narrowed
 
 __all__ = ["reader", "same", "writer"]
@@ -44,6 +45,7 @@ def reader(type_: Any) -> Callable[[str], Any]:
         return _integer
     convert = converter(type_, is_lax=True)
     # An Enum or a Literal of strings may have members with white space: try the text as it is first.
+    is_array = wants_arrays([type_])
     is_text = any(isinstance(one, type) and issubclass(one, str) for one in wanted)
 
     def read(text: str) -> Any:
@@ -52,7 +54,7 @@ def reader(type_: Any) -> Callable[[str], Any]:
         try:
             return convert(text if is_text else text.strip())
         except msgspec.ValidationError as error:
-            raise ValueError(_refused(str(error), text) + choices(wanted)) from None
+            raise ValueError(_refused(str(error), text, is_array=is_array) + choices(wanted)) from None
 
     return read
 
@@ -91,14 +93,16 @@ def _integer(text: str) -> int:
         raise ValueError(_refused("expected an integer", text)) from None
 
 
-def _refused(why: str, text: str) -> str:
+def _refused(why: str, text: str, *, is_array: bool = False) -> str:
     """Say why a text is refused, and quote it. Its type is left out, since every text is a str."""
     why = re.sub("^Expected `([^`]+)`, got `str`$", r"expected \1", why)
     if f"'{text}'" in why:
         return why
     met = f"{why}, got {text[:_SHOWN]!r}" + ("..." if len(text) > _SHOWN else "")
     kind = {"{": "object", "[": "array"}.get(text.lstrip()[:1])
-    if kind is not None and kind in why.split():  # the text is JSON of the right kind, sent as plain text
+    if kind is not None and (
+        kind in why.split() or (is_array and kind == "array")
+    ):  # the text is JSON of the right kind, sent as plain text
         return f"{met}; send JSON as application/json (with curl: {_AS_JSON})"
     return met
 

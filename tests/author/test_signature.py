@@ -80,7 +80,7 @@ def test_what_is_no_type_is_told() -> None:
 
 def test_what_cannot_be_called_is_told() -> None:
     """With its type."""
-    with pytest.raises(SpecError, match="is a int, which cannot be called"):
+    with pytest.raises(SpecError, match="is of type int, which cannot be called"):
         examine(5)
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from invoker.codecs.scalars import reader, same, writer
 from tests.codecs.wire import Colour, Opaque
@@ -78,6 +79,7 @@ def test_R094_what_does_not_fit_is_an_ordinary_error(type_: Any, text: str) -> N
         (list[int], '{"x": 1}', """expected array, got '{"x": 1}'"""),
         (dict[str, int], '{"x": "y"}', f"""expected object, got '{{"x": "y"}}'; {AS_JSON}"""),
         (list[int], " [1", f"expected array, got ' [1'; {AS_JSON}"),
+        (NDArray[np.float32], "[1, 2]", f"object cannot become float32 without loss, got '[1, 2]'; {AS_JSON}"),
         (int, "[1]", "expected an integer, got '[1]'"),
         (dt.date, "today", "Invalid RFC3339 encoded date, got 'today'"),
         (Annotated[int, msgspec.Meta(ge=0)], "-1", "Expected `int` >= 0, got '-1'"),
