@@ -69,6 +69,8 @@ _SECOND = (
     "stream: Accept: text/event-stream, application/x-ndjson or multipart/mixed"
 )
 
+_MANY = "; this input takes many values, each as a line (Content-Type: application/x-ndjson) or as a part of a form"
+
 
 class _State(enum.Enum):
     FRESH = "waiting for the request's head"
@@ -176,6 +178,8 @@ class StreamSession:
         assert type(event) is Finished
         self._over()
         if event.error is not None:
+            if self._is_of_many(event.error):
+                event.error.add_hint(_MANY)
             return self._told(event.error)
         if self._format is not None:
             return (*self._head(), *_sent(self._format.end()), Close())
@@ -335,6 +339,15 @@ class StreamSession:
         return (Send(ResponseHead(200, (*self._format.headers, _VARY, *fenced))),)
 
     # Endings.
+
+    def _is_of_many(self, error: InvocationError) -> bool:
+        """Whether a body that is one value cannot be it for an input that takes many, such as a list of them."""
+        asked, place = self._asked, error.place
+        if not isinstance(error, DecodeError) or asked.reading is not Reading.WHOLE or asked.is_bodiless:
+            return False
+        index = place.index if place is not None and place.kind == "input" else None
+        own = asked.inputs.fields[: len(asked.inputs.inputs)]
+        return index is not None and index < len(own) and not own[index].is_value
 
     def _told(self, error: InvocationError, *, status: int = 0) -> Sequence[CallStep]:
         if self._is_begun:

@@ -23,6 +23,7 @@ from invoker.message import Headers, Message
 from invoker.protocols.riff.asking import ask
 from invoker.protocols.riff.fields import Field, Signature
 from invoker.protocols.riff.stream import StreamSession
+from invoker.wording import Place
 
 LIMIT = 1000
 EVENTS, LINES = "text/event-stream", "application/x-ndjson"
@@ -129,6 +130,21 @@ def test_H008_a_stream_of_nothing_is_a_stream() -> None:
     head, end = sent(finished(one))
     assert isinstance(head, ResponseHead)
     assert end == b"event: end\ndata: {}\n\n"
+
+
+def test_H012_a_list_for_an_input_of_many_values_is_told_how_they_come() -> None:
+    """Where the body was one value; not where its lines were read, and not for a parameter of one value."""
+
+    def told(one: StreamSession, index: int = 0) -> str:
+        chunk(one, b"[1, 2]")
+        one.half_close()
+        response = sent(finished(one, DecodeError("", place=Place("input", index))))[-1]
+        return str((response if isinstance(response, bytes) else response.body).decode())
+
+    json = {"content_type": "application/json"}
+    assert "takes many values, each as a line (Content-Type: application/x-ndjson)" in told(begun(OPTION, **json)[0])
+    assert "takes many values" not in told(begun(OPTION, **json)[0], 1)
+    assert "takes many values" not in told(lined(OPTION)[0])
 
 
 def test_H012_an_error_behind_the_first_item_is_an_item() -> None:
