@@ -122,6 +122,7 @@ def test_R164_R169_an_option_beside_a_class_is_used_or_refused(server):
     assert ask(server, "conf", b'{"p": {"x": 3}, "n": 2}', JSON) == (200, "3 2")
     assert ask(server, "conf", b'{"x": 3, "other": 4}', JSON, "n=2") == (200, "3 2")
     assert ask(server, "conf", *form(p='{"x": 3}', n="2")) == (200, "3 2")
+    assert ask(server, "conf", *form(x="3"), "n=2") == (200, "3 2")
     for body, type_ in ((b'{"x": 3, "n": 2}', JSON), (b"x=3&n=2", FORM), form(x="3", n="2")):
         status, text = ask(server, "conf", body, type_)
         assert (status, "'n' is no field of parameter 'p'" in text) == (400, True), text

@@ -270,7 +270,7 @@ def _fits(signature: Signature, keys: Collection[str], what: str, *, takes: bool
     if stranger is None and (is_named or not takes or len(signature.inputs) > 1):
         return True
     is_lost = (first.is_scalar and what != "field") or (first.keys is not None and is_named)
-    if stranger is not None and (is_lost or what == "part"):  # the whole cannot be its value either
+    if stranger is not None and (is_lost or (what == "part" and not takes)):  # the whole cannot be its value either
         raise DecodeError(f"the {what} {stranger!a} is no parameter; there are {', '.join(known)}")
     lost = next((key for key in keys if key in known and key not in own), None)
     if first.keys is not None and lost is not None:
