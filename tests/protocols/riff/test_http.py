@@ -411,13 +411,3 @@ def test_what_was_refused_or_comes_in_parts_cannot_be_repeated() -> None:
     refused.receive(post(path="/other"))
     parts.receive(post(("Content-Type", "multipart/form-data; boundary=x")))
     assert (refused.can_repeat, parts.can_repeat, parts.state) == (False, False, State.READING)
-
-
-def test_H007_a_get_is_filled_by_its_query_alone() -> None:
-    """A body is of no interest; the answer cannot act as a page of this port."""
-    safe = Signature(("x",), fields=(Field("x", is_value=True),), is_safe=True)
-    session = opened(safe)
-    steps = told(session, RequestHead("GET", "/", "x=3"), BodyChunk(b"9"))
-    assert [step.message.payload for step in steps if isinstance(step, Feed)] == [b"3"]
-    response = finished(session, b"9")
-    assert ("Content-Security-Policy", "sandbox") in response.headers
