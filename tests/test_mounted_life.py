@@ -10,6 +10,7 @@ import threading
 import pytest
 
 import invoker
+from invoker.mounted import Mounted
 from tests.asgis import Caller, scope_of
 from tests.mounts import MARK, Model, ask, client, no_models, square, thread, worker  # noqa: F401 - a fixture
 

@@ -387,27 +387,3 @@ def test_the_transport_can_refuse_in_the_sessions_words() -> None:
     session.receive(post(("accept", "application/json")))
     response = session.refusal(DeadlineExceeded("slow"), status=408)
     assert (response.status, response.body) == (408, b'{"error":"Invoker: Deadline Exceeded: slow"}')
-
-
-@pytest.mark.parametrize("body", [b"", b"1", b'{"x": 1}', b"x"])
-@pytest.mark.parametrize("media_type", ["application/json", "text/plain", ""])
-def test_a_session_begins_others_with_the_same_head(media_type: str, body: bytes) -> None:
-    """Each gives the steps that it would give if it had read the head itself, and knows nothing of the others."""
-    signature = Signature(("x",), fields=(Field("x", takes_object=False), Field("y", is_option=True)))
-    first = opened(signature)
-    head = post(("Content-Type", media_type), ("Accept", "text/plain"))
-    assert first.receive(head) == ()
-    assert first.can_repeat
-    for _ in range(2):
-        other = first.again(body)
-        assert list(other.half_close()) == told(opened(signature), head, BodyChunk(body))
-        assert first.state is State.READING
-
-
-def test_what_was_refused_or_comes_in_parts_cannot_be_repeated() -> None:
-    """Nor can what nobody has read."""
-    assert not opened().can_repeat
-    refused, parts = HttpSession(served, max_body_bytes=LIMIT), opened(TWO)
-    refused.receive(post(path="/other"))
-    parts.receive(post(("Content-Type", "multipart/form-data; boundary=x")))
-    assert (refused.can_repeat, parts.can_repeat, parts.state) == (False, False, State.READING)
