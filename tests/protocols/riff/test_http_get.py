@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from invoker.core.http import BodyChunk, RequestHead
 from invoker.core.steps import Feed
 from invoker.protocols.riff.fields import Field, Signature
