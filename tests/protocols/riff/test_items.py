@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from invoker.author.reader import read
-from invoker.codecs import builtin
+from invoker.codecs import builtin, custom, registered
 from invoker.errors import DecodeError, LimitExceeded
 from invoker.message import EMPTY
 from invoker.protocols.riff.fields import Field, Signature, signature_of
@@ -19,6 +19,15 @@ from invoker.protocols.riff.items import Reading, reading_of, reads
 FORM = "multipart/form-data; boundary=x"
 NDJSON = "application/x-ndjson"
 MOST = 64
+
+
+@pytest.fixture(autouse=True)
+def _no_other_codecs() -> Iterator[None]:
+    """What other tests have registered is not here."""
+    before = registered()
+    custom._replace(())
+    yield
+    custom._replace(before)
 
 
 def numbers(xs: Iterator[float]) -> Iterator[float]:
@@ -67,7 +76,7 @@ def source() -> Iterator[int]:
 
 def signature(function: Any) -> Signature:
     spec = read(function)
-    return signature_of(spec, builtin().belonging(spec.modules))  # others may have loaded codecs
+    return signature_of(spec, builtin())
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from invoker.author.reader import read
-from invoker.codecs import builtin
+from invoker.codecs import builtin, custom, registered
 from invoker.core.http import RequestHead
 from invoker.core.steps import Close, Emitted, EndInput, Feed, Finished, Open, OutputEnded, Send, Step
 from invoker.errors import DecodeError, FunctionError, ProtocolViolation
@@ -21,6 +21,15 @@ from invoker.wording import Place
 
 JSON = "application/json"
 OCTETS = "application/octet-stream"
+
+
+@pytest.fixture(autouse=True)
+def _no_other_codecs() -> Iterator[None]:
+    """What other tests have registered is not here."""
+    before = registered()
+    custom._replace(())
+    yield
+    custom._replace(before)
 
 
 class Split(NamedTuple):
@@ -75,7 +84,7 @@ def words(**words: str) -> str:
 def begun(function: Any, query: str = "", **headers: str) -> tuple[SocketSession, Sequence[Step]]:
     """A session behind its handshake, and the first steps."""
     spec = read(function)
-    session = SocketSession(shape_of(spec, builtin().belonging(spec.modules)))  # others may have loaded codecs
+    session = SocketSession(shape_of(spec, builtin()))
     head = RequestHead("GET", f"/{function.__name__}/ws", query, headers=[("host", "here"), *headers.items()])
     return session, session.receive(head)
 
