@@ -29,7 +29,7 @@ def run(*command: str | Path, stdin: str = "", limit_s: float = LIMIT_S) -> subp
         capture_output=True,
         encoding="utf-8",
         timeout=limit_s * SLOW,
-        env={**env, "NODE_PATH": str(MODULES), "HOME": str(MODULES.parent)},
+        env={**env, "NODE_PATH": str(MODULES), "HOME": str(MODULES.parent), "PYTHONPATH": str(ROOT)},
         check=False,
     )
 

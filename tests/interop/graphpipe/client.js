@@ -50,7 +50,9 @@ async function answered(question) {
 
 (async () => {
   const answers = [];
-  for (const question of JSON.parse(require("fs").readFileSync(0, "utf8"))) answers.push(await answered(question));
+  const parts = []; // a synchronous read fails where the pipe is empty for a moment
+  for await (const part of process.stdin) parts.push(part);
+  for (const question of JSON.parse(Buffer.concat(parts).toString())) answers.push(await answered(question));
   kept.destroy();
   process.stdout.write(JSON.stringify(answers));
 })();
