@@ -32,6 +32,7 @@ class Child:
     Attributes:
         is_ready: Whether it has said so.
         line: Its ready line.
+        end_limit_s: How long its end may take, as it has said; 0 until then.
         failure: Its own sentence about why it cannot start, if it gave one, and the exit code that goes with it.
         settled: Set once it is ready, or over.
         is_over: Whether it has ended.
@@ -42,6 +43,7 @@ class Child:
         self.is_ready = False
         self.is_over = False
         self.line = ""
+        self.end_limit_s = 0.0
         self.failure: tuple[str, int] = ("", 1)
         self.settled = asyncio.Event()
         self._ready_at = 0.0
@@ -156,7 +158,9 @@ class Child:
         with suppress(OSError):
             async for line in self._reader:
                 said = json.loads(line)
-                if "ready" in said:
+                if "end_limit_s" in said:
+                    self.end_limit_s = said["end_limit_s"]
+                elif "ready" in said:
                     self.line, self.is_ready, self._ready_at = said["ready"], True, time.monotonic()
                     self.settled.set()
                 else:

@@ -46,11 +46,14 @@ class Guard:
     Args:
         last: Called before the process ends by force, with a limit of its own.
         last_s: That limit.
+
+    Attributes:
+        last_s: The same.
     """
 
     def __init__(self, last: Callable[[], object] = lambda: None, last_s: float = 0.0) -> None:
         self._last = last
-        self._last_s = last_s
+        self.last_s = last_s
         self._disarmed = threading.Event()
         self._threads: list[threading.Thread] = []
 
@@ -71,7 +74,7 @@ class Guard:
             return
         log.error("%s took longer than %g s; the process ends by force", what, limit_s)
         dump()
-        _in_thread(self._last).join(self._last_s)
+        _in_thread(self._last).join(self.last_s)
         leave_now(1)
 
 

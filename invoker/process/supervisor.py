@@ -186,7 +186,8 @@ class Supervisor:
                     await self._signals.drain.wait()
         for child in self._children:
             child.order("drain")
-        await asyncio.wait([*self._tasks, group.create_task(asyncio.sleep(0))], timeout=end_limit_s(self._config))
+        limit_s = max([end_limit_s(self._config), *(child.end_limit_s for child in self._children)])
+        await asyncio.wait([*self._tasks, group.create_task(asyncio.sleep(0))], timeout=limit_s)
         for child in self._children:
             log.warning("worker %s does not end: it is killed", child.place.number)
             child.kill()

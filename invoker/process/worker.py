@@ -34,7 +34,7 @@ from invoker.ops import logs
 from invoker.ops.board import Board, Numbers, Row
 from invoker.process.life import begin, end, lame_duck, limit_end, run_to_end
 from invoker.process.ports import connections, leave
-from invoker.process.stopping import Signals
+from invoker.process.stopping import LEAST_S, Signals
 
 if TYPE_CHECKING:
     from invoker.process.server import Server
@@ -83,9 +83,19 @@ class Assignment:
         return cls(**json.loads(environment.pop(_VARIABLE)))
 
 
-def end_limit_s(config: Config) -> float:
-    """How many seconds after the order to drain a worker must have ended; one that has not is stuck."""
-    return config.lame_duck_s + config.drain_s + config.grace_s + 2 * config.hook_timeout_s + _SLACK_S
+def end_limit_s(config: Config, server: Server | None = None) -> float:
+    """How many seconds after the order to drain a worker must have ended; one that has not is stuck.
+
+    A worker ends itself when its end takes too long, so this is above what all of that may take.
+
+    Args:
+        config: What the worker was started with.
+        server: The worker's, once it is built: its functions say how long their stop hooks may take.
+    """
+    own_s = config.lame_duck_s + config.drain_s + config.grace_s
+    if server is not None:
+        own_s = server.end_limit_s + server.guard.last_s
+    return own_s + 2 * max(config.hook_timeout_s, LEAST_S) + _SLACK_S
 
 
 def work(
@@ -136,6 +146,7 @@ class Worker:
         self._link = link
         self._board = Board(place.board)
         self._signals = Signals(server.config.lame_duck_s, heard=lambda: limit_end(server))
+        self._end_limit_s = end_limit_s(server.config, server)
         self._retire = asyncio.Event()
         self._over = threading.Event()
 
@@ -145,6 +156,7 @@ class Worker:
         threading.Thread(
             target=self._listen, args=(asyncio.get_running_loop(),), name="invoker-link", daemon=True
         ).start()
+        _say(self._link, end_limit_s=self._end_limit_s)
         try:
             return await self._serve()
         finally:
@@ -213,7 +225,7 @@ class Worker:
         if not self._signals.told.is_set() and not self._over.is_set():
             log.warning("the supervisor is gone: draining")
         self._signals.begin(drain=True)
-        if not self._over.wait(end_limit_s(self._server.config)):
+        if not self._over.wait(self._end_limit_s):
             os._exit(1)  # no supervisor is left that could kill this process
 
 

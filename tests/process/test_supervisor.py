@@ -40,7 +40,7 @@ class FakeChild:
     def __init__(self, place):
         self.place = place
         self.is_ready = self.is_over = False
-        self.lived_s = 0.0
+        self.lived_s = self.end_limit_s = 0.0
         self.line = "ready: here"
         self.failure = ("", 1)
         self.settled = asyncio.Event()

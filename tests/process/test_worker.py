@@ -50,13 +50,13 @@ def link():
         yield ours, theirs
 
 
-async def told(ours):
-    """The next thing that the worker says."""
+async def told(ours, what):
+    """What the worker says next about this."""
     loop = asyncio.get_running_loop()
     data = b""
-    while not data.endswith(b"\n"):
+    while f'"{what}"'.encode() not in data or not data.endswith(b"\n"):
         data += await loop.sock_recv(ours, 4096)
-    return json.loads(data)
+    return next(said[what] for line in data.splitlines() if what in (said := json.loads(line)))
 
 
 @pytest.fixture
@@ -66,8 +66,7 @@ async def serving(board, ports, link):
     config = replace(CONFIG, grpc_port=ports[0], port=ports[1])
     one = Worker(build(config, "functions.square:square"), place, link[1])
     running = asyncio.create_task(one.run())
-    said = await told(link[0])
-    yield one, running, said["ready"]
+    yield one, running, await told(link[0], "ready")
     one._signals.begin(drain=True)
     await running
 
@@ -92,6 +91,24 @@ def test_the_limit_of_an_end_is_above_all_of_its_parts():
     """A worker that is about to end in peace must not be killed."""
     config = Config(drain_s=100.0, grace_s=20.0, hook_timeout_s=3.0)
     assert end_limit_s(config) > 123
+
+
+async def test_the_supervisor_hears_how_long_the_functions_may_take_to_end(board, ports, link, tmp_path, monkeypatch):
+    """A worker that a function blocks ends itself, after its stop hooks; it must not be killed before (R-028)."""
+    hooks = "".join(
+        f"@function(destroy=print)\nasync def f{index}(n: int) -> int:\n    return n\n" for index in range(20)
+    )
+    (tmp_path / "slow_to_end.py").write_text(f"from invoker import function\n{hooks}")
+    monkeypatch.syspath_prepend(tmp_path)
+    config = replace(CONFIG, grpc_port=ports[0], port=ports[1], hook_timeout_s=10.0)
+    server = build(config, "slow_to_end")
+    one = Worker(server, Assignment(3, 2, -1, board.handle, *ports), link[1])
+    running = asyncio.create_task(one.run())
+    limit_s = await told(link[0], "end_limit_s")
+    one._signals.begin(drain=True)
+    await running
+    assert server.end_limit_s > 20 * 10.0 > end_limit_s(config)
+    assert limit_s > server.end_limit_s + 20 * 10.0
 
 
 async def test_it_serves_on_the_ports_of_its_place(serving, ports):
