@@ -240,12 +240,14 @@ class StatusError(InvocationError):
         detail: The text that the peer sees, without a prefix.
 
     Raises:
-        ValueError: ``status`` is OK.
+        ValueError: ``status`` is OK, or no status.
     """
 
     def __init__(self, status: Status, detail: str = "") -> None:
         if status == Status.OK:
             raise ValueError("a StatusError needs a status other than OK; return to end with OK")
+        if status not in tuple(Status):
+            raise ValueError(f"a StatusError needs a Status, such as Status.NOT_FOUND, and got {status!r}")
         super().__init__(detail)
         self.status = Status(status)
 

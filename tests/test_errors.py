@@ -188,3 +188,9 @@ def test_R069_a_policy_says_the_status_of_bad_input():
     )
     ErrorPolicy().apply(first)
     assert first.status is Status.UNKNOWN
+
+
+def test_a_status_error_of_something_else_says_what_is_due():
+    """A text in the place of the status, for example."""
+    with pytest.raises(ValueError, match=r"needs a Status, such as Status.NOT_FOUND, and got 'NOT_FOUND'"):
+        StatusError("NOT_FOUND", "there is none")  # type: ignore[arg-type]  # that is the mistake

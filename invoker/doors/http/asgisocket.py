@@ -49,7 +49,7 @@ async def serve_socket(app: HttpApp, head: RequestHead, scope: Scope, receive: R
     front = app.sockets(head.path)
     met = NOT_FOUND if front is None else front.meet(head)
     if isinstance(met, Response):
-        told = {"status": met.status, "detail": met.body.decode().rstrip()}
+        told = {"status": met.status, "path": head.path, "detail": met.body.decode().rstrip()}
         log.info("a WebSocket was refused", extra=told)
         await refuse(scope, receive, send, met)
         return

@@ -48,7 +48,7 @@ def shake_hands(app: HttpApp, head: Head) -> Begin:
         request, front = head.request, app.sockets(head.request.path)
         met = NOT_FOUND if front is None else _refusal(head) or front.meet(request)
         if isinstance(met, Response):
-            told = {"status": met.status, "detail": met.body.decode().rstrip()}
+            told = {"status": met.status, "path": request.path, "detail": met.body.decode().rstrip()}
             log.info("a WebSocket was refused", extra=told)
             exchange.answer(closing(as_problem(met, request.value("accept"))))
         else:

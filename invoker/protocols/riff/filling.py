@@ -8,6 +8,7 @@ A key that this value would lose, because it is another parameter and no field o
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, TypeAlias
 from urllib.parse import parse_qsl
 
@@ -32,6 +33,14 @@ _Given: TypeAlias = list[tuple[str, Message[bytes]]]
 
 _MOST_NAMES = 100
 """Names that ``**kwargs`` takes of one request; what is bound by names is remembered."""
+
+_NEAR = 0.8
+"""How like a parameter's name a key must be to be taken for a slip of the pen; 1 is the same."""
+
+_MOST_CHECKED = 8
+_LONGEST_CHECKED = 64
+_OF_SOCKETS = ("inputs", "outputs")
+"""Keys that name the streams of a WebSocket (H-059)."""
 
 _LABEL = "in"
 _OCTETS = "application/octet-stream"
@@ -211,17 +220,35 @@ def _with_options(signature: Signature, query: str, headers: Headers, filled: Fi
     return names, messages
 
 
-def from_query(fields: Iterable[Field], query: str, headers: Headers) -> list[tuple[str, Message[bytes]]]:
+def from_query(fields: Sequence[Field], query: str, headers: Headers) -> list[tuple[str, Message[bytes]]]:
     """What a query gives to these parameters, by their names; others are ignored.
 
     Raises:
-        DecodeError: It is not UTF-8.
+        DecodeError: It is not UTF-8, or spells a parameter wrongly.
     """
     try:
         pairs = parse_qsl(query, keep_blank_values=True, errors="strict")
     except ValueError as error:
         raise DecodeError(f"the query is not UTF-8: {error}") from None
+    _check_spelling([one.name for one in fields], dict.fromkeys(name for name, _ in pairs))
     return from_texts(fields, pairs, headers)
+
+
+def _check_spelling(names: Sequence[str], keys: Mapping[str, None]) -> None:
+    """Refuse a key that is no parameter and nearly one that is not given (H-201).
+
+    A link has keys of others in it (of trackers, of caches), so a key that is like no parameter is ignored.
+    """
+    strangers = [key for key in keys if key not in names and key not in _OF_SOCKETS and len(key) <= _LONGEST_CHECKED]
+    missing = {_plain(name): name for name in names if name not in keys}
+    for key in strangers[:_MOST_CHECKED]:
+        near = get_close_matches(_plain(key), missing, n=1, cutoff=_NEAR)
+        if near:
+            raise DecodeError(f"the query has {key!a}, which is no parameter; did you mean '{missing[near[0]]}'?")
+
+
+def _plain(name: str) -> str:
+    return name.casefold().replace("-", "_")
 
 
 def _spread(signature: Signature, content_type: str, body: bytes, headers: Headers) -> _Given | None:

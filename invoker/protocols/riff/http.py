@@ -49,6 +49,7 @@ from invoker.errors import (
 from invoker.message import Headers, Message
 from invoker.protocols.riff.asking import ID, Asked, RefusedError, ask, is_form, too_long
 from invoker.protocols.riff.events import filled, given
+from invoker.protocols.riff.faults import NO_VALUE, SECOND, at_fault, hint, named
 from invoker.protocols.riff.fields import Signature
 from invoker.protocols.riff.filling import Filled, fill_parts, is_plain
 from invoker.protocols.riff.reply import FENCE, NOTHING, answer, refusal
@@ -60,11 +61,6 @@ _PIPED = (
     "; a body is fed item by item, and is of any length, where the answer is a stream, too: Accept: text/event-stream, "
     "application/x-ndjson or multipart/mixed"
 )
-_SECOND = (
-    "the function gave a second value, and this response is exactly one; to have all of them as they come, accept a "
-    "stream: Accept: text/event-stream, application/x-ndjson or multipart/mixed"
-)
-
 _ACCEPT = (
     "; without Accept, the function's value comes in the type that suits it; "
     "a stream is text/event-stream, application/x-ndjson or multipart/mixed"
@@ -93,7 +89,8 @@ class HttpSession:
     """
 
     __slots__ = (
-        "_asked", "_body", "_form", "_max_body_bytes", "_names", "_output", "_parts", "_signature", "_size", "state",
+        "_asked", "_begins", "_body", "_form", "_max_body_bytes", "_names", "_output", "_parts", "_signature", "_size",
+        "state",
     )  # fmt: skip
 
     def __init__(self, signature: Callable[[str], Signature], *, max_body_bytes: int) -> None:
@@ -102,6 +99,7 @@ class HttpSession:
         self._max_body_bytes = max_body_bytes
         self._asked = _NOTHING
         self._names: tuple[str, ...] = ()
+        self._begins = b""
         self._body: list[bytes] = []
         self._size = 0
         self._form: PartReader | None = None
@@ -187,7 +185,7 @@ class HttpSession:
                 self._output = event.message
                 return ()
             # R-149: a second value makes it an error; the function need not run any further.
-            return (Cancel(ID, FunctionError(_SECOND)),)
+            return (Cancel(ID, FunctionError(SECOND)),)
         if type(event) is OutputEnded:
             return ()
         assert type(event) is Finished
@@ -197,7 +195,7 @@ class HttpSession:
             if not self._asked.outputs:
                 self.state = State.CLOSED
                 return (Send(NOTHING), Close())
-            return self._refuse(FunctionError("the function gave no value; an HTTP response is exactly one"))
+            return self._refuse(FunctionError(NO_VALUE))
         try:
             response = answer(given(self._output, self._asked), FENCE if self._asked.is_bodiless else ())
         except EncodeError as error:
@@ -249,13 +247,8 @@ class HttpSession:
     def _taken(self) -> bytes:
         body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
         self._body.clear()
+        self._begins = body[:1]
         return body
-
-    def _parameter(self, error: InvocationError) -> str:
-        """The parameter at fault; empty: nobody knows."""
-        index = error.place.index if error.place is not None and error.place.kind == "input" else None
-        names = self._asked.inputs.named(self._names)
-        return names[index] if index is not None and index < len(names) else ""
 
     def _refuse(
         self, error: InvocationError, *, status: int = 0, headers: tuple[tuple[str, str], ...] = ()
@@ -264,12 +257,11 @@ class HttpSession:
         self._body.clear()
         self._parts.clear()
         self._output = self._form = None
-        parameter, told = self._parameter(error), error
+        asked, told = self._asked, error
+        parameter = at_fault(error, asked.inputs, self._names)
         if parameter and isinstance(error, DecodeError):
-            # R-145: a client knows parameters by their names, not by the numbers of inputs.
-            told = DecodeError(error.said_at(f"parameter '{parameter}'"))
-            if self._asked.is_piped:
-                told.add_hint(_PIPED)
+            told = named(error, parameter)
+            told.add_hint(_PIPED if asked.is_piped else hint(asked.inputs, parameter, asked.content_type, self._begins))
         elif isinstance(error, NotAcceptable):
             error.add_hint(_ACCEPT)
         response = refusal(told, self._asked.accept, status=status, headers=headers, parameter=parameter)

@@ -102,9 +102,12 @@ def reads(how: Reading, content_type: str, headers: Headers, fields: Sequence[Fi
         how: It is read.
         content_type: Of the body.
         headers: For every message.
-        fields: Of the inputs that are still to be filled, and of options that may come before them.
+        fields: Of the inputs that are still to be filled, and of options that may come before them; none: the query
+            gives everything, and the body may be empty only.
         most_bytes: Of one item.
     """
+    if not fields:
+        return _Nothing()
     is_named = len(fields) > 1
     if how is Reading.LINES:
         return _Lines(_JSON, headers, most_bytes, [one.name for one in fields] if is_named else None)
@@ -202,6 +205,18 @@ class _Lines:
                 f"line {self._count} is no JSON object; the function has several inputs, so each line says for which "
                 f"one it is, as in {{{msgspec.json.encode(self._names[0]).decode()}: ...}}"
             ) from None
+
+
+class _Nothing:
+    held = 0
+
+    def feed(self, payload: bytes) -> Items:
+        if payload and not payload.isspace():
+            raise DecodeError("the query gives all inputs of the function, so nothing in the body can be for it")
+        return ()
+
+    def close(self) -> Items:
+        return ()
 
 
 class _Pieces:

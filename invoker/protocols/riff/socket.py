@@ -39,6 +39,7 @@ from invoker.core.http import RequestHead
 from invoker.core.steps import Close, Emitted, EndInput, Event, Feed, Finished, Open, OutputEnded, Send, Step
 from invoker.errors import DecodeError, InvocationError, ProtocolViolation
 from invoker.message import EMPTY, Headers, Message
+from invoker.protocols.riff.faults import at_fault, named
 from invoker.protocols.riff.fields import Signature, signature_of
 from invoker.protocols.riff.filling import fill_query
 from invoker.protocols.riff.reply import problem
@@ -183,11 +184,9 @@ class SocketSession:
 
     def problem(self, error: InvocationError) -> dict[str, str | int]:
         """What is told of an error; inputs have the names of their parameters."""
-        index = error.place.index if error.place is not None and error.place.kind == "input" else None
-        names = self._signature.named(self._names)
-        if index is not None and index < len(names) and isinstance(error, DecodeError):
-            error = DecodeError(error.said_at(f"parameter '{names[index]}'"))
-        return problem(error, 400 if isinstance(error, ProtocolViolation) else 0)
+        parameter = at_fault(error, self._signature, self._names)
+        told = named(error, parameter) if parameter else error
+        return problem(told, 400 if isinstance(error, ProtocolViolation) else 0, parameter=parameter)
 
     # Private helpers.
 

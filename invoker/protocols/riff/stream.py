@@ -51,6 +51,7 @@ from invoker.errors import (
 from invoker.message import Message
 from invoker.protocols.riff.asking import ID, Asked, too_long
 from invoker.protocols.riff.events import filled, given
+from invoker.protocols.riff.faults import NO_VALUE, SECOND, at_fault, hint, named
 from invoker.protocols.riff.fields import Field
 from invoker.protocols.riff.filling import from_query, is_plain
 from invoker.protocols.riff.formats import Format, format_of
@@ -64,12 +65,6 @@ _END = EndInput(ID)
 _VARY = ("Vary", "Accept")
 _ITEM_BYTES = 200
 """What an item takes besides its payload."""
-_SECOND = (
-    "the function gave a second value, and this response is exactly one; to have all of them as they come, accept a "
-    "stream: Accept: text/event-stream, application/x-ndjson or multipart/mixed"
-)
-
-_MANY = "; this input takes many values, each as a line (Content-Type: application/x-ndjson) or as a part of a form"
 
 
 class _State(enum.Enum):
@@ -98,6 +93,8 @@ class StreamSession:
         self._reads: Reads | None = None
         self._metadata = asked.headers
         self._labels: tuple[str, ...] = ()
+        self._names: tuple[str, ...] = ()
+        self._begins = b""
         self._early: list[tuple[str, Message[bytes]]] = []
         self._indexes: dict[str, int] = {}
         self._output: Message[bytes] | None = None
@@ -178,25 +175,23 @@ class StreamSession:
         assert type(event) is Finished
         self._over()
         if event.error is not None:
-            if self._is_of_many(event.error):
-                event.error.add_hint(_MANY)
             return self._told(event.error)
         if self._format is not None:
             return (*self._head(), *_sent(self._format.end()), Close())
         if self._output is None:
             if not self._outputs:
                 return (Send(NOTHING), Close())
-            return self._told(FunctionError("the function gave no value; an HTTP response is exactly one"))
+            return self._told(FunctionError(NO_VALUE))
         try:
             return (Send(answer(given(self._output, self._asked), FENCE if self._asked.is_bodiless else ())), Close())
         except EncodeError as error:
             return self._told(error)
 
-    def refusal(self, error: InvocationError, *, status: int = 0) -> Response:
+    def refusal(self, error: InvocationError, *, status: int = 0, parameter: str = "") -> Response:
         """The response for an ending before anything was sent."""
         if isinstance(error, ProtocolViolation) and not status:
             status = 400  # an item too many for a parameter of one value, for example
-        return refusal(error, self._asked.accept, status=status)
+        return refusal(error, self._asked.accept, status=status, parameter=parameter)
 
     def farewell(self, error: InvocationError) -> bytes:
         """What ends a response that has begun, for an ending that this session was not told."""
@@ -219,13 +214,13 @@ class StreamSession:
             return ()
         free, spare = self._prepare()
         self._reads = reads(asked.reading, asked.content_type, asked.headers, (*free, *spare), self._most_bytes)
-        return () if spare else self._open()
+        return self._open() if free and not spare else ()
 
     def _prepare(self) -> tuple[Sequence[Field], Sequence[Field]]:
         """Take what the query gives; the inputs that are still to be filled, and options that may come before them.
 
         Raises:
-            DecodeError: The query fills all inputs, or one twice.
+            DecodeError: The query fills an input twice.
         """
         asked = self._asked
         signature = asked.inputs
@@ -238,14 +233,13 @@ class StreamSession:
                 )
         count = max(len(signature.inputs), 1)
         free = [one for one in signature.fields[:count] if one.name not in queried]
-        if not free:
-            raise DecodeError("the query gives all inputs of the function, so nothing in the body can be for it")
         is_named = len(free) > 1 or asked.reading is Reading.PARTS
         spare = [one for one in signature.fields[count:] if one.name not in queried] if is_named else []
         self._early = given
         self._labels = signature.inputs if len(signature.inputs) > 1 else (_LABEL,)
         self._indexes = {one.name: index for index, one in enumerate(signature.fields[:count])}
-        self._indexes[""] = self._indexes[free[0].name]
+        if free:
+            self._indexes[""] = self._indexes[free[0].name]
         return free, spare
 
     def _chunk(self, payload: bytes) -> Sequence[CallStep]:
@@ -290,6 +284,7 @@ class StreamSession:
         asked = self._asked
         body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
         self._body.clear()
+        self._begins = body[:1]
         if asked.opening is not None:
             plain, media_type = asked.opening
             if is_plain(media_type, body):
@@ -305,7 +300,7 @@ class StreamSession:
         return (self._opening(names, bound), *(Feed(ID, index, message) for index, message in messages), _END)
 
     def _opening(self, names: tuple[str, ...], bound: tuple[str, ...] | None) -> Open:
-        asked = self._asked
+        asked, self._names = self._asked, names
         return Open(
             ID, asked.function, (asked.wanted,) * len(self._outputs), names, self._outputs, self._metadata, bound
         )
@@ -317,7 +312,7 @@ class StreamSession:
             if self._output is None:
                 self._output = message
                 return ()
-            return (Cancel(ID, FunctionError(_SECOND)),)
+            return (Cancel(ID, FunctionError(SECOND)),)
         try:
             item = self._format.item(index, given(message, self._asked))
         except EncodeError as error:
@@ -340,19 +335,16 @@ class StreamSession:
 
     # Endings.
 
-    def _is_of_many(self, error: InvocationError) -> bool:
-        """Whether a body that is one value cannot be it for an input that takes many, such as a list of them."""
-        asked, place = self._asked, error.place
-        if not isinstance(error, DecodeError) or asked.reading is not Reading.WHOLE or asked.is_bodiless:
-            return False
-        index = place.index if place is not None and place.kind == "input" else None
-        own = asked.inputs.fields[: len(asked.inputs.inputs)]
-        return index is not None and index < len(own) and not own[index].is_value
-
     def _told(self, error: InvocationError, *, status: int = 0) -> Sequence[CallStep]:
+        inputs = self._asked.inputs
+        parameter = at_fault(error, inputs, self._names)
+        if parameter and isinstance(error, DecodeError):
+            error = named(error, parameter)
+            error.add_hint(hint(inputs, parameter, self._asked.content_type, self._begins))
         if self._is_begun:
-            return (Send(BodyChunk(self.farewell(error))), Close(error))
-        return (Send(self.refusal(error, status=status)), Close(error))
+            assert self._format is not None
+            return (Send(BodyChunk(self._format.error(problem(error, parameter=parameter)))), Close(error))
+        return (Send(self.refusal(error, status=status, parameter=parameter)), Close(error))
 
     def _refuse(self, error: InvocationError, *, status: int = 0) -> Sequence[CallStep]:
         """End with an error of the body; what runs is cancelled by the end of the conversation."""

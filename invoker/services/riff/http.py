@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
@@ -26,6 +27,8 @@ from invoker.protocols.riff.stream import StreamSession
 __all__ = ["RiffFront"]
 
 log = logging.getLogger(__name__)
+
+_MOST_LISTED = 20
 
 
 class RiffFront(PromptFront, WholeFront):
@@ -116,13 +119,22 @@ class RiffFront(PromptFront, WholeFront):
         if name in known:
             return known[name]
         if name:
-            text = f"Invoker: Not Found: no function is named {name!a}; this invoker serves {', '.join(known)}"
+            near = get_close_matches(name.removesuffix("/ws").strip("/"), known, n=1)
+            hint = f" (did you mean '/{near[0]}'?)" if near else ""
+            text = f"Invoker: Not Found: no function is named {name!a}{hint}; this invoker serves {_listed(known)}"
             raise StatusError(Status.NOT_FOUND, text)
         text = (
-            f"Invoker: Bad Request: this invoker serves {', '.join(known)}; "
+            f"Invoker: Bad Request: this invoker serves {_listed(known)}; "
             f"ask for one by its path, such as /{next(iter(known), 'NAME')}, or by the header Invoker-Function"
         )
         raise StatusError(Status.INVALID_ARGUMENT, text)
+
+
+def _listed(names: Iterable[str]) -> str:
+    """Names for the text of an error, which is to be read at a glance."""
+    known = list(names)
+    more = len(known) - _MOST_LISTED
+    return ", ".join(known) if more <= 0 else f"{', '.join(known[:_MOST_LISTED])} and {more} more (see /functions)"
 
 
 class _Reply:

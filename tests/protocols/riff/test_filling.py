@@ -217,3 +217,26 @@ def test_R169_one_value_is_plain_by_its_head(type_):
     assert straight(TWO, "", type_) is None
     assert is_plain(type_, b"1")
     assert is_plain(type_, b'{"x":1}') is (type_ != JSON)
+
+
+@pytest.mark.parametrize(
+    ("query", "near"),
+    [("facter=2", "factor"), ("Factor=2", "factor"), ("x=1&sotps=3", "stops"), ("stop=1", "stops")],
+)
+def test_H201_a_slip_of_the_pen_in_a_query_is_refused(query, near):
+    """And the text names the parameter, of which the default would be taken otherwise."""
+    with pytest.raises(DecodeError, match=f"which is no parameter; did you mean '{near}'"):
+        filled(SCALE, b"", query=query)
+
+
+@pytest.mark.parametrize("query", ["utm_source=a&_=17&fbclid=b", "factor=2&facter=3", "inputs=a", f"{'f' * 70}=1"])
+def test_H201_other_keys_are_ignored(query):
+    """Those of others in a link, and one that is like a parameter that is given."""
+    _, messages = filled(SCALE, b"1", "text/plain", query)
+    assert [payload for _, _, payload in messages if payload != b"2"] == [b"1"]
+
+
+def test_H201_few_keys_are_looked_at_closely():
+    """A query of thousands costs no time."""
+    many = "&".join(f"{n}zzzz=1" for n in range(8))
+    assert filled(SCALE, b"1", "text/plain", f"{many}&facter=2")[0] == (("in"),)

@@ -312,6 +312,7 @@ def test_H049_an_error_is_a_problem_that_names_the_parameter() -> None:
     told = session.problem(DecodeError(" is no int", place=Place("input", 1)))
     assert (told["status"], told["title"]) == (400, "Bad Request")
     assert "parameter 'b' is no int" in str(told["detail"])
+    assert told["parameter"] == "b"
     assert session.problem(ProtocolViolation("no"))["status"] == 400
     assert session.problem(FunctionError("no"))["status"] == 500
 

@@ -259,10 +259,50 @@ def test_H014_the_query_fills_options_and_inputs() -> None:
     assert opening.input_names == ("words", "counts", "sep")
     assert fed(feeds) == [(1, b"3"), (2, b"-")]
     assert fed(chunk(one, b'"a"\n')) == [(0, b'"a"')]
-    for query, text in (("words=a&counts=1", "nothing in the body"), ("sep=a&sep=b", "'sep' is given 2 times")):
-        _, steps = lined(TWO, query=query)
-        (response,) = sent(steps)
-        assert (response.status, text in response.body.decode()) == (400, True)
+    _, steps = lined(TWO, query="sep=a&sep=b")
+    (response,) = sent(steps)
+    assert (response.status, "'sep' is given 2 times" in response.body.decode()) == (400, True)
+
+
+@pytest.mark.parametrize("body", [b"", b"\n \n"])
+def test_H200_a_query_that_gives_all_needs_an_empty_body(body: bytes) -> None:
+    """The function opens with its end, and nothing is lost."""
+    one, steps = lined(TWO, query="words=a&counts=1")
+    assert list(steps) == chunk(one, body) == []
+    opening, *feeds, end = one.half_close()
+    assert opening.input_names == ("words", "counts")
+    assert fed(feeds) == [(0, b"a"), (1, b"1")]
+    assert end == EndInput("http", ALL)
+
+
+def test_H200_a_query_that_gives_all_leaves_nothing_for_a_body() -> None:
+    """Not even options by lines; parts may give those."""
+    one, _ = lined(TWO, query="words=a&counts=1")
+    (response,) = sent(chunk(one, b'{"sep":"-"}\n'))
+    assert (response.status, "nothing in the body" in response.body.decode()) == (400, True)
+    one, _ = begun(TWO, content_type="multipart/form-data; boundary=x", query="words=a&counts=1")
+    assert chunk(one, b'--x\r\nContent-Disposition: form-data; name="sep"\r\n\r\n-\r\n--x--\r\n') == []
+    opening, *feeds, _ = one.half_close()
+    assert opening.input_names == ("words", "counts", "sep")
+    assert fed(feeds) == [(0, b"a"), (1, b"1"), (2, b"-")]
+
+
+def test_H203_an_error_as_an_item_names_the_parameter() -> None:
+    """In its text and in a member."""
+    one, _ = lined(TWO)
+    chunk(one, b'{"words":1}\n')
+    emitted(one, b"4")
+    (line,) = sent(finished(one, DecodeError(" is no str", place=Place("input", 0)))[:-1])
+    told = json.loads(line)["error"]
+    assert (told["parameter"], told["detail"]) == ("words", "Invoker: Bad Input Signal: parameter 'words' is no str")
+
+
+def test_R149_no_value_where_one_is_due_names_the_way() -> None:
+    """As a second one does."""
+    one, _ = lined(accept="*/*")
+    one.half_close()
+    (response,) = sent(finished(one)[:-1])
+    assert (response.status, "Accept: text/event-stream" in response.body.decode()) == (500, True)
 
 
 def test_H014_options_come_before_the_first_item() -> None:

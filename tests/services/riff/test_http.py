@@ -278,7 +278,9 @@ async def test_H006_a_pipe_without_a_stream_is_told_the_way() -> None:
         refused = await served.post(lines())
         assert refused.status_code == 400
         assert "application/x-ndjson" in refused.text
-        assert "application/x-ndjson" not in (await served.post(b"1\n2\n")).text
+        whole = (await served.post(b"1\n2\n")).text
+        assert "Accept: text/event-stream" not in whole
+        assert "this input takes many values" in whole
 
 
 async def test_H018_a_function_that_gives_nothing_is_answered_with_204() -> None:
@@ -312,3 +314,45 @@ async def test_H019_bytes_are_taken_of_any_media_type() -> None:
             assert (await served.post(b"\x89PNG", Content_Type=wrong)).status_code == 415, wrong
         files["factor"] = ("b.png", b"\x89", "image/png")
         assert (await client.post("/", files=files)).status_code == 415
+
+
+@pytest.mark.parametrize("path", ["/square/", "/Square", "/sqare", "/sqare/ws"])
+async def test_H202_a_path_that_is_nearly_one_is_told_which(path: str) -> None:
+    """Beside the names of the others."""
+    async with Served.at(square, asquare) as served, served.client() as client:
+        response = await client.post(path, content=b"3")
+    assert response.status_code == 404
+    assert "did you mean '/square'?" in response.text
+    assert "this invoker serves square, asquare" in response.text
+
+
+async def test_H202_many_names_are_counted() -> None:
+    """So that the text can be read."""
+
+    def named(number: int) -> object:
+        def one(x: int) -> int:
+            return x
+
+        one.__name__ = f"f{number:02}"
+        return one
+
+    async with Served.at(*(named(number) for number in range(23))) as served, served.client() as client:
+        far, none = await client.post("/zzzzzz", content=b"3"), await client.post("/", content=b"3")
+    assert "did you mean" not in far.text
+    for response in (far, none):
+        assert "f18, f19 and 3 more (see /functions)" in response.text
+
+
+async def test_H204_an_object_that_came_as_a_form_is_told_what_is_missing() -> None:
+    """As `curl -d` sends it without a header, for one value and for a stream; the problem names the parameter."""
+
+    async def add(a: int, b: int = 1) -> int:
+        return a + b
+
+    async with Served.at(add) as served:
+        for accept in ("application/problem+json", "application/x-ndjson, application/problem+json"):
+            form = {"content_type": "application/x-www-form-urlencoded", "accept": accept}
+            response = await served.post(b'{"a": 1, "b": 2}', **form)
+            told = response.json()
+            assert (told["status"], told["parameter"]) == (400, "a")
+            assert told["detail"].endswith("to give parameters by a JSON object, send Content-Type: application/json")
