@@ -152,7 +152,12 @@ class AioLine:
     # Writing.
 
     def _is_busy(self) -> bool:
-        return not self.is_gone and (self._writing is not None or bool(self._outbox) or self._headers_due)
+        """Whether a write is under way or due.
+
+        Also where nothing else will leave, the call must not end before a write that is under way: until that has
+        succeeded, grpc.aio takes the headers for unsent, sends them again with the status, fails, and sends no status.
+        """
+        return self._writing is not None or (not self.is_gone and (bool(self._outbox) or self._headers_due))
 
     def _advance_later(self) -> None:
         """Write at the end of this turn, unless somebody does before."""

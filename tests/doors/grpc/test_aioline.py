@@ -35,6 +35,7 @@ class Call:
         return frame
 
     async def send_initial_metadata(self, headers: Any) -> None:
+        await self.takes.wait()
         self.got.append(headers)
 
     async def write(self, message: bytes) -> None:
@@ -172,6 +173,31 @@ async def test_a_peer_that_is_gone_makes_nobody_wait(ends):
     with pytest.raises(asyncio.CancelledError):
         await run
     assert listener.is_gone
+
+
+@pytest.mark.parametrize("begin", ["headers", "frame"])
+async def test_R121_a_refused_call_ends_after_the_write_that_is_under_way(begin):
+    """Not before: grpc.aio would send the headers twice, fail, and never send the status. What is due is dropped."""
+    call, listener = Call(), Listener()
+    call.takes.clear()
+    line = AioLine(call, 0.001, joins=False, most_bytes=3)
+    run = asyncio.ensure_future(line.run(listener))
+    if begin == "headers":
+        line.accepted()
+    else:
+        line.write(b"x")
+    await asyncio.sleep(0.01)  # now it is under way
+    line.write(b"y")
+    call.sent.put_nowait(b"four")
+    await asyncio.sleep(0.01)
+    assert listener.is_gone
+    assert not line.write(b"z")
+    assert not run.done()
+    call.takes.set()
+    error = await run
+    assert error is not None
+    assert error.status.name == "RESOURCE_EXHAUSTED"
+    assert call.got == [() if begin == "headers" else b"x"]
 
 
 async def test_R128_nothing_is_read_until_it_is_asked_for(ends):
