@@ -1,6 +1,6 @@
 // Clients of Connect, gRPC-Web and gRPC by @connectrpc, with code that protoc-gen-es made: reads a plan, prints an account.
 //
-// plan: {transport: connect|connect-json|grpc-web|grpc|web-connect|web-grpc, address, file, service, method, requests, timeoutMs}
+// plan: {transport: connect|connect-gzip|connect-json|grpc-web|grpc-web-gzip|grpc|web-connect|web-grpc, address, file, service, method, requests, timeoutMs}
 // account: {responses, code, message}
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -15,11 +15,15 @@ const web = await load("@connectrpc/connect-web");
 const { fromJson, toJson } = await load("@bufbuild/protobuf");
 const made = await import(pathToFileURL(plan.file));
 
+// "-gzip" packs every message that leaves, as clients of Connect in Python do unless they are told otherwise.
+const gzip = { sendCompression: node.compressionGzip, compressMinBytes: 0 };
 const http = { baseUrl: `http://${plan.address}`, httpVersion: plan.httpVersion || "1.1" };
 const transports = {
   connect: () => node.createConnectTransport({ ...http, useBinaryFormat: true }),
+  "connect-gzip": () => node.createConnectTransport({ ...http, ...gzip }),
   "connect-json": () => node.createConnectTransport({ ...http, useBinaryFormat: false }),
   "connect-get": () => node.createConnectTransport({ ...http, useHttpGet: true }),
+  "grpc-web-gzip": () => node.createGrpcWebTransport({ ...http, ...gzip }),
   "grpc-web": () => node.createGrpcWebTransport(http),
   grpc: () => node.createGrpcTransport({ baseUrl: http.baseUrl }),
   "web-connect": () => web.createConnectTransport({ baseUrl: http.baseUrl }),

@@ -65,6 +65,16 @@ def test_H110_H112_generated_clients_call(kitchen: Served, made: Path, transport
     assert in_order(account["responses"]) == in_order(responses)
 
 
+@pytest.mark.parametrize("transport", ["connect-gzip", "grpc-web-gzip"])
+@pytest.mark.parametrize("method", ["Point", "Spell", "Repeat"])
+def test_H205_clients_pack_their_messages(kitchen: Served, made: Path, transport: str, method: str) -> None:
+    """Of unary methods and of streams."""
+    ((_, requests, responses),) = (one for one in CALLS if one[0] == method)
+    account = connect(kitchen, made, transport, method, *requests)
+    assert (account["code"], account["message"]) == ("ok", "")
+    assert in_order(account["responses"]) == in_order(responses)
+
+
 def test_H110_a_conversation_over_http_2(kitchen: Served, made: Path) -> None:
     """Each request is answered before the next one leaves."""
     requests = [{"values": "a", "prefix": "!"}, {"values": "b"}]

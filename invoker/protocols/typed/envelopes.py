@@ -8,11 +8,12 @@ Source: Connect protocol, "Streaming RPCs"; gRPC-Web, "Protocol differences vs g
 
 from __future__ import annotations
 
+import zlib
 from base64 import b64decode
 from binascii import Error as Base64Error
 from typing import Final
 
-__all__ = ["COMPRESSED", "END", "TRAILERS", "Envelopes", "Text", "envelope"]
+__all__ = ["COMPRESSED", "END", "GZIP", "TRAILERS", "Envelopes", "Text", "envelope", "unpacked"]
 
 COMPRESSED: Final = 0x01
 """The message is compressed."""
@@ -23,12 +24,39 @@ END: Final = 0x02
 TRAILERS: Final = 0x80
 """gRPC-Web: the message is the trailers."""
 
+GZIP: Final = "gzip"
+"""The one coding of compressed messages that is known."""
+
 _HEAD: Final = 5
+_WRAPPED: Final = zlib.MAX_WBITS + 16
+"""How zlib is told that it is gzip."""
 
 
 def envelope(message: bytes, flags: int = 0) -> bytes:
     """A message as it travels."""
     return b"%c%b%b" % (flags, len(message).to_bytes(4, "big"), message)
+
+
+def unpacked(message: bytes, most_bytes: int) -> bytes:
+    """What a message says that was packed by gzip.
+
+    Args:
+        message: One member of gzip.
+        most_bytes: What is longer is not unpacked any further.
+
+    Raises:
+        ValueError: It is no gzip, is not complete, is followed by something, or is too long.
+    """
+    member = zlib.decompressobj(_WRAPPED)
+    try:
+        made = member.decompress(message, most_bytes + 1)
+    except zlib.error as error:
+        raise ValueError(f"a compressed message is no gzip: {error}") from None
+    if len(made) > most_bytes:
+        raise ValueError(f"a message has more than {most_bytes} bytes once it is unpacked")
+    if not member.eof or member.unused_data:
+        raise ValueError("a compressed message is not one member of gzip, from its beginning to its end")
+    return made
 
 
 class Envelopes:

@@ -10,7 +10,8 @@ turn. How a request is wrapped follows from its Content-Type::
     application/grpc-web, -text        all              envelopes, maybe in base64  an envelope of trailers
 
 A unary method that is safe can be asked by GET as well. Compression of whole bodies is the door's business
-(Content-Encoding); envelopes are never compressed.
+(Content-Encoding). The messages in envelopes may be packed by gzip, as clients do that never ask what a server can
+(connect-python); ours are not.
 
 Source: Connect protocol; gRPC-Web (PROTOCOL-WEB.md).
 """
@@ -35,7 +36,7 @@ from invoker.errors import (
 )
 from invoker.message import Headers
 from invoker.protocols.typed.calls import Call
-from invoker.protocols.typed.envelopes import COMPRESSED, END, TRAILERS, Envelopes, Text, envelope
+from invoker.protocols.typed.envelopes import COMPRESSED, END, GZIP, TRAILERS, Envelopes, Text, envelope, unpacked
 from invoker.protocols.typed.session import TypedSession, told
 from invoker.protocols.typed.webstatus import end_of_stream, error_body, http_status, trailers
 
@@ -52,6 +53,8 @@ _WEB: Final = {
 }
 _UNITS: Final = {"H": 3600.0, "M": 60.0, "S": 1.0, "m": 1e-3, "u": 1e-6, "n": 1e-9}
 _TIMEOUT: Final = re.compile(r"([0-9]{1,8})([HMSmun])")
+_TIMES_AT_ONCE: Final = 4
+"""A piece of a body may bring compressed messages of so many times the length of one."""
 _MILLIS: Final = re.compile(r"[0-9]{1,10}")
 _HIDDEN: Final = frozenset(
     {
@@ -90,7 +93,7 @@ class WebSession:
     """
 
     __slots__ = (
-        *("_body", "_call", "_envelopes", "_form", "_inner", "_message", "_most_bytes", "_size", "_text"),
+        *("_body", "_call", "_envelopes", "_form", "_inner", "_is_packed", "_message", "_most_bytes", "_size", "_text"),
         *("has_begun", "is_told"),
     )
 
@@ -104,6 +107,7 @@ class WebSession:
         self._text = Text()
         self._body: list[bytes] = []
         self._size = 0
+        self._is_packed = False  # messages whose flags say so are
         self._message: bytes | None = None  # of a response that is no stream
 
     @property
@@ -125,15 +129,11 @@ class WebSession:
             return ()
         try:
             piece = self._text.feed(frame.payload) if self._form.is_text else frame.payload
-            messages = self._envelopes.feed(piece)
+            messages = self._messages(piece)
         except ValueError as error:
             return self._violated(str(error))
         steps: list[CallStep] = []
-        for flags, message in messages:
-            if flags & COMPRESSED:
-                return (*steps, *self._violated("a message is compressed, and no compression was agreed on"))
-            if flags & (END | TRAILERS):
-                continue  # requests end with their body; what stands here is for servers that read trailers
+        for message in messages:
             steps += self._sent(self._inner.receive(message))
         return steps
 
@@ -181,10 +181,9 @@ class WebSession:
         self._form = form
         self._inner = TypedSession(self._call, _metadata(head), is_json=form.is_json)
         coding = head.value("connect-content-encoding" if form.kind == "connect" else "grpc-encoding").strip().lower()
-        if form.kind != "unary" and coding not in ("", "identity"):
-            return self._end(
-                StatusError(Status.UNIMPLEMENTED, f"messages are taken without compression, not {coding!a}")
-            )
+        self._is_packed = coding == GZIP
+        if form.kind != "unary" and coding not in ("", "identity", GZIP):
+            return self._end(_unknown_coding(coding))
         version = head.value("connect-protocol-version").strip()
         if form.kind != "web" and version not in ("", "1"):
             return self._violated(f"Connect-Protocol-Version is {version!a}, and 1 is spoken")
@@ -204,8 +203,9 @@ class WebSession:
         encoding = query.get("encoding", "")
         if encoding not in ("json", "proto"):
             return self._violated(f"the query says the encoding {encoding!a}, which is neither json nor proto")
-        if query.get("compression", "identity") not in ("", "identity"):
-            return self._end(StatusError(Status.UNIMPLEMENTED, "a message in a query is taken without compression"))
+        coding = query.get("compression", "")
+        if coding not in ("", "identity", GZIP):
+            return self._end(_unknown_coding(coding))
         self._form = _Form("unary", encoding == "json", is_text=False, content_type=f"application/{encoding}")
         message = query.get("message", "").encode("utf-8", "surrogateescape")
         if query.get("base64") == "1":
@@ -215,9 +215,36 @@ class WebSession:
                 return self._violated("the message of the query is no base64")
         elif encoding == "proto":
             message = parse_qs(head.query, encoding="latin-1").get("message", [""])[0].encode("latin-1")
+        if coding == GZIP:
+            try:
+                message = unpacked(message, self._most_bytes)
+            except ValueError as error:
+                return self._violated(str(error))
         self._inner = TypedSession(self._call, _metadata(head), is_json=encoding == "json")
         self._body.append(message)
         return ()
+
+    def _messages(self, piece: bytes) -> list[bytes]:
+        """The messages that are complete with this piece of a body, unpacked.
+
+        Raises:
+            ValueError: One is not as it should be, or they make too much of the piece.
+        """
+        found: list[bytes] = []
+        size = 0
+        for flags, message in self._envelopes.feed(piece):
+            if flags & (END | TRAILERS):
+                continue  # requests end with their body; what stands here is for servers that read trailers
+            if not flags & COMPRESSED:
+                found.append(message)
+                continue
+            if not self._is_packed:
+                raise ValueError("a message is compressed, and no compression was agreed on")
+            found.append(unpacked(message, self._most_bytes))
+            size += len(found[-1])
+            if size > _TIMES_AT_ONCE * self._most_bytes:
+                raise ValueError(f"messages that come together have more than {size} bytes once they are unpacked")
+        return found
 
     def _sent(self, steps: Iterable[CallStep]) -> Sequence[CallStep]:
         """Wrap what is sent."""
@@ -299,6 +326,10 @@ def _form(head: RequestHead, call: Call) -> _Form | None:
     if not is_unary and essence in _CONNECT:
         return _Form("connect", _CONNECT[essence], is_text=False, content_type=essence)
     return None
+
+
+def _unknown_coding(coding: str) -> StatusError:
+    return StatusError(Status.UNIMPLEMENTED, f"messages are taken plain or by {GZIP}, not as {coding!a}")
 
 
 def _types(call: Call) -> tuple[str, ...]:

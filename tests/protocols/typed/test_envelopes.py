@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from gzip import compress
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from invoker.protocols.typed.envelopes import Envelopes, Text, envelope
+from invoker.protocols.typed.envelopes import Envelopes, Text, envelope, unpacked
 
 MESSAGES = st.lists(st.tuples(st.sampled_from([0, 1, 2, 128]), st.binary(max_size=20)), max_size=5)
 
@@ -64,3 +65,27 @@ def test_H112_signs_that_are_left_are_told():
     reader = Text()
     assert reader.feed(b"YWJjZ") == b"abc"
     assert reader.is_within
+
+
+@given(st.binary(max_size=200))
+def test_H205_what_was_packed_is_unpacked(message):
+    """All of it, up to the limit."""
+    assert unpacked(compress(message), 200) == message
+
+
+@pytest.mark.parametrize(
+    ("packed", "why"),
+    [
+        (compress(bytes(1000)), "more than 200 bytes once it is unpacked"),
+        (b"plain", "no gzip"),
+        (b"", "from its beginning to its end"),
+        (compress(b"abc")[:-1], "from its beginning to its end"),
+        (compress(b"abc") + b"x", "from its beginning to its end"),
+        (compress(b"abc") + compress(b"abc"), "from its beginning to its end"),
+        (compress(b"abc")[:-8] + bytes(8), "no gzip"),
+    ],
+)
+def test_H205_what_is_no_packed_message_is_refused(packed, why):
+    """Too long, damaged, cut short, or followed by anything."""
+    with pytest.raises(ValueError, match=why):
+        unpacked(packed, 200)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
-from base64 import b64encode
+from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Iterator
+from gzip import compress
+from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from hypothesis import given
@@ -198,22 +201,71 @@ def test_H110_another_content_type_is_415(function, content_type):
 @pytest.mark.parametrize(
     ("function", "content_type", "headers", "code"),
     [
-        (spell, "application/connect+json", {"Connect_Content_Encoding": "gzip"}, "unimplemented"),
+        (spell, "application/connect+json", {"Connect_Content_Encoding": "br"}, "unimplemented"),
         (add, "application/json", {"Connect_Protocol_Version": "2"}, "invalid_argument"),
     ],
 )
 def test_H110_what_is_not_spoken_is_told(function, content_type, headers, code):
-    """Compressed envelopes, another version."""
+    """An unknown compression, another version."""
     (response,) = sent(session_of(function).receive(head(content_type, **headers)))
     assert f'"code":"{code}"'.encode() in response.body
 
 
-def test_H112_compressed_messages_are_told():
+def test_H205_compressed_messages_need_a_coding_that_is_known():
     """Whether they were announced or not."""
-    (response,) = sent(session_of(add).receive(head("application/grpc-web", Grpc_Encoding="gzip")))
+    (response,) = sent(session_of(add).receive(head("application/grpc-web", Grpc_Encoding="br")))
     assert b"grpc-status: 12\r\n" in response.body
-    _, steps = begun(add, "application/grpc-web", envelope(A1, COMPRESSED))
+    assert b"plain or by gzip, not as 'br'" in response.body
+    _, steps = begun(add, "application/grpc-web", envelope(compress(A1), COMPRESSED))
     assert b"grpc-status: 3\r\n" in sent(steps)[0].body
+
+
+@pytest.mark.parametrize(
+    ("content_type", "headers"),
+    [
+        ("application/connect+proto", {"Connect_Content_Encoding": "gzip"}),
+        ("application/grpc-web", {"Grpc_Encoding": "GZIP"}),
+        ("application/grpc-web-text", {"Grpc_Encoding": "gzip"}),
+    ],
+)
+def test_H205_messages_may_be_packed_by_gzip(content_type, headers):
+    """Each by itself: those without the flag are as they are."""
+    body = envelope(compress(A1), COMPRESSED) + envelope(A1) + envelope(compress(b""), COMPRESSED)
+    body = b64encode(body) if "text" in content_type else body
+    _, plain = begun(total, content_type, b64encode(envelope(A1)) if "text" in content_type else envelope(A1))
+    _, steps = begun(total, content_type, body, **headers)
+    assert fed(steps)[:2] == fed(plain) * 2
+    assert any(isinstance(one, EndInput) for one in steps)
+
+
+def test_H205_a_packed_message_that_is_none_is_told():
+    """Or is longer than it may be, alone or with others of the same piece."""
+
+    def code(body: bytes) -> bytes:
+        session = session_of(total, most_bytes=100)
+        session.receive(head("application/connect+proto", Connect_Content_Encoding="gzip"))
+        return b"".join(getattr(one, "body", b"") for one in sent(session.receive(BodyChunk(body))))
+
+    assert b"more than 100 bytes" in code(envelope(compress(bytes(101)), COMPRESSED))
+    assert b"no gzip" in code(envelope(A1, COMPRESSED))
+    long = compress(A1 * 50)  # 100 bytes, of fields that protobuf takes again and again
+    assert code(envelope(long, COMPRESSED) * 4) == b""
+    assert b"come together have more than" in code(envelope(long, COMPRESSED) * 5)
+
+
+def test_H205_the_message_of_a_get_may_be_packed():
+    """As the client of connect-python sends it; another coding is told."""
+
+    def asked(**query: str) -> list[Any]:
+        session = session_of(add)
+        steps = session.receive(head(method="GET", query=urlencode({"encoding": "proto", "base64": "1", **query})))
+        return [*steps, *session.half_close()]
+
+    message = urlsafe_b64encode(compress(A1)).decode().rstrip("=")
+    plain = urlsafe_b64encode(A1).decode()
+    assert fed(asked(compression="gzip", message=message)) == fed(asked(message=plain)) != []
+    assert b"unimplemented" in sent(asked(compression="br", message=message))[0].body
+    assert b"no gzip" in sent(asked(compression="gzip", message=plain))[0].body
 
 
 def test_H110_a_message_that_is_too_long_is_told():
