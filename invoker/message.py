@@ -169,4 +169,7 @@ def find_output(target: int | str, outputs: Sequence[Any], given_names: Sequence
             if target in names:
                 return list(names).index(target)  # of equal names the first counts
     known = ", ".join(f"{output.index} {output.name!r}" for output in outputs) or "none"
-    raise EncodeError(f"the function produced for output {target!r}; outputs are: {known}")
+    raise EncodeError(
+        f"the function produced for output {target!r}; outputs are: {known}; declare others by "
+        "@function(outputs=...), or let the caller name them"
+    )

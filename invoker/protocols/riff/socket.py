@@ -98,7 +98,9 @@ def shape_of(spec: FunctionSpec, registry: Registry) -> Shape:
     outputs = tuple(one.name for one in spec.outputs)
     if spec.open_outputs and not outputs:
         outputs = (spec.any_output.name,)
-    is_called = bool(spec.inputs) and all(one.is_ignored for one in spec.inputs) and not spec.optional
+    is_called = (
+        all(one.is_ignored for one in spec.inputs) and bool(spec.inputs) and not (spec.optional or spec.open_names)
+    )
     return Shape(spec.name, signature_of(spec, registry), singles, outputs, spec.open_outputs, is_called)
 
 

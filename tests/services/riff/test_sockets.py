@@ -58,6 +58,10 @@ def now() -> str:
     return "now"
 
 
+def words(**words: str) -> dict[str, str]:
+    return words
+
+
 def total(*xs: Iterator[int]) -> Iterator[int]:
     yield sum(map(sum, xs))
 
@@ -108,6 +112,8 @@ END = {"end": True}
         (octets, "", [b"\x00\xff", {"base64": "AA=="}, {"contentType": "application/octet-stream"}, b"c", END], None),
         (now, "", [END], [out("now")]),
         (now, "", [{"data": None}, {"data": None}, END], [out("now"), out("now")]),
+        (words, "?a=1&b=2", [END], [out({"a": "1", "b": "2"})]),
+        (words, "", [END], [out({})]),
         (total, "", [{"data": 1}, {"data": 2}, END], [out(3)]),
         (total, "?inputs=a,b", [{"input": "a", "data": 1}, {"input": "b", "data": 2}, END], [out(3)]),
         (told, "", [{"data": "a"}, END], [{**out("a"), "headers": {"tenant": "acme"}}]),

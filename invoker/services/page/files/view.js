@@ -47,7 +47,7 @@ export class View {
       this.inputs.length ? null : h("p", {class: "empty"}, "It takes no input: it is a source."),
       h("div", {class: "bar"}, this.runButton, this.hasStreams ? this.endButton : null, this.cancelButton, h("span", {class: "space"}), button("Clear", () => this.#clear(), {class: "quiet"})),
       this.hasStreams ? h("p", {class: "dim hint"}, "Send keeps the inputs open for more. Run sends what is in the form and ends them.") : null);
-    const results = h("section", {class: "pane", "aria-label": "Outputs"}, h("h2", {}, "Outputs"), this.state, this.error, this.lanes.map((one) => one.element), this.isSink ? h("p", {class: "empty"}, "It gives no output: it is a sink.") : null);
+    const results = h("section", {class: "pane", "aria-label": "Outputs"}, h("h2", {}, "Outputs"), this.state, this.error, this.lanes.map((one) => one.element), this.isSink ? h("p", {class: "empty"}, spec.openOutputs ? "Only outputs that you name are shown." : "It gives no output: it is a sink.") : null);
     const doc = (spec.doc ?? "").trim(), [head, ...rest] = doc.split(/\n\s*\n/);
     return h("article", {"aria-labelledby": title},
       h("header", {class: "title"}, h("h1", {id: title}, h("bdi", {}, spec.name)), h("span", {class: "tag"}, spec.style ?? ""), spec.isSafe ? h("span", {class: "tag", title: "It may also be called by GET"}, "safe") : null),
@@ -243,8 +243,8 @@ export class View {
 }
 
 /** What it takes and gives, in a line. */
-function signature({inputs = [], outputs = []}) {
+function signature({inputs = [], outputs = [], openOutputs}) {
   const part = ({name, type, isStream, isRequired, ...more}) => [h("b", {}, h("bdi", {}, name)), type ? `: ${type}` : "", isStream ? h("i", {title: "a stream"}, "…") : "", isRequired === false && "default" in more ? ` = ${JSON.stringify(more.default)}` : ""];
   const joined = (parts) => parts.flatMap((one, index) => (index ? [", ", ...part(one)] : part(one)));
-  return h("code", {}, inputs.length ? joined(inputs) : "()", h("span", {class: "arrow", "aria-label": " gives "}, " → "), outputs.length ? joined(outputs) : "nothing");
+  return h("code", {}, inputs.length ? joined(inputs) : "()", h("span", {class: "arrow", "aria-label": " gives "}, " → "), outputs.length ? joined(outputs) : openOutputs ? "…" : "nothing");
 }
