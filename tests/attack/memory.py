@@ -12,7 +12,7 @@ import http.client
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Self
+from typing import Any, Self
 
 import grpc
 
@@ -67,6 +67,8 @@ def streams(target: Victim, seconds: float) -> Figures:
     count, size = (24, 63) if seconds >= 5 else (12, 32)
 
     def one(hold: threading.Event) -> str:
+        cancelled = threading.Event()
+
         def signals() -> Iterator[pb.InputSignal]:
             yield pb.InputSignal(
                 start=pb.StartFrame(expectedContentTypes=["text/plain"], inputNames=["values", "signal"])
@@ -75,21 +77,14 @@ def streams(target: Victim, seconds: float) -> Figures:
             for _ in range(size):
                 data = pb.InputFrame(payload=payload, contentType="application/octet-stream", argIndex=0)
                 yield pb.InputSignal(data=data)
-            hold.wait(_PATIENCE_S)
+            cancelled.wait(_PATIENCE_S)  # a half-close before the cancel would end the stream with OK
 
         with grpc.insecure_channel(target.grpc, [("grpc.use_local_subchannel_pool", 1)]) as channel:
             invoke = channel.stream_stream(
                 "/streaming.Riff/Invoke", pb.InputSignal.SerializeToString, pb.OutputSignal.FromString
             )
             call = invoke(signals(), metadata=(("invoker-function", "deaf"),))
-            hold_over = threading.Thread(target=lambda: (hold.wait(_PATIENCE_S), call.cancel()))
-            hold_over.start()
-            try:
-                for _ in call:
-                    pass
-            except grpc.RpcError as error:
-                return str(error.code().name)
-            return "OK"
+            return _held(call, hold, cancelled)
 
     return _together(target, count, one, seconds)
 
@@ -99,12 +94,14 @@ def sessions(target: Victim, seconds: float) -> Figures:
     count, size = (12, 100) if seconds >= 5 else (6, 64)
 
     def one(hold: threading.Event) -> str:
+        cancelled = threading.Event()
+
         def messages() -> Iterator[evergreen_pb2.SessionMessage]:
             payload = bytes(_FRAME)
             for seq in range(size):
                 fragment = leaf("n", payload, seq, more=True, media_type="application/octet-stream")
                 yield evergreen_pb2.SessionMessage(node_fragments=[fragment])
-            hold.wait(_PATIENCE_S)
+            cancelled.wait(_PATIENCE_S)
 
         with grpc.insecure_channel(target.grpc, [("grpc.use_local_subchannel_pool", 1)]) as channel:
             start = channel.stream_stream(
@@ -112,16 +109,26 @@ def sessions(target: Victim, seconds: float) -> Figures:
                 evergreen_pb2.SessionMessage.SerializeToString,
                 evergreen_pb2.SessionMessage.FromString,
             )
-            call = start(messages())
-            threading.Thread(target=lambda: (hold.wait(_PATIENCE_S), call.cancel())).start()
-            try:
-                for _ in call:
-                    pass
-            except grpc.RpcError as error:
-                return str(error.code().name)
-            return "OK"
+            return _held(start(messages()), hold, cancelled)
 
     return _together(target, count, one, seconds)
+
+
+def _held(call: Any, hold: threading.Event, cancelled: threading.Event) -> str:
+    """Read a call to its end, or cancel it when the others are still, too; its status."""
+
+    def cancel() -> None:
+        hold.wait(_PATIENCE_S)
+        call.cancel()
+        cancelled.set()
+
+    threading.Thread(target=cancel).start()
+    try:
+        for _ in call:
+            pass
+    except grpc.RpcError as error:
+        return str(error.code().name)
+    return "OK"
 
 
 def _post(target: Victim, path: str, body: bytes, media_type: str, function: str) -> str:
@@ -186,15 +193,26 @@ def _together(target: Victim, count: int, one: Callable[[threading.Event], str],
     with Peak(target) as peak:
         for thread in threads:
             thread.start()
-        until = time.monotonic() + max(seconds, 1.0)
-        for thread in threads:
-            thread.join(max(0.0, until - time.monotonic()))
+        _wait_until_still(target, threads, max(seconds, 1.0))
         hold.set()
         for thread in threads:
             thread.join()
     after, took_s = settled(target)
     figures: Figures = {"peak MiB": peak.bytes // MIB, "after MiB": after // MIB, "settled s": round(took_s, 1)}
     return {**figures, **dict(sorted(found.items()))}
+
+
+def _wait_until_still(target: Victim, threads: list[threading.Thread], seconds: float) -> None:
+    """Until for so long no caller has ended and the victim's memory has stayed the same."""
+    began = changed = time.monotonic()
+    was = (0, 0)
+    while (now := time.monotonic()) - changed < seconds and now - began < _PATIENCE_S / 2:
+        alive = sum(thread.is_alive() for thread in threads)
+        if not alive:
+            return
+        if (seen := (alive, target.rss_bytes // MIB)) != was:
+            was, changed = seen, now
+        time.sleep(0.01)
 
 
 ATTACKS = {"streams": streams, "strings": strings, "bodies": bodies, "sessions": sessions}

@@ -195,7 +195,7 @@ def test_a_door_stops_although_sessions_are_open(kind):
         busy.hear()
         served.close()
         assert endless.ended.acquire(timeout=2 * SLOW)
-        assert served.evergreen.running == 0
+        assert eventually(lambda: served.evergreen.running == 0)
         for talk in (idle, busy):
             assert talk.end()[1] in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
 
