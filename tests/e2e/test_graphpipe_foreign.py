@@ -147,7 +147,7 @@ def test_GT46_go_shows_why_it_failed(line: socket.socket, path: str) -> None:
 def test_G009_go_shows_where_the_models_are(line: socket.socket) -> None:
     """An unknown path is told in text."""
     got = asked(line, "go_float32", "/nowhere")
-    assert (got.status, got.headers["content-type"]) == (404, "text/plain")
+    assert (got.status, got.headers["content-type"]) == (404, "text/plain; charset=utf-8")
     assert b"/graphpipe/echo" in got.body
 
 

@@ -337,6 +337,7 @@ QUESTIONS: dict[str, dict[str, Question]] = {
     },
     "headers": {
         "`Content-Length`": _has_length,
+        "`Content-Type`": _has("content-type", "text/plain; charset=utf-8", Accept="text/plain"),
         "`X-Content-Type-Options`": _has("x-content-type-options", "nosniff"),
         "`Connection: close`": _drains,
         "`Retry-After`": _rare,

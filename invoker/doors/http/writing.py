@@ -106,7 +106,15 @@ def fields_of(given: Sequence[tuple[str, str]], ours: Sequence[tuple[str, str]])
     if "access-control-allow-origin" in taken:
         taken.add("access-control-allow-credentials")  # who may send some is not for a function to say
     kept = [one for one in given if one[0].lower() not in taken]
-    return [(name.lower().encode(), value.encode()) for name, value in (*kept, *ours)]
+    return [_field(name.lower(), value) for name, value in (*kept, *ours)]
+
+
+def _field(name: str, value: str) -> tuple[bytes, bytes]:
+    """A field as it is written; name in lower case."""
+    if value == "text/plain" and name == "content-type":
+        # H-206: what a codec calls text/plain is UTF-8. Browsers and requests take text without charset for ISO-8859-1.
+        value = "text/plain; charset=utf-8"
+    return name.encode(), value.encode()
 
 
 def parts_of(response: Response) -> Iterator[bytes]:

@@ -389,5 +389,5 @@ async def test_H155_refusals_of_the_door_are_problems_for_clients_that_ask(http2
                 assert problem["title"]
                 assert problem.get("parameter") == ("n" if status == 400 else None)
             got = await client.request(method, path, content=content, headers=headers)
-            assert got.headers["content-type"] == "text/plain"
+            assert got.headers["content-type"] == "text/plain; charset=utf-8"
             assert got.text.strip() == problem["detail"]

@@ -223,7 +223,7 @@ async def test_every_path_refuses_foreign_pages_and_names(path: str, http2: bool
         port = served.address.rpartition(":")[2]
         for fields in (CROSS, {"origin": EVIL}, {"origin": "null"}, {"host": f"evil.example:{port}"}):
             response = await asked(served, method, path, http2=http2, **fields)
-            assert (response.status_code, response.headers["content-type"]) == (403, "text/plain")
+            assert (response.status_code, response.headers["content-type"]) == (403, "text/plain; charset=utf-8")
             assert response.text.startswith("Invoker: Forbidden: ")
             assert response.headers["x-content-type-options"] == "nosniff"
         assert noted.calls == 0

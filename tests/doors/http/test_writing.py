@@ -10,7 +10,7 @@ import pytest
 
 from invoker.core.http import Response
 from invoker.doors.http import writing
-from invoker.doors.http.writing import PIECE_BYTES, parts_of, response_bytes
+from invoker.doors.http.writing import PIECE_BYTES, fields_of, parts_of, response_bytes
 
 OK = Response(200, (("Content-Type", "text/plain"),), b"ok\n")
 
@@ -36,8 +36,23 @@ def test_a_response() -> None:
     assert (response.status_code, response.reason, body) == (200, b"OK", b"ok\n")
     headers = dict(response.headers)
     assert abs(parsedate_to_datetime(headers.pop(b"date").decode()).timestamp() - time.time()) < 5
-    wanted = {b"content-type": b"text/plain", b"x-content-type-options": b"nosniff", b"content-length": b"3"}
-    assert headers == wanted
+    text = b"text/plain; charset=utf-8"
+    assert headers == {b"content-type": text, b"x-content-type-options": b"nosniff", b"content-length": b"3"}
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("text/plain", b"text/plain; charset=utf-8"),
+        ("text/plain; charset=latin-1", b"text/plain; charset=latin-1"),
+        ("text/plain; version=0.0.4", b"text/plain; version=0.0.4"),
+        ("application/json", b"application/json"),
+    ],
+)
+def test_H206_text_says_that_it_is_utf_8(said: str, told: bytes) -> None:
+    """Where it says nothing else; other types are as they were given."""
+    assert dict(fields_of([("Content-Type", said)], ()))[b"content-type"] == told
+    assert fields_of([("X-Said", "text/plain")], ()) == [(b"x-said", b"text/plain")]
 
 
 @pytest.mark.parametrize(("response", "close"), [(OK, True), (Response(200, (), b"", close=True), False)])

@@ -107,7 +107,7 @@ async def test_H141_what_is_no_event_is_400(http2: bool) -> None:
         bodies = [({"Content-Type": EVENT}, {"id": "1"}), ({"ce-specversion": "1.0", "ce-id": "1"}, 3)]
         for headers, body in bodies:
             got = await client.post("/", json=body, headers=headers)
-            assert (got.status_code, got.headers["content-type"]) == (400, "text/plain")
+            assert (got.status_code, got.headers["content-type"]) == (400, "text/plain; charset=utf-8")
             assert "source, type; it needs specversion, id, source, type" in got.text
             got = await client.post("/", json=body, headers={**headers, "Accept": "application/problem+json"})
             assert got.json()["code"] == "INVALID_ARGUMENT"

@@ -125,7 +125,7 @@ async def test_G006_encoded_bodies_are_415() -> None:
     async with serving_models(double) as served, served.client() as client:
         for encoding in ("gzip", "x-gzip", "deflate", "br", "identity, gzip", "nonsense"):
             refused = await post(client, fixture("infer_request"), content_encoding=encoding)
-            assert (refused.status_code, refused.headers["content-type"]) == (415, "text/plain")
+            assert (refused.status_code, refused.headers["content-type"]) == (415, "text/plain; charset=utf-8")
         assert (await post(client, fixture("infer_request"), content_encoding="identity")).status_code == 200
 
 
@@ -171,7 +171,7 @@ async def test_G009_models_have_paths_of_their_own() -> None:
         assert values((await post(client, fixture("infer_request"))).content) == [[[2.0, 4.0]]]
         assert values((await post(client, ask([1, 2, 3]), "/graphpipe/parted")).content) == [[1], [2, 3]]
         unknown = await post(client, b"", "/graphpipe/nope")
-        assert (unknown.status_code, unknown.headers["content-type"]) == (404, "text/plain")
+        assert (unknown.status_code, unknown.headers["content-type"]) == (404, "text/plain; charset=utf-8")
         assert "/graphpipe/parted" in unknown.text
         other = await post(client, b"[[1, 2]]", "/", invoker_function="double", content_type="application/json")
         assert (other.status_code, other.json()) == (200, [[2.0, 4.0]])

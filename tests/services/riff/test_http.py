@@ -14,6 +14,7 @@ from tests.doors.doors import Served
 
 JSON = "application/json"
 TEXT = "text/plain"
+UTF8 = "text/plain; charset=utf-8"
 OCTETS = "application/octet-stream"
 
 
@@ -29,7 +30,7 @@ async def test_R141_post_to_the_root_invokes() -> None:
     """Also with a query string."""
     async with Served.at(square) as served, served.client() as client:
         response = await client.post("/?a=1&b=%20", content=b"7", headers={"content-type": JSON, "accept": TEXT})
-    assert (response.status_code, response.headers["content-type"], response.content) == (200, TEXT, b"49")
+    assert (response.status_code, response.headers["content-type"], response.content) == (200, UTF8, b"49")
 
 
 async def test_R142_other_requests_do_not_call_the_function() -> None:
