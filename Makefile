@@ -111,7 +111,7 @@ conformance: $(DEV) ## judge our own server from outside
 setup-interop: $(INTEROP) $(ACTION_ENGINE) $(GRAPHPIPE) $(ASGI) $(OPENAPI) $(CLOUDEVENTS) ## install the foreign clients into .interop
 
 interop: $(DEV) $(INTEROP) $(ACTION_ENGINE) $(GRAPHPIPE) $(ASGI) $(OPENAPI) $(CLOUDEVENTS) ## run foreign clients (Node, buf, curl, action-engine, graphpipe) and hosts (FastAPI, uvicorn, Jupyter)
-	$(BIN)/python -m pytest tests/interop
+	$(BIN)/python -m pytest $(or $(TESTS),$(SIDE_BY_SIDE) tests/interop)
 
 fuzz: $(DEV) ## throw garbage at a server for FUZZ_SECONDS
 	$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS)
