@@ -23,6 +23,10 @@ _SHOWN = 60
 
 _AS_JSON = "-H 'Content-Type: application/json'"
 
+_TRUTHS = {"true": True, "1": True, "on": True, "false": False, "0": False, "off": False}
+"""How truth is spelt; `on` is what a form of HTML sends of a box that is ticked."""
+
+_NOTHINGS = ("", "null")
 _STAMPS = (dt.datetime, dt.date, dt.time)
 
 
@@ -43,6 +47,8 @@ def reader(type_: Any) -> Callable[[str], Any]:
     takes_none = type(None) in wanted
     if type_ is int:
         return _integer
+    if bool in wanted and set(wanted) <= {bool, type(None)}:
+        return lambda text: None if takes_none and text.strip().lower() in _NOTHINGS else _truth(text)
     convert = converter(type_, is_lax=True)
     # An Enum or a Literal of strings may have members with white space: try the text as it is first.
     is_array = wants_arrays([type_])
@@ -91,6 +97,13 @@ def _integer(text: str) -> int:
         return int(digits)
     except ValueError:
         raise ValueError(_refused("expected an integer", text)) from None
+
+
+def _truth(text: str) -> bool:
+    found = _TRUTHS.get(text.strip().lower())
+    if found is None:
+        raise ValueError(_refused("expected true or false", text))
+    return found
 
 
 def _refused(why: str, text: str, *, is_array: bool = False) -> str:

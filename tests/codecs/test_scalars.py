@@ -37,7 +37,9 @@ class Name(str):
     ("type_", "text", "expected"),
     [
         (int, "2", 2), (int, " -2\n", -2), (int, "9" * 30, int("9" * 30)), (float, "1e3", 1000.0), (float, " 2\n", 2.0),
-        (bool, "true", True), (bool, "False", False), (bool, "1", True), (int | None, "", None), (int | None, "3", 3),
+        (bool, "true", True), (bool, "False", False), (bool, "1", True), (bool, " on ", True),
+        (bool, "Off", False), (bool | None, "", None), (bool | None, "on", True), (bool | None, "null", None),
+        (int | None, "", None), (int | None, "3", 3),
         (int | str, "2", "2"), (int | float, "1.5", 1.5), (Literal["a", "b"], "a", "a"), (Literal[1, 2], "2", 2),
         (Colour, "red", Colour.RED), (Level, "1", Level.LOW), (Decimal, "1.50", Decimal("1.50")),
         (dt.date, "2026-11-21", dt.date(2026, 11, 21)), (uuid.UUID, "0" * 32, uuid.UUID(int=0)),
@@ -55,7 +57,7 @@ def test_R094_text_is_read_as_the_annotation_wants(type_: Any, text: str, expect
 @pytest.mark.parametrize(
     ("type_", "text"),
     [(int, "x"), (int, ""), (int, "1.5"), (int, "1_0"), (int, "٣"), (int, "0x1"), (int, "9" * 5000), (float, "x"),
-     (bool, "yes"),
+     (bool, "yes"), (bool, ""), (bool | None, "yes"),
      (bool, "2"), (Colour, "green"), (Literal["a"], "b"), (Annotated[int, msgspec.Meta(ge=0)], "-1"),
      (int | None, "x")],
 )  # fmt: skip
@@ -70,6 +72,7 @@ def test_R094_what_does_not_fit_is_an_ordinary_error(type_: Any, text: str) -> N
     [
         (float, "five", "expected float, got 'five'"),
         (int, "five", "expected an integer, got 'five'"),
+        (bool, "yes", "expected true or false, got 'yes'"),
         (int, "9" * 5000, f"expected an integer, got '{'9' * 60}'..."),
         (float, "y" * 61, f"expected float, got '{'y' * 60}'..."),
         (float, "y" * 60, f"expected float, got '{'y' * 60}'"),

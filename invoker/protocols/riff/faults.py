@@ -62,4 +62,7 @@ def hint(signature: Signature, parameter: str, content_type: str, begins: bytes)
             f"; the body was taken for '{parameter}', because {met}; "
             "to give parameters by a JSON object, send Content-Type: application/json"
         )
+    if begins == b"{" and essence == _JSON and one.takes_object and one.keys is None and len(signature.fields) > 1:
+        other = next(each.name for each in signature.fields if each is not one)
+        return f"; all of the body was taken for '{parameter}', which takes any object; give others as ?{other}=..."
     return "" if one.is_value else _MANY

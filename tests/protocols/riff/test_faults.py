@@ -14,6 +14,7 @@ FORM = "application/x-www-form-urlencoded"
 ADD = Signature(
     ("a", "b"), fields=(Field("a", is_value=True, is_scalar=True, takes_object=False), Field("b", is_value=True))
 )
+WEIGHTS = Signature(("w",), fields=(Field("w", is_value=True), Field("mode", is_option=True, is_value=True)))
 TOPK = Signature(("items", "k"), fields=(Field("items", takes_object=False), Field("k", is_value=True)))
 
 
@@ -53,3 +54,10 @@ def test_H012_a_list_for_an_input_of_many_values_is_told_how_they_come() -> None
     assert "takes many values, each as a line (Content-Type: application/x-ndjson)" in hint(TOPK, "items", JSON, b"[")
     assert hint(TOPK, "k", JSON, b"[") == ""
     assert hint(TOPK, "items", JSON, b"") == ""
+
+
+def test_H204_an_object_that_was_taken_whole_is_told_so() -> None:
+    """A `dict` takes the names of other parameters for keys of its own."""
+    assert hint(WEIGHTS, "w", JSON, b"{").endswith("taken for 'w', which takes any object; give others as ?mode=...")
+    assert hint(WEIGHTS, "w", JSON, b"[") == ""
+    assert hint(Signature(("w",), fields=WEIGHTS.fields[:1]), "w", JSON, b"{") == ""
