@@ -19,6 +19,7 @@ import msgspec
 from invoker.core.engine import Engine
 from invoker.core.invocation import Invocation
 from invoker.core.streams import InputStream
+from invoker.ops.logs import LABELS
 
 __all__ = ["MOST_INVOCATIONS", "Live"]
 
@@ -52,10 +53,12 @@ class Live:
 
     Args:
         engine: Runs them.
+        workers: Processes that share the ports, of which this is one.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, *, workers: int = 1) -> None:
         self._engine = engine
+        self._workers = workers
         self._ended: deque[_Ended] = deque(maxlen=MOST_INVOCATIONS)
         self._watchers = 0
         self._noted = 0
@@ -85,8 +88,10 @@ class Live:
         room = MOST_INVOCATIONS - len(shown)
         ended = [one.told for one in reversed(tuple(self._ended)) if now - one.at_s < _KEPT_S]
         counters = self._engine.counters
+        place = {"worker": LABELS.get("worker", 0), "workers": self._workers} if self._workers > 1 else {}
         return {
             "atS": round(now, 3),
+            **place,
             "invocations": [*shown, *ended[:room]],
             "left": max(0, len(running) - MOST_INVOCATIONS),
             "counts": {

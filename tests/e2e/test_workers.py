@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -133,6 +134,14 @@ def test_two_workers_share_ports_that_nobody_chose(module: Path) -> None:
         assert process.exit_code() == 0
         assert set(re.findall(r'"invocation ended".*"worker": ?(\d+)', process.log)) == {"1", "2"}
         assert process.log.count("ready: ") == 1
+
+
+def test_H207_the_live_numbers_say_whose_they_are(module: Path) -> None:
+    """Of the worker that was reached, among two."""
+    with serving(module, INVOKER_PAGE="on") as process:
+        with urllib.request.urlopen(f"http://{process.ready()[1]}/invocations") as response:
+            told = json.load(response)
+        assert (told["worker"] in (1, 2), told["workers"]) == (True, 2)
 
 
 def test_chosen_ports_are_those(module: Path) -> None:

@@ -18,6 +18,7 @@ from invoker.core.steps import EndInput, Feed, Open
 from invoker.errors import Cancelled, ProtocolViolation
 from invoker.message import Message
 from invoker.ops.live import _MOST_NOTED, MOST_INVOCATIONS, Live
+from invoker.ops.logs import LABELS
 
 
 def repeat(words: Iterator[str], counts: Iterator[int]) -> Iterator[str]:
@@ -156,3 +157,11 @@ def test_H075_a_snapshot_has_so_many_invocations() -> None:
     assert [one["id"] for one in told["invocations"]] == [one.id for one in reversed(opened[5:])]
     assert (told["left"], told["counts"]["running"], told["counts"]["refused"]) == (5, MOST_INVOCATIONS + 5, 1)
     assert json.loads(Live.encoded(told)) == told
+
+
+def test_H207_the_worker_is_told_where_there_are_several(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Since the others have invocations of their own."""
+    monkeypatch.setitem(LABELS, "worker", 2)
+    assert {"worker", "workers"}.isdisjoint(Live(engine_of()).snapshot())
+    told = Live(engine_of(), workers=4).snapshot()
+    assert (told["worker"], told["workers"]) == (2, 4)

@@ -85,10 +85,11 @@ class NumbersFront(Front):
 
     Args:
         driver: Whose invocations they are; its drain ends the streams.
+        workers: Processes that share the port, of which this is one.
     """
 
-    def __init__(self, driver: Driver) -> None:
-        self._live = Live(driver.engine)
+    def __init__(self, driver: Driver, *, workers: int = 1) -> None:
+        self._live = Live(driver.engine, workers=workers)
         self._driver = driver
         self._leaving: set[asyncio.Event] = set()
 

@@ -89,4 +89,4 @@ class PageService(Service):
     def _numbers_front(self) -> Front:
         from invoker.services.page.fronts import NumbersFront
 
-        return NumbersFront(self.around.driver)
+        return NumbersFront(self.around.driver, workers=self.around.config.workers)

@@ -45,7 +45,7 @@ export class Flow {
     };
   }
 
-  show({invocations = [], left = 0, counts = {}, atS = performance.now() / 1000}) {
+  show({invocations = [], left = 0, worker, workers, counts = {}, atS = performance.now() / 1000}) {
     const {opened = 0, refused = 0, finished = {}} = counts;
     const failed = Object.entries(finished).filter(([status]) => status !== "OK").reduce((sum, [, one]) => sum + one, 0);
     const running = counts.running ?? invocations.filter((one) => one.status === "running").length;
@@ -59,6 +59,7 @@ export class Flow {
     for (const [id, row] of this.rows) if (!seen.has(id)) { row.body.remove(); this.rows.delete(id); }
     this.empty.hidden = invocations.length > 0;
     this.table.hidden = invocations.length === 0;
+    if (workers) say(this.state, `worker ${worker} of ${workers}; calls of the others are not shown`);
     if (left) say(this.state, `${many(left, "further invocation")} not shown`);
   }
 }
