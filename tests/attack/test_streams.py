@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.attack.runner import MIB, Account, probed, victim
+from tests.attack.runner import IS_LONG, MIB, Account, probed, victim
 from tests.attack.streams import ATTACKS, FUNCTIONS, MEMORY
 from tests.conftest import SLOW
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.timeout(30 * SLOW)
 BUDGET = 32 * MIB
 
 
-def attacked(name: str, *, seconds: float = 2, livez_s: float = 1.0) -> tuple[Account, str]:
+def attacked(name: str, *, seconds: float = 2 if IS_LONG else 0.8, livez_s: float = 1.0) -> tuple[Account, str]:
     """An attack on a process that may hold 32 MiB, and what that logged."""
     with victim(FUNCTIONS, env={"INVOKER_MEMORY_BYTES": str(BUDGET)}) as target:
         account = probed(ATTACKS[name], target, seconds)

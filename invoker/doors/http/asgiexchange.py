@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from typing import Any, TypeAlias
 
 from invoker.core.budget import ProcessBudget
@@ -70,7 +71,7 @@ class AsgiExchange(Exchange):
         self._listener: Listener | None = None
         self._response: Response | None = None
         self._head: ResponseHead | None = None
-        self._out: list[bytes] = []
+        self._out: deque[bytes | Iterator[bytes]] = deque()
         self._size = 0
         self._is_over = self._is_cut = False
         self._is_run = False
@@ -132,11 +133,11 @@ class AsgiExchange(Exchange):
             self._begin_watch()
             self._carrier = asyncio.get_running_loop().create_task(self._carry(head), name="response")
 
-    def write(self, data: bytes) -> bool:
+    def write(self, data: bytes | Iterator[bytes]) -> bool:
         """Write a piece of the body; False when the next one should wait for `room`."""
         if data and not (self.is_gone or self._is_over):
             self._out.append(data)
-            self._size += len(data)
+            self._size += len(data) if isinstance(data, bytes) else _HIGH_BYTES
             if self._size >= _HIGH_BYTES:
                 self._has_room.clear()
             self._changed.set()
@@ -161,6 +162,10 @@ class AsgiExchange(Exchange):
         self._stop_timing()
         self._answered.set()
         self._changed.set()
+
+    @property
+    def _is_broken_off(self) -> bool:
+        return self.is_gone or self._is_cut
 
     def _leave(self) -> None:
         """The client has left."""
@@ -244,15 +249,17 @@ class AsgiExchange(Exchange):
                 await self._send({"type": "http.response.start", "status": head.status, "headers": fields})
                 while not self.is_gone:
                     if out:
-                        body = out[0] if len(out) == 1 else b"".join(out)
-                        out.clear()
-                        if packer is not None:
+                        for body in _next_of(out):
                             limit.reschedule(None)
-                            body = await flushed(packer, body)
-                        limit.reschedule(loop.time() + write_s)
-                        await self._send({"type": "http.response.body", "body": body, "more_body": True})
-                        self._size = sum(map(len, out))
-                        self._has_room.set()
+                            if packer is not None:
+                                body = await flushed(packer, body)  # noqa: PLW2901 - it is the same, packed
+                            limit.reschedule(loop.time() + write_s)
+                            await self._send({"type": "http.response.body", "body": body, "more_body": True})
+                            if self._is_broken_off:
+                                break
+                        if not out:
+                            self._size = 0
+                            self._has_room.set()
                     elif self._is_over:
                         break
                     else:
@@ -354,3 +361,13 @@ class AsgiExchange(Exchange):
         connection = self._scope.get("state", {}).get("connection")
         if connection is not None:
             connection.abort()
+
+
+def _next_of(out: deque[bytes | Iterator[bytes]]) -> Iterator[bytes]:
+    """Take all that is at hand as one, or the parts of one long piece."""
+    if not isinstance(out[0], bytes):
+        return out.popleft()  # type: ignore[return-value]  # it is no bytes
+    parts: list[bytes] = []
+    while out and isinstance(out[0], bytes):
+        parts.append(out.popleft())  # type: ignore[arg-type]  # it is bytes
+    return iter((parts[0] if len(parts) == 1 else b"".join(parts),))

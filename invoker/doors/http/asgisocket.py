@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import MutableMapping
 from typing import Any, Final
 
-from invoker.core.http import RequestHead, Response
+from invoker.core.http import LongMessage, RequestHead, Response
 from invoker.core.steps import Close
 from invoker.doors.http.app import NOT_FOUND, Conversation, HttpApp, SocketSettings
 from invoker.doors.http.asgiexchange import Receive, Scope, Send
@@ -150,8 +150,10 @@ class AsgiSocket:
         """The conversation wants more again."""
         self._wants.set()
 
-    def write(self, frame: str | bytes) -> bool:
+    def write(self, frame: str | bytes | LongMessage) -> bool:
         """Send one message; False when the next one should wait for `room`."""
+        if isinstance(frame, LongMessage):
+            frame = frame.joined()
         if not (self.is_gone or self._end is not None):
             self._out.append(frame)
             self._size += len(frame)

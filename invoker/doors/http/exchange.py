@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -162,10 +163,13 @@ class Exchange(ABC):
         """Write the head of a response that is streamed. Its pieces follow, then `end` or `cut`."""
 
     @abstractmethod
-    def write(self, data: bytes) -> bool:
+    def write(self, data: bytes | Iterator[bytes]) -> bool:
         """Write a piece of the body; False when the next one should wait for `room`.
 
         Pieces that are written within one turn of the loop may leave together.
+
+        Args:
+            data: The piece; or the parts of a long one, which are taken when the client takes them.
         """
 
     @abstractmethod

@@ -24,11 +24,26 @@ from __future__ import annotations
 
 import codecs
 import sys
+from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
 
-__all__ = ["CLOSE", "FRAGMENT", "PING", "PONG", "Control", "FrameError", "FrameReader", "closing", "control", "framed"]
+from invoker.core.http import LongMessage
+
+__all__ = [
+    "CLOSE",
+    "FRAGMENT",
+    "PING",
+    "PONG",
+    "Control",
+    "FrameError",
+    "FrameReader",
+    "closing",
+    "control",
+    "fragments",
+    "framed",
+]
 
 CLOSE: Final = 8
 PING: Final = 9
@@ -46,6 +61,7 @@ _SHORT: Final = 125
 _REASON_BYTES: Final = 123
 _HEAD: Final = 2
 _MASK: Final = 4
+_FRAGMENT_BYTES: Final = 96 * 1024
 _MANY: Final = 512
 """Payloads with more bytes are unmasked by numpy or by tables, shorter ones as one number."""
 
@@ -260,8 +276,29 @@ def framed(message: str | bytes) -> bytes:
     else:
         first, payload = _WHOLE_BINARY, message  # type: ignore[assignment]  # it is one or the other
     size = len(payload)
+    return _HEADS[first][size] + payload if size <= _SHORT else _frame(first, payload)
+
+
+def fragments(message: str | bytes | LongMessage) -> Iterator[bytes]:
+    """A message as frames that are made when they are taken; of a long one, each has some."""
+    if not isinstance(message, LongMessage):
+        yield framed(message)
+        return
+    opcode, last = _TEXT if message.is_text else _BINARY, b""
+    for part in message.parts:
+        view = memoryview(part)
+        for at in range(0, len(view), _FRAGMENT_BYTES):
+            if last:
+                yield _frame(opcode, last)
+                opcode = _CONTINUATION
+            last = bytes(view[at : at + _FRAGMENT_BYTES])
+    yield _frame(_FINAL | opcode, last)
+
+
+def _frame(first: int, payload: bytes) -> bytes:
+    size = len(payload)
     if size <= _SHORT:
-        return _HEADS[first][size] + payload
+        return b"%c%c%b" % (first, size, payload)
     if size <= 0xFFFF:
         return b"%c\x7e%b%b" % (first, size.to_bytes(2), payload)
     return b"%c\x7f%b%b" % (first, size.to_bytes(8), payload)

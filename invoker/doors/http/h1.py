@@ -23,7 +23,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, Final
 
@@ -163,7 +163,7 @@ class Http1(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         """It has taken most of it."""
-        self._writer.is_full = False
+        self._writer.go_on()
         self._loop.call_soon(self._go_on)  # asyncio 3.11 closes twice when it is told to within this call
 
     # Called by the door.
@@ -304,7 +304,7 @@ class Http1(asyncio.Protocol):
         self._ends = self._ends or not is_chunked or self._waits or self._app.is_closing
         self._writer.begin(head, request, close=self._ends, is_chunked=is_chunked)
 
-    def streamed(self, data: bytes) -> bool:
+    def streamed(self, data: bytes | Iterator[bytes]) -> bool:
         """Write a piece of its body; whether the client takes more at once."""
         return self._state is not State.STREAMING or self._is_lost or self._writer.write(data)
 

@@ -6,7 +6,7 @@ A front reads the body, in a task; or it listens, so that everything happens in 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from invoker.core.budget import ProcessBudget
@@ -36,7 +36,7 @@ class Bringer(Protocol):
     def begun(self, request: Request, head: ResponseHead) -> None:
         """The head of a response that is streamed."""
 
-    def streamed(self, data: bytes) -> bool:
+    def streamed(self, data: bytes | Iterator[bytes]) -> bool:
         """A piece of its body; whether the client takes more at once."""
 
     def ended(self, *, is_whole: bool) -> None:
@@ -152,13 +152,13 @@ class Request(Exchange):
             head, self.packer = begun(head, self.choice)
             self._bringer.begun(self, head)
 
-    def write(self, data: bytes) -> bool:
+    def write(self, data: bytes | Iterator[bytes]) -> bool:
         """Write a piece of the body; False when the next one should wait for `room`."""
         return self.is_gone or self._bringer.streamed(data)
 
     async def room(self) -> None:
         """Wait until the client has taken most of what was written, or has left."""
-        if not self.is_gone and not self._bringer.streamed(b""):
+        while not self.is_gone and not self._bringer.streamed(b""):
             if self._for_room is None:
                 self._for_room = asyncio.get_running_loop().create_future()
             await asyncio.shield(self._for_room)  # several outputs may wait

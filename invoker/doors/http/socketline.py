@@ -14,25 +14,39 @@ Theory. The handshake is answered by `invoker.doors.http.handshake`; then::
     CLOSED   -                                                whoever does not take the rest is cut after write_s
 
 Everything happens in callbacks of the loop, and nothing here is a task. Frames that are written within one turn leave
-together. While the conversation wants no more, or the peer takes nothing, the other side of the connection waits: its
-bytes stay in the kernel. A peer of which nothing comes while three pings are sent is gone; so is one that takes nothing
-for write_s.
+together; of a long message a fragment leaves in each turn. While the conversation wants no more, or the peer takes
+nothing, the other side of the connection waits: its bytes stay in the kernel. A peer of which nothing comes while three
+pings are sent is gone; so is one that takes nothing for write_s.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterator
 from contextlib import suppress
+from itertools import chain
 from typing import Any, Final
 
 from invoker.core.budget import ProcessBudget
+from invoker.core.http import LongMessage
 from invoker.core.steps import Close
 from invoker.doors.http.alarm import Alarm
 from invoker.doors.http.app import Conversation, SocketSettings
 from invoker.doors.http.connections import Connections
 from invoker.doors.http.exchange import Listener
-from invoker.doors.http.frames import CLOSE, PING, PONG, Control, FrameError, FrameReader, closing, control, framed
+from invoker.doors.http.frames import (
+    CLOSE,
+    PING,
+    PONG,
+    Control,
+    FrameError,
+    FrameReader,
+    closing,
+    control,
+    fragments,
+    framed,
+)
 from invoker.doors.http.tap import Tap
 from invoker.errors import InvocationError, LimitExceeded, ProtocolViolation, ShuttingDown
 
@@ -79,12 +93,14 @@ class SocketLine(asyncio.Protocol):
         self._frames = FrameReader(settings.max_message_bytes)
         self._share = memory.share()
         self._code = 0  # that we found, and not the conversation
+        self._farewell: tuple[int, str] | None = None  # is said behind what is long
         self._is_over = False  # the conversation
         self._is_closing = self._is_broken = self._has_closed = self._is_lost = False
         self._is_held = False  # the conversation wants no more for now
         self._will_take = False
         self._out: list[bytes] = []
         self._out_bytes = 0
+        self._long: Iterator[bytes] | None = None  # frames that are not made yet; other messages wait behind them
         self._will_flush = self._is_full = False
         self._pong: bytes | None = None
         self._waiters: list[asyncio.Future[None]] = []
@@ -143,7 +159,7 @@ class SocketLine(asyncio.Protocol):
             self._alarm.set(self._settings.linger_s, self._end)
         else:
             self._alarm.unset()
-        if self._pong is not None:
+        if self._pong is not None or self._long is not None:
             self._flush_soon()
         self._wake()
 
@@ -173,10 +189,14 @@ class SocketLine(asyncio.Protocol):
             self._is_held = False
             self._take_soon()
 
-    def write(self, frame: str | bytes) -> bool:
+    def write(self, frame: str | bytes | LongMessage) -> bool:
         """Send one message; False when the next one should wait for `room`."""
         if self.is_gone or self._is_closing:
             return True
+        if isinstance(frame, LongMessage) or self._long is not None:
+            self._long = chain(self._long or (), fragments(frame))
+            self._flush_soon()
+            return False
         data = framed(frame)
         self._out.append(data)
         self._out_bytes += len(data)
@@ -188,7 +208,7 @@ class SocketLine(asyncio.Protocol):
 
     async def room(self) -> None:
         """Wait until the peer has taken most of what was written, or is gone."""
-        while self._is_full and not self.is_gone:
+        while (self._is_full or self._long is not None) and not self.is_gone:
             waiter = self._loop.create_future()
             self._waiters.append(waiter)
             try:
@@ -206,7 +226,12 @@ class SocketLine(asyncio.Protocol):
         for one in farewell.messages:
             self.write(one)
         code = self._code or (_GOING_AWAY if isinstance(error, ShuttingDown) else farewell.code)
-        self._say_close(code, farewell.reason)
+        self._farewell = code, farewell.reason
+        if self._long is None or self._is_broken:
+            self._bid_farewell(*self._farewell)
+
+    def _bid_farewell(self, code: int, reason: str) -> None:
+        self._say_close(code, reason)
         if self._is_broken and self._transport.can_write_eof():
             with suppress(OSError):  # the peer has reset the connection
                 self._transport.write_eof()  # its close frame could not be read
@@ -311,11 +336,21 @@ class SocketLine(asyncio.Protocol):
             out.clear()
             self._out_bytes = 0
             self._transport.write(data)
+        if self._long is None or self._is_full:
+            return
+        if (part := next(self._long, None)) is not None:  # others have a turn before the next one
+            self._transport.write(part)
+            self._flush_soon()
+            return
+        self._long = None
+        self._wake()
+        if self._farewell is not None:
+            self._bid_farewell(*self._farewell)
 
     def _say_close(self, code: int, reason: str) -> None:
         self._out.append(closing(code, reason))
         self._is_closing = True
-        self._pong = None
+        self._long = self._pong = None
         self._flush()
 
     def _wake(self) -> None:
@@ -351,6 +386,7 @@ class SocketLine(asyncio.Protocol):
             self.is_gone = True
             self._out.clear()
             self._out_bytes = 0
+            self._long = None
             self._wake()
             if not self._is_over:
                 self._listener.gone()

@@ -10,7 +10,7 @@ import asyncio
 import time
 from typing import Any, Final, Protocol
 
-from invoker.core.http import BodyChunk, Response, ResponseHead
+from invoker.core.http import BodyChunk, BodyParts, Response, ResponseHead
 from invoker.core.session import Session
 from invoker.core.steps import Close, Elapsed
 from invoker.doors.http.exchange import Exchange
@@ -184,6 +184,9 @@ class Streamed:
         if type(frame) is BodyChunk:
             self._written_s = self._loop.time()
             return self._exchange.write(frame.payload)
+        if type(frame) is BodyParts:
+            self._written_s = self._loop.time()
+            return self._exchange.write(frame.parts)
         if type(frame) is ResponseHead:
             self._exchange.begin(frame)
         else:

@@ -35,6 +35,8 @@ log = logging.getLogger(__name__)
 
 _MOST_HELD: Final = 64 * 1024
 """Bytes of pieces that leave before the end of the turn."""
+_MADE_BYTES: Final = 128 * 1024
+"""So much of what is long is made in one turn."""
 _LAST: Final = b"0\r\n\r\n"
 
 
@@ -78,6 +80,8 @@ class Writer:
         self._is_chunked = self._is_mute = self._is_ending = False
         self._packer: Packer | None = None
         self._queue: deque[memoryview] = deque()  # what is not packed yet
+        self._long: deque[Iterator[bytes]] = deque()  # what is not made yet
+        self._is_making = False  # some of it, in a thread
 
     def whole(self, response: Response, request: Request, *, close: bool) -> None:
         """Write a whole response."""
@@ -89,10 +93,16 @@ class Writer:
             self._parts = parts_of(response)
         self.pump()
 
+    def go_on(self) -> None:
+        """The client takes enough again."""
+        self.is_full = False
+        if self._long:
+            self._leave_soon()
+
     def pump(self) -> None:
         """Write the next part, as long as the client takes them."""
-        if self._packer is not None:
-            return  # it still has something to pack
+        if self._packer is not None or self._has_more:
+            return  # there is still something to pack, or to make
         while not self.is_full:
             part = next(self._parts, None)
             if part is None:
@@ -106,12 +116,17 @@ class Writer:
         self._is_mute = request.head.method == "HEAD" or head.status in BODILESS
         self._is_chunked = is_chunked and not self._is_mute
         self._packer, self._is_ending = None if self._is_mute else request.packer, False
+        self._long.clear()
         self._head = stream_head_bytes(head, close=close, is_chunked=self._is_chunked, headers=request.headers)
         self._leave_soon()
 
-    def write(self, data: bytes) -> bool:
-        """Write a piece of a streamed response; whether the client takes more at once."""
-        if data and not self._is_mute:
+    def write(self, data: bytes | Iterator[bytes]) -> bool:
+        """Write a piece of a streamed response, or the parts of a long one; whether the client takes more at once."""
+        if not isinstance(data, bytes) or (self._has_more and data):
+            if not self._is_mute:
+                self._long.append(iter((data,)) if isinstance(data, bytes) else data)
+                self._leave_soon()
+        elif data and not self._is_mute:
             self._size += len(data)
             if self._packer is not None:
                 self._queue.append(memoryview(data))
@@ -125,11 +140,13 @@ class Writer:
                     self._flush()
                 else:
                     self._leave_soon()
-        return not self.is_full and self._size < _MOST_HELD
+        return not self.is_full and self._size < _MOST_HELD and not self._has_more
 
     def end(self) -> None:
         """A streamed response is complete."""
-        if self._packer is not None:
+        if self._has_more:
+            self._is_ending = True
+        elif self._packer is not None:
             self._is_ending = True
             self._squeeze(self._packer, _MOST_HELD)
         else:
@@ -137,7 +154,8 @@ class Writer:
             self.pump()
 
     def flush(self) -> None:
-        """Write now what waits for the end of the turn."""
+        """Write now what waits for the end of the turn, and nothing of what is not made yet."""
+        self._long.clear()
         if self._packer is not None:
             self._squeeze(self._packer, self._size)
         else:
@@ -158,6 +176,62 @@ class Writer:
             self._squeeze(self._packer, _MOST_HELD)
         else:
             self._flush()
+        if self._long and not self._queue:
+            self._take()
+
+    def _take(self) -> None:
+        """Make and write some of what is long; of what is packed, in a thread, since to pack it takes longer."""
+        if self._transport.is_closing():
+            self._long.clear()
+        elif self._is_making or self.is_full:
+            return
+        elif self._packer is not None:
+            self._is_making = True
+            making = self._loop.run_in_executor(None, _made, self._long, self._packer)
+            making.add_done_callback(self._has_made)
+        else:
+            try:
+                self._held.append(_made(self._long))
+            except Exception as error:  # noqa: BLE001 - what makes it is at fault
+                self._fail(error)
+                return
+            self._flush()
+            self._took()
+
+    @property
+    def _has_more(self) -> bool:
+        """Whether something long is not written yet; all that comes meanwhile waits behind it."""
+        return bool(self._long) or self._is_making
+
+    def _fail(self, error: Exception) -> None:
+        """The response may not look complete."""
+        log.error("a response failed", exc_info=error)
+        self._long.clear()
+        self._abort()
+
+    def _has_made(self, making: asyncio.Future[bytes]) -> None:
+        self._is_making = False
+        if self._transport.is_closing():
+            self._long.clear()
+            return
+        try:
+            self._held.append(making.result())
+        except Exception as error:  # noqa: BLE001 - as above
+            self._fail(error)
+            return
+        self._flush()
+        self._took()
+
+    def _took(self) -> None:
+        if self._long:
+            if not self.is_full:
+                self._leave_soon()
+            elif self._is_ending:
+                self.watch()
+        elif self._is_ending:
+            self.end()
+        else:
+            self._has_room()
 
     def _squeeze(self, packer: Packer, most: int) -> None:
         """Pack what was written, and write it; of much, some in each turn, since to pack it takes long."""
@@ -173,7 +247,7 @@ class Writer:
         if queue:
             self._flush()
             self._leave_soon()
-        elif self._is_ending:
+        elif self._is_ending and not self._long:
             self._packer = None
             self._held.append(packer.end())
             self.end()
@@ -201,3 +275,19 @@ class Writer:
     def _not_taken(self) -> None:
         log.warning("a client did not take its response within %s s", self._write_s)
         self._abort()
+
+
+def _made(long: deque[Iterator[bytes]], packer: Packer | None = None) -> bytes:
+    """The next bytes of what is long, packed so that the client can read them; what is through is taken away."""
+    parts: list[bytes] = []
+    size = 0
+    while long and size < _MADE_BYTES:
+        part = next(long[0], None)
+        if part is None:
+            long.popleft()
+            continue
+        size += len(part)
+        parts.append(part if packer is None else packer.pack(part))
+    if packer is not None:
+        parts.append(packer.flush())
+    return b"".join(parts)

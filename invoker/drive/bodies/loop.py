@@ -22,6 +22,7 @@ from invoker.core.streams import InputStream
 from invoker.drive.bodies import calls
 from invoker.drive.bodies.pool import Threads, off_loop
 from invoker.drive.bodies.runner import Host, Spawn, call_failed, comes_of, production_failed, shape
+from invoker.drive.bodies.turns import LARGE_BYTES, is_of_many
 from invoker.errors import DecodeError, Discarded, InputCancelled, InvocationError, StopInvocation
 from invoker.wording import cannot_wait
 
@@ -228,12 +229,18 @@ class LoopRunner:
     async def _drain(self, index: int, values: AsyncIterator[Any]) -> None:
         """Send what one output yields until it ends, fails, or the invocation is over."""
         invocation, emitted = self.invocation, self.host.emitted
+        turns, name = self.threads.turns, self.invocation.function.spec.name
         try:
             async for value in values:
                 if invocation.is_finished:
                     return
                 try:
-                    number, message = invocation.encode(index, value)
+                    if name in turns.known or is_of_many(value):
+                        number, message = await turns.encode_on_loop(invocation.encode, index, value)
+                    else:
+                        number, message = invocation.encode(index, value)
+                        if len(message.payload) > LARGE_BYTES:
+                            turns.known.add(name)
                 except Discarded:
                     await self._discarded()
                     continue

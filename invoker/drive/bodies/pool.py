@@ -16,6 +16,7 @@ from collections.abc import Callable
 from contextvars import copy_context
 from typing import Any, TypeVar
 
+from invoker.drive.bodies.turns import Turns
 from invoker.errors import Overloaded
 
 __all__ = ["Threads", "off_loop"]
@@ -41,11 +42,13 @@ class Threads:
         busy: Threads that work right now, the stuck ones included.
         full_since: When work was first refused since a slot was last given back, on the clock of ``time.monotonic``;
             0 when none was.
+        turns: Of functions that give large values.
         stuck: Threads whose invocation ended but whose user code did not leave within the grace.
     """
 
     def __init__(self, slots: int) -> None:
         self.slots = slots
+        self.turns = Turns()
         self.busy = 0
         self.stuck = 0
         self.full_since = 0.0

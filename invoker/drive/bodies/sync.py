@@ -59,6 +59,11 @@ class SyncBody(ABC):
     # What each subclass does in its own way.
 
     @property
+    def encode(self) -> Callable[[int, Any], tuple[int, Message[bytes]]]:
+        """Serialises what the body gives; as `Invocation.encode`."""
+        return self.invocation.encode
+
+    @property
     @abstractmethod
     def debug(self) -> bool:
         """Whether the peer may see tracebacks."""
@@ -180,7 +185,7 @@ class SyncBody(ABC):
 
     def send_all(self, index: int, values: Iterator[Any]) -> None:
         """Send each value, then tell the end of the output if it has a reader of its own."""
-        encode, put = self.invocation.encode, self.put
+        encode, put = self.encode, self.put
         for value in values:
             try:
                 number, message = encode(index, value)

@@ -16,18 +16,18 @@ Sources: HTML, "Server-sent events"; RFC 2046, 5.1; RFC 9457.
 
 from __future__ import annotations
 
-import base64
 import re
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, Final
 
 import msgspec
 
-from invoker.errors import EncodeError
 from invoker.mediatypes import Range, ranges
 from invoker.message import Message
+from invoker.protocols.riff.asjson import as_json, json_parts, line_parts, slices, string_parts
 from invoker.protocols.riff.reply import fit
 
 __all__ = ["EVENTS", "LINES", "MIXED", "EventStream", "Format", "Lines", "Mixed", "accepted", "as_json", "format_of"]
@@ -79,29 +79,6 @@ def _order(one: Range) -> tuple[float, int]:
     return (-one.q, one.position)
 
 
-def as_json(message: Message[bytes]) -> bytes:
-    """A message as a JSON value on one line.
-
-    Raises:
-        EncodeError: Its payload is said to be JSON, and is none.
-    """
-    media_type, payload = message.media_type, message.payload
-    if media_type == _JSON:
-        return _compact(payload) if b"\n" in payload or b"\r" in payload else payload
-    essence = media_type.partition(";")[0].strip().lower()
-    if (essence == _JSON or essence.endswith("+json")) and media_type.isascii():
-        return _compact(payload)
-    packed = base64.b64encode(payload).decode()
-    return msgspec.json.encode({"contentType": media_type or "application/octet-stream", "base64": packed})
-
-
-def _compact(payload: bytes) -> bytes:
-    try:
-        return msgspec.json.format(payload, indent=-1)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise EncodeError(f"the output is said to be JSON and is none: {error}") from None
-
-
 class Format(ABC):
     """One streamed response.
 
@@ -128,6 +105,23 @@ class Format(ABC):
             EncodeError: It does not fit into this format.
         """
 
+    def parts(self, index: int, message: Message[bytes]) -> Iterator[bytes]:
+        """One long value as the parts of `item`, which are made when they are taken.
+
+        Raises:
+            EncodeError: It does not fit into this format.
+        """
+        before, after = self._around(index, message)
+        return chain((before,), self._value(message), (after,))
+
+    @abstractmethod
+    def _around(self, index: int, message: Message[bytes]) -> tuple[bytes, bytes]:
+        """What stands before and behind the value."""
+
+    @abstractmethod
+    def _value(self, message: Message[bytes]) -> Iterator[bytes]:
+        """The value."""
+
     @abstractmethod
     def end(self) -> bytes:
         """What tells the normal end."""
@@ -153,16 +147,23 @@ class EventStream(Format):
 
     def item(self, index: int, message: Message[bytes]) -> bytes:
         """As `Format`."""
-        self._count += 1
+        before, after = self._around(index, message)
         if message.media_type.startswith("text/plain"):
             # Line ends of any kind separate lines of one event; its reader joins them by LF.
             lines = _BREAK.split(message.payload.decode("utf-8", "replace"))
             data = "\ndata: ".join(lines).encode()
         else:
             data = as_json(message)
+        return before + data + after
+
+    def _around(self, index: int, message: Message[bytes]) -> tuple[bytes, bytes]:  # noqa: ARG002 - as `Format`
+        self._count += 1
         if self._is_named:
-            return b"event: %b\nid: %d\ndata: %b\n\n" % (self._name(index).encode(), self._count, data)
-        return b"id: %d\ndata: %b\n\n" % (self._count, data)
+            return b"event: %b\nid: %d\ndata: " % (self._name(index).encode(), self._count), b"\n\n"
+        return b"id: %d\ndata: " % self._count, b"\n\n"
+
+    def _value(self, message: Message[bytes]) -> Iterator[bytes]:
+        return line_parts(message.payload) if message.media_type.startswith("text/plain") else json_parts(message)
 
     def end(self) -> bytes:
         """As `Format`."""
@@ -189,6 +190,12 @@ class Lines(Format):
             value = as_json(message)
         return b"{%b:%b}\n" % (self._keys[index], value) if self._is_named else value + b"\n"
 
+    def _around(self, index: int, message: Message[bytes]) -> tuple[bytes, bytes]:  # noqa: ARG002 - as `Format`
+        return (b"{%b:" % self._keys[index], b"}\n") if self._is_named else (b"", b"\n")
+
+    def _value(self, message: Message[bytes]) -> Iterator[bytes]:
+        return string_parts(message.payload) if message.media_type.startswith("text/plain") else json_parts(message)
+
     def end(self) -> bytes:
         """As `Format`."""
         return b""
@@ -213,10 +220,17 @@ class Mixed(Format):
 
     def item(self, index: int, message: Message[bytes]) -> bytes:
         """As `Format`."""
+        before, after = self._around(index, message)
+        return b"%b%b%b" % (before, message.payload, after)
+
+    def _around(self, index: int, message: Message[bytes]) -> tuple[bytes, bytes]:
         own = [("Content-Type", message.media_type or "application/octet-stream")]
         own.append(("Content-Disposition", f'inline; name="{_quoted(self._name(index))}"'))
         own += [one for one in fit(message.headers) if one[0].lower() != "content-disposition"]
-        return self._part(own, message.payload)
+        return self._head(own, len(message.payload)), self._delimiter
+
+    def _value(self, message: Message[bytes]) -> Iterator[bytes]:
+        return slices(message.payload)
 
     def end(self) -> bytes:
         """As `Format`."""
@@ -225,14 +239,14 @@ class Mixed(Format):
     def error(self, problem: Mapping[str, Any]) -> bytes:
         """As `Format`."""
         own = [("Content-Type", _PROBLEM), ("Content-Disposition", 'inline; name="error"')]
-        return self._part(own, msgspec.json.encode(problem)) + self.end()
+        payload = msgspec.json.encode(problem)
+        return b"%b%b%b%b" % (self._head(own, len(payload)), payload, self._delimiter, self.end())
 
-    def _part(self, headers: Sequence[tuple[str, str]], payload: bytes) -> bytes:
+    def _head(self, headers: Sequence[tuple[str, str]], size: int) -> bytes:
         begin = b"" if self._has_begun else self._delimiter[2:]
         self._has_begun = True
         lines = b"".join(b"%b: %b\r\n" % (name.encode(), value.encode()) for name, value in headers)
-        length = b"Content-Length: %d\r\n" % len(payload)
-        return b"%b\r\n%b%b\r\n%b%b" % (begin, lines, length, payload, self._delimiter)
+        return b"%b\r\n%bContent-Length: %d\r\n\r\n" % (begin, lines, size)
 
 
 def _quoted(name: str) -> str:

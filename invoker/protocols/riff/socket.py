@@ -25,6 +25,7 @@ half-close but ``{"end": true}``: who closes the connection without it is gone, 
 
 from __future__ import annotations
 
+import codecs
 import enum
 from base64 import b64decode
 from collections.abc import Sequence
@@ -35,7 +36,7 @@ import msgspec
 
 from invoker.author.spec import FunctionSpec
 from invoker.codecs import Registry
-from invoker.core.http import RequestHead
+from invoker.core.http import LONG_BYTES, LongMessage, RequestHead
 from invoker.core.steps import Close, Emitted, EndInput, Event, Feed, Finished, Open, OutputEnded, Send, Step
 from invoker.errors import DecodeError, InvocationError, ProtocolViolation
 from invoker.message import EMPTY, Headers, Message
@@ -114,6 +115,8 @@ class _Told(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
     headers: dict[str, str] = {}
     end: bool | str | None = None
 
+
+_Letters = codecs.getincrementaldecoder("utf-8")
 
 _read = msgspec.json.Decoder(_Told).decode
 
@@ -285,6 +288,8 @@ class SocketSession:
 
     def _emitted(self, event: Emitted) -> Sequence[Step]:
         message = event.message
+        if len(message.payload) > LONG_BYTES:
+            return self._long(event.index, message)
         if message.media_type == _JSON and not message.headers:
             try:
                 return (Send(f"{self._heads[event.index]}{message.payload.decode()}}}"),)
@@ -299,14 +304,29 @@ class SocketSession:
         told |= {"contentType": message.media_type or _OCTETS, "size": len(message.payload)}
         return (Send(_json(told)), Send(message.payload))
 
+    def _long(self, index: int, message: Message[bytes]) -> Sequence[Step]:
+        """The same of a long value, which is not copied."""
+        told: dict[str, Any] = {"output": self._outputs[index]}
+        if message.headers:
+            told["headers"] = dict(message.headers)
+        payload = message.payload
+        if message.media_type == _JSON and _is_text(payload):
+            begin = f'{_json(told)[:-1]},"data":'
+            return (Send(LongMessage((begin.encode(), payload, b"}"), is_text=True)),)
+        told |= {"contentType": message.media_type or _OCTETS, "size": len(payload)}
+        return (Send(_json(told)), Send(LongMessage((payload,))))
+
 
 def _json(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
 def _is_text(payload: bytes) -> bool:
+    letters, view = _Letters(), memoryview(payload)
     try:
-        payload.decode()
+        for at in range(0, len(view), LONG_BYTES):  # a long text as one would take long, and as much memory again
+            letters.decode(view[at : at + LONG_BYTES])
+        letters.decode(b"", final=True)
     except UnicodeDecodeError:
         return False
     return True

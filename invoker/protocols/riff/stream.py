@@ -25,7 +25,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 
-from invoker.core.http import BodyChunk, RequestHead, Response, ResponseHead
+from invoker.core.http import LONG_BYTES, BodyChunk, BodyParts, RequestHead, Response, ResponseHead
 from invoker.core.steps import (
     CallStep,
     Cancel,
@@ -313,13 +313,16 @@ class StreamSession:
                 self._output = message
                 return ()
             return (Cancel(ID, FunctionError(SECOND)),)
+        item: BodyChunk | BodyParts
         try:
-            item = self._format.item(index, given(message, self._asked))
+            message = given(message, self._asked)
+            if len(message.payload) <= LONG_BYTES:
+                item = BodyChunk(self._format.item(index, message))
+            else:
+                item = BodyParts(self._format.parts(index, message))
         except EncodeError as error:
             return (Cancel(ID, error),)
-        if self._is_begun:
-            return (Send(BodyChunk(item)),)
-        return (*self._head(), Send(BodyChunk(item)))
+        return (Send(item),) if self._is_begun else (*self._head(), Send(item))
 
     def _elapsed(self) -> Sequence[CallStep]:
         if self._format is None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from wsproto.connection import Connection, ConnectionState, ConnectionType
 from wsproto.events import BytesMessage, CloseConnection, Event, Ping, Pong, TextMessage
 
+from invoker.core.http import LongMessage
 from invoker.doors.http.frames import (
     CLOSE,
     FRAGMENT,
@@ -24,6 +25,7 @@ from invoker.doors.http.frames import (
     FrameReader,
     closing,
     control,
+    fragments,
     framed,
 )
 
@@ -245,3 +247,22 @@ def test_wsproto_reads_the_same(frames: list[bytes], places: list[int]) -> None:
 def test_any_bytes_are_read_alike_however_they_are_cut(data: bytes, places: list[int]) -> None:
     """And nothing but a refusal is raised."""
     assert ours(cut(data, places)) == ours([data])
+
+
+@pytest.mark.parametrize("sizes", [(0,), (1, 0), (96 * 1024,), (10, 96 * 1024, 1), (300 * 1024, 7)])
+def test_H170_a_long_message_leaves_in_fragments(sizes: tuple[int, ...]) -> None:
+    """Each has some of it, and the first one says what it is; read again, they are the message."""
+    parts = tuple(bytes([65 + at]) * size for at, size in enumerate(sizes))
+    for is_text in (False, True):
+        frames = list(fragments(LongMessage(parts, is_text=is_text)))
+        assert frames[0][0] & 0x0F == (1 if is_text else 2)
+        assert all(one[0] == 0 for one in frames[1:-1])
+        assert frames[-1][0] & 0x80
+        assert all(len(one) <= 96 * 1024 + 10 for one in frames)
+        message, payload = LongMessage(parts, is_text=is_text).joined(), b""
+        for one in frames:
+            size = one[1]
+            payload += one[2 if size < 126 else 4 if size == 126 else 10 :]
+        assert payload == b"".join(parts)
+        assert (message.encode() if isinstance(message, str) else message) == payload
+    assert list(fragments("x")) == [b"\x81\x01x"]

@@ -130,3 +130,23 @@ async def test_a_value_leaves_at_once_while_the_function_goes_on(kind: str):
     assert await line.end() is None
     assert len(line.got) == 2
     line.driver.threads.close()
+
+
+async def test_H171_behind_a_large_value_nothing_waits_for_the_wire():
+    """A body is one large value ahead, and one in the batch, however many small ones it might be."""
+    made = []
+
+    def large() -> Iterator[str]:
+        for number in range(20):
+            made.append(number)
+            yield "x" * 300_000
+
+    peer = Line(driver_of(large))
+    peer.is_full = True
+    peer.start()
+    await asyncio.sleep(0.2)
+    assert len(made) <= 4
+    peer.take()
+    assert await peer.end() is None
+    assert len(peer.got) == 20
+    peer.driver.threads.close()

@@ -1,0 +1,77 @@
+"""`Turns`: lets functions that give large values encode them one after another, with pauses.
+
+To encode twenty megabytes of numbers takes a tenth of a second, in which no other thread of the process runs Python,
+nor the event loop, wherever that is done. Ten bodies that do so at once would hold up everybody else for as long as
+they give values. So values that have many members, and all of a function that has once given a large one, are encoded
+while nobody else encodes such ones, and as much time as that took is left to others before the next one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+from invoker.message import Message
+
+__all__ = ["LARGE_BYTES", "Turns", "is_of_many"]
+
+LARGE_BYTES: Final = 256 * 1024
+"""A payload with more bytes is large."""
+
+_MANY: Final = 16 * 1024
+_SIZED: Final = frozenset({str, list, tuple, dict, set})
+
+_SMALL: Final = (int, float, bool, type(None))
+
+Encode: TypeAlias = Callable[[int, Any], tuple[int, Message[bytes]]]
+
+
+def is_of_many(value: Any) -> bool:
+    """Whether a value has so many members or letters that it may be large."""
+    return type(value) in _SIZED and len(value) > _MANY
+
+
+class Turns:
+    """Of one process.
+
+    Attributes:
+        known: Names of functions that have given a large value.
+    """
+
+    def __init__(self) -> None:
+        self.known: set[str] = set()
+        self._free_s = 0.0
+        self._lock = threading.Lock()
+
+    def encode(self, encode: Encode, index: int, value: Any) -> tuple[int, Message[bytes]]:
+        """Encode a value of a known function, in a thread, which waits for its turn."""
+        if _is_small(value):
+            return encode(index, value)
+        with self._lock:
+            while (wait_s := self._free_s - time.monotonic()) > 0:
+                time.sleep(wait_s)
+            return self._timed(encode, index, value)
+
+    async def encode_on_loop(self, encode: Encode, index: int, value: Any) -> tuple[int, Message[bytes]]:
+        """Encode a value of a known function on the loop, when it is its turn."""
+        if _is_small(value):
+            return encode(index, value)
+        while (wait_s := self._free_s - time.monotonic()) > 0:  # noqa: ASYNC110 - until a time that is known
+            await asyncio.sleep(wait_s)
+        return self._timed(encode, index, value)
+
+    def _timed(self, encode: Encode, index: int, value: Any) -> tuple[int, Message[bytes]]:
+        began_s = time.monotonic()
+        try:
+            return encode(index, value)
+        finally:
+            now_s = time.monotonic()
+            self._free_s = now_s + (now_s - began_s)
+
+
+def _is_small(value: Any) -> bool:
+    cls = type(value)
+    return cls in _SMALL or (cls in (str, bytes) and len(value) <= LARGE_BYTES)

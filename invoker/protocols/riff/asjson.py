@@ -1,0 +1,101 @@
+"""Values as JSON: short ones as a whole (`as_json`), long ones part by part.
+
+To make twenty megabytes of base64 takes as long as a thousand short requests, and each copy of it half of that. So the
+parts of a long value are made one by one, when the client takes them, and others have a turn in between.
+"""
+
+from __future__ import annotations
+
+import base64
+import codecs
+from collections.abc import Iterator
+from itertools import chain
+from typing import Final
+
+import msgspec
+
+from invoker.errors import EncodeError
+from invoker.message import Message
+
+__all__ = ["as_json", "json_parts", "line_parts", "slices", "string_parts"]
+
+_JSON: Final = "application/json"
+_OCTETS: Final = "application/octet-stream"
+_PART_BYTES: Final = 96 * 1024
+"""A multiple of three, so that the base64 of parts is the base64 of the whole."""
+
+_Letters = codecs.getincrementaldecoder("utf-8")
+
+
+def as_json(message: Message[bytes]) -> bytes:
+    """A message as a JSON value on one line.
+
+    Raises:
+        EncodeError: Its payload is said to be JSON, and is none.
+    """
+    payload = _payload(message)
+    if payload is not None:
+        return payload
+    packed = base64.b64encode(message.payload).decode()
+    return msgspec.json.encode({"contentType": message.media_type or _OCTETS, "base64": packed})
+
+
+def json_parts(message: Message[bytes]) -> Iterator[bytes]:
+    """The same part by part; whether it is JSON is found out before the first one.
+
+    Raises:
+        EncodeError: As `as_json`.
+    """
+    payload = _payload(message)
+    if payload is not None:
+        return slices(payload)
+    before = b'{"contentType":%b,"base64":"' % msgspec.json.encode(message.media_type or _OCTETS)
+    return chain((before,), map(base64.b64encode, slices(message.payload)), (b'"}',))
+
+
+def string_parts(payload: bytes) -> Iterator[bytes]:
+    """A text as a string of JSON, part by part; what is no UTF-8 of it is replaced."""
+    yield b'"'
+    for text in _texts(payload):
+        yield msgspec.json.encode(text)[1:-1]
+    yield b'"'
+
+
+def line_parts(payload: bytes) -> Iterator[bytes]:
+    """A text as lines of ``data:`` but for the first such mark, part by part; what is no UTF-8 of it is replaced."""
+    held = ""
+    for come in _texts(payload):
+        text = held + come
+        held = "\r" if text.endswith("\r") else ""  # its LF may begin the next part
+        text = text.removesuffix("\r").replace("\r\n", "\n").replace("\r", "\n")  # a pattern takes five times as long
+        yield text.replace("\n", "\ndata: ").encode()
+    yield b"\ndata: " if held else b""
+
+
+def slices(payload: bytes) -> Iterator[bytes]:
+    """The bytes themselves, part by part."""
+    view = memoryview(payload)
+    return (bytes(view[at : at + _PART_BYTES]) for at in range(0, len(view), _PART_BYTES))
+
+
+def _texts(payload: bytes) -> Iterator[str]:
+    letters = _Letters("replace")
+    for part in slices(payload):
+        yield letters.decode(part)
+    yield letters.decode(b"", final=True)
+
+
+def _payload(message: Message[bytes]) -> bytes | None:
+    """The payload as JSON on one line, if it is JSON."""
+    media_type, payload = message.media_type, message.payload
+    if media_type == _JSON:
+        return _compact(payload) if b"\n" in payload or b"\r" in payload else payload
+    essence = media_type.partition(";")[0].strip().lower()
+    return _compact(payload) if (essence == _JSON or essence.endswith("+json")) and media_type.isascii() else None
+
+
+def _compact(payload: bytes) -> bytes:
+    try:
+        return msgspec.json.format(payload, indent=-1)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise EncodeError(f"the output is said to be JSON and is none: {error}") from None
