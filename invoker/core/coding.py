@@ -201,8 +201,10 @@ class Encoders:
             was = f" was given {media_type!a}, which is no media type: {error}"
             raise EncodeError(was, place=Place("output", self.index)) from None
         offers = tuple(offer for offer in self._offers if offer.media_type.essence == chosen.essence)
-        if not offers and self._by_value and chosen.type == "text" and not chosen.is_wildcard:
-            offers = _text_offers(chosen)  # E-104: a function may choose any type of text for its text
+        if not offers and not chosen.is_wildcard:
+            is_text = isinstance(payload, str) and rank(self._accept or "*/*", [chosen.essence])  # H-208: HTML, SVG
+            if is_text or (self._by_value and chosen.type == "text"):  # E-104
+                offers = _text_offers(chosen)  # a function may choose any type for its text
         is_raw = isinstance(payload, (bytes, bytearray, memoryview))
         try:
             if offers:

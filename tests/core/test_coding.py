@@ -156,5 +156,22 @@ def test_E104_text_may_be_of_a_kind_without_a_codec() -> None:
     """E-104: a Message keeps its own type; text of any ``text/*`` is text."""
     made = Encoders(0, "out", "*/*", builtin(), by_value=True).encode(Message("hé", media_type="text/html"))
     assert (made.payload, made.media_type) == ("hé".encode(), "text/html")
-    with pytest.raises(EncodeError):
-        Encoders(0, "out", "*/*", builtin()).encode(Message("hé", media_type="text/html"))
+
+
+@pytest.mark.parametrize(
+    ("accept", "media_type"), [("*/*", "text/html"), ("text/*", "text/html"), ("image/*, */*;q=0.1", "image/svg+xml")]
+)
+def test_H208_text_may_be_of_any_accepted_type(accept: str, media_type: str) -> None:
+    """HTML and SVG, for example; its charset is obeyed, and what is not accepted is refused."""
+    encoders = Encoders(0, "out", accept, builtin())
+    assert encoders.encode(Message("hé", media_type=media_type)) == Message("hé".encode(), {}, media_type)
+    assert encoders.encode(Message("hé", media_type=f"{media_type}; charset=latin-1")).payload == b"h\xe9"
+
+
+def test_H208_text_of_a_type_that_is_not_accepted_is_refused() -> None:
+    """So is what is no text, and a wildcard."""
+    for accept, value, media_type in (
+        ("application/json", "hé", "text/html"), ("*/*", 3, "text/html"), ("*/*", "hé", "text/*"),
+    ):  # fmt: skip
+        with pytest.raises(EncodeError):
+            Encoders(0, "out", accept, builtin()).encode(Message(value, media_type=media_type))

@@ -6,13 +6,13 @@ Everything that depends on the types of the parameters is settled here, once a f
 from __future__ import annotations
 
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 import msgspec
 
-from invoker.author.spec import FunctionSpec, StreamSpec, Style
+from invoker.author.spec import FunctionSpec, StreamSpec, Style, Take
 from invoker.author.traits import HttpTraits
 from invoker.codecs import Part, Registry, wants_arrays
 from invoker.codecs.form import is_object
@@ -32,6 +32,7 @@ _TEXTS = (
 )
 """Text whose meaning is the function's business (R-093 keeps other types of text refused)."""
 
+_PLAIN: Mapping[type, str] = {str: "text/plain", bytes: "application/octet-stream"}
 _LINES = "application/x-ndjson"
 _LISTS = (list, tuple, set, frozenset)
 _SCALARS = (str, int, float, bool)
@@ -87,6 +88,7 @@ class Signature(msgspec.Struct, frozen=True):
         is_safe: Whether GET may call it.
         is_streaming: Whether it gives as many values as it likes, whatever it is given.
         own_lines: Whether a codec takes NDJSON for one value of the first input.
+        plain_type: Of a value that is a `Message` of text or bytes, which may say another type; empty: it is none.
         name: Of the function.
         more: What ``**kwargs`` takes by any other name; None: the function has none, or takes any number of inputs.
     """
@@ -100,6 +102,7 @@ class Signature(msgspec.Struct, frozen=True):
     is_safe: bool = False
     is_streaming: bool = False
     own_lines: bool = False
+    plain_type: str = ""
     name: str = ""
 
     def named(self, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -134,7 +137,14 @@ def signature_of(spec: FunctionSpec, registry: Registry) -> Signature:
         is_streaming=spec.style is Style.STREAMING,
         name=spec.name,
         own_lines=bool(own) and _decodes(registry, own[0].type, _LINES),
+        plain_type=next((_PLAIN[kind] for one in spec.outputs if (kind := _own_kind(one)) is not None), ""),
     )
+
+
+def _own_kind(one: StreamSpec) -> type | None:
+    """The one class of what is in a message; None if it is no message, or of another class."""
+    kinds = members(one.type)
+    return kinds[0] if one.take is Take.MESSAGE and kinds in ((str,), (bytes,)) else None
 
 
 def _field(one: StreamSpec, spec: FunctionSpec, registry: Registry, *, is_option: bool) -> Field:

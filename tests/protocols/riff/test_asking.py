@@ -17,6 +17,7 @@ FUNCTIONS = {
     "store": Signature(("x",), fields=(Field("x"),), outputs=(), is_streaming=True),
     "count": Signature(("x",), fields=(Field("x"),), is_streaming=True, is_safe=True),
 }
+FUNCTIONS["picture"] = Signature((), plain_type="application/octet-stream")
 LIMIT = 64
 
 
@@ -109,3 +110,18 @@ def test_R149_a_function_of_several_outputs_answers_by_streams_only() -> None:
     assert "Accept: text/event-stream" in error.detail
     assert asked("POST", "/split", accept="application/x-ndjson").stream is not None
     assert asked("POST", "/store").outputs == ()
+
+
+@pytest.mark.parametrize(
+    ("accept", "wanted"),
+    [
+        ("image/png", "image/png, application/octet-stream;q=0.001"),
+        ("image/*, */*;q=0.5", "image/*, */*;q=0.5"),
+        ("application/octet-stream;q=0.2", "application/octet-stream;q=0.2"),
+        ("multipart/mixed, image/png;q=0.5", "image/png;q=0.5, application/octet-stream;q=0.001"),
+    ],
+)
+def test_H208_any_accept_reaches_a_function_that_names_its_type(accept: str, wanted: str) -> None:
+    """What it would be otherwise ranks last, and not below what the client says of it."""
+    assert asked("POST", "/picture", accept=accept).wanted == wanted
+    assert asked("POST", "/square", accept="image/png").wanted == "image/png"

@@ -175,3 +175,18 @@ class Lax(pydantic.BaseModel, extra="allow"):
 def test_R169_the_fields_of_a_class_are_known(type_, keys):
     """None where objects may have any key, or are not taken."""
     assert of(type_).keys == keys
+
+
+def test_H208_what_a_message_is_when_it_says_no_type() -> None:
+    """Of text and bytes; other values have codecs that say what they are."""
+
+    def picture() -> Message[bytes]: ...
+    def page() -> Message[str]: ...
+    def pages() -> Iterator[Message[str]]:
+        yield Message("")
+
+    def row() -> Message[Row]: ...
+    def octets() -> bytes: ...
+
+    types = [signature(one).plain_type for one in (picture, page, pages, row, octets)]
+    assert types == ["application/octet-stream", "text/plain", "text/plain", "", ""]

@@ -357,3 +357,25 @@ async def test_H204_an_object_that_came_as_a_form_is_told_what_is_missing() -> N
             told = response.json()
             assert (told["status"], told["parameter"]) == (400, "a")
             assert told["detail"].endswith("to give parameters by a JSON object, send Content-Type: application/json")
+
+
+async def test_H208_a_function_names_the_type_of_its_value() -> None:
+    """A client may ask for it, although no codec knows it; another one is refused."""
+
+    async def picture(x: int) -> Message[bytes]:
+        return Message(b"GIF89a", media_type="image/gif")
+
+    async def page(x: int) -> Message[str]:
+        return Message("<p>\u00fc", media_type="text/html")
+
+    async with Served.at(picture, page) as served, served.client() as client:
+
+        async def got(path: str, accept: str) -> tuple[int, str, bytes]:
+            answer = await client.post(path, content=b"1", headers={"Accept": accept, "Content-Type": JSON})
+            return answer.status_code, answer.headers["content-type"], answer.content
+
+        for accept in ("image/gif", "image/*", "*/*", "image/avif, image/*;q=0.5"):
+            assert await got("/picture", accept) == (200, "image/gif", b"GIF89a")
+        for accept in ("text/html", "*/*"):
+            assert await got("/page", accept) == (200, "text/html", "<p>\u00fc".encode())
+        assert (await got("/picture", "image/png"))[0] == 500
