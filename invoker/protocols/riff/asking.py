@@ -16,7 +16,7 @@ from invoker.protocols.riff.fields import Signature
 from invoker.protocols.riff.filling import straight
 from invoker.protocols.riff.formats import accepted
 from invoker.protocols.riff.items import Reading, reading_of
-from invoker.protocols.riff.values import HIDDEN
+from invoker.protocols.riff.values import HIDDEN, SENT_AS
 
 __all__ = ["ID", "NAMES_OUT", "Asked", "RefusedError", "ask", "is_form", "too_long"]
 
@@ -150,7 +150,7 @@ def _asked(head: RequestHead, signature: Callable[[str], Signature], most_bytes:
         wanted += f", {inputs.plain_type};q=0.001"  # H-208: only the function knows what its value is
     if reading is Reading.WHOLE:
         _check_length(announced, most_bytes)
-    headers, is_event = _input_headers(head), is_packed(content_type)
+    headers, is_event = _input_headers(head, content_type), is_packed(content_type)
     if not is_event and any(name == "ce-specversion" for name, _ in head.headers):
         headers = received(headers)
     plain = None if is_bodiless or is_event else straight(inputs, head.query, content_type)
@@ -217,8 +217,8 @@ def is_form(content_type: str) -> bool:
     return content_type.partition(";")[0].strip().lower() == "multipart/form-data"
 
 
-def _input_headers(head: RequestHead) -> Headers:
-    """What the function sees: all but Content-Type and Accept, several values joined, X-Http-* ours (R-151)."""
+def _input_headers(head: RequestHead, content_type: str) -> Headers:
+    """What the function sees: all but Content-Type and Accept, several values joined, X-Http-* ours (R-151, H-209)."""
     joined: dict[str, tuple[str, list[str]]] = {}
     for name, value in head.headers:
         key = name.lower()
@@ -229,4 +229,6 @@ def _input_headers(head: RequestHead) -> Headers:
     items["X-Http-Path"] = head.path
     items["X-Http-Query"] = head.query
     items["X-Http-Proto"] = "HTTP/2.0" if head.http_version == "2" else f"HTTP/{head.http_version}"
+    if content_type:
+        items[SENT_AS] = content_type
     return Headers(items)

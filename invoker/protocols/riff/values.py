@@ -12,14 +12,21 @@ from invoker.mediatypes import parse
 from invoker.message import EMPTY, Headers, Message
 from invoker.protocols.riff.fields import Field
 
-__all__ = ["HIDDEN", "from_parts", "from_texts", "message_of", "typed"]
+__all__ = ["HIDDEN", "SENT_AS", "from_parts", "from_texts", "message_of", "typed"]
 
 _Given: TypeAlias = list[tuple[str, Message[bytes]]]
 
 _OCTETS = "application/octet-stream"
 _TEXT = "text/plain"
 _JSON = "application/json"
-HIDDEN = frozenset({"content-type", "accept", "x-http-method", "x-http-path", "x-http-query", "x-http-proto"})
+SENT_AS = "X-Http-Content-Type"
+"""The header that tells a function the media type of a body or part as it was sent (H-209)."""
+HIDDEN = frozenset(
+    {
+        *("content-type", "accept", "x-http-method", "x-http-path", "x-http-query", "x-http-proto"),
+        SENT_AS.lower(),
+    }
+)
 """Headers of requests that functions see as we say them, or not at all (R-151)."""
 
 
@@ -63,7 +70,9 @@ def typed(one: Field, content_type: str) -> str:
 def message_of(part: Part, headers: Headers, one: Field | None = None) -> Message[bytes]:
     """One part for its input: with the request's headers, which the part's own override except for X-Http-*."""
     own = {name: value for name, value in part.headers.items() if name.lower() not in HIDDEN}
-    taken = {name.lower() for name in own}
+    if part.media_type:
+        own[SENT_AS] = part.media_type
+    taken = {name.lower() for name in own} | {SENT_AS.lower()}  # that of the request is of the whole form
     shared = {name: value for name, value in headers.items() if name.lower() not in taken}
     media_type = part.media_type if one is None else typed(one, part.media_type)
     return Message(part.payload, Headers({**own, **shared}) if shared or own else EMPTY, media_type or _TEXT)

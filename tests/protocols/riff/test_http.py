@@ -244,6 +244,15 @@ def test_R151_request_headers_reach_the_function() -> None:
     assert dict(start.metadata) == dict(headers)
 
 
+def test_H209_a_body_says_what_it_was_sent_as() -> None:
+    """As it came; a client that sends the header itself is not believed."""
+    forged = ("x-http-content-type", "FORGED")
+    _, feed, _ = told(opened(), post(forged, ("Content-Type", "Image/PNG; q=1")), BodyChunk(b"x"))
+    assert feed.message.headers["X-Http-Content-Type"] == "Image/PNG; q=1"
+    _, feed, _ = told(opened(), post(forged), BodyChunk(b"x"))
+    assert "X-Http-Content-Type" not in feed.message.headers
+
+
 def test_R151_cookies_are_joined_as_cookies() -> None:
     """HTTP/2 may split a Cookie header, whose separator is not the comma (RFC 9113, 8.2.3)."""
     _, feed, _ = told(opened(), post(("cookie", "a=1"), ("cookie", "b=2")))

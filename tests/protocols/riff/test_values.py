@@ -51,6 +51,16 @@ def test_parts_keep_their_own_headers() -> None:
     assert (message.headers["x-a"], message.headers["x-b"], message.media_type) == ("2", "3", "text/plain")
 
 
+def test_H209_a_part_says_what_it_was_sent_as() -> None:
+    """Also where bytes are all that its parameter knows; never what the form is, and never what a client makes up."""
+    form = Headers({"X-Http-Content-Type": "multipart/form-data; boundary=x"})
+    one = Field("x", known=lambda _: False)
+    forged = Headers({"X-HTTP-CONTENT-TYPE": "text/forged"})
+    message = message_of(Part("x", b"1", "image/png", "a.png", forged), form, one)
+    assert (message.media_type, message.headers["x-http-content-type"]) == ("application/octet-stream", "image/png")
+    assert "x-http-content-type" not in message_of(Part("x", b"1", "", None, forged), form, one).headers
+
+
 def test_a_field_of_a_form_that_is_no_text_is_refused() -> None:
     """With its name."""
     with pytest.raises(DecodeError, match="parameter 'tags'"):
