@@ -169,16 +169,19 @@ def test_R164_R169_a_source_takes_an_empty_body_only(server):
 
 
 def test_R164_further_inputs_may_be_none_or_are_the_parts_of_a_form(server):
-    """``many(a, *rest)``; what comes in another way is refused with the way that works."""
+    """``many(a, *rest)``, or come by a query or an object; what is missing is told with the ways that work."""
     assert ask(server, "many", b"3", "text/plain") == (200, "3")
     assert ask(server, "many", b"3", JSON) == (200, "3")
     assert ask(server, "many", *form(a="3")) == (200, "3")
     assert ask(server, "many", *form(a="3", rest="4")) == (200, "7")
     assert ask(server, "many", *form(a="3", x="4", y="5")) == (200, "12")
-    for body, type_, query in ((None, "", "a=1&rest=3"), (b"1", JSON, "rest=3"), (None, "", ""), (*form(x="4"), "")):
+    assert ask(server, "many", None, "", "a=1&rest=3&rest=5") == (200, "9")
+    assert ask(server, "many", b"1", JSON, "rest=3") == (200, "4")
+    assert ask(server, "many", b'{"a": 1, "rest": [3, 5]}', JSON) == (200, "9")
+    for body, type_, query in ((None, "", ""), (None, "", "rest=3"), (*form(x="4"), "")):
         status, text = ask(server, "many", body, type_, query)
-        assert (status, "part of a multipart form" in text) == (400, True), text
-    status, text = ask(server, "many", b'{"a": 1}', JSON)
+        assert (status, "parameter 'a' is not given; give it as a query parameter" in text) == (400, True), text
+    status, text = ask(server, "many", b'{"b": 1}', JSON)
     assert (status, "parameter 'a': application/json cannot become int" in text) == (400, True), text
 
 

@@ -82,6 +82,8 @@ class Signature(msgspec.Struct, frozen=True):
     Attributes:
         inputs: Names of those that every caller gives.
         is_open: Whether it takes any number of further inputs.
+        opens_values: Whether each of those is one value, and no stream.
+        opens_fields: Whether a JSON object may give inputs by their names, because none of them takes objects.
         fields: All parameters, with options; none where a request is one message whatever the function is.
         options: Of a function that takes any number of inputs; those of others are among ``fields``.
         outputs: Names of what it gives.
@@ -95,6 +97,8 @@ class Signature(msgspec.Struct, frozen=True):
 
     inputs: tuple[str, ...]
     is_open: bool = False
+    opens_values: bool = False
+    opens_fields: bool = False
     fields: tuple[Field, ...] = ()
     options: tuple[Field, ...] = ()
     more: Field | None = None
@@ -126,7 +130,13 @@ def signature_of(spec: FunctionSpec, registry: Registry) -> Signature:
     options = tuple(_field(one, spec, registry, is_option=True) for one in spec.options)
     more = None if spec.open_inputs else _more(spec, registry)
     if spec.open_inputs or not (own or options or more):
-        made = Signature(inputs, spec.open_inputs, options=options)
+        made = Signature(
+            inputs,
+            spec.open_inputs,
+            spec.open_inputs and bool(own) and (spec.style is Style.REQUEST_REPLY or own[-1].single),
+            spec.open_inputs and not any(is_object(one.type) or bytes_like(one.type) is not None for one in own),
+            options=options,
+        )
     else:
         required = (_field(one, spec, registry, is_option=False) for one in own)
         made = Signature(tuple(one.name for one in own), fields=(*required, *options), more=more)

@@ -21,6 +21,7 @@ from invoker.mediatypes import parse
 from invoker.message import EMPTY, Headers, Message
 from invoker.protocols.riff.fields import Field, Signature
 from invoker.protocols.riff.values import from_parts, from_texts, message_of, typed
+from invoker.protocols.riff.variadic import check_inputs, labels, parts_of, queried
 
 __all__ = [
     "Filled", "fill", "fill_parts", "fill_query", "from_query", "is_plain", "straight",
@@ -74,7 +75,10 @@ def fill(signature: Signature, query: str, content_type: str, body: bytes, heade
                 raise DecodeError(f"the function takes no input, but the body has {len(body)} bytes; send no body")
             return (), []
         if signature.is_open:
-            _check_open(signature, query, () if body or content_type or len(signature.inputs) == 1 else None)
+            parts = parts_of(signature, query, content_type, body)
+            if parts is not None:
+                return fill_parts(signature, query, parts, headers)
+            check_inputs(signature, () if body or content_type or len(signature.inputs) == 1 else None)
         filled = (_LABEL,), [(0, Message(body, headers, content_type or _OCTETS))]  # R-143
         return _with_options(signature, query, headers, filled)
     given = from_query(fields, query, headers) if query else []
@@ -118,21 +122,23 @@ def fill_parts(signature: Signature, query: str, parts: Sequence[Part], headers:
         DecodeError: A part is no parameter's; or as `fill`.
     """
     if not signature.fields:
-        names = signature.inputs
+        names, own = signature.inputs, [part.name for part in parts]
         if signature.is_open:
-            _check_open(signature, query, [part.name for part in parts])
+            parts = [*parts, *queried(signature, query)]
+            own = labels(signature, parts)
+            check_inputs(signature, own)
             options = {one.name for one in signature.options}
-            there = [*names[:-1], *(part.name for part in parts if part.name not in options)]
-            named = (part.name for part in parts if part.name in options)
+            there = [*names[:-1], *(name for name in own if name not in options)]
+            named = (name for name in own if name in options)
             names = tuple(dict.fromkeys((*(there or names), *named)))  # ``*args`` gets just the parts that are there
-        messages = [(_index(part, names), message_of(part, headers)) for part in parts]
+        messages = [(_index(name, names), message_of(part, headers)) for name, part in zip(own, parts, strict=True)]
         return _with_options(signature, query, headers, (names, messages))
     if signature.more is not None:
         signature = _opened(signature, [*_query_keys(query), *(part.name for part in parts)])
     given = from_query(signature.fields, query, headers) if query else []
     names = tuple(one.name for one in signature.fields)
     for part in parts:
-        _index(part, names)
+        _index(part.name, names)
     return _arranged(signature, given + from_parts(signature.fields, parts, headers))
 
 
@@ -189,23 +195,6 @@ def _query_keys(query: str) -> list[str]:
         return [name for name, _ in parse_qsl(query, keep_blank_values=True, errors="strict")]
     except ValueError as error:
         raise DecodeError(f"the query is not UTF-8: {error}") from None
-
-
-def _check_open(signature: Signature, query: str, names: Collection[str] | None) -> None:
-    """Refuse what a function of any number of inputs would lose, or waits for in vain.
-
-    Args:
-        signature: Of the function.
-        query: Of the request.
-        names: Of the parts; empty: the body is the first input; None: there is none.
-    """
-    fixed = signature.inputs[:-1]
-    missing = [one for one in (fixed if names is None or names else fixed[1:]) if one not in (names or ())]
-    if missing:
-        raise DecodeError(f"parameter '{missing[0]}' is not given; give each input as a part of a multipart form")
-    queried = next((key for key in _query_keys(query) if key in signature.inputs), None)
-    if queried is not None:
-        raise DecodeError(f"parameter '{queried}' is not taken from a query; give it as a part of a multipart form")
 
 
 def _with_options(signature: Signature, query: str, headers: Headers, filled: Filled) -> Filled:
@@ -379,7 +368,7 @@ def _arranged(
     return (*labels, *options), [(places[name], message) for name, message in given]
 
 
-def _index(part: Part, names: tuple[str, ...]) -> int:
-    if not part.name or part.name not in names:
-        raise DecodeError(f"part {part.name!a} is not an input of the function; its inputs are {', '.join(names)}")
-    return names.index(part.name)
+def _index(name: str, names: tuple[str, ...]) -> int:
+    if not name or name not in names:
+        raise DecodeError(f"part {name!a} is not an input of the function; its inputs are {', '.join(names)}")
+    return names.index(name)

@@ -113,7 +113,21 @@ def test_functions_without_parameters_or_with_any_number_have_no_fields():
         yield from xs[0]
 
     assert signature(nothing) == Signature(("in",), name="nothing")
-    assert signature(several) == Signature(("xs",), is_open=True, is_streaming=True, name="several")
+    assert signature(several) == Signature(("xs",), is_open=True, opens_fields=True, is_streaming=True, name="several")
+
+
+def test_H210_what_any_number_of_inputs_are() -> None:
+    """Values, where the function is called with them or says so; a JSON object names them if none can be one."""
+
+    def total(*xs: int) -> int: ...
+    def count(*xs: int) -> Iterator[int]:
+        yield len(xs)
+
+    def rows(*xs: Row) -> int: ...
+    def after(row: Row, *xs: int) -> int: ...
+
+    told = [(one.opens_values, one.opens_fields) for one in map(signature, (total, count, rows, after))]
+    assert told == [(True, True), (True, True), (True, False), (True, False)]
 
 
 def test_R169_a_function_of_any_number_of_inputs_keeps_its_options_apart():

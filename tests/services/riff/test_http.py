@@ -379,3 +379,22 @@ async def test_H208_a_function_names_the_type_of_its_value() -> None:
         for accept in ("text/html", "*/*"):
             assert await got("/page", accept) == (200, "text/html", "<p>\u00fc".encode())
         assert (await got("/picture", "image/png"))[0] == 500
+
+
+async def test_H210_any_number_of_values_is_given_by_one_name() -> None:
+    """In a query, a form or an object, for one value and for a stream."""
+
+    def total(*xs: int) -> int:
+        return sum(xs)
+
+    async with Served.at(total) as served, served.client() as client:
+        for accept in (JSON, "application/x-ndjson"):
+            accepts = {"Accept": accept}
+            answers = [
+                await client.post("/total?xs=1&xs=2", headers=accepts),
+                await client.post("/total", data={"xs": ["1", "2"]}, headers=accepts),
+                await client.post("/total", files=[("xs", b"1"), ("xs", b"2")], headers=accepts),
+                await client.post("/total", files=[("a", b"1"), ("b", b"2")], headers=accepts),
+                await client.post("/total", json={"xs": [1, 2]}, headers=accepts),
+            ]
+            assert [(one.status_code, one.text.strip()) for one in answers] == [(200, "3")] * 5

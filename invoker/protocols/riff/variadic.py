@@ -1,0 +1,133 @@
+"""What a request gives to a function that takes any number of inputs (``*args``): parts of the names of its inputs.
+
+Each further name is a further input. Where ``*args`` takes values, its own name may repeat, and each value is an input
+of its own, as ``?xs=1&xs=2`` is for ``def total(*xs: int)``; where it takes streams, they are items of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from invoker.codecs import Part, PartReader
+from invoker.codecs.form import MAX_FIELDS
+from invoker.errors import DecodeError
+from invoker.protocols.riff.fields import Signature
+
+__all__ = ["check_inputs", "labels", "parts_of", "queried"]
+
+_JSON: Final = "application/json"
+_FORM: Final = "application/x-www-form-urlencoded"
+_PARTS: Final = "multipart/form-data"
+
+
+def parts_of(signature: Signature, query: str, content_type: str, body: bytes) -> list[Part] | None:
+    """What a request gives whose body is one piece, without what its query gives; None: all of it is the first input.
+
+    Args:
+        signature: Of the function.
+        query: Without the question mark.
+        content_type: As it came; empty when it was missing.
+        body: All of it.
+
+    Raises:
+        DecodeError: The body or the query cannot be read.
+    """
+    essence = content_type.partition(";")[0].strip().lower()
+    if essence == _PARTS:
+        reader = PartReader(content_type)
+        parts = reader.feed(body)
+        reader.close()
+        return parts
+    spread = _pairs(signature, body) if essence == _FORM else _members(signature, body) if essence == _JSON else None
+    if spread is not None:
+        return spread
+    names = {part.name for part in queried(signature, query)}
+    if not names:
+        return None
+    if not body:
+        return []
+    return [Part(next((one for one in signature.inputs if one not in names), signature.inputs[-1]), body, content_type)]
+
+
+def queried(signature: Signature, query: str) -> list[Part]:
+    """What a query gives to inputs.
+
+    Raises:
+        DecodeError: It is not UTF-8.
+    """
+    try:
+        pairs = parse_qsl(query, keep_blank_values=True, errors="strict")
+    except ValueError as error:
+        raise DecodeError(f"the query is not UTF-8: {error}") from None
+    return [Part(name, value.encode()) for name, value in pairs if name in signature.inputs]
+
+
+def labels(signature: Signature, parts: Sequence[Part]) -> list[str]:
+    """The name of the input that each part is for."""
+    if not signature.opens_values or not signature.inputs:
+        return [part.name for part in parts]
+    own, taken = signature.inputs[-1], {part.name for part in parts}
+    found: list[str] = []
+    count = 0
+    for part in parts:
+        name = part.name
+        if name == own:
+            while count and (name := f"{own}{count}") in taken:
+                count += 1
+            taken.add(name)
+            count += 1
+        found.append(name)
+    return found
+
+
+def check_inputs(signature: Signature, names: Collection[str] | None) -> None:
+    """Refuse what a function of any number of inputs waits for in vain.
+
+    Args:
+        signature: Of the function.
+        names: Of the parts; empty: the body is the first input; None: there is none.
+    """
+    fixed = signature.inputs[:-1]
+    missing = [one for one in (fixed if names is None or names else fixed[1:]) if one not in (names or ())]
+    if missing:
+        raise DecodeError(
+            f"parameter '{missing[0]}' is not given; give it as a query parameter, a field of a form or a member of a "
+            "JSON object"
+        )
+
+
+def _pairs(signature: Signature, body: bytes) -> list[Part] | None:
+    try:
+        pairs = parse_qsl(body.decode(), keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS)
+    except ValueError:
+        return None
+    known = _known(signature)
+    if b"=" not in body or any(name not in known for name, _ in pairs):
+        return None
+    return [Part(name, value.encode()) for name, value in pairs]
+
+
+def _members(signature: Signature, body: bytes) -> list[Part] | None:
+    if not signature.opens_fields or body.lstrip()[:1] != b"{":
+        return None
+    try:
+        members = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+    except (ValueError, RecursionError):
+        return None  # its codec tells it better
+    if not members or any(name not in _known(signature) for name in members):
+        return None
+    found: list[Part] = []
+    for name, value in members.items():
+        values: list[Any] = [value]
+        if signature.opens_values and name == signature.inputs[-1] and bytes(value)[:1] == b"[":
+            values = msgspec.json.decode(value, type=list[msgspec.Raw])
+        found += [Part(name, bytes(one), _JSON) for one in values]
+    return found
+
+
+def _known(signature: Signature) -> set[str]:
+    return {*signature.inputs, *(one.name for one in signature.options)}

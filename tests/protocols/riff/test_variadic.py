@@ -1,0 +1,100 @@
+"""`invoker.protocols.riff.variadic`: what a request gives to ``*args``."""
+
+from __future__ import annotations
+
+import pytest
+
+from invoker.codecs import Part
+from invoker.errors import DecodeError
+from invoker.message import Headers
+from invoker.protocols.riff.fields import Field, Signature
+from invoker.protocols.riff.filling import fill
+from invoker.protocols.riff.variadic import check_inputs, labels, parts_of, queried
+
+JSON = "application/json"
+FORM = "application/x-www-form-urlencoded"
+VALUES = Signature(
+    ("sep", "xs"),
+    is_open=True,
+    opens_values=True,
+    opens_fields=True,
+    options=(Field("k", is_option=True, is_value=True),),
+)
+PARTS = (
+    b'--x\r\nContent-Disposition: form-data; name="sep"\r\n\r\n-\r\n'
+    b'--x\r\nContent-Disposition: form-data; name="xs"\r\n\r\n1\r\n--x--'
+)
+STREAMS = Signature(("xs",), is_open=True, opens_fields=True)
+
+
+def filled(signature: Signature, body: bytes = b"", type_: str = "", query: str = "") -> tuple[object, list[object]]:
+    names, messages = fill(signature, query, type_, body, Headers({}))
+    return names, [(index, message.media_type, message.payload) for index, message in messages]
+
+
+TEXT = "text/plain"
+
+
+@pytest.mark.parametrize(
+    ("body", "type_", "query", "media_type"),
+    [
+        (b"", "", "sep=-&xs=1&xs=2&k=3", TEXT),
+        (b"sep=-&xs=1&xs=2&k=3", FORM, "", TEXT),
+        (b"xs=1&xs=2", FORM, "sep=-&k=3", TEXT),
+        (b'{"sep": "-", "xs": [1, 2], "k": 3}', JSON, "", JSON),
+        (PARTS, "multipart/form-data; boundary=x", "xs=2&k=3", TEXT),
+    ],
+)
+def test_H210_values_of_one_name_are_inputs_each(body: bytes, type_: str, query: str, media_type: str) -> None:
+    """Of a query, of either form, and of a list in a JSON object; options have their names beside them."""
+    names, messages = filled(VALUES, body, type_, query)
+    assert names == ("sep", "xs", "xs1", "k")
+    values = [payload for _, _, payload in sorted(messages)]  # type: ignore[misc]
+    assert values == ([b'"-"', b"1", b"2", b"3"] if media_type == JSON else [b"-", b"1", b"2", b"3"])
+
+
+def test_H210_items_of_one_name_are_of_one_stream() -> None:
+    """Where ``*args`` takes streams; other names are further ones."""
+    assert filled(STREAMS, query="xs=1&xs=2") == (("xs",), [(0, TEXT, b"1"), (0, TEXT, b"2")])
+    assert labels(STREAMS, [Part("xs", b"1"), Part("a", b"2"), Part("xs", b"3")]) == ["xs", "a", "xs"]
+    assert labels(VALUES, [Part("xs", b"1"), Part("xs1", b"2"), Part("xs", b"3")]) == ["xs", "xs1", "xs2"]
+
+
+def test_H210_a_body_beside_a_query_is_for_the_first_input_that_is_left() -> None:
+    """As it is with parameters."""
+    assert filled(VALUES, b"1", TEXT, "sep=-") == (("sep", "xs"), [(1, TEXT, b"1"), (0, TEXT, b"-")])
+    assert filled(VALUES, b"1", TEXT, "sep=-&xs=2")[0] == ("sep", "xs", "xs1")
+
+
+@pytest.mark.parametrize(
+    ("body", "type_"),
+    [
+        (b'{"ys": [1]}', JSON),
+        (b"{}", JSON),
+        (b"[1]", JSON),
+        (b'{"xs": ', JSON),
+        (b"a=1", FORM),
+        (b"\xff=1", FORM),
+        (b"1", TEXT),
+    ],
+)
+def test_H210_any_other_body_is_the_first_input(body: bytes, type_: str) -> None:
+    """Whose codec tells what is wrong with it."""
+    assert parts_of(STREAMS, "", type_, body) is None
+    assert filled(STREAMS, body, type_) == (("in",), [(0, type_, body)])
+
+
+def test_H210_an_object_is_a_value_where_one_may_be() -> None:
+    """Nobody knows whether its keys are names, then."""
+    assert parts_of(Signature(("xs",), is_open=True, opens_values=True), "", JSON, b'{"xs": [1]}') is None
+
+
+def test_what_is_missing_is_told() -> None:
+    """And a query that is no text."""
+    with pytest.raises(DecodeError, match="parameter 'sep' is not given; give it as a query parameter"):
+        filled(VALUES, query="xs=1")
+    check_inputs(VALUES, ())  # the body is the first
+    with pytest.raises(DecodeError, match="'sep'"):
+        check_inputs(VALUES, None)
+    with pytest.raises(DecodeError, match="not UTF-8"):
+        queried(VALUES, "xs=%ff")
