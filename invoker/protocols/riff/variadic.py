@@ -17,7 +17,13 @@ from invoker.codecs.form import MAX_FIELDS
 from invoker.errors import DecodeError
 from invoker.protocols.riff.fields import Signature
 
-__all__ = ["check_inputs", "labels", "parts_of", "queried"]
+__all__ = ["MOST_INPUTS", "check_inputs", "labels", "parts_of", "queried"]
+
+MOST_INPUTS: Final = 1000
+"""So many inputs are opened for one request; each takes memory before its value is looked at."""
+
+_MOST_COMMAS: Final = 20_000
+"""A list with more is not cut into its elements: hundreds of thousands would take the loop and its memory for long."""
 
 _JSON: Final = "application/json"
 _FORM: Final = "application/x-www-form-urlencoded"
@@ -85,12 +91,14 @@ def labels(signature: Signature, parts: Sequence[Part]) -> list[str]:
 
 
 def check_inputs(signature: Signature, names: Collection[str] | None) -> None:
-    """Refuse what a function of any number of inputs waits for in vain.
+    """Refuse too many inputs, and what a function of any number of them waits for in vain.
 
     Args:
         signature: Of the function.
         names: Of the parts; empty: the body is the first input; None: there is none.
     """
+    if names is not None and len(set(names)) > MOST_INPUTS:
+        raise DecodeError(f"{len(set(names))} inputs are given, and at most {MOST_INPUTS} are taken")
     fixed = signature.inputs[:-1]
     missing = [one for one in (fixed if names is None or names else fixed[1:]) if one not in (names or ())]
     if missing:
@@ -124,9 +132,15 @@ def _members(signature: Signature, body: bytes) -> list[Part] | None:
     for name, value in members.items():
         values: list[Any] = [value]
         if signature.opens_values and name == signature.inputs[-1] and bytes(value)[:1] == b"[":
-            values = msgspec.json.decode(value, type=list[msgspec.Raw])
+            values = _elements(bytes(value))
         found += [Part(name, bytes(one), _JSON) for one in values]
     return found
+
+
+def _elements(value: bytes) -> list[msgspec.Raw]:
+    if value.count(b",") > _MOST_COMMAS:
+        raise DecodeError(f"a list of more than {MOST_INPUTS} values is given, and at most so many are taken")
+    return msgspec.json.decode(value, type=list[msgspec.Raw])
 
 
 def _known(signature: Signature) -> set[str]:

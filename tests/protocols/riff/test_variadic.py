@@ -9,7 +9,7 @@ from invoker.errors import DecodeError
 from invoker.message import Headers
 from invoker.protocols.riff.fields import Field, Signature
 from invoker.protocols.riff.filling import fill
-from invoker.protocols.riff.variadic import check_inputs, labels, parts_of, queried
+from invoker.protocols.riff.variadic import MOST_INPUTS, check_inputs, labels, parts_of, queried
 
 JSON = "application/json"
 FORM = "application/x-www-form-urlencoded"
@@ -98,3 +98,17 @@ def test_what_is_missing_is_told() -> None:
         check_inputs(VALUES, None)
     with pytest.raises(DecodeError, match="not UTF-8"):
         queried(VALUES, "xs=%ff")
+
+
+def test_H210_the_number_of_inputs_is_bounded() -> None:
+    """However they are given; a list that is much longer is not even cut."""
+    most = b"[%b]" % b",".join([b"1"] * MOST_INPUTS)
+    names, _ = filled(VALUES, b'{"sep": 1, "xs": %b}' % most.replace(b"[1,", b"["), JSON)
+    assert len(names) == MOST_INPUTS  # type: ignore[arg-type]
+    for body, type_, query in (
+        (b'{"sep": 1, "xs": %b}' % most, JSON, ""),
+        (b'{"sep": 1, "xs": [%b1]}' % (b"1," * 200_000), JSON, ""),
+        (b"", "", "sep=-" + "&xs=1" * MOST_INPUTS),
+    ):
+        with pytest.raises(DecodeError, match=f"at most ({MOST_INPUTS}|so many) are taken"):
+            filled(VALUES, body, type_, query)
