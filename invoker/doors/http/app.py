@@ -7,6 +7,7 @@ this door.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
@@ -28,6 +29,7 @@ from invoker.errors import Cancelled, InvocationError, UnsupportedMediaType
 
 __all__ = [
     "FAULT",
+    "FULL",
     "NOT_FOUND",
     "Alike",
     "Begin",
@@ -56,11 +58,18 @@ SocketOf: TypeAlias = Callable[[str], "SocketFront | None"]
 Begin: TypeAlias = Callable[[Exchange], Listener]
 """Begins to answer one request, by methods of its exchange, which may be called before this returns."""
 
+FULL: Final = Response(
+    503,
+    (("Content-Type", "text/plain; charset=utf-8"),),
+    b"Invoker: Overloaded: this process has as many connections with requests as it may have; try again later\n",
+    close=True,
+)
 NOT_FOUND: Final = Response(404, (("Content-Type", "text/plain"),), b"Invoker: Not Found\n")
 FAULT: Final = Response(500, (), b"", close=True)
 """A front is at fault, and nothing of that may reach the peer."""
 
 
+_SILENCE_S: Final = 60.0
 _AS_IT_IS: Final[tuple[str, ...]] = ()
 _KNOWN: Final = ("Accept-Encoding", ", ".join(UNPACKED))
 _NOTHING_FITS: Final = Response(
@@ -248,6 +257,7 @@ class HttpApp:
         self.sockets = sockets
         self.connections = Connections()
         self.is_leaving = False
+        self._tells_s = 0.0
         self.origins = Origins(settings.origins, settings.hosts, has_credentials=settings.has_credentials)
 
     @property
@@ -291,6 +301,17 @@ class HttpApp:
             told = {"status": response.status, "detail": response.body.decode().rstrip()}
             log.info("a request was refused", extra=told)
         return as_problem(response, head.value("accept"))
+
+    def full(self, head: RequestHead) -> Response | None:
+        """The response to a call while there is no room for it; None: there is."""
+        if not self.connections.is_full:
+            return None
+        now_s = time.monotonic()
+        if now_s >= self._tells_s:
+            self._tells_s = now_s + _SILENCE_S
+            most = self.connections.most
+            log.warning("calls over HTTP are refused: more than %s connections are busy; raise ulimit -n", most)
+        return as_problem(FULL, head.value("accept"))
 
     def not_found(self, head: RequestHead) -> Response:
         """The response where nobody answers."""

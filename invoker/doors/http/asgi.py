@@ -70,6 +70,8 @@ class AsgiApp:
             return self._app.not_found(exchange.head)
         try:
             if known.begin is not None:
+                if (full := self._app.full(exchange.head)) is not None:
+                    return full
                 return await exchange.run(known.begin)
             return await self._app.answer(exchange, known.front)
         except asyncio.CancelledError:

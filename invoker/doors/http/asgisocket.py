@@ -130,6 +130,10 @@ class AsgiSocket:
 
     # Called by the door.
 
+    def fileno(self) -> int:
+        """None: the server has it."""
+        return -1
+
     def end_when_idle(self) -> None:
         """End the conversation, for which the process has waited already."""
         if self._end is None:

@@ -1,14 +1,31 @@
-"""`Connections`: the open connections of a door, which of them idle, and who waits until there are none."""
+"""`Connections`: the open connections of a door, which of them end to make room, and who waits until there are none.
+
+Theory. A process has so many file descriptors, and the door takes a part of them, `most`. Beyond it, these are ended
+for newcomers, the ones that have been so for longest first:
+
+1. those without a request, or whose response is written, but for the newest ones: a newcomer needs a moment to ask;
+2. those whose request is still to come as a whole, so that nothing runs for it: uploads that are slow.
+
+None is ended whose bytes are here and have not been read: they may be a request. Where everybody else is busy, the
+newcomers stay. They are answered what needs no function, such as a probe; calls are refused while the door is full, an
+eighth beyond `most`. Without that, whoever holds enough streams, or WebSockets that wait for ever, would keep everybody
+out.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import enum
+import select
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Protocol
 
 __all__ = ["Connection", "Connections", "State"]
 
 _MANY = 2**31 - 1
+_SPARE = 8
+_AT_ONCE = 64
 
 
 class State(enum.Enum):
@@ -25,6 +42,9 @@ class State(enum.Enum):
 class Connection(Protocol):
     """One connection, whatever is spoken on it."""
 
+    def fileno(self) -> int:
+        """Of its socket; negative: it has none any more."""
+
     def end_when_idle(self) -> None:
         """End now, or with the last request."""
 
@@ -39,15 +59,17 @@ class Connections:
     """All connections of one door.
 
     Attributes:
-        most: Beyond so many, one without a request is ended for each new one.
+        most: Beyond so many, one that may be ended is ended for each new one.
         open: All of them.
         idle: Those without a request, the one that has been so for longest first.
+        waiting: Those whose request has begun, and does not run before all of its body is here, in the same order.
     """
 
     def __init__(self) -> None:
         self.most = _MANY
         self.open: set[Connection] = set()
         self.idle: dict[Connection, None] = {}
+        self.waiting: dict[Connection, None] = {}
         self._none = asyncio.Event()
         self._none.set()
 
@@ -56,23 +78,44 @@ class Connections:
         self.open.add(connection)
         self._none.clear()
         if len(self.open) > self.most:
-            self.evict()
+            self.make_room()
 
     def leave(self, connection: Connection) -> None:
         """A connection is over, with all that ran for it. Idempotent."""
         self.open.discard(connection)
         self.idle.pop(connection, None)
+        self.waiting.pop(connection, None)
         if not self.open:
             self._none.set()
 
+    @property
+    def spare(self) -> int:
+        """So many newcomers are left in peace until they have asked, and so many there may be beyond `most`."""
+        return self.most // _SPARE + 1
+
+    @property
+    def is_full(self) -> bool:
+        """Whether a call is to be refused, because there is nobody left who could be ended for it."""
+        return len(self.open) > self.most + self.spare and not self._end(self.waiting)
+
+    def make_room(self, others: int = 0) -> bool:
+        """End a connection that is not new, and for which nothing runs; whether there was one.
+
+        Args:
+            others: Connections without a request that somebody else has.
+        """
+        return self._end(self.idle if len(self.idle) + others > self.spare else self.waiting)
+
     def evict(self) -> bool:
-        """End the connection that has been without a request for longest; whether there was one."""
-        longest = next(iter(self.idle), None)
-        if longest is None:
-            return False
-        del self.idle[longest]
-        longest.abort()
-        return True
+        """End any connection for which nothing runs, since there is no descriptor left; whether there was one."""
+        return self._end(self.idle) or self._end(self.waiting)
+
+    def _end(self, some: dict[Connection, None]) -> bool:
+        for longest in _without_news(list(islice(some, _AT_ONCE))):
+            del some[longest]
+            longest.abort()
+            return True
+        return False
 
     async def end(self, grace_s: float, cut_s: float) -> int:
         """End all of them.
@@ -100,3 +143,14 @@ class Connections:
                 await self._none.wait()
         except TimeoutError:
             pass  # the caller sees what is left
+
+
+def _without_news(connections: Sequence[Connection]) -> Iterator[Connection]:
+    """Those of which nothing has come that is not read yet."""
+    for one in connections:
+        descriptor = one.fileno()
+        poll = select.poll()
+        if descriptor >= 0:
+            poll.register(descriptor, select.POLLIN)
+        if not poll.poll(0):
+            yield one

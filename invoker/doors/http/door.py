@@ -134,8 +134,10 @@ class HttpDoor:
         """Let the leader serve a connection as long as its requests are plain."""
         assert self.leader is not None
         self.leader.take(sock, heads)
-        if len(self.connections.open) + len(self.leader) > self.connections.most:
-            self._evict()
+        connections, led = self.connections, len(self.leader)
+        is_beyond = len(connections.open) + led > connections.most
+        if is_beyond and not connections.make_room(led) and led > connections.spare:  # else it is new
+            self.leader.evict()
 
     def _evict(self) -> bool:
         """End a connection without a request. The leader's come last, since they may be new, and read at once."""

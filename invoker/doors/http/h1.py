@@ -168,6 +168,10 @@ class Http1(asyncio.Protocol):
 
     # Called by the door.
 
+    def fileno(self) -> int:
+        """Of the socket; negative once it is closed."""
+        return -1 if self._is_lost else int(self._transport.get_extra_info("socket").fileno())
+
     def end_when_idle(self) -> None:
         """End now, or with the request that is under way."""
         self._ends = True
@@ -176,8 +180,7 @@ class Http1(asyncio.Protocol):
 
     def abort(self) -> None:
         """End now, without ceremony."""
-        # asyncio 3.11 fails at an abort behind a close that had to wait for its last writes
-        if not self._is_lost and self._transport.get_extra_info("socket").fileno() >= 0:
+        if self.fileno() >= 0:  # asyncio 3.11 fails at an abort behind a close that had to wait for its last writes
             self._transport.abort()
 
     cut = abort
@@ -219,20 +222,11 @@ class Http1(asyncio.Protocol):
         self._bring()
         if request.is_gone:
             return  # its body is refused
-        verdict = known.verdict
-        request.headers, request.choice = verdict.headers, known.choice
-        if verdict.response is not None:
-            request.answer(self._app.judged(verdict.response, request.head))
-        elif known.begin is not None:
-            try:
-                request.listen(known.begin(request))
-            except Exception:
-                log.exception("a request failed")
-                request.answer(FAULT)
-        elif known.front is None:
-            request.answer(self._app.not_found(request.head))
-        else:
-            request.task = self._loop.create_task(self._answer(request, known.front), name="request")
+        front = known.meet(request, self._app)
+        if front is not None:
+            request.task = self._loop.create_task(self._answer(request, front), name="request")
+        elif not (request.is_whole or request.is_stream) and self._state is State.BUSY:
+            self._connections.waiting[self] = None
 
     async def _answer(self, request: Request, front: Front) -> None:
         try:
@@ -271,6 +265,8 @@ class Http1(asyncio.Protocol):
             self._refuse(refused)
             return
         is_last, self._data = left.is_over, left.rest
+        if is_last:
+            self._connections.waiting.pop(self, None)
         if self._state in (State.BUSY, State.STREAMING):
             request.feed(body, is_last=is_last)
             if request.unread > HIGH_BYTES:
@@ -330,6 +326,7 @@ class Http1(asyncio.Protocol):
             return
         # Closing now would reset the connection, maybe before the response is read.
         self._state = State.LINGERING
+        self._connections.idle[self] = None
         self._alarm.set(*((_IMPATIENT_S, self._close) if self._waits else (self._settings.linger_s, self.abort)))
         self._tap.open()
 
@@ -380,7 +377,7 @@ class Http1(asyncio.Protocol):
         transport = self._transport
         is_reading = (is_reading or bool(self._data)) and not self._has_ended and transport.can_write_eof()
         self._state = State.ENDING
-        self._connections.idle.pop(self, None)
+        self._connections.idle[self] = None
         self._data = b""
         if is_reading:
             with suppress(OSError):  # the client has reset the connection

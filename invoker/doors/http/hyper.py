@@ -110,6 +110,10 @@ class HyperConnection:
         if not self._requests:
             self._arm(0 if self._is_ending else self._idle_s)
 
+    def fileno(self) -> int:
+        """Of the socket; negative once it is closed."""
+        return int(self._sock.fileno())
+
     def end_when_idle(self) -> None:
         """End now, or with the last request."""
         self._is_ending = True
@@ -124,9 +128,7 @@ class HyperConnection:
     def abort(self) -> None:
         """End now, without ceremony."""
         self._disarm()
-        if (
-            self._sock.fileno() >= 0
-        ):  # asyncio 3.11 fails at an abort behind a close that had to wait for its last writes
+        if self.fileno() >= 0:  # asyncio 3.11 fails at an abort behind a close that had to wait for its last writes
             self._writer.transport.abort()
 
     def cut(self) -> None:

@@ -5,14 +5,19 @@ A connection keeps what its last head meant, because the next one often has the 
 
 from __future__ import annotations
 
+import logging
+
 import msgspec
 
-from invoker.doors.http.app import Begin, Front, HttpApp, prompt_of
+from invoker.doors.http.app import FAULT, Begin, Front, HttpApp, prompt_of
 from invoker.doors.http.handshake import closing, shake_hands
 from invoker.doors.http.heads import Head, check_begun, read_head
 from invoker.doors.http.origins import Verdict
+from invoker.doors.http.request import Request
 
 __all__ = ["Heads", "Known"]
+
+log = logging.getLogger(__name__)
 
 _END = b"\r\n\r\n"
 
@@ -55,6 +60,25 @@ class Known:
             self.begin = shake_hands(app, self.head)
             if self.verdict.response is not None:
                 self.verdict = Verdict(closing(self.verdict.response), self.verdict.headers)
+
+    def meet(self, request: Request, app: HttpApp) -> Front | None:
+        """Answer a request with this head, or let it be listened to; else give who answers it in a task."""
+        request.headers, request.choice = self.verdict.headers, self.choice
+        if self.verdict.response is not None:
+            request.answer(app.judged(self.verdict.response, request.head))
+        elif self.begin is not None and (full := app.full(request.head)) is not None:
+            request.answer(full)
+        elif self.begin is not None:
+            try:
+                request.listen(self.begin(request))
+            except Exception:
+                log.exception("a request failed")
+                request.answer(FAULT)
+        elif self.front is None:
+            request.answer(app.not_found(request.head))
+        else:
+            return self.front
+        return None
 
 
 class Heads:

@@ -165,6 +165,10 @@ class SocketLine(asyncio.Protocol):
 
     # Called by the door.
 
+    def fileno(self) -> int:
+        """Of the socket; negative once it is closed."""
+        return -1 if self._is_lost else int(self._transport.get_extra_info("socket").fileno())
+
     def end_when_idle(self) -> None:
         """End the conversation, for which the process has waited already."""
         if not self._is_over:
@@ -172,8 +176,7 @@ class SocketLine(asyncio.Protocol):
 
     def abort(self) -> None:
         """End now, without ceremony."""
-        # asyncio 3.11 fails at an abort behind a close that had to wait for its last writes
-        if not self._is_lost and self._transport.get_extra_info("socket").fileno() >= 0:
+        if self.fileno() >= 0:  # asyncio 3.11 fails at an abort behind a close that had to wait for its last writes
             self._transport.abort()
 
     cut = abort
@@ -221,11 +224,10 @@ class SocketLine(asyncio.Protocol):
         self._is_over = True
         if self.is_gone:
             return
-        error = close.error
-        farewell = self._conversation.farewell(error)
+        farewell = self._conversation.farewell(close.error)
         for one in farewell.messages:
             self.write(one)
-        code = self._code or (_GOING_AWAY if isinstance(error, ShuttingDown) else farewell.code)
+        code = self._code or (_GOING_AWAY if isinstance(close.error, ShuttingDown) else farewell.code)
         self._farewell = code, farewell.reason
         if self._long is None or self._is_broken:
             self._bid_farewell(*self._farewell)

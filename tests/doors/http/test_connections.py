@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 
 from invoker.doors.http.connections import Connections
 
@@ -14,6 +15,10 @@ class One:
         self.told: list[str] = []
         self.connections = connections
         self.leaves = leaves
+        self.descriptor = -1
+
+    def fileno(self) -> int:
+        return self.descriptor
 
     def _told(self, what: str) -> None:
         self.told.append(what)
@@ -30,8 +35,8 @@ class One:
         self._told("cut")
 
 
-async def test_beyond_the_most_the_longest_idle_one_is_ended() -> None:
-    """Once, and never one that has a request."""
+async def test_H173_beyond_the_most_the_longest_idle_one_is_ended() -> None:
+    """Once, and never one that has a request, or has only just come."""
     connections = Connections()
     connections.most = 2
     busy, first, second, third = (One(connections) for _ in range(4))
@@ -41,8 +46,48 @@ async def test_beyond_the_most_the_longest_idle_one_is_ended() -> None:
         connections.enter(one)
     assert (first.told, second.told) == (["abort"], [])
     connections.enter(third)
-    assert (first.told, second.told, busy.told, third.told) == (["abort"], ["abort"], [], [])
+    assert (second.told, busy.told, third.told) == ([], [], [])
+    assert connections.evict()
+    assert (second.told, busy.told, third.told) == (["abort"], [], [])
     assert not connections.evict()
+
+
+async def test_H173_then_the_one_whose_request_is_still_to_come() -> None:
+    """So that a call is refused only if nobody is left for whom nothing runs."""
+    connections = Connections()
+    connections.most = 8
+    busy = [One(connections) for _ in range(10)]
+    for one in busy:
+        connections.enter(one)
+    slow = One(connections)
+    connections.waiting[slow] = None
+    connections.enter(slow)
+    assert slow.told == ["abort"]
+    assert connections.is_full
+    later = One(connections)
+    connections.waiting[later] = None
+    assert not connections.is_full
+    assert later.told == ["abort"]
+    connections.leave(busy[0])
+    assert not connections.is_full
+    assert all(one.told == [] for one in busy)
+
+
+async def test_H173_one_that_has_sent_something_is_left() -> None:
+    """It may be a request; the next one is ended instead."""
+    connections = Connections()
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.send(b"x")
+        one, other = One(connections), One(connections)
+        one.descriptor = ours.fileno()
+        connections.idle.update({one: None, other: None})
+        assert connections.evict()
+        assert (one.told, other.told) == ([], ["abort"])
+        assert not connections.evict()
+        ours.recv(1)
+        assert connections.evict()
+        assert one.told == ["abort"]
 
 
 async def test_the_end_waits_for_those_that_have_a_request() -> None:

@@ -1,0 +1,28 @@
+"""`tests.attack.crowds`: however many clients stay, newcomers are heard."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from tests.attack.crowds import ATTACKS, FUNCTIONS
+from tests.attack.runner import IS_LONG, MIB, chosen, probed, victim
+from tests.conftest import SLOW
+
+pytestmark = [
+    pytest.mark.timeout(20),
+    pytest.mark.skipif(sys.platform != "linux", reason="the limit of open files is Linux's"),
+]
+
+
+@pytest.mark.parametrize("kind", chosen(ATTACKS, ("bodies", "lines", "silent sockets")))
+def test_H173_newcomers_are_heard(kind: str) -> None:
+    """Twice as many clients as files: each `/livez` is answered, and a call is, or is told to try again."""
+    with victim(FUNCTIONS) as target:
+        account = probed(ATTACKS[kind], target, 3.0 if IS_LONG else 1.0)
+        assert account.failures == 0, account
+        assert account.livez_s < 1.5 * SLOW, account
+        assert account.figures["newcomer"] in (("200",) if kind in ("heads", "bodies") else ("200", "503")), account
+        assert account.rss_bytes < 200 * MIB, account
+        assert "Traceback" not in target.process.log
