@@ -51,7 +51,8 @@ class Requests:
     def parameters(self, *, is_body: bool) -> list[dict[str, Any]]:
         """The parameters of the query; those without default are among them where there is no body."""
         fields = [one for one in self._fields if one[0].is_option or not is_body]
-        return [self._parameter(one, told, is_body=is_body) for one, told in fields]
+        found = [self._parameter(one, told, is_body=is_body) for one, told in fields]
+        return found if is_body or not self._signature.is_open else [*self._queried(), *found]
 
     def body(self) -> dict[str, Any] | None:
         """The body of a POST; None if there is none."""
@@ -157,14 +158,45 @@ class Requests:
         return {"additionalProperties": schema} if schema else {}
 
     def _several(self) -> dict[str, Any]:
-        """What a function takes that has any number of inputs: a part for each; or the first one as the body."""
-        inputs = [one for one in self._function.inputs if not one.is_trigger and not one.is_option]
-        content: dict[str, Any] = {}
+        """What a function takes that has any number of inputs: a part for each; an object; or the first as the body."""
+        inputs, content = self._inputs(), dict[str, Any]()
+        choices = [self._named()] if self._signature.opens_fields and inputs else []
         if len(inputs) == 1:
             schema = inputs[0].shared_schema(self._schemas)
+            choices += [_bare(schema)] if _JSON in inputs[0].media_types else []
             for media_type in inputs[0].media_types:
-                content[media_type] = {"schema": schema if media_type == _JSON else self._whole(media_type, inputs[0])}
+                content[media_type] = {"schema": self._whole(media_type, inputs[0])}
+        if choices:
+            content[_JSON] = {"schema": choices[0] if len(choices) == 1 else {"anyOf": choices}}
         return {**content, _PARTS: {"schema": {"type": "object"}}}
+
+    def _inputs(self) -> list[DescribedInput]:
+        """Those of a function that takes any number; the last one stands for all further ones."""
+        return [one for one in self._function.inputs if not one.is_trigger and not one.is_option]
+
+    def _named(self) -> Schema:
+        """The object with a member for each of those, a list for values of the last one (H-210)."""
+        *fixed, last = self._inputs()
+        each = {one.name: one.shared_schema(self._schemas) for one in fixed}
+        items = last.shared_schema(self._schemas)
+        each[last.name] = {"type": "array", "items": items} if self._signature.opens_values else items
+        required = list(each)
+        each |= {one.name: self._each[one.name] for one, told in self._fields if not _is_bytes(told)}
+        made = {"type": "object", "properties": each, "required": required, "additionalProperties": False}
+        return self._schemas.add(f"{self._name}_input", made)
+
+    def _queried(self) -> list[dict[str, Any]]:
+        """The parameters of the query for those; the last one may come again and again."""
+        inputs = self._inputs()
+        if not inputs:
+            return []
+        *fixed, last = inputs
+        found: list[dict[str, Any]] = [
+            {"name": one.name, "in": "query", "required": True, "schema": one.shared_schema(self._schemas)}
+            for one in fixed
+        ]
+        schema = {"type": "array", "items": last.shared_schema(self._schemas)}
+        return [*found, {"name": last.name, "in": "query", "schema": schema}]
 
     def _whole(self, media_type: str, told: DescribedInput) -> Schema:
         """The schema of a body that is the first parameter's value."""

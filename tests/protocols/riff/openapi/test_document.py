@@ -149,6 +149,7 @@ CALLS: list[tuple[str, str, dict[str, Any]]] = [
     ("total", "application/json", {"json": [1], "params": {"tags": ["a", "b"], "at": '{"x": 1}'}}),
     ("named", "application/json", {"json": {"a": 1, "b": 2.5}}),
     ("many", "application/json", {"json": 3}),
+    ("many", "application/json", {"json": {"xs": [3]}}),
     ("many", "multipart/form-data", {"files": {"xs": (None, "3")}}),
     ("anything", "application/json", {"json": [1, {"a": None}]}),
     ("scale", "application/json", {"json": {"a": 1.5}, "params": {"factor": "3"}}),

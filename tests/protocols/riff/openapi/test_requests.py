@@ -172,3 +172,42 @@ def test_H067_sequences_are_texts_to_tools_of_openapi_31() -> None:
         "x-itemSchema": {"type": "integer"},
     }
     assert items({}, "W.").keys() == {"schema"}
+
+
+def test_H210_any_number_of_values_is_a_list() -> None:
+    """In an object, and in the query of a GET; those of a stream are not."""
+
+    @invoker.function(safe=True)
+    def joined(sep: str, *xs: int, scale: int = 1) -> str:
+        return sep
+
+    made = document(joined)
+    assert made["paths"]["/joined"]["get"]["parameters"] == [
+        {"name": "sep", "in": "query", "required": True, "schema": {"type": "string"}},
+        {"name": "xs", "in": "query", "schema": {"type": "array", "items": {"type": "integer"}}},
+        {"name": "scale", "in": "query", "schema": {"type": "integer", "default": 1}},
+    ]
+    assert made["components"]["schemas"]["joined_input"] == {
+        "type": "object",
+        "properties": {
+            "sep": {"type": "string"},
+            "xs": {"type": "array", "items": {"type": "integer"}},
+            "scale": {"type": "integer", "default": 1},
+        },
+        "required": ["sep", "xs"],
+        "additionalProperties": False,
+    }
+    content = made["paths"]["/joined"]["post"]["requestBody"]["content"]
+    assert content["application/json"]["schema"] == {"$ref": "#/components/schemas/joined_input"}
+    assert [one["name"] for one in made["paths"]["/joined"]["post"]["parameters"]] == ["scale"]
+
+    def merged(*xs: Iterator[int]) -> Iterator[int]:
+        yield from xs[0]
+
+    of_streams = document(merged)["components"]["schemas"]["merged_input"]["properties"]
+    assert of_streams == {"xs": {"type": "integer"}}
+
+    def rows(*xs: Point) -> int:
+        return len(xs)
+
+    assert post(rows)["requestBody"]["content"]["application/json"]["schema"] == {"$ref": "#/components/schemas/Point"}
