@@ -23,6 +23,7 @@ CALLS: list[tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = [
     ("Point", [{"p": {"x": 1}, "colour": "COLOUR_RED"}], [{"out": {"x": 2, "y": 2.5, "tags": ["RED", "LARGE"]}}]),
     ("Union", [{"value": {"int64_list": {"items": [1, 2]}}}], [{"out": {"int64_list": {"items": [1, 2]}}}]),
     ("Many", [{"first": 1, "rest": [2, 300], "scale": 2}], [{"out": 606}]),
+    ("Named", [{"a": 1, "more": {"b": 2, "c": 300}}], [{"out": 303}]),
     ("Spell", [{"word": "ab"}], [{"out": "a"}, {"out": "b"}]),
     ("Source", [{}], [{"out": 0}, {"out": 1}, {"out": 2}]),
     ("Total", [{"numbers": 1}, {"numbers": 2.5}], [{"out": 3.5}]),

@@ -33,13 +33,18 @@ from invoker.author.traits import HttpTraits
 from invoker.codecs.typed import members
 from invoker.protocols.typed.naming import Names, camel, field_word, json_name, package_of, service_of
 
-__all__ = ["JSON", "PROTO", "Call", "Given", "Slot", "calls_of", "media_type"]
+__all__ = ["EACH", "ENTRY", "JSON", "PROTO", "Call", "Given", "Slot", "calls_of", "media_type"]
 
 PROTO: Final = "application/vnd.invoker.field"
 """The private media type of a field: the payload is a message in which no other field is set."""
 
 JSON: Final = "application/vnd.invoker.field+json"
 """The same in protobuf's JSON: for an input the value of the field, for an output the message."""
+
+
+EACH: Final = "1"
+ENTRY: Final = "entry"
+"""Of the parameter ``each`` of these types: the payload has one element of a list, or one entry of a map."""
 
 
 class Slot(msgspec.Struct, frozen=True):
@@ -53,6 +58,7 @@ class Slot(msgspec.Struct, frozen=True):
         is_stream: Each message may have one.
         is_option: It may be left out.
         is_variadic: Each element of the field is an input of its own.
+        is_named: Each entry of the field, which is a map, is an input of the name that is its key.
         packing: How protobuf packs such elements: ``varint``, ``fixed64``; empty: each has a tag of its own.
     """
 
@@ -63,6 +69,7 @@ class Slot(msgspec.Struct, frozen=True):
     is_stream: bool = False
     is_option: bool = False
     is_variadic: bool = False
+    is_named: bool = False
     packing: str = ""
 
 
@@ -175,7 +182,8 @@ def media_type(function: str, number: int, *, is_output: bool = False, is_json: 
 
 def _types(name: str, slots: tuple[Slot, ...], outputs: tuple[Given, ...], *, is_json: bool) -> MediaTypes:
     inputs = {one.number: media_type(name, one.number, is_json=is_json) for one in slots}
-    inputs |= {one.number: f"{inputs[one.number]};each=1" for one in slots if one.is_variadic}
+    inputs |= {one.number: f"{inputs[one.number]};each={EACH}" for one in slots if one.is_variadic}
+    inputs |= {one.number: f"{inputs[one.number]};each={ENTRY}" for one in slots if one.is_named}
     accepts = [media_type(name, one.number, is_output=True, is_json=is_json) for one in outputs]
     # What a function has encoded itself is taken, too, if a field can hold it.
     chosen = [f"{text}, */*;q=0.1" if one.holds else text for text, one in zip(accepts, outputs, strict=True)]
@@ -194,7 +202,7 @@ def _call(spec: FunctionSpec, package: str, method: str) -> Call:
         outputs,
         any(one.is_stream for one in slots),
         streams_out,
-        next((one.name for one in spec.inputs if one.is_ignored), ""),
+        "" if spec.open_names else next((one.name for one in spec.inputs if one.is_ignored), ""),
         is_first_only,
         _types(spec.name, slots, outputs, is_json=False),
         _types(spec.name, slots, outputs, is_json=True),
@@ -206,10 +214,17 @@ def _slots(spec: FunctionSpec) -> tuple[Slot, ...]:
     names = Names(key=json_name)
     found: list[Slot] = []
     for position, one in enumerate(_parameters(spec), 1):
-        stream = one.stream
-        is_left_out = one.is_variadic and one.is_optional and not spec.open_inputs  # `*args` behind a default
-        if stream is None or is_left_out or (one.is_variadic and one.by_keyword):
+        is_named = one.is_variadic and one.by_keyword
+        stream = (one.stream or StreamSpec(one.name)) if is_named else one.stream
+        is_left_out = (
+            one.is_variadic and one.is_optional and not (spec.open_inputs or is_named)
+        )  # `*args` behind a default
+        if stream is None or is_left_out or (is_named and (spec.open_inputs or one.streams)):
             continue  # its position counts: the numbers of the others do not depend on what can be an input
+        if is_named:
+            field = names.give(field_word(one.name))
+            found.append(Slot(one.name, field, position, stream, is_option=True, is_named=True))
+            continue
         is_variadic = one.is_variadic and spec.open_inputs
         streams = spec.style is Style.STREAMING and not stream.single
         found.append(

@@ -22,7 +22,7 @@ from invoker.codecs.interface import Decode, Encode, Offer, Specialised, refusin
 from invoker.codecs.refusal import refuse_decode, refuse_encode
 from invoker.mediatypes import MediaType
 from invoker.message import EMPTY, Message
-from invoker.protocols.typed.calls import JSON, PROTO
+from invoker.protocols.typed.calls import EACH, ENTRY, JSON, PROTO
 from invoker.wording import Place
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ class FieldCodec(Specialised):
             return refusing(refuse_decode(get, where, "protobuf", type_))
         parse: Callable[[bytes], Any] = page.request.FromString
         if media_type.essence == JSON:
-            parse = partial(_parse_json, page.request, name, is_element=media_type.param("each") is not None)
+            parse = partial(_parse_json, page.request, name, _AROUND[media_type.param("each") or ""])
 
         def decode(message: Message[bytes]) -> Any:
             try:
@@ -192,14 +192,17 @@ def _own(find: Callable[[str], Any], package: str, name: str) -> Any:
     return find(name if name.startswith("google.") else f"{package}.{name}")
 
 
-def _parse_json(cls: Any, field: str, payload: bytes, *, is_element: bool) -> Any:
+_AROUND = {"": b'{"%b":%b}', EACH: b'{"%b":[%b]}', ENTRY: b'{"%b":{"":%b}}'}
+"""What stands around the JSON of a field, of one element of it, or of the value of one entry."""
+
+
+def _parse_json(cls: Any, field: str, around: bytes, payload: bytes) -> Any:
     from google.protobuf import json_format
 
     if not payload:
         return cls()
-    text = (b'{"%b":[%b]}' if is_element else b'{"%b":%b}') % (field.encode(), payload)
     try:
-        return json_format.Parse(text, cls(), ignore_unknown_fields=True)
+        return json_format.Parse(around % (field.encode(), payload), cls(), ignore_unknown_fields=True)
     except json_format.ParseError as error:
         raise ValueError(str(error)) from None
 

@@ -99,9 +99,13 @@ class Readers:
         return get_present
 
     def element(self, field: FieldDef) -> Get:
-        """What makes the value of the only element of a repeated field."""
-        assert isinstance(field.kind, ListKind), "the schema made it one"
-        item, name = self.read(field.kind.item), field.name
+        """What makes the value of the only element of a repeated field, or of the only entry of a map."""
+        name, kind = field.name, field.kind
+        if isinstance(kind, MapKind):
+            value = self.read(kind.value)
+            return lambda message: value(next(iter(getattr(message, name).values())))
+        assert isinstance(kind, ListKind), "the schema made it one"
+        item = self.read(kind.item)
         return lambda message: item(getattr(message, name)[0])
 
     def read(self, kind: Kind) -> Read:

@@ -15,6 +15,7 @@ from invoker.protocols.typed.kinds import (
     FieldDef,
     Kind,
     ListKind,
+    MapKind,
     MessageDef,
     ScalarKind,
     TextKind,
@@ -100,6 +101,8 @@ def _fill_request(message: MessageDef, call: Call, types: Types) -> None:
         may_miss = slot.is_option or (call.streams_in and not call.is_bare)
         if slot.is_variadic:
             kind = ListKind(types.singular(kind), tuple)
+        elif slot.is_named:
+            kind = MapKind(ScalarKind("string", str), types.singular(kind))
         elif in_oneof or (slot.is_stream and may_miss):
             kind = types.singular(kind)
         comment = " ".join((docs.get(slot.name, ""), _hint(slot, call))).strip()
@@ -112,7 +115,7 @@ def _fill_request(message: MessageDef, call: Call, types: Types) -> None:
                 has_default=slot.is_option,
                 has_presence=may_miss and _tells_nothing(kind),
                 oneof=oneof if in_oneof else "",
-                is_split=slot.is_variadic,
+                is_split=slot.is_variadic or slot.is_named,
                 comment=comment,
             )
         )

@@ -47,12 +47,14 @@ from invoker.errors import (
 from invoker.message import EMPTY, Message
 from invoker.protocols.typed.calls import PROTO, Call, Slot
 from invoker.protocols.typed.naming import json_name
-from invoker.protocols.typed.split import bytes_field, elements, split
+from invoker.protocols.typed.split import bytes_field, elements, entries, split
 
 __all__ = ["State", "TypedSession", "told"]
 
 _ID = "typed"
 _END = EndInput(_ID)
+_MOST_NAMES = 100
+"""Names that ``**kwargs`` takes of one request; what is bound by names is remembered."""
 
 
 class State(enum.Enum):
@@ -144,15 +146,20 @@ class TypedSession:
         """Open the invocation with all that has to be there, and the options that are."""
         call = self._call
         given: list[tuple[Slot, bytes | None]] = []
+        found: list[str] = []
         for slot in call.slots:
             part = parts.get(slot.number)
             if slot.is_variadic:
                 given += [(slot, one) for one in self._elements(slot, part)]
+                found += [f"#{index}" for index in range(len(found), len(given))]
+            elif slot.is_named:
+                more = self._entries(slot, part)
+                given += [(slot, one) for one in more.values()]
+                found += more
             elif part is not None or slot.is_stream or not slot.is_option:
                 given.append((slot, part))
-        names = tuple(f"#{index}" if slot.is_variadic else slot.name for index, (slot, _) in enumerate(given)) or (
-            (call.trigger,) if call.trigger else ()
-        )
+                found.append(slot.name)
+        names = tuple(found) or ((call.trigger,) if call.trigger else ())
         self.state = State.RUNNING
         self._names = names
         opening = Open(_ID, call.spec.name, self._types.accepts, metadata=self._metadata, bound=names)
@@ -205,6 +212,30 @@ class TypedSession:
         if not self._is_json:
             return elements(part, slot.packing)
         return [bytes(one) for one in msgspec.json.decode(part, type=list[msgspec.Raw])]
+
+    def _entries(self, slot: Slot, part: bytes | None) -> Mapping[str, bytes]:
+        """What ``**kwargs`` is given, by name.
+
+        Raises:
+            ProtocolViolation: A name is that of another parameter, or there are too many.
+        """
+        if part is None:
+            return {}
+        if self._is_json:
+            found = {key: bytes(one) for key, one in msgspec.json.decode(part, type=dict[str, msgspec.Raw]).items()}
+        else:
+            found = entries(part)
+        own = {one.name for one in self._call.slots if not one.is_named}
+        wrong = next((key for key in found if not key or key in own), None)
+        if wrong is not None:
+            raise ProtocolViolation(
+                f"the field '{slot.field}' has the key {wrong!a}, which is no name of a further value"
+            )
+        if len(found) > _MOST_NAMES:
+            raise ProtocolViolation(
+                f"the field '{slot.field}' has {len(found)} keys, and at most {_MOST_NAMES} are taken"
+            )
+        return found
 
     def _message(self, slot: Slot, part: bytes | None) -> Message[bytes]:
         return Message(part or b"", EMPTY, self._types.inputs[slot.number])

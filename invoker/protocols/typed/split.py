@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["bytes_field", "elements", "split"]
+__all__ = ["bytes_field", "elements", "entries", "split"]
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _SHORT: Final = (_VARINT, _BYTES)
 _FIXED: Final = {_FIXED64: 8, _FIXED32: 4}
 _LONGEST: Final = 10
+_KEY: Final = 1
+"""Number of the field that is the key of an entry."""
 
 
 def split(frame: bytes) -> dict[int, bytes]:
@@ -67,6 +69,23 @@ def elements(part: bytes, packing: str) -> list[bytes]:
                 raise ValueError("a packed field ends within an element")
             found.append(tag + part[content:end])
             content = end
+    return found
+
+
+def entries(part: bytes) -> dict[str, bytes]:
+    """The entries of a map by their key, each as a message of its own; of equal keys the last one counts.
+
+    Args:
+        part: As `split` gives it.
+
+    Raises:
+        ValueError: It is no message, or a key is no text.
+    """
+    found: dict[str, bytes] = {}
+    for element in elements(part, ""):
+        _, _, content = _field(element, 0)
+        key = split(element[content:]).get(_KEY, b"")
+        found[key[_field(key, 0)[2] :].decode() if key else ""] = element
     return found
 
 

@@ -194,6 +194,12 @@ def many(first: int, *rest: int, scale: int = 1) -> int:
 
 
 @function
+def named(a: int, **more: int) -> int:
+    """Adds what has a name."""
+    return a + sum(more.values())
+
+
+@function
 def nothing() -> str:
     return "nothing"
 

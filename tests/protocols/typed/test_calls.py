@@ -83,9 +83,22 @@ def test_H103_numbers_are_the_positions_of_parameters():
     """The context has none; what cannot be an input keeps the numbers of the others as they are."""
 
     @function(inputs=("b", "a"))
-    def turned(ctx: Context, a: int, b: int, **more: int) -> int: ...
+    def turned(ctx: Context, a: int, b: int, **more: Iterator[int]) -> int: ...
 
     assert [(one.name, one.number) for one in call_of(turned).slots] == [("a", 1), ("b", 2)]
+
+
+def test_H211_further_names_are_a_map():
+    """Where they are values, and the function does not take any number of others."""
+
+    def named(ctx: Context, a: int, **more: int) -> int: ...
+    def only(**more) -> int: ...
+    def both(*xs: int, **more: int) -> int: ...
+
+    told = [[(one.name, one.number, one.is_named) for one in call_of(f).slots] for f in (named, only, both)]
+    assert told == [[("a", 1, False), ("more", 2, True)], [("more", 1, True)], [("xs", 1, False)]]
+    assert call_of(named).proto.inputs[2].endswith(";in=2;each=entry")
+    assert call_of(only).trigger == ""
 
 
 def test_H102_values_beside_streams_and_options_are_told_apart():

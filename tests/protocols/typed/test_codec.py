@@ -275,6 +275,16 @@ def test_elements_of_a_repeated_field_are_values(registry):
     assert registry.decoder(CALLS["many"].json.inputs[2], rest.spec.type)(Message(b"7")) == 7
 
 
+def test_H211_entries_of_a_map_are_values(registry):
+    """They come one by one, in both forms."""
+    more = next(one for one in CALLS["named"].slots if one.is_named)
+    entry = b"\x12\x05\x0a\x01c\x10\x07"
+    assert registry.decoder(CALLS["named"].proto.inputs[2], more.spec.type)(Message(entry)) == 7
+    assert registry.decoder(CALLS["named"].json.inputs[2], more.spec.type)(Message(b"7")) == 7
+    with pytest.raises(DecodeError):
+        registry.decoder(CALLS["named"].json.inputs[2], more.spec.type)(Message(b'"x"'))
+
+
 def test_H106_messages_are_made_when_they_are_needed():
     """A server that nobody calls in this way makes none."""
     asked: list[int] = []

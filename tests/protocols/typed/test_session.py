@@ -25,6 +25,7 @@ A1, B2 = b"\x08\x01", b"\x10\x02"
 
 def add(a: int, b: int = 5) -> int: ...
 def many(*xs: int) -> int: ...
+def named(a: int, **more: int) -> int: ...
 def now() -> str: ...
 def ticks() -> Iterator[int]: ...
 def total(xs: Iterator[int]) -> int: ...
@@ -62,6 +63,29 @@ def status(steps) -> tuple[Status, str]:
     (step,) = steps
     assert isinstance(step, (Close, Cancel))
     return step.error.status, str(step.error)
+
+
+C3 = b"\x12\x05\x0a\x01c\x10\x03"
+"""Field 2, a map, with 3 for c."""
+
+
+def test_H211_each_entry_of_a_map_is_an_input():
+    """Of the name of its key, behind the parameters; none is none."""
+    steps = session_of(named).receive(A1 + C3 + C3.replace(b"c", b"d"))
+    assert steps[0].bound == ("a", "c", "d")
+    assert fed(steps) == [(0, A1), (1, C3), (2, C3.replace(b"c", b"d"))]
+    steps = session_of(named, is_json=True).receive(b'{"a": 1, "more": {"c": 3, "d": [4]}}')
+    assert (steps[0].bound, fed(steps)) == (("a", "c", "d"), [(0, b"1"), (1, b"3"), (2, b"[4]")])
+    assert session_of(named).receive(A1)[0].bound == ("a",)
+
+
+@pytest.mark.parametrize("key", ["a", ""])
+def test_H211_a_key_is_no_other_parameter(key):
+    """Nor nothing; and there are only so many."""
+    found, text = status(session_of(named, is_json=True).receive(json.dumps({"a": 1, "more": {key: 3}}).encode()))
+    assert (found, f"'more' has the key '{key}'" in text) == (Status.INVALID_ARGUMENT, True)
+    many_names = json.dumps({"a": 1, "more": {f"k{n}": n for n in range(101)}}).encode()
+    assert "has 101 keys" in status(session_of(named, is_json=True).receive(many_names))[1]
 
 
 def test_H106_a_request_opens_with_all_its_fields():
@@ -269,7 +293,9 @@ def test_H109_json_that_is_no_object_is_an_invalid_argument(frame):
 
 
 @given(
-    st.lists(st.binary(max_size=20), max_size=5), st.booleans(), st.sampled_from([add, many, total, top, repeat, now])
+    st.lists(st.binary(max_size=20), max_size=5),
+    st.booleans(),
+    st.sampled_from([add, many, named, total, top, repeat, now]),
 )
 def test_H108_any_frames_are_steps(frames, is_json, function):
     """Nothing is raised; one invocation is opened at most, and nothing follows a Close."""

@@ -9,7 +9,7 @@ from google.protobuf import descriptor_pb2, struct_pb2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from invoker.protocols.typed.split import bytes_field, elements, split
+from invoker.protocols.typed.split import bytes_field, elements, entries, split
 
 
 def test_H106_each_field_is_a_message_of_its_own():
@@ -79,3 +79,18 @@ def test_a_field_of_bytes_is_written_as_protobuf_does():
     for text in ("", "a", "x" * 300):
         made = descriptor_pb2.FieldDescriptorProto.FromString(bytes_field(1, text.encode()))
         assert made.name == text
+
+
+def test_H211_entries_of_a_map_are_cut_by_their_keys():
+    """Each is a message of its own; a key that is missing is empty, and of equal ones the last entry counts."""
+    value = struct_pb2.Struct(fields={"a": {"number_value": 1}, "\u00fc" * 100: {"bool_value": True}})
+    found = entries(value.SerializeToString())
+    assert found.keys() == {"a", "\u00fc" * 100}
+    assert struct_pb2.Struct.FromString(found["a"]) == struct_pb2.Struct(fields={"a": {"number_value": 1}})
+    nameless = b"\x0a\x02\x12\x00"
+    assert entries(nameless) == {"": nameless}
+    twice = entries(found["a"] + b"\x0a\x05\x0a\x01a\x12\x00")
+    assert twice == {"a": b"\x0a\x05\x0a\x01a\x12\x00"}
+    for wrong in (b"\x0a\x03\x0a\x01\xff", b"\x0a\x01\x0a", b"\x0a\x09\x0a"):
+        with pytest.raises(ValueError, match=r"."):
+            entries(wrong)
