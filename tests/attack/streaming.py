@@ -121,6 +121,12 @@ async def page() -> Message[bytes]:
     return Message(b"<script>alert(1)</script>", media_type="text/html")
 
 
+@function(safe=True)
+async def keyed(value: Any = 0, other: int = 0, third: str = "") -> Any:
+    """Gives what it is given."""
+    return (value, other, third)
+
+
 def _place(coro: Any) -> str:
     """Where a task waits: the functions that wait for each other."""
     names: list[str] = []

@@ -1,11 +1,30 @@
-"""`Alarm`: a timer that is set anew often and rings rarely."""
+"""`Alarm`: a timer that is set anew often and rings rarely. `Soon`: the next turn of the loop, for which many ask."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
 
-__all__ = ["Alarm"]
+__all__ = ["Alarm", "Soon"]
+
+
+class Soon:
+    """Does one thing in the next turn of the loop, once for all who ask meanwhile."""
+
+    __slots__ = ("_is_due",)
+
+    def __init__(self) -> None:
+        self._is_due = False
+
+    def do(self, action: Callable[[], None]) -> None:
+        """Do this, unless it is due already."""
+        if not self._is_due:
+            self._is_due = True
+            asyncio.get_running_loop().call_soon(self._do, action)
+
+    def _do(self, action: Callable[[], None]) -> None:
+        self._is_due = False
+        action()
 
 
 class Alarm:

@@ -28,7 +28,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from invoker.core.http import Response, ResponseHead
-from invoker.doors.http.alarm import Alarm
+from invoker.doors.http.alarm import Alarm, Soon
 from invoker.doors.http.app import FAULT, Front, HttpApp
 from invoker.doors.http.bodies import Chunks, Counted
 from invoker.doors.http.connections import Connections, State
@@ -92,7 +92,7 @@ class Http1(asyncio.Protocol):
         self._request: Request | None = None
         self._left: Chunks | Counted = Counted(0)  # what is still to come of the body
         self._waits = False  # whether the client waits for 100
-        self._alarm = Alarm()
+        self._alarm, self._soon = Alarm(), Soon()
 
     # Called by the loop.
 
@@ -164,7 +164,7 @@ class Http1(asyncio.Protocol):
     def resume_writing(self) -> None:
         """It has taken most of it."""
         self._writer.go_on()
-        self._loop.call_soon(self._go_on)  # asyncio 3.11 closes twice when it is told to within this call
+        self._soon.do(self._go_on)  # asyncio 3.11 closes twice when it is told to within this call
 
     # Called by the door.
 
@@ -340,7 +340,7 @@ class Http1(asyncio.Protocol):
         self._connections.idle[self] = None
         self._alarm.set(_WATCH_S if self._has_ended else self._settings.idle_s, self._give_up)
         if self._data:
-            self._loop.call_soon(self._go_on)  # others have a turn between two of its requests
+            self._soon.do(self._go_on)  # others have a turn between two of its requests
         self._tap.open()
 
     def _go_on(self) -> None:

@@ -166,9 +166,9 @@ class HttpSession:
         try:
             (names, messages), headers = self._messages(asked)
         except LimitExceeded as error:
-            return self._refuse(error, status=413)
+            return self._refuse(error.with_traceback(None), status=413)
         except InvocationError as error:
-            return self._refuse(error)
+            return self._refuse(error.with_traceback(None))
         feeds = [Feed(ID, index, message) for index, message in messages]
         self._names = names
         bound = names if asked.inputs.more is not None else None
@@ -199,7 +199,7 @@ class HttpSession:
         try:
             response = answer(given(self._output, self._asked), FENCE if self._asked.is_bodiless else ())
         except EncodeError as error:
-            return self._refuse(error)
+            return self._refuse(error.with_traceback(None))
         self.state = State.CLOSED
         return (Send(response), Close())
 
@@ -214,9 +214,9 @@ class HttpSession:
             if is_form(asked.content_type) and (len(asked.inputs.inputs) > 1 or asked.inputs.is_open):
                 self._form = PartReader(asked.content_type)
         except RefusedError as refused:
-            return self._refuse(refused.error, status=refused.status, headers=refused.headers)
+            return self._refuse(refused.error.with_traceback(None), status=refused.status, headers=refused.headers)
         except InvocationError as error:
-            return self._refuse(error)
+            return self._refuse(error.with_traceback(None))
         self.state = State.READING
         return ()
 
@@ -232,9 +232,9 @@ class HttpSession:
         try:
             self._parts += self._form.feed(payload)
         except LimitExceeded as error:
-            return self._refuse(error, status=413)
+            return self._refuse(error.with_traceback(None), status=413)
         except DecodeError as error:
-            return self._refuse(error)
+            return self._refuse(error.with_traceback(None))
         return ()
 
     def _messages(self, asked: Asked) -> tuple[Filled, Headers]:
@@ -253,6 +253,7 @@ class HttpSession:
     def _refuse(
         self, error: InvocationError, *, status: int = 0, headers: tuple[tuple[str, str], ...] = ()
     ) -> Sequence[CallStep]:
+        # Whoever was caught here has no traceback: it would hold what its connection has read ahead, in a cycle.
         self.state = State.CLOSED
         self._body.clear()
         self._parts.clear()

@@ -131,12 +131,12 @@ class StreamSession:
             try:
                 return self._chunk(frame.payload)
             except InvocationError as error:
-                return self._refuse(error)
+                return self._refuse(error.with_traceback(None))
         if isinstance(frame, RequestHead) and self._state is _State.FRESH:
             try:
                 return self._begin()
             except InvocationError as error:
-                return self._refuse(error)
+                return self._refuse(error.with_traceback(None))
         raise ProtocolViolation(f"a {type(frame).__name__} came while {self._state.value}")
 
     def half_close(self) -> Sequence[CallStep]:
@@ -160,7 +160,7 @@ class StreamSession:
             self._early += items
             return (*self._open(), _END)
         except InvocationError as error:
-            return self._refuse(error)
+            return self._refuse(error.with_traceback(None))
 
     def deliver(self, event: Event) -> Sequence[CallStep]:
         """Translate an event of the invocation, or that some time has passed."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from invoker.doors.http.alarm import Alarm
+from invoker.doors.http.alarm import Alarm, Soon
 
 
 async def passed(delay_s: float) -> None:
@@ -55,3 +55,24 @@ async def test_setting_it_again_makes_no_timer() -> None:
         alarm.set(delay_s, lambda: None)
     assert alarm._timer is timer
     alarm.close()
+
+
+async def test_H174_what_many_ask_for_is_done_once_in_the_next_turn() -> None:
+    """And again for whoever asks while it is done."""
+    done: list[str] = []
+    soon = Soon()
+
+    def action() -> None:
+        done.append("x")
+        if len(done) == 1:
+            soon.do(action)
+
+    for _ in range(3):
+        soon.do(action)
+    assert done == []
+    await asyncio.sleep(0)
+    assert done == ["x"]
+    await asyncio.sleep(0)
+    assert done == ["x", "x"]
+    await asyncio.sleep(0)
+    assert done == ["x", "x"]

@@ -378,6 +378,18 @@ def test_an_unknown_function_is_404() -> None:
     assert responded(session.receive(post(("invoker-function", "nope")))).body == b"no nope\n"
 
 
+def test_H174_a_refusal_holds_nothing_of_what_was_read_ahead() -> None:
+    """Its traceback would: the frames of the connection are in it, and it is in one of them."""
+
+    def signature(name: str) -> Signature:
+        raise StatusError(Status.NOT_FOUND, f"no {name}")
+
+    *_, close = HttpSession(signature, max_body_bytes=LIMIT).receive(post())
+    assert isinstance(close, Close)
+    assert isinstance(close.error, StatusError)
+    assert close.error.__traceback__ is None
+
+
 def test_frames_out_of_order_are_violations() -> None:
     """The grammar is a head, then chunks."""
     with pytest.raises(ProtocolViolation):
