@@ -6,6 +6,7 @@ from urllib.parse import quote
 import pytest
 
 from invoker.doors.grpc.details import DETAIL_BYTES, clip
+from tests.conftest import SLOW
 
 
 @pytest.mark.parametrize("text", ["x" * 20_000, "日" * 20_000, "\n%\x00" * 5000, "a\ud800b" * 3000, "", "short"])
@@ -29,4 +30,4 @@ def test_R118_a_text_of_any_length_is_cut_at_once() -> None:
     """Eight million characters would take a second to encode, on the loop."""
     began_s = time.process_time()
     assert clip("é" * 8_000_000) == "é" * 681 + "…"
-    assert time.process_time() - began_s < 0.1
+    assert time.process_time() - began_s < 0.1 * SLOW

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from unittest.mock import patch
 
 import grpc
 import pytest
@@ -146,12 +147,10 @@ def test_stop_cuts_what_does_not_end(kind):
         finally:
             left.set()
 
-    with Riff(kind, form(kind, sync, asyn)) as riff:
+    with patch("invoker.doors.grpc.fast._CUT_S", 3600), Riff(kind, form(kind, sync, asyn)) as riff:
         call = riff.call(b"x")
         assert call.read() == b"x"
-        began = time.monotonic()
-        riff.close(0)
-        assert time.monotonic() - began < 0.9
+        riff.close(0)  # which fails if the door waits for the call
         assert call.code in {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED}
         assert left.is_set()
 

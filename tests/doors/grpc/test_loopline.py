@@ -103,6 +103,7 @@ def test_R115_an_async_function_is_cancelled_where_it_waits(kind):
 
     async def emits(xs: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         try:
+            waits.set()
             while True:
                 yield bytes(64 * 1024)
         finally:
@@ -111,10 +112,10 @@ def test_R115_an_async_function_is_cancelled_where_it_waits(kind):
     with Riff(kind, sleeps, emits) as riff:
         for name in ("sleeps", "emits"):
             call = riff.call(metadata=(("invoker-function", name),))
-            call.rpc.initial_metadata()
-            waits.wait(2)
+            assert waits.wait(2 * SLOW)  # a function that has not begun leaves nothing
+            waits.clear()
             call.cancel()
-            assert left.acquire(timeout=1)
+            assert left.acquire(timeout=SLOW)
 
 
 class _Posted:
