@@ -41,6 +41,7 @@ from invoker.core.streams import InputStream
 from invoker.drive.bodies.runner import production_failed
 from invoker.drive.bodies.spread import Spread
 from invoker.drive.bodies.sync import SyncInput
+from invoker.drive.bodies.turns import is_of_many
 from invoker.drive.driver import Driver
 from invoker.drive.keeping import Keeping
 from invoker.drive.loop.request import carry_on
@@ -266,7 +267,11 @@ class Whole(Keeping):
         try:
             values = [decode(message) for decode, message in items]
             inputs = [SyncInput(self, one) for one in invocation.inputs] if function.takes_context else ()
-            number, message = invocation.encode(0, function.once(values, inputs, context))
+            value = function.once(values, inputs, context)
+            if is_of_many(value):
+                number, message = self.driver.threads.turns.encode(invocation.encode, 0, value)
+            else:
+                number, message = invocation.encode(0, value)
             invocation.cpu_ns = time.thread_time_ns() - began_ns
             if self.is_timed:
                 self.put(number, message)

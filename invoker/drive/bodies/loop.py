@@ -312,7 +312,8 @@ class LoopInput:
             if len(message.payload) < _LARGE_BYTES or decode is payload_of:
                 value = decode(message)
             else:
-                value = await off_loop(self._runner.threads, lambda: decode(message))
+                threads = self._runner.threads
+                value = await off_loop(threads, lambda: threads.turns.decode(decode, message))
         except DecodeError as error:
             # Ruling 3: a failed decode ends the invocation even if user code swallows the exception.
             self._runner.host.finished(self._runner.invocation, error)

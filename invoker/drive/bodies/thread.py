@@ -15,6 +15,7 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from invoker.author.spec import Style
@@ -312,6 +313,8 @@ class ThreadRunner(SpreadBody):
                 item = self._await_item(stream)
             if self.host.is_paused and stream.budget.is_low:
                 self.call_on_loop(self.host.resume)
+        if item is not None and len(item[1].payload) > LARGE_BYTES:
+            return partial(self.threads.turns.decode, item[0]), item[1]
         return item
 
     def _await_item(self, stream: InputStream) -> Any:

@@ -1,9 +1,10 @@
-"""`Turns`: lets functions that give large values encode them one after another, with pauses.
+"""`Turns`: lets bodies encode and decode large values one after another, with pauses.
 
 To encode twenty megabytes of numbers takes a tenth of a second, in which no other thread of the process runs Python,
 nor the event loop, wherever that is done. Ten bodies that do so at once would hold up everybody else for as long as
 they give values. So values that have many members, and all of a function that has once given a large one, are encoded
-while nobody else encodes such ones, and as much time as that took is left to others before the next one.
+while nobody else encodes such ones, and as much time as that took is left to others before the next one. So are large
+messages decoded.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 from invoker.message import Message
 
@@ -25,6 +26,8 @@ _MANY: Final = 16 * 1024
 _SIZED: Final = frozenset({str, list, tuple, dict, set})
 
 _SMALL: Final = (int, float, bool, type(None))
+
+T = TypeVar("T")
 
 Encode: TypeAlias = Callable[[int, Any], tuple[int, Message[bytes]]]
 
@@ -50,10 +53,11 @@ class Turns:
         """Encode a value of a known function, in a thread, which waits for its turn."""
         if _is_small(value):
             return encode(index, value)
-        with self._lock:
-            while (wait_s := self._free_s - time.monotonic()) > 0:
-                time.sleep(wait_s)
-            return self._timed(encode, index, value)
+        return self._take(lambda: encode(index, value))
+
+    def decode(self, decode: Callable[[Message[bytes]], Any], message: Message[bytes]) -> Any:
+        """Decode a large message, in a thread, which waits for its turn."""
+        return self._take(lambda: decode(message))
 
     async def encode_on_loop(self, encode: Encode, index: int, value: Any) -> tuple[int, Message[bytes]]:
         """Encode a value of a known function on the loop, when it is its turn."""
@@ -61,12 +65,18 @@ class Turns:
             return encode(index, value)
         while (wait_s := self._free_s - time.monotonic()) > 0:  # noqa: ASYNC110 - until a time that is known
             await asyncio.sleep(wait_s)
-        return self._timed(encode, index, value)
+        return self._timed(lambda: encode(index, value))
 
-    def _timed(self, encode: Encode, index: int, value: Any) -> tuple[int, Message[bytes]]:
+    def _take(self, work: Callable[[], T]) -> T:
+        with self._lock:
+            while (wait_s := self._free_s - time.monotonic()) > 0:
+                time.sleep(wait_s)
+            return self._timed(work)
+
+    def _timed(self, work: Callable[[], T]) -> T:
         began_s = time.monotonic()
         try:
-            return encode(index, value)
+            return work()
         finally:
             now_s = time.monotonic()
             self._free_s = now_s + (now_s - began_s)

@@ -147,3 +147,22 @@ async def test_H002_a_long_piece_that_fails_cuts_the_response() -> None:
         for coding in ("identity", "gzip"):
             with pytest.raises(httpx.RemoteProtocolError):
                 await client.get("/x", headers={"Accept-Encoding": coding})
+
+
+def many(n: int) -> list[int]:
+    return [n] * 100_000
+
+
+async def amany(n: int) -> list[int]:
+    return many(n)
+
+
+@pytest.mark.parametrize("function", [many, amany])
+async def test_H171_large_values_of_single_calls_take_turns_as_well(function: object) -> None:
+    """Whether they are made in the thread that read the request, or on the loop."""
+    async with Served.at(function) as served:
+        turns = served.driver.threads.turns
+        assert turns._free_s == 0
+        response = await served.post("7", content_type="application/json")
+        assert response.json() == [7] * 100_000
+        assert turns._free_s > 0

@@ -60,6 +60,19 @@ def test_H171_as_much_time_is_left_to_others_as_the_last_one_took(clock: Clock) 
     assert clock.slept == [1.0]
 
 
+def test_H171_large_messages_are_decoded_in_turn_as_well(clock: Clock) -> None:
+    """After a rest that what was encoded or decoded before has earned."""
+    every = Turns()
+
+    def decode(message: Message[bytes]) -> int:
+        clock.now_s += 2.0
+        return len(message.payload)
+
+    every.encode(taking(clock, 1.0), 0, MANY)
+    assert [every.decode(decode, Message(b"xyz")) for _ in range(2)] == [3, 3]
+    assert clock.slept == [1.0, 2.0]
+
+
 @pytest.mark.parametrize("value", [1, 1.5, None, True, "x", b"x", "x" * LARGE_BYTES])
 def test_H171_what_is_surely_small_waits_for_nobody(clock: Clock, value: object) -> None:
     """Although the function has given large values."""
