@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -183,14 +182,13 @@ def test_R064_R065_a_frame_that_no_input_takes_ends_the_call():
 
 
 @pytest.mark.parametrize("has_more", [True, False])
-def test_R170_a_refusal_is_told_at_once_since_the_next_frame_is_here(has_more):
+def test_R170_a_refusal_is_told_at_once_since_the_next_frame_is_here(has_more, monkeypatch):
     """Or the end of the frames; nobody waits."""
+    monkeypatch.setattr("invoker.protocols.riff.session._PATIENCE_S", 3600)
     call = WholeCall(direct_driver(gen)).start("image/png")
     if has_more:
         call.data(b"1")
-    began = time.monotonic()
     assert isinstance(call.end(), NotAcceptable)
-    assert time.monotonic() - began < 0.9
     assert call.driver.engine.counters.refused == 1
     assert not call.driver.waiting
 

@@ -54,7 +54,7 @@ def test_short_calls_do_not_wait_for_one_that_sleeps():
             for _ in range(10):
                 assert riff.call(b"x", metadata=named("gen")).rest() == [b"x"]
             blocked = riff.call(metadata=named("block"))
-            assert asleep.wait(2)
+            assert asleep.wait(2 * SLOW)
             waits = []
             for _ in range(20):
                 began = time.monotonic()

@@ -159,7 +159,7 @@ def test_a_sync_function_beside_async_ones_is_served_in_a_thread(kind):
 
     with Riff(kind, agen, block) as riff:
         slow = riff.call(b"s", metadata=named("block"))
-        assert blocked.wait(2)
+        assert blocked.wait(2 * SLOW)
         for _ in range(10):
             assert riff.call(b"x", timeout=5, metadata=named("agen")).rest() == [b"x"]
         go.set()

@@ -59,7 +59,7 @@ def test_an_output_before_a_pause_leaves_at_once(kind, quick):
     with Riff(kind, slow) as riff:
         for _ in range(4):
             call = riff.call(b"x")
-            assert paused.wait(2)
+            assert paused.wait(2 * SLOW)
             began = time.monotonic()
             assert call.some(quick + 1)[-1] == str(quick).encode()
             assert time.monotonic() - began < 0.02 * SLOW

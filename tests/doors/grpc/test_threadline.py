@@ -34,7 +34,7 @@ def test_an_output_before_a_pause_leaves_at_once(quick):
     with Riff("direct", slow) as riff:
         for _ in range(4):
             call = riff.call(b"x")
-            assert paused.wait(2)
+            assert paused.wait(2 * SLOW)
             began = time.monotonic()
             assert call.some(quick + 1)[-1] == str(quick).encode()
             assert time.monotonic() - began < PROMPT_S
@@ -57,7 +57,7 @@ def test_a_reply_does_not_wait_for_the_next_one():
     with Riff("direct", reply) as riff:
         for count in (1, 2, 3, 20):
             call = riff.call(*[b"x"] * count, b"slow", b"y")
-            assert paused.wait(2)
+            assert paused.wait(2 * SLOW)
             began = time.monotonic()
             assert call.some(count) == [b"x"] * count
             assert time.monotonic() - began < PROMPT_S
@@ -79,9 +79,9 @@ def test_R115_user_code_hears_of_a_cancel_through_its_context():
 
     with Riff("direct", work) as riff:
         call = riff.call()
-        assert busy.wait(2)
+        assert busy.wait(2 * SLOW)
         call.cancel()
-        assert heard.wait(1)
+        assert heard.wait(1 * SLOW)
 
 
 _STRAY = [data(b"x", 7), start(), b"\xff", pb.InputSignal().SerializeToString()]
@@ -112,8 +112,8 @@ def test_R064_R046_a_violation_is_told_while_a_function_does_not_pull(emits, wro
         _, code, text = call.ending()
         assert (code, text[:26]) == (grpc.StatusCode.UNKNOWN, "Invoker: Protocol Violatio")
         assert time.monotonic() - began < 1 * SLOW
-        assert heard.wait(1)
-        assert left.wait(1)
+        assert heard.wait(1 * SLOW)
+        assert left.wait(1 * SLOW)
         assert eventually(lambda: riff.driver.engine.counters.finished == {Status.UNKNOWN: 1})
 
 
@@ -151,7 +151,7 @@ def test_R115_an_emit_that_waits_for_room_ends_with_the_call():
         (conversation,) = riff.driver.direct
         assert eventually(lambda: conversation.wire.is_idle)
         call.cancel()
-        assert closed.wait(1)
+        assert closed.wait(1 * SLOW)
 
 
 def test_R126_a_function_that_waits_for_room_lets_its_peer_write():

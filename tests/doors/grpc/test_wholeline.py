@@ -182,7 +182,7 @@ def test_an_output_before_a_pause_leaves_within_some_beats(ran):
         for count in (0, 1, 5, 40):
             for _ in range(3):
                 call = at_once(riff, data(b"%d" % count))
-                assert paused.wait(2)
+                assert paused.wait(2 * SLOW)
                 began = time.monotonic()
                 call.initial_metadata()
                 for _ in range(count):
@@ -223,7 +223,7 @@ def test_R127_a_whole_call_whose_peer_does_not_read_is_suspended(ran):
             for _ in range(halted + 5):
                 next(call)
             call.cancel()
-            assert closed.wait(2)
+            assert closed.wait(2 * SLOW)
         assert eventually(lambda: not riff.driver.engine.running)
         assert riff.driver.engine.counters.finished[Status.CANCELLED] == 3
     assert "Whole" in ran
@@ -247,10 +247,10 @@ def test_R115_R124_a_whole_call_hears_that_its_peer_has_gone(ran, ends):
     with Riff("direct", work) as riff:
         for count in range(1, 4):
             call = at_once(riff, data(b"x"), timeout=10 if ends == "cancel" else 0.3)
-            assert inside.wait(2)
+            assert inside.wait(2 * SLOW)
             if ends == "cancel":
                 call.cancel()
-            assert heard.wait(2)
+            assert heard.wait(2 * SLOW)
             wanted = Status.CANCELLED if ends == "cancel" else Status.DEADLINE_EXCEEDED
             assert eventually(lambda: riff.driver.engine.counters.finished.get(wanted) == count)  # noqa: B023
             inside.clear()
@@ -296,7 +296,7 @@ def test_R025_a_drain_cuts_whole_calls(ran):
 
     with Riff("direct", block) as riff:
         call = at_once(riff, data(b"x"))
-        assert inside.wait(2)
+        assert inside.wait(2 * SLOW)
         assert riff.run(riff.driver.drain(0.05)) is False
         with pytest.raises(grpc.RpcError) as raised:
             list(call)
