@@ -181,6 +181,8 @@ class Http1(asyncio.Protocol):
     def abort(self) -> None:
         """End now, without ceremony."""
         if self.fileno() >= 0:  # asyncio 3.11 fails at an abort behind a close that had to wait for its last writes
+            if self._state in (State.STREAMING, State.WRITING) and self._writer.is_bare:
+                reset(self._transport.get_extra_info("socket"))  # its end would be that of the body
             self._transport.abort()
 
     cut = abort
@@ -308,12 +310,10 @@ class Http1(asyncio.Protocol):
         """End a streamed response."""
         if self._state is not State.STREAMING or self._is_lost:
             return
-        assert self._request is not None
         if is_whole:
             self._state = State.WRITING
             self._writer.end()
-        elif self._request.head.http_version == "1.0":
-            reset(self._transport.get_extra_info("socket"))  # its end would be that of the body
+        elif self._writer.is_bare:
             self.abort()
         else:
             self._writer.flush()
@@ -368,6 +368,8 @@ class Http1(asyncio.Protocol):
     def _give_up(self, *, is_reading: bool = False) -> None:
         """Close, and end the request that is under way."""
         request = self._request
+        if self._state is State.STREAMING and self._writer.is_bare:
+            self.abort()
         self._close(is_reading=is_reading)
         if request is not None:
             request.leave()

@@ -53,6 +53,7 @@ class Writer:
 
     Attributes:
         is_full: Whether the client takes too little.
+        is_bare: Whether the end of the connection is that of the body.
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class Writer:
         written: Callable[[], None],
         has_room: Callable[[], None],
     ) -> None:
-        self.is_full = False
+        self.is_full = self.is_bare = False
         self._loop = asyncio.get_running_loop()
         self._transport = transport
         self._alarm = alarm
@@ -115,6 +116,7 @@ class Writer:
         """Begin a streamed response; its head leaves with the first piece if that comes at once."""
         self._is_mute = request.head.method == "HEAD" or head.status in BODILESS
         self._is_chunked = is_chunked and not self._is_mute
+        self.is_bare = not (is_chunked or self._is_mute)
         self._packer, self._is_ending = None if self._is_mute else request.packer, False
         self._long.clear()
         self._head = stream_head_bytes(head, close=close, is_chunked=self._is_chunked, headers=request.headers)

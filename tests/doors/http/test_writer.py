@@ -180,3 +180,24 @@ async def test_H004_a_client_that_leaves_ends_the_wait() -> None:
         wire.writer.transport.abort()
         await ended.wait()
         await until(lambda: not served.door.connections.open)
+
+
+@pytest.mark.parametrize("how", ["the client ends its direction", "the door aborts"])
+async def test_H002_http_1_0_sees_a_reset_whatever_breaks_its_response_off(how: str) -> None:
+    """Since the end of the connection would be that of the body."""
+
+    async def answer(exchange: Exchange) -> None:
+        exchange.begin(HEAD)
+        exchange.write(b"half")
+        await asyncio.Event().wait()
+
+    async with serving(answer) as served, served.wire() as wire:  # type: ignore[attr-defined]  # it is a Served
+        await wire.send("POST /x HTTP/1.0\r\nContent-Length: 5\r\n\r\n1")
+        await wire.reader.readuntil(b"half")
+        if how == "the door aborts":
+            for one in list(served.door.connections.open):
+                one.abort()
+        else:
+            wire.writer.write_eof()
+        with pytest.raises(ConnectionResetError):
+            await wire.reader.read()
