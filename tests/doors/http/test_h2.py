@@ -108,6 +108,13 @@ def test_long_settings_count_more(calm: Calm) -> None:
     assert is_flood(calm, one)
 
 
+def test_H175_a_head_has_few_bytes(calm: Calm) -> None:
+    """It is read in one go, which takes long where it is long."""
+    head = request(1, 0) + frame(CONTINUATION, 0, 1, bytes(16_000)) * 8
+    assert not is_flood(calm, head)
+    assert is_flood(calm, frame(CONTINUATION, 0, 1, bytes(16_000)))
+
+
 def test_a_head_has_few_continuations(calm: Calm) -> None:
     """Sixteen, then it is a flood; the next head may have as many."""
     head = request(1, 0) + frame(CONTINUATION, 0, 1, b"x") * 16
