@@ -70,7 +70,7 @@ class Invocation:
         order: What asked for it; kept where another process runs it.
         policy: What the error that it ends with becomes.
         generators: How many iterators the body gave; 0 until it has given them.
-        blocked: How many of its outputs wait until the peer takes more, as far as a loop writes for it.
+        blocked: How many of its outputs wait until the peer takes more, where a loop or the HTTP door writes.
         bytes_in: Payload bytes that were fed until it finished.
         cpu_ns: Processor time of its user code, as far as that is known; 0 where nobody can tell.
         memory_bytes: What its process took at most; 0 where other invocations run in it.
@@ -173,6 +173,9 @@ class Invocation:
         """
         if not self.function.awaits_values:
             return True
+        if all(one.is_ended for one in self.inputs):
+            self.awaits = Awaits.NOTHING
+            return True
         self.awaits = self._lacks()
         return self.awaits is Awaits.NOTHING
 
@@ -209,7 +212,7 @@ class Invocation:
     @property
     def got_nothing(self) -> bool:
         """Whether a value is needed and every input ended without one, so that the body is not called."""
-        if not self.function.awaits_values:
+        if not self.function.awaits_values or (self.inputs and self.inputs[0].fed):
             return False
         needs_one = any(one.spec.single and not one.spec.is_option for one in self.inputs)
         return needs_one and all(one.is_ended and one.error is None and not one.fed for one in self.inputs)

@@ -303,6 +303,14 @@ def test_R166_without_names_options_may_come_until_the_first_frame_of_another_in
         invocation.feed(feed(3))
 
 
+def test_nothing_is_awaited_of_inputs_that_have_ended():
+    """Whatever has come of them; a body is called for it, unless all of that is nothing."""
+    invocation = opened(pick)
+    invocation.feed(feed(0))
+    invocation.end_inputs(EndInput("a"))
+    assert (invocation.may_begin(), invocation.awaits, invocation.got_nothing) == (True, Awaits.NOTHING, False)
+
+
 def test_R129_reading_goes_on_while_an_option_is_awaited():
     """However much has come for other inputs meanwhile."""
     invocation = opened(pick, "in", "k")

@@ -70,6 +70,8 @@ class _LendingSelector(selectors.DefaultSelector):
         lender = self.lender
         if lender is None:
             return super().select(timeout)
+        if lender.begin_all():
+            timeout = 0  # they may have set timers, or woken others
         is_idle = timeout is None or timeout > 0
         if lender.has_news(is_idle=is_idle):
             return [*lender.ready, *super().select(0)]
@@ -154,6 +156,7 @@ class Lender:
             self._loop.remove_reader(self._bell)
             os.close(self._bell)
             self._bell = -1
+            self._loop.call_soon(self.begin_all)  # the selector does not call it any more
 
     # On the loop.
 
@@ -164,9 +167,12 @@ class Lender:
         self._flushes.append(flush)
 
     def spawn(self, body: Body) -> None:
-        """Begin a body as soon as all that has come is dispatched, so that it finds there what it would wait for."""
-        if not self._coming and not self._is_rung:
-            self._loop.call_soon(self._begin_all)
+        """Begin a body as soon as all that has come is dispatched, so that it finds there what it would wait for.
+
+        That is at the end of this turn of the loop, before it looks at its sockets again, if its selector is ours.
+        """
+        if not self._coming and not self._is_rung and self._bell < 0:
+            self._loop.call_soon(self.begin_all)
         self._coming.append(body)
 
     def has_news(self, *, is_idle: bool) -> bool:
@@ -255,12 +261,16 @@ class Lender:
             self.dispatch(looks=self._skips == 0)
         finally:
             self._is_rung = False
-            self._begin_all()
+            self.begin_all()
 
-    def _begin_all(self) -> None:
+    def begin_all(self) -> bool:
+        """Begin the bodies that have come, outside of any task; whether there were some."""
         coming = self._coming
+        if not coming:
+            return False
         while coming:
             self._begin(coming.popleft())
+        return True
 
     def _create(self, body: Body) -> None:
         body.task = self._loop.create_task(body.run(), name=body.name)

@@ -6,6 +6,7 @@ Short ones are packed at once, long ones in a thread, so that the loop goes on m
 from __future__ import annotations
 
 import asyncio
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -56,11 +57,19 @@ async def packed(response: Response, choice: Choice, head: RequestHead) -> Respo
 
 def begun(head: ResponseHead, choice: Choice) -> tuple[ResponseHead, Packer | None]:
     """The head of a streamed response as it leaves, and what packs its body; None: nothing does."""
-    coding = coding_for(head, choice, LEAST_BYTES)
+    coding, headers = _leaving(head.status, head.headers, choice)
     if coding is None:
         return head, None
-    leaving = ResponseHead(head.status, headers_for(head.headers, coding))
-    return leaving, None if coding == IDENTITY else Packer(coding)
+    return ResponseHead(head.status, headers), None if coding == IDENTITY else Packer(coding)
+
+
+@lru_cache(256)
+def _leaving(
+    status: int, headers: tuple[tuple[str, str], ...], choice: Choice
+) -> tuple[str | None, tuple[tuple[str, str], ...]]:
+    """The coding of a stream, and its headers; most streams of a process have the same ones."""
+    coding = coding_for(ResponseHead(status, headers), choice, LEAST_BYTES)
+    return coding, headers if coding is None else headers_for(headers, coding)
 
 
 async def flushed(packer: Packer, data: bytes) -> bytes:

@@ -11,7 +11,7 @@ import time
 from typing import Any, Final, Protocol
 
 from invoker.core.http import BodyChunk, BodyParts, Response, ResponseHead
-from invoker.core.session import Session
+from invoker.core.session import CallSession
 from invoker.core.steps import Close, Elapsed
 from invoker.doors.http.exchange import Exchange
 from invoker.drive.driver import Driver
@@ -29,7 +29,7 @@ _TURN_S: Final = 0.002
 """A body that costs more at once lets others have a turn: a hundred thousand blank lines, or parts of one byte."""
 
 
-class StreamingSession(Session, Protocol):
+class StreamingSession(CallSession, Protocol):
     """Translates one request that streams: it sends one `Response`, or a `ResponseHead` and pieces.
 
     Attributes:
@@ -163,6 +163,10 @@ class Streamed:
     def accepted(self) -> None:
         """The function runs: the client is told so after a moment, and now and then."""
         if self._has_beats:
+            self._loop.call_soon(self._wind)  # most are over by then, and a timer costs more
+
+    def _wind(self) -> None:
+        if not self._is_over:
             self._timers.append(self._loop.call_later(HEAD_S, self._beat))
 
     def ask(self) -> None:

@@ -323,3 +323,48 @@ def test_a_loop_does_not_look_at_a_queue_where_its_thread_waits():
         looks, later = runner.run(main())
     assert looks == 0
     assert later > 0
+
+
+class Noted:
+    """A body that says when it begins."""
+
+    name = "noted"
+    task: asyncio.Task[None] | None = None
+
+    def __init__(self, order: list[str]) -> None:
+        self.order = order
+
+    async def run(self) -> None:
+        self.order.append("body")
+
+
+@pytest.mark.parametrize("closes", [False, True])
+def test_a_body_begins_at_the_end_of_the_turn_that_spawned_it(closes: bool):
+    """Before what is put off to the next turn; in that one at latest if the lender is closed meanwhile."""
+    found, order = Lent(), list[str]()
+
+    async def main() -> None:
+        loop, over = asyncio.get_running_loop(), asyncio.Event()
+        lender = Lender(found, loop)
+        lender.start()
+
+        def turn() -> None:
+            loop.call_soon(order.append, "next turn")
+            lender.spawn(Noted(order))
+            if closes:
+                found.put(cygrpc.CompletionType.queue_shutdown)
+                lender.close()
+            loop.call_later(0, over.set)
+
+        await asyncio.to_thread(found.lent.wait, 5)
+        loop.call_soon(turn)
+        await over.wait()
+        if not closes:
+            found.put(cygrpc.CompletionType.queue_shutdown)
+            lender.close()
+        await asyncio.sleep(0)
+
+    with asyncio.Runner(loop_factory=LendingLoop) as runner:
+        runner.run(main())
+    assert sorted(order) == ["body", "next turn"]
+    assert closes or order[0] == "body"
