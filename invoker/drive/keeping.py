@@ -18,8 +18,8 @@ from __future__ import annotations
 import threading
 import time
 from _thread import RLock
-from collections.abc import Awaitable
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, ClassVar
 
 from invoker.core.steps import Close
 from invoker.drive.bodies.sync import SyncBody
@@ -30,9 +30,6 @@ from invoker.drive.thread.overdue import Overdue
 from invoker.errors import Cancelled, InvocationError
 
 __all__ = ["Keeping"]
-
-_MOST_BYTES = 64 * 1024
-"""When the payloads that are kept are larger than this, the next one leaves at once, and they do as well."""
 
 _SLOW_AFTER_S = 0.008
 """A function that took longer is expected to do so again: it is entered only after the lead was passed on."""
@@ -55,14 +52,19 @@ class Keeping(SyncBody):
         is_long: Each pull and emit looks whether the peer is gone.
         is_open: There is an invocation.
         is_swept: The sweeper looks after it.
-        is_timed: There is an invocation with a time limit.
+        is_timed: The sweeper, too, may tell the session something: that a time limit is over, or how time passes.
+        is_told_of_time: Whether the session is told how time passes, by `look`.
+        most_bytes: When the payloads that are kept are more than this, they leave with the next one.
         lock: Held while the invocation is changed by what user code did, and while frames leave.
         sent: What was sent and has not left yet.
         started_s: When the function was begun, on the clock of ``time.monotonic``.
     """
 
+    is_told_of_time: ClassVar[bool] = False
+    most_bytes: ClassVar[int] = 64 * 1024
+
     __slots__ = (
-        *("_has_left", "_is_ending", "_is_full", "_is_stalled", "_overdue", "closed", "cut_by", "driver", "is_long"),
+        *("_has_left", "_is_in_stead", "_is_full", "_is_stalled", "_overdue", "closed", "cut_by", "driver", "is_long"),
         *("is_open", "is_swept", "is_timed", "lock", "outlet", "sent", "started_s", "turn"),
     )
 
@@ -79,7 +81,7 @@ class Keeping(SyncBody):
         self.closed: Close | None = None
         self.cut_by: InvocationError | None = None
         self.is_open = self.is_long = self.is_swept = self._has_left = self._is_full = False
-        self.is_timed = self._is_ending = self._is_stalled = False
+        self.is_timed = self._is_in_stead = self._is_stalled = False
         self._overdue: Overdue | None = None
 
     # From other threads.
@@ -119,7 +121,9 @@ class Keeping(SyncBody):
         if self.lock.acquire(blocking=False):  # otherwise its thread is sending just now
             try:
                 if is_late:
-                    self._end_late()
+                    self.in_stead(lambda: self.break_off(self.limit_error()))
+                if self.is_told_of_time:
+                    self.look(now)
                 self.send_early()
             finally:
                 self.lock.release()
@@ -141,21 +145,28 @@ class Keeping(SyncBody):
         assert self.invocation.limit is not None
         return self.invocation.limit.error
 
-    def _end_late(self) -> None:
-        """End the invocation in the stead of its function, which does not come back; called with the lock held."""
-        self._is_ending = True
+    def look(self, now: float) -> None:
+        """Tell the session that time has passed, where that is due; called with the lock held."""
+
+    def in_stead(self, tell: Callable[[], object]) -> None:
+        """Tell the session something in the stead of a function that does not come back; with the lock held."""
+        self._is_in_stead = True
         try:
-            self.break_off(self.limit_error())
+            tell()
         finally:
-            self._is_ending = False
+            self._is_in_stead = False
 
     def send_early(self) -> None:
         """Send what is kept, as far as that need not wait; called with the lock held."""
         if not self._has_left and (self.sent or self.closed is not None):
             self.outlet.early(self.sent, self.closed)
 
+    def is_slow(self, took_s: float) -> bool:
+        """Whether a function that has taken so long is expected to do so again, and not to give much meanwhile."""
+        return took_s > _SLOW_AFTER_S
+
     def _note_slow(self, now: float) -> None:
-        if now - self.started_s > _SLOW_AFTER_S:
+        if self.is_slow(now - self.started_s):
             self.driver.pace(self.invocation.function).slow_until = now + _SLOW_S
 
     # For the thread of the conversation.
@@ -183,7 +194,7 @@ class Keeping(SyncBody):
         if self._is_full and not self.is_swept:
             self.beat()
         if self.is_long:
-            if self._is_ending:
+            if self._is_in_stead:
                 self.sent.append(frame)  # it leaves as soon as that need not wait, see `send_early`
                 return
             self.check_gone()
@@ -192,7 +203,7 @@ class Keeping(SyncBody):
         if self.is_long:
             with self.lock:
                 self.outlet.early(self.sent, may_wait=True)
-        elif self.is_open and self.invocation.bytes_out > _MOST_BYTES:
+        elif self.is_open and self.invocation.bytes_out > self.most_bytes:
             self._is_full = True
 
     def check_gone(self) -> None:

@@ -131,7 +131,7 @@ class Whole(Keeping):
                         self._hand_over(steps)
                         return
                     else:
-                        self._perform(step)
+                        self.perform(step)
                 if self.closed is not None:
                     return
                 if not may_begin and invocation is not None:
@@ -169,9 +169,9 @@ class Whole(Keeping):
             if type(step) is EndInput and invocation is not None:
                 invocation.end_inputs(step)
             else:
-                self._perform(step)
+                self.perform(step)
 
-    def _perform(self, step: Step) -> None:
+    def perform(self, step: Step) -> None:
         """Act on one step of the session."""
         if type(step) is Send:
             self.keep(step.frame)
@@ -203,13 +203,13 @@ class Whole(Keeping):
             )
         except InvocationError as error:
             driver.refused(step, error)
-            self._deliver(Finished(step.id, error))
+            self.deliver(Finished(step.id, error))
             return None
         self.invocation = invocation
         self.is_open = True
         self.started_s = invocation.started_s
-        self.is_timed = invocation.limit is not None
-        invocation.may_be_ended(self.stop if self.is_timed else self.fail)
+        self.is_timed = self.is_told_of_time or invocation.limit is not None
+        invocation.may_be_ended(self.fail if invocation.limit is None else self.stop)
         driver.entered_direct(self)
         return invocation
 
@@ -277,7 +277,7 @@ class Whole(Keeping):
                 self.put(number, message)
             elif not invocation.is_finished:
                 invocation.emit(number, message)
-                self._deliver(Emitted(invocation.key, number, message))
+                self.deliver(Emitted(invocation.key, number, message))
         except Discarded:
             self.spent(began_ns)
             self.is_over()  # a peer that is gone is noticed by this
@@ -326,7 +326,7 @@ class Whole(Keeping):
                 if type(step) is Send:
                     self.keep(step.frame)
                 else:
-                    self._perform(step)
+                    self.perform(step)
 
     def put(self, index: int, message: Message[bytes]) -> None:
         """Send what the function sends by its context, and all that one with a time limit gives."""
@@ -336,11 +336,11 @@ class Whole(Keeping):
             if self.invocation.is_finished:
                 raise StopInvocation("the invocation is over")
             self.invocation.emit(index, message)
-            self._deliver(Emitted(self.invocation.key, index, message))
+            self.deliver(Emitted(self.invocation.key, index, message))
 
     def tell_end(self, index: int) -> None:
         """Tell the peer that the function has ended an output by its context."""
-        self._deliver(OutputEnded(self.invocation.key, index))
+        self.deliver(OutputEnded(self.invocation.key, index))
 
     def end(self, index: int) -> None:
         """End an output before the function returns."""
@@ -352,9 +352,10 @@ class Whole(Keeping):
         if threading.get_ident() != self._thread:
             raise EncodeError("this function sends from the thread that runs it only; its wire has no other")
 
-    def _deliver(self, event: Event) -> None:
+    def deliver(self, event: Event) -> None:
+        """Tell the session an event, and do what it says to it."""
         for step in self.session.deliver(event):
-            self._perform(step)
+            self.perform(step)
 
     # Endings.
 
@@ -388,6 +389,6 @@ class Whole(Keeping):
                     elif type(step) is Close:
                         self.closed = self.closed or step
                     else:
-                        self._perform(step)
+                        self.perform(step)
             except Cancelled as gone:
                 log.debug("the peer is gone, so it does not get the last frames: %s", gone)

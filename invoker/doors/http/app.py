@@ -114,9 +114,11 @@ class Alike(Protocol):
 
     Attributes:
         timeout_s: From the request to the response; None means no limit.
+        is_stream: Whether the sessions are a `StreamingSession` each, whose responses stream.
     """
 
     timeout_s: float | None
+    is_stream: bool = False
 
     def begin(self, body: bytes) -> tuple[RequestSession, Sequence[Any]]:
         """A session for one of them, and what it is still to receive; it sends the `Response`."""

@@ -1,9 +1,10 @@
 """`HttpLeader`: answers plain requests in the thread that reads them, without a hop.
 
 Theory. One thread *leads* (`invoker.drive.thread.leaders`): it waits for all connections at once, reads what came on
-one, runs the function, and writes the response. Another thread takes the lead as soon as this one may take long. What
-is not plain (`PlainHeads`) goes to the loop's server together with the bytes that were read, before anything was
-answered; so there is one HTTP server, and this is a short cut. A connection is
+one, runs the function, and writes the response, while it runs if that streams (`LedStream`). Another thread takes the
+lead as soon as this one may take long. What is not plain (`PlainHeads`) goes to the loop's server together with the
+bytes that were read, before anything was answered; so there is one HTTP server, and this is a short cut. A connection
+is
 
 * *idle*: it waits for a request, in the order in which it became so;
 * *begun*: a plain head is here, and some of its body; if the rest does not come soon, the loop waits for it;
@@ -26,13 +27,16 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import chain, islice
-from typing import Final
+from typing import Final, cast
 
 from invoker.core.http import Response
 from invoker.core.steps import Close
 from invoker.doors.http.exchange import HttpSettings
-from invoker.doors.http.led import Connection, Reply, packed
+from invoker.doors.http.led import Connection, Reply, Rests, packed
+from invoker.doors.http.ledstream import LedStream
 from invoker.doors.http.plain import Plain, PlainHeads
+from invoker.doors.http.streamed import StreamingSession
+from invoker.doors.http.streamreply import StreamReply
 from invoker.doors.http.writing import PIECE_BYTES, head_bytes, parts_of, response_bytes
 from invoker.doors.sockets import ask_whether_alive
 from invoker.drive.driver import Driver
@@ -71,20 +75,21 @@ class HttpLeader:
     def __init__(self, driver: Driver, settings: HttpSettings, adopt: Callable[[socket.socket, bytes], object]) -> None:
         self._driver = driver
         self._settings = settings
+        self.write_s = settings.write_s
         self._adopt = adopt
         self._loop = asyncio.get_running_loop()
         self._epoll = select.epoll()
         self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._epoll.register(self._bell, select.EPOLLIN)
         self._leaders = Leaders(driver.threads, driver.sweeper, self._lead)
-        self._has_started = self._is_leaving = self._is_stopping = False
+        self._has_started = self._is_leaving = self._is_stopping = self.is_serving = False
         self._connections: dict[int, Connection] = {}
         self._idle: dict[int, Connection] = {}
         self._begun: dict[int, Connection] = {}
         self._ready: deque[int] = deque()  # descriptors that can be read
         self._lock = threading.Lock()
         self._inside = 0  # threads that lead, or serve what they took when they did
-        self._writing: set[asyncio.Task[None]] = set()
+        self._rests = Rests(settings.write_s, self._written, self.end)
         self._timer: asyncio.TimerHandle | None = None
         self._changed = asyncio.Event()
 
@@ -119,7 +124,7 @@ class HttpLeader:
         """
         for one in _first(self._idle, _EVICTABLE):
             if not one.has_news and self._idle.pop(one.fd, None) is not None:
-                self._end(one)
+                self.end(one)
                 return True
         return False
 
@@ -142,11 +147,9 @@ class HttpLeader:
                     self._changed.clear()
                     await self._changed.wait()
         cut = list(self._connections.values())
-        for task in self._writing:
-            task.cancel()
+        self._rests.cancel()
         for one in cut:
-            with suppress(OSError):
-                one.sock.shutdown(socket.SHUT_RDWR)  # its thread closes it
+            one.shut()  # its thread closes it
         if self._timer is not None:
             self._timer.cancel()
         self._leaders.stop()
@@ -165,7 +168,7 @@ class HttpLeader:
                 if connections.pop(one.fd, None) is None:
                     continue
                 if connections is self._idle:
-                    self._end(one)
+                    self.end(one)
                 else:
                     self._hand_over(one, one.begun)
         self._timer = self._loop.call_later(_LOOK_S, self._look) if self._connections else None
@@ -199,10 +202,13 @@ class HttpLeader:
                 self._serve(connection, turn)
             except Exception:
                 log.exception("a request failed inside the invoker")
-                self._end(connection)
+                self.end(connection)
 
     def _wait(self) -> None:
-        for fd, _ in self._epoll.poll(None, _AT_ONCE):
+        self.is_serving = False
+        found = self._epoll.poll(None, _AT_ONCE)
+        self.is_serving = True
+        for fd, _ in found:
             if fd != self._bell:
                 self._ready.append(fd)
 
@@ -229,12 +235,12 @@ class HttpLeader:
             self._release(connection, self._idle if not connection.begun else self._begun)
             return
         except OSError:
-            self._end(connection)
+            self.end(connection)
             return
         if connection.begun:
             data = connection.begun + data if data else b""
         if not data:
-            self._end(connection)
+            self.end(connection)
             return
         plain = connection.heads.read(data)
         if plain is None or self._driver.engine.is_draining or len(data) > plain.whole:
@@ -263,7 +269,10 @@ class HttpLeader:
         connection.begun, connection.reads = b"", 0
         alike = plain.alike
         deadline = None if alike.timeout_s is None else time.monotonic() + alike.timeout_s
-        reply = Reply(self._write, connection, plain, deadline)
+        if alike.is_stream:
+            self._stream(connection, plain, data[plain.size :], turn, deadline)
+            return
+        reply = Reply(self.write, connection, plain, deadline)
         try:
             session, frames = alike.begin(data[plain.size :])
             reply.refusal = session.refusal
@@ -278,11 +287,28 @@ class HttpLeader:
             response = sent[0] if sent else reply.refusal(close.error or InternalError())
             reply.answer(response if reply.is_over else packed(response, plain, turn))
         elif not reply.is_over:
-            self._end(connection)
+            self.end(connection)
+
+    def _stream(self, connection: Connection, plain: Plain, body: bytes, turn: Turn, deadline: float | None) -> None:
+        """Run the function, and write the response while it does."""
+        try:
+            begun, frames = plain.alike.begin(body)
+            session = cast(StreamingSession, begun)  # as `is_stream` says
+            reply = StreamReply(self, connection, plain, session, self._driver, deadline)
+            stream = LedStream(session, self._driver, reply, turn=turn, deadline=deadline)
+            close = stream.run(frames)
+        finally:
+            self._driver.threads.leave()  # before the client hears of the end: it may call again at once
+        reply.finish(stream.sent, close, turn)
 
     # From any thread.
 
-    def _write(self, connection: Connection, plain: Plain, response: Response) -> None:
+    def begins(self, connection: Connection) -> bool:
+        """Whether the connection ends behind the response that begins now."""
+        connection.ends = self._is_leaving or self._driver.engine.is_draining
+        return connection.ends
+
+    def write(self, connection: Connection, plain: Plain, response: Response) -> None:
         """Write a response, and wait for the next request, or end the connection; what is not taken the loop writes."""
         connection.ends = ends = response.close or self._is_leaving or self._driver.engine.is_draining
         if response.pieces or len(response.body) > PIECE_BYTES:
@@ -291,24 +317,28 @@ class HttpLeader:
         else:
             data = response_bytes(response, close=ends, headers=plain.headers)
             parts = _NOTHING
+        self.write_last(connection, data, parts)
+
+    def write_last(self, connection: Connection, data: bytes, parts: Iterator[bytes] = _NOTHING) -> None:
+        """Write the end of a response; as `write`."""
         while data:
             try:
                 written = connection.sock.send(data)
             except BlockingIOError:
                 written = 0
             except OSError:
-                self._end(connection)
+                self.end(connection)
                 return
             if written < len(data):
-                if not self._call_loop(self._write_rest, connection, chain((data[written:],), parts)):
-                    self._end(connection)
+                if not self._call_loop(self._rests.write, connection, chain((data[written:],), parts)):
+                    self.end(connection)
                 return
             data = next(parts, b"")
         self._written(connection)
 
     def _written(self, connection: Connection) -> None:
         if connection.ends:
-            self._end(connection)
+            self.end(connection)
         else:
             self._release(connection, self._idle)
 
@@ -330,7 +360,8 @@ class HttpLeader:
         if self._is_stopping or not self._call_loop(self._adopt, connection.sock, data):
             connection.sock.close()
 
-    def _end(self, connection: Connection) -> None:
+    def end(self, connection: Connection) -> None:
+        """Close a connection."""
         self._forget(connection)
         connection.sock.close()
 
@@ -349,31 +380,6 @@ class HttpLeader:
         except RuntimeError:  # it has closed
             return False
         return True
-
-    # On the loop.
-
-    def _write_rest(self, connection: Connection, parts: Iterator[bytes]) -> None:
-        task = self._loop.create_task(self._write_slowly(connection, parts), name="response")
-        self._writing.add(task)
-        task.add_done_callback(self._writing.discard)
-
-    async def _write_slowly(self, connection: Connection, parts: Iterator[bytes]) -> None:
-        """Write what the client did not take at once; no thread is held meanwhile."""
-        write_s = self._settings.write_s
-        try:
-            for part in parts:
-                async with asyncio.timeout(write_s):
-                    await self._loop.sock_sendall(connection.sock, part)
-        except TimeoutError:
-            log.warning("a client did not take its response within %s s", write_s)
-            self._end(connection)
-        except OSError:
-            self._end(connection)
-        except asyncio.CancelledError:
-            self._end(connection)
-            raise
-        else:
-            self._written(connection)
 
     def _close(self) -> None:
         """Close what is waited with, unless a thread may wait there."""

@@ -1,4 +1,4 @@
-"""What a leading thread has of one client: its `Connection`, and the `Reply` to a request.
+"""What a leading thread has of one client: its `Connection`, and the `Reply` to a request; `Rests`: late writes.
 
 A reply is the outlet of the conversation that makes the response. It is written once: by the thread when the function
 is over, or by whoever finds that the client need not wait for that: the time of the request is over, the drain is, or
@@ -7,10 +7,13 @@ the response is there although the function goes on.
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any, Final, TypeAlias
 
 from invoker.core.http import Response
@@ -22,9 +25,11 @@ from invoker.doors.http.plain import Plain, PlainHeads
 from invoker.drive.thread.leaders import Turn
 from invoker.errors import DeadlineExceeded, InternalError, InvocationError
 
-__all__ = ["Connection", "Reply", "packed"]
+__all__ = ["GRACE_S", "Connection", "Reply", "Rests", "packed"]
 
-_GRACE_S: Final = 0.1
+log = logging.getLogger(__name__)
+
+GRACE_S: Final = 0.1
 """A client that sends no more may still read: it gets the response if the function is done within this time."""
 
 _lock = threading.Lock()
@@ -65,6 +70,11 @@ class Connection:
         except OSError:
             return True
 
+    def shut(self) -> None:
+        """Let the client, and a thread that waits for it, see the end of the connection."""
+        with suppress(OSError):
+            self.sock.shutdown(socket.SHUT_RDWR)
+
     @property
     def has_news(self) -> bool:
         """Whether there is something to read, or the client has left."""
@@ -75,6 +85,55 @@ class Connection:
         except OSError:
             return True
         return True
+
+
+class Rests:
+    """Writes what clients did not take at once; on the loop, so that no thread is held meanwhile.
+
+    Args:
+        write_s: How long a client may take for a part.
+        written: Called when all is.
+        end: Called when the connection is of no use any more.
+    """
+
+    def __init__(
+        self, write_s: float, written: Callable[[Connection], object], end: Callable[[Connection], object]
+    ) -> None:
+        self._write_s = write_s
+        self._written = written
+        self._end = end
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def write(self, connection: Connection, parts: Iterator[bytes]) -> None:
+        """Begin."""
+        task = asyncio.get_running_loop().create_task(self._write(connection, parts), name="response")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def cancel(self) -> None:
+        """End the connections of all."""
+        for task in self._tasks:
+            task.cancel()
+
+    async def _write(self, connection: Connection, parts: Iterator[bytes]) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            for part in parts:
+                async with asyncio.timeout(self._write_s):
+                    await loop.sock_sendall(connection.sock, part)
+        except TimeoutError:
+            log.warning("a client did not take its response within %s s", self._write_s)
+            self._end(connection)
+        except OSError:
+            self._end(connection)
+        except asyncio.CancelledError:
+            self._end(connection)
+            raise
+        else:
+            self._written(connection)
 
 
 Write: TypeAlias = Callable[[Connection, Plain, Response], None]
@@ -129,7 +188,7 @@ class Reply:
         if self._deadline is not None and now >= self._deadline:
             self.cut(DeadlineExceeded("the deadline has passed"))
             return True
-        return now - self._began_s >= _GRACE_S and self._connection.is_gone
+        return now - self._began_s >= GRACE_S and self._connection.is_gone
 
     def early(self, frames: list[Any], close: Close | None = None, *, may_wait: bool = False) -> None:  # noqa: ARG002 - the interface
         """Write the response although the function is still busy; its own thread does that when it is back."""

@@ -1,8 +1,9 @@
 """`PlainHeads`: what heads of plain requests say, and how a thread answers them.
 
-A request is plain if nothing but its body is still to be read, and nothing but one response is to be written: a POST
-of HTTP/1.1 with a short body of a known length, on a connection that stays, for a front that can answer it in a thread.
-All others are left to the loop's server, which reads them from the first byte. So whatever is refused is refused there.
+A request is plain if nothing but its body is still to be read, and nothing but one response is to be written, whole or
+streamed: a POST of HTTP/1.1 with a short body of a known length, on a connection that stays, for a front that can
+answer it in a thread. All others are left to the loop's server, which reads them from the first byte. So whatever is
+refused is refused there.
 
 The same bytes mean the same. So what a head says is kept: who may call (`Origins`), who answers, and what the protocol
 made of it. Clients repeat their heads, and then nothing of them is read again.

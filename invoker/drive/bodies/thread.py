@@ -26,7 +26,7 @@ from invoker.drive.bodies.awaiting import Awaiting
 from invoker.drive.bodies.pool import Threads
 from invoker.drive.bodies.runner import Host
 from invoker.drive.bodies.sync import SpreadBody, SyncInput
-from invoker.drive.bodies.turns import LARGE_BYTES, is_of_many
+from invoker.drive.bodies.turns import LARGE_BYTES
 from invoker.errors import InvocationError, StopInvocation
 from invoker.message import Message
 
@@ -225,16 +225,8 @@ class ThreadRunner(SpreadBody):
     @property
     def encode(self) -> Callable[[int, Any], tuple[int, Message[bytes]]]:
         """Serialises what the body gives; large values one after another."""
-        return self._encode
-
-    def _encode(self, index: int, value: Any) -> tuple[int, Message[bytes]]:
-        turns, name = self.threads.turns, self.invocation.function.spec.name
-        if name in turns.known or is_of_many(value):
-            return turns.encode(self.invocation.encode, index, value)
-        made = self.invocation.encode(index, value)
-        if len(made[1].payload) > LARGE_BYTES:
-            turns.known.add(name)
-        return made
+        invocation = self.invocation
+        return partial(self.threads.turns.encode_any, invocation.encode, invocation.function.spec.name)
 
     def put(self, index: int, message: Message[bytes]) -> None:
         """Queue one message for the wire; waits while the queue is full, and behind a large one until that is taken."""

@@ -49,6 +49,15 @@ class Turns:
         self._free_s = 0.0
         self._lock = threading.Lock()
 
+    def encode_any(self, encode: Encode, name: str, index: int, value: Any) -> tuple[int, Message[bytes]]:
+        """Encode a value of a function, in a thread, which waits for its turn if that may be large."""
+        if name in self.known or is_of_many(value):
+            return self.encode(encode, index, value)
+        made = encode(index, value)
+        if len(made[1].payload) > LARGE_BYTES:
+            self.known.add(name)
+        return made
+
     def encode(self, encode: Encode, index: int, value: Any) -> tuple[int, Message[bytes]]:
         """Encode a value of a known function, in a thread, which waits for its turn."""
         if _is_small(value):

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from invoker.drive.thread.gate import Gate
 
-__all__ = ["Busy", "Followed", "Sweeper", "Swept"]
+__all__ = ["LOOK_S", "Busy", "Followed", "Sweeper", "Swept"]
 
 log = logging.getLogger(__name__)
 
@@ -24,6 +24,7 @@ BEAT_S = 0.002
 """How long a frame is held at most, about."""
 
 LOOK_S = 0.1
+"""How often conversations are looked after, about."""
 
 _BEATS = 50
 """For so many beats the sweeper stays awake when nobody counts on it any more, so that not each call wakes it."""

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
-from invoker.core.http import RequestHead, Response
+from invoker.core.http import BodyChunk, RequestHead, Response
 from invoker.core.steps import Close
 from invoker.doors.http.app import Alike, Begin, PromptFront, RequestSession, WholeFront
 from invoker.doors.http.exchange import Exchange
@@ -20,7 +20,7 @@ from invoker.drive.loop.reactor import Reactor
 from invoker.errors import DeadlineExceeded, InternalError, InvocationError, Status, StatusError
 from invoker.protocols.riff.asking import Asked
 from invoker.protocols.riff.fields import Signature, signature_of
-from invoker.protocols.riff.http import HttpSession
+from invoker.protocols.riff.http import HttpSession, State
 from invoker.protocols.riff.items import Reading
 from invoker.protocols.riff.stream import StreamSession
 
@@ -105,6 +105,9 @@ class RiffFront(PromptFront, WholeFront):
     def whole(self, head: RequestHead) -> Alike | None:
         """How a thread answers requests with this head; None for one that is refused, or may not come here."""
         session = self._read(head)
+        asked = session.asked
+        if session.state is State.READING and asked.streams and asked.reading is Reading.WHOLE:
+            return _Streams(asked, head, self._timeout_s, self._max_body_bytes)
         return _Requests(session, self._timeout_s) if session.can_repeat else None
 
     def _read(self, head: RequestHead) -> HttpSession:
@@ -185,3 +188,22 @@ class _Requests(Alike):
 
     def refusal(self, error: InvocationError) -> Response:
         return self._session.refusal(error)
+
+
+class _Streams(Alike):
+    """Requests with one head, whose bodies are read as one, and whose responses stream."""
+
+    is_stream = True
+
+    def __init__(self, asked: Asked, head: RequestHead, timeout_s: float | None, most_bytes: int) -> None:
+        self._asked = asked
+        self._head = head
+        self._most_bytes = most_bytes
+        self.timeout_s = timeout_s
+
+    def begin(self, body: bytes) -> tuple[StreamSession, Sequence[Any]]:
+        session = StreamSession(self._asked, most_bytes=self._most_bytes)
+        return session, (self._head, BodyChunk(body)) if body else (self._head,)
+
+    def refusal(self, error: InvocationError) -> Response:
+        return StreamSession(self._asked, most_bytes=self._most_bytes).refusal(error)

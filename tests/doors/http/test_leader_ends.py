@@ -66,7 +66,7 @@ async def test_a_client_that_reads_slowly_holds_no_thread() -> None:
 
     async with led(large) as (served, leader, left), served.wire() as wire:
         await wire.send(post("1"))
-        await until(lambda: bool(leader._writing))
+        await until(lambda: bool(leader._rests))
         assert (served.driver.threads.busy, served.driver.engine.running) == (0, {})
         assert (await wire.answer())[::2] == (200, body)
         await wire.send(post("0"))
@@ -83,7 +83,7 @@ async def test_a_client_that_takes_nothing_loses_its_connection(caplog: pytest.L
     async with led(large, settings=HttpSettings(write_s=0.1)) as (served, leader, _), served.wire() as wire:
         wire.writer.transport.pause_reading()  # type: ignore[attr-defined]  # it is a transport that reads
         await wire.send(post("1"))
-        await until(lambda: bool(leader._writing))
+        await until(lambda: bool(leader._rests))
         await until(lambda: not len(leader))
     assert "a client did not take its response within 0.1 s" in caplog.text
 
@@ -176,9 +176,9 @@ async def test_a_stop_does_not_wait_for_clients_that_take_nothing() -> None:
     async with led(large) as (served, leader, _), served.wire() as wire:
         wire.writer.transport.pause_reading()  # type: ignore[attr-defined]  # it is a transport that reads
         await wire.send(post("1"))
-        await until(lambda: bool(leader._writing))
+        await until(lambda: bool(leader._rests))
         await served.door.stop(0.05)
-        await until(lambda: not len(leader) and not leader._writing)
+        await until(lambda: not len(leader) and not leader._rests)
 
 
 async def test_a_unix_socket_is_served_in_the_same_way(tmp_path: Path) -> None:

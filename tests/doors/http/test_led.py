@@ -83,20 +83,20 @@ def test_the_session_tells_errors_once_there_is_one(stage: Stage) -> None:
 def test_a_client_that_leaves_is_noticed(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not at once; one that is silent has not left, nor has one that sends its next request, which is not read."""
     reply = stage.reply()
-    monkeypatch.setattr("invoker.doors.http.led._GRACE_S", 0.0)
+    monkeypatch.setattr("invoker.doors.http.led.GRACE_S", 0.0)
     assert not reply.is_gone()
     stage.client.send(b"next")
     assert not reply.is_gone()
     assert stage.connection.sock.recv(9) == b"next"
     stage.client.close()
     assert reply.is_gone()
-    monkeypatch.setattr("invoker.doors.http.led._GRACE_S", 1000.0)
+    monkeypatch.setattr("invoker.doors.http.led.GRACE_S", 1000.0)
     assert not reply.is_gone()
 
 
 def test_a_connection_that_was_closed_has_no_client(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     """Asking does not fail."""
-    monkeypatch.setattr("invoker.doors.http.led._GRACE_S", 0.0)
+    monkeypatch.setattr("invoker.doors.http.led.GRACE_S", 0.0)
     stage.connection.sock.close()
     assert stage.reply().is_gone()
 
