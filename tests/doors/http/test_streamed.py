@@ -92,6 +92,7 @@ async def test_H003_each_item_is_answered_before_the_next_is_sent(function: obje
 
 
 @BOTH
+@pytest.mark.timeout(15)
 @pytest.mark.parametrize("function", [double, double_sync])
 async def test_H009_many_items_in_a_few_pieces_are_all_answered(function: object, *, http2: bool) -> None:
     """More than a function's inputs may hold at once: who sends them is slowed, and nothing is lost."""
