@@ -295,6 +295,7 @@ def _limit_rows() -> Iterator[tuple[str, str, str]]:
     )
     yield ("a WebSocket that takes nothing of what is sent", f"{settings.write_s:g} s", "the same")
     yield ("a peer whose machine is gone", "80 s", "its connection ends, and its calls are cancelled")
+    yield ("connections with requests", "half of the file descriptors, and an eighth of that", "calls are 503")
     yield ("watchers of `/invocations` at once, as events", f"{MOST_WATCHERS}", "503")
     yield ("requests at once on a connection of HTTP/2", "100", "refused by HTTP/2")
     yield (
