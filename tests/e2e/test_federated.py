@@ -176,6 +176,7 @@ async def test_F083_workers_share_a_population_also_when_its_leader_is_killed(tm
         assert (await a_round(address))[0] == 100
         total, leader = await a_round(address)
         assert total == 108
+        await asyncio.to_thread(process.wait_for, "round committed", 2)
         os.kill(leader, signal.SIGKILL)
         await asyncio.to_thread(process.wait_for, "this process runs the rounds", 2)
         await asyncio.to_thread(process.wait_for, "worker 3 is ready")

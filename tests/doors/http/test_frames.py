@@ -179,10 +179,11 @@ def test_what_has_come_is_counted() -> None:
 # What wsproto thinks
 
 OPCODES = st.sampled_from([0x0, 0x1, 0x2, 0x8, 0x9, 0xA, 0x80, 0x81, 0x82, 0x88, 0x89, 0x8A, 0x83, 0xC1, 0x91, 0x0B])
+CODES = st.integers(990, 1016).filter(lambda code: code != 1014)  # which IANA lists, and wsproto does not know
 PAYLOADS = st.one_of(
     st.binary(max_size=140),
     st.text(max_size=60).map(str.encode),
-    st.builds(lambda code, reason: code.to_bytes(2) + reason.encode(), st.integers(990, 1016), st.text(max_size=10)),
+    st.builds(lambda code, reason: code.to_bytes(2) + reason.encode(), CODES, st.text(max_size=10)),
     st.integers(0xFFFE, 0x10001).map(bytes),
 )
 MASKS = st.binary(min_size=4, max_size=4)
