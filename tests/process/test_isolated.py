@@ -18,6 +18,8 @@ from invoker.testing import TestServer
 SLOW = float(os.environ.get("INVOKER_TEST_SLOW", "1"))
 FN = "tests.drive.isolated.functions"
 
+pytestmark = pytest.mark.timeout(15)  # each test starts a server, which starts children, up to twenty of them
+
 
 @pytest.fixture
 def start() -> Iterator[object]:
