@@ -1,9 +1,11 @@
-// Streams by fetch and by node:http2: node client.js NAME URL; prints what it saw as one line of JSON.
+// Streams by fetch and by node:http2: node client.js NAME URL [NOTES]; prints what it saw as one line of JSON.
+// NOTES is the file in which the function tells of each number that it has read.
 "use strict";
 
 const decoder = new TextDecoder();
 const encoder = new TextEncoder();
-const [name, url] = process.argv.slice(2);
+const fs = require("node:fs");
+const [name, url, notes] = process.argv.slice(2);
 const NDJSON = { "content-type": "application/x-ndjson", accept: "application/x-ndjson" };
 
 // A request body that is written while the answer is read.
@@ -22,6 +24,11 @@ async function* lines(response) {
     yield* parts;
   }
   if (rest) yield "cut: " + rest;
+}
+
+// The function has read both numbers.
+async function added() {
+  while (!fs.existsSync(notes) || fs.readFileSync(notes, "utf8") !== "1\n2\n") await new Promise((done) => setTimeout(done, 10));
 }
 
 async function failure(work) {
@@ -59,7 +66,7 @@ const commands = {
     const sent = body();
     const answered = failure(() => fetch(url, { method: "POST", headers: NDJSON, body: sent.readable, duplex: "half" }).then((one) => one.text()));
     await sent.say("1\n2\n");
-    await new Promise((done) => setTimeout(done, 200));
+    await added();
     await failure(() => sent.break(new Error("the disk is gone")));
     return { error: await answered };
   },
@@ -104,7 +111,7 @@ async function http2Left(leave) {
   const request = connection.request({ ":method": "POST", ":path": new URL(url).pathname, ...NDJSON });
   request.on("error", () => {});
   request.write("1\n2\n");
-  await new Promise((done) => setTimeout(done, 200));
+  await added();
   leave(request, connection);
   await new Promise((done) => request.on("close", done));
   connection.destroy();

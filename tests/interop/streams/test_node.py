@@ -20,9 +20,9 @@ pytestmark = [
 ]
 
 
-def node(name: str, url: str) -> Any:
+def node(name: str, url: str, *more: Path) -> Any:
     """What the client saw."""
-    done = run("node", CLIENT, name, url)
+    done = run("node", CLIENT, name, url, *more)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -54,7 +54,7 @@ def test_H004_a_fetch_that_is_aborted_cancels_the_function(streamed: Streamed, f
 @pytest.mark.parametrize("function", ["total", "sync_total"])
 def test_H015_an_upload_that_breaks_off_is_not_committed(streamed: Streamed, function: str, way: str) -> None:
     """A body of fetch that fails, RST_STREAM, and an end of the connection: none looks like the end of the body."""
-    node(way, f"{streamed.url}/{function}")
+    node(way, f"{streamed.url}/{function}", streamed.folder / "added")
     notes = streamed.waited(function, "closed")
     assert streamed.notes("added") == ["1", "2"]
     assert streamed.notes("committed") == []
