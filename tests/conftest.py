@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import hypothesis
 import pytest
@@ -57,6 +59,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def slow() -> float:
     """The factor for limits that a test sets itself."""
     return SLOW
+
+
+@contextmanager
+def cpu_within(limit_s: float) -> Iterator[None]:
+    """Fail if the block takes more of the processor in this thread; what other tests have left is not counted.
+
+    Collecting that may take a second, and falls to whoever allocates next.
+    """
+    gc.disable()
+    began_s = time.thread_time()
+    try:
+        yield
+        took_s = time.thread_time() - began_s
+    finally:
+        gc.enable()
+    assert took_s < limit_s, f"it took {took_s:.2f} s"
 
 
 @pytest.fixture(autouse=True)

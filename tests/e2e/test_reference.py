@@ -373,6 +373,7 @@ ELSEWHERE = {
         "frames of HTTP/2 that ask for nothing": "tests/doors/http/test_h2.py",
         "CONTINUATION frames of one head": "tests/doors/http/test_h2.py",
         "connections": "tests/doors/http/test_connections.py",
+        "connections with requests": "tests/attack/test_crowds.py",
     },
 }
 """Rows that take a clock of one's own, or another client; each with its tests."""
