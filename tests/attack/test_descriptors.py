@@ -18,14 +18,9 @@ pytestmark = [
 
 @pytest.mark.parametrize("name", ATTACKS)
 def test_livez_answers_without_descriptors(name: str) -> None:
-    """Hardly any fails; there are a few lines in the log, not one for each try.
-
-    Thousands of clients a second come for forty descriptors, so that each is left alone for ten milliseconds. A probe
-    that a busy machine holds up for longer between its connect and its request is ended like them, and asks again.
-    """
+    """None fails; there are a few lines in the log, not one for each try."""
     with victim() as target:
         account = probed(ATTACKS[name], target, 1.0)
-        assert account.failures <= 1 + account.answers // 20, account
-        assert account.livez_s < 0.5 * SLOW, account
+        assert (account.failures, account.livez_s < 0.5 * SLOW) == (0, True), account
         assert account.lines <= 2, target.process.log
         assert account.answers > 3, account
