@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import http.client
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -38,8 +37,6 @@ IS_LONG = os.environ.get("INVOKER_ATTACK", "") == "long"
 """Whether tests run every attack, for as long as it takes to be sure; else a few of each kind, as CI does."""
 
 _PAUSE_S = 0.02
-_SWITCH_S = 2e-4
-"""The probe shares the interpreter with the attack; by default it may wait 5 ms between its connect and its request."""
 _PATIENCE_S = 10.0
 
 
@@ -137,15 +134,12 @@ def chosen(attacks: Iterable[str], few: Iterable[str]) -> list[str]:
 def probed(attack: Attack, target: Victim, seconds: float) -> Account:
     """Attack, and ask for `/livez` every 20 ms meanwhile, on a new connection each time."""
     probe = _Probe(target)
-    interval_s = sys.getswitchinterval()
-    sys.setswitchinterval(_SWITCH_S)
     cpu_s, lines = target.cpu_s, len(target.process.lines)
     probe.start()
     try:
         figures = attack(target, seconds)
     finally:
         probe.stop()
-        sys.setswitchinterval(interval_s)
     used_s, written = target.cpu_s - cpu_s, len(target.process.lines) - lines
     return Account(figures, probe.longest_s, probe.answers, probe.failures, used_s, target.rss_bytes, written)
 
