@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import hashlib
 import logging
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
+from random import Random
 from typing import Any, Final
 
 from invoker.body.prepare import Prepared
@@ -104,7 +106,7 @@ class House:
             await one.function.start()
         self._asker = Asker(self.driver)
         resources = Resources(str, _no_miss)  # without a base there are no downloads, so bytes go with the offers
-        self.backing = SimulatedBacking(self.driver, resources, self._wake, lambda _: None)
+        self.backing = SimulatedBacking(self.driver, resources, self._wake, lambda _: None, seed=self._seed)
         limits = DeskLimits(sessions=devices * len(self.names), sessions_per_peer=devices)
         self.desk = FederatedDesk(self.backing, loop.time, limits)
         self._ticker = Ticker(self.desk, loop.time)
@@ -158,6 +160,9 @@ class House:
 class SimulatedBacking(RoundBacking):
     """What the desk needs; jobs run on the loop, so that they end in the order in which they began.
 
+    Args:
+        seed: Of the names of rounds.
+
     Attributes:
         committed: The last checkpoint of each task, by population and task.
     """
@@ -168,9 +173,16 @@ class SimulatedBacking(RoundBacking):
         resources: Resources,
         wake: Callable[[float], None],
         is_behind: Callable[[str], None],
+        *,
+        seed: int,
     ) -> None:
         super().__init__(driver, resources, wake, is_behind)
         self.committed: dict[tuple[str, str], bytes] = {}
+        self._ids = Random(f"{seed}/ids")  # noqa: S311 - nobody is here who could guess them
+
+    def new_id(self) -> str:
+        """A name that comes from the seed: how well a name compresses is seen in the sizes of frames."""
+        return base64.urlsafe_b64encode(self._ids.randbytes(18)).decode()
 
     def commit(self, commit: Commit, done: Callable[[bool], None]) -> None:
         """Store a checkpoint, and remember it for the metric."""

@@ -108,6 +108,9 @@ class Backing(Protocol):
     def commit(self, commit: Commit, done: Callable[[bool], None]) -> None:
         """Store a checkpoint, and say later whether it is stored."""
 
+    def new_id(self) -> str:
+        """A name for a round or an eligibility task, which nobody can guess (F-048)."""
+
     def publish(self, checkpoint: bytes) -> Blob:
         """Make a checkpoint available to devices, from its commit on."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import secrets
 from hmac import compare_digest
 from random import Random
 
@@ -126,7 +125,7 @@ class Population:
         self.is_draining = False
         self.tasks = {one.config.name: Task(floor, self.name, one) for one in setup.tasks}
         self._dice = Random(setup.config.seed)  # noqa: S311 - it chooses tasks, not secrets (F-046)
-        self._eligibility = _eligibility(setup)
+        self._eligibility = _eligibility(floor, setup)
 
     def check_key(self, metadata: Headers) -> None:
         """F-007: Refuse a client without the population's key.
@@ -231,9 +230,9 @@ class Population:
         return any(task.round is not None and task.round.accepted > 0 for task in self.tasks.values())
 
 
-def _eligibility(setup: PopulationSetup) -> Eligibility | None:
+def _eligibility(floor: Floor, setup: PopulationSetup) -> Eligibility | None:
     """The eligibility task; one for all clients, so that each form of it is packed once (F-048)."""
     task = setup.eligibility
     if task is None:
         return None
-    return Eligibility(secrets.token_urlsafe(18), task.plan, task.checkpoint, task.spec)
+    return Eligibility(floor.backing.new_id(), task.plan, task.checkpoint, task.spec)

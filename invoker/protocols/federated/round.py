@@ -26,7 +26,6 @@ from __future__ import annotations
 
 import enum
 import logging
-import secrets
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -88,7 +87,7 @@ class Round:
 
     def __init__(self, floor: Floor, task: Rounds, number: int, checkpoint: Blob) -> None:
         self.phase = Phase.SELECTING
-        self.phase_id = secrets.token_urlsafe(18)  # F-048
+        self.phase_id = floor.backing.new_id()  # F-048
         self.number = number
         self.outstanding: dict[Member, None] = {}
         self.pending: dict[int, Sequence[Member]] = {}  # by the ordinal of the report that answers them

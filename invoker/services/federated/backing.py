@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -75,6 +76,10 @@ class RoundBacking:
         """Compute no more."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._asker.leave()
+
+    def new_id(self) -> str:
+        """A random name for a round or an eligibility task."""
+        return secrets.token_urlsafe(18)
 
     def aggregate(self, session: AggregatingSession) -> Callable[[Word], None]:
         """Run a conversation without a peer; gives what gives it a word, in a later turn."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -177,6 +178,9 @@ class House:
 
     def commit(self, commit: Commit, done: Callable[[bool], None]) -> None:
         self.commits.append((commit, done))
+
+    def new_id(self) -> str:
+        return secrets.token_urlsafe(18)
 
     def publish(self, checkpoint: bytes) -> Blob:
         return Blob(checkpoint)

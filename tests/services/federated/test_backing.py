@@ -65,6 +65,12 @@ async def world() -> AsyncIterator[World]:
     made.driver.close()
 
 
+async def test_F048_no_two_rounds_have_the_same_id(world: World) -> None:
+    ids = {world.backing.new_id() for _ in range(1000)}
+    assert len(ids) == 1000
+    assert {len(one) for one in ids} == {24}  # 144 bits
+
+
 class Round:
     """Hears what becomes of its reports."""
 
