@@ -11,6 +11,7 @@
     |   |-- CallError               the author's fault: the function raised when called    UNKNOWN
     |   |-- FunctionError           the author's fault: it raised while producing          UNKNOWN
     |   |   `-- EncodeError         the author's fault: a value that no codec takes        UNKNOWN
+    |   |       `-- UnacceptedType  nobody's: its type is known only now, and not wanted   UNKNOWN
     |   |-- StatusError             the author's choice of status and text                 any
     |   |   |-- NestedError         what a function that this one called has ended with    any
     |   |   `-- VariableError       a variable of a session cannot be read or written      any
@@ -68,6 +69,7 @@ __all__ = [
     "Status",
     "StatusError",
     "StopInvocation",
+    "UnacceptedType",
     "UnsupportedMediaType",
     "VariableError",
     "let_go",
@@ -230,6 +232,10 @@ class FunctionError(InvocationError):
 
 class EncodeError(FunctionError):
     """A value or a header cannot be serialised as the peer accepts it (R-104, R-108)."""
+
+
+class UnacceptedType(EncodeError):
+    """The function gave a `Message` of a media type that the peer does not accept; ``met`` is the type (R-098)."""
 
 
 class StatusError(InvocationError):

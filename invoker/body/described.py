@@ -19,7 +19,7 @@ from invoker.codecs.custom import Adapted, registered
 from invoker.codecs.schema import DEFINITIONS, NOTHING, Schema, Schemas, fits, plain_value, schema_of
 from invoker.codecs.typed import BYTES_LIKE, is_any, is_structured, members
 
-__all__ = ["Described", "DescribedInput", "DescribedOutput", "described", "listed"]
+__all__ = ["Described", "DescribedInput", "DescribedOutput", "described", "given_as", "listed"]
 
 _TEXT, _JSON, _OCTETS = "text/plain", "application/json", "application/octet-stream"
 _COLLECTIONS: Final = (list, tuple, set, frozenset, Mapping)
@@ -210,7 +210,7 @@ def described(spec: FunctionSpec) -> Described:
     streams = spec.style is Style.STREAMING and spec.call.result is not ResultShape.VALUE
     words = docs.result if len(spec.outputs) == 1 else ""
     outputs = tuple(
-        DescribedOutput(one, _given_as(one), streams, one.constraints.description or words) for one in spec.outputs
+        DescribedOutput(one, given_as(one), streams, one.constraints.description or words) for one in spec.outputs
     )
     traits: ToolTraits = spec.traits[ToolTraits]
     examples = tuple(dict.fromkeys((*traits.examples, *docs.examples)))
@@ -272,7 +272,7 @@ def _sent_as(one: StreamSpec, modules: tuple[str, ...]) -> tuple[str, ...]:
     return (_JSON,) if any(_is_collection(kind) for kind in kinds) else (_TEXT, _JSON)
 
 
-def _given_as(one: StreamSpec) -> tuple[str, ...]:
+def given_as(one: StreamSpec) -> tuple[str, ...]:
     """The media types of an output's values, in the order in which the server prefers them."""
     if one.media_types:
         return one.media_types

@@ -18,7 +18,7 @@ from invoker.codecs.open import open_decoder
 from invoker.codecs.promised import check_promise
 from invoker.codecs.shaped import fitted_output
 from invoker.codecs.text import TextCodec
-from invoker.errors import EncodeError, UnsupportedMediaType
+from invoker.errors import EncodeError, UnacceptedType, UnsupportedMediaType
 from invoker.mediatypes import MediaType, parse, rank
 from invoker.message import EMPTY, METADATA, REFERENCE, Message, Metadata, Ref
 from invoker.wording import Place
@@ -202,7 +202,7 @@ class Encoders:
             raise EncodeError(was, place=Place("output", self.index)) from None
         offers = tuple(offer for offer in self._offers if offer.media_type.essence == chosen.essence)
         if not offers and not chosen.is_wildcard:
-            is_text = isinstance(payload, str) and rank(self._accept or "*/*", [chosen.essence])  # H-208: HTML, SVG
+            is_text = isinstance(payload, str) and self._accepts(chosen)  # H-208: HTML, SVG
             if is_text or (self._by_value and chosen.type == "text"):  # E-104
                 offers = _text_offers(chosen)  # a function may choose any type for its text
         is_raw = isinstance(payload, (bytes, bytearray, memoryview))
@@ -212,14 +212,20 @@ class Encoders:
         except EncodeError:
             if not is_raw:
                 raise
-        if is_raw and not chosen.is_wildcard and rank(self._accept or "*/*", [chosen.essence]):
+        if is_raw and not chosen.is_wildcard and self._accepts(chosen):
             params = tuple((name, value) for name, value in chosen.params if name != "q")
             return Message(bytes(payload), EMPTY, str(MediaType(chosen.type, chosen.subtype, params)))
+        where, accepts = Place("output", self.index), f"the caller accepts {self._accept or '*/*'!r}"
+        if not (chosen.is_wildcard or self._accepts(chosen)):
+            raise UnacceptedType(f" was given, but {accepts}", place=where, met=chosen.essence)
         raise EncodeError(
-            f" was given {media_type!a}, but the caller accepts {self._accept or '*/*'!r}"
+            f" was given {media_type!a}, but {accepts}"
             + ("" if is_raw else f", and no codec makes it of {type(payload).__name__}"),
-            place=Place("output", self.index),
+            place=where,
         )
+
+    def _accepts(self, chosen: MediaType) -> bool:
+        return bool(rank(self._accept or "*/*", [chosen.essence]))
 
 
 def _remember(known: dict[K, V], key: K, value: V) -> None:

@@ -14,7 +14,7 @@ from typing import Any, TextIO
 from invoker.author.signature import layers
 from invoker.context import RUNNING, Context
 from invoker.core.invocation import Invocation
-from invoker.errors import CallError, EncodeError, FunctionError, InternalError, Status
+from invoker.errors import CallError, EncodeError, FunctionError, InternalError, Status, UnacceptedType
 from invoker.message import Headers
 from invoker.traces import trace_id_of
 
@@ -246,7 +246,7 @@ def log_ending(invocation: Invocation) -> None:
     """One line for each ending; a function's own exception is a WARNING with its traceback, once (R-117)."""
     extra, error = ending(invocation), invocation.error
     cause = error.__cause__ if error is not None else None
-    if isinstance(error, EncodeError):
+    if isinstance(error, EncodeError) and not isinstance(error, UnacceptedType):
         extra["where"] = place_of(invocation.function.hooks.target)
         log.warning("invocation ended: what the function gave cannot be sent", extra=extra, exc_info=cause)
     elif isinstance(error, (FunctionError, CallError)) and cause is not None:

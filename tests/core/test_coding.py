@@ -8,7 +8,7 @@ from invoker.author.spec import StreamSpec, Take
 from invoker.codecs import builtin
 from invoker.core import coding
 from invoker.core.coding import LONGEST_KEY, MOST_KNOWN, Decoders, Encoders, wire_headers
-from invoker.errors import EncodeError, NotAcceptable, UnsupportedMediaType
+from invoker.errors import EncodeError, NotAcceptable, UnacceptedType, UnsupportedMediaType
 from invoker.message import METADATA, Message, Metadata, Ref
 
 REGISTRY = builtin(entry_points=False)
@@ -170,8 +170,11 @@ def test_H208_text_may_be_of_any_accepted_type(accept: str, media_type: str) -> 
 
 def test_H208_text_of_a_type_that_is_not_accepted_is_refused() -> None:
     """So is what is no text, and a wildcard."""
-    for accept, value, media_type in (
-        ("application/json", "hé", "text/html"), ("*/*", 3, "text/html"), ("*/*", "hé", "text/*"),
+    for accept, value, media_type, kind in (
+        ("application/json", "hé", "text/html", UnacceptedType), ("application/json", b"", "text/html", UnacceptedType),
+        ("*/*", 3, "text/html", EncodeError), ("*/*", "hé", "text/*", EncodeError),
     ):  # fmt: skip
-        with pytest.raises(EncodeError):
+        with pytest.raises(EncodeError) as refused:
             Encoders(0, "out", accept, builtin()).encode(Message(value, media_type=media_type))
+        assert type(refused.value) is kind
+        assert refused.value.met == ("text/html" if kind is UnacceptedType else "")

@@ -15,7 +15,7 @@ from invoker.codecs import builtin
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
 from invoker.core.steps import Open
-from invoker.errors import Cancelled, EncodeError, FunctionError
+from invoker.errors import Cancelled, EncodeError, FunctionError, UnacceptedType
 from invoker.ops import logs
 from invoker.ops.endings import Endings
 from invoker.ops.logs import JsonFormatter, TextFormatter, log_ending, set_up
@@ -124,6 +124,14 @@ def test_what_cannot_be_sent_is_told_with_the_functions_line(caplog):
     (line,) = caplog.records
     assert (line.levelname, line.getMessage()) == ("WARNING", "invocation ended: what the function gave cannot be sent")
     assert re.fullmatch(r".*test_logs\.py:\d+", line.where)
+
+
+def test_H221_a_type_that_is_not_accepted_is_no_failure_of_the_function(caplog):
+    """Nobody has to look at it."""
+    caplog.set_level("INFO", "invoker")
+    log_ending(ended(UnacceptedType(" was given", met="image/png")))
+    (line,) = caplog.records
+    assert (line.levelname, line.getMessage()) == ("INFO", "invocation ended")
 
 
 def test_a_str_that_arrives_where_arithmetic_is_done_gets_a_hint(caplog):

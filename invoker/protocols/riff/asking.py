@@ -8,7 +8,15 @@ import msgspec
 
 from invoker.core.http import RequestHead
 from invoker.core.steps import Open
-from invoker.errors import FunctionError, InvocationError, LimitExceeded, Status, StatusError, UnsupportedMediaType
+from invoker.errors import (
+    FunctionError,
+    InvocationError,
+    LimitExceeded,
+    NotAcceptable,
+    Status,
+    StatusError,
+    UnsupportedMediaType,
+)
 from invoker.mediatypes import rank
 from invoker.message import EMPTY, Headers
 from invoker.protocols.riff.cloudevents import asks_for_events, is_packed, prefers_events, received, without_events
@@ -148,6 +156,8 @@ def _asked(head: RequestHead, signature: Callable[[str], Signature], most_bytes:
         wanted = without_events(wanted)
     if inputs.plain_type and not rank(wanted, [inputs.plain_type]):
         wanted += f", {inputs.plain_type};q=0.001"  # H-208: only the function knows what its value is
+    if inputs.can_give is not None and not inputs.can_give(wanted):
+        raise NotAcceptable(f"the function's value can be {', '.join(inputs.offered)}, and Accept lists {accept!a}")
     if reading is Reading.WHOLE:
         _check_length(announced, most_bytes)
     headers, is_event = _input_headers(head, content_type), is_packed(content_type)

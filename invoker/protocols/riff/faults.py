@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from invoker.errors import DecodeError, InvocationError
+from invoker.errors import DecodeError, InvocationError, NotAcceptable, UnacceptedType
 from invoker.protocols.riff.fields import Signature
 
-__all__ = ["NO_VALUE", "SECOND", "at_fault", "hint", "named"]
+__all__ = ["NO_VALUE", "SECOND", "at_fault", "hint", "named", "unaccepted"]
 
 _STREAMS: Final = "Accept: text/event-stream, application/x-ndjson or multipart/mixed"
 SECOND: Final = (
@@ -21,6 +21,10 @@ _MANY: Final = (
     "; this input takes many values, each as a line (Content-Type: application/x-ndjson) or as a part of a form"
 )
 _JSON: Final = "application/json"
+_FREE: Final = (
+    "; without Accept, the function's value comes in the type that suits it; "
+    "a stream is text/event-stream, application/x-ndjson or multipart/mixed"
+)
 
 
 def at_fault(error: InvocationError, signature: Signature, names: tuple[str, ...]) -> str:
@@ -39,6 +43,16 @@ def at_fault(error: InvocationError, signature: Signature, names: tuple[str, ...
 def named(error: InvocationError, parameter: str) -> InvocationError:
     """The same error, in which the parameter has its name instead of the number of its input."""
     return DecodeError(error.said_at(f"parameter '{parameter}'")) if isinstance(error, DecodeError) else error
+
+
+def unaccepted(error: InvocationError, signature: Signature, accept: str) -> InvocationError:
+    """The same error; one of a value that Accept does not list says what is offered (H-220, H-221)."""
+    if isinstance(error, UnacceptedType):
+        return NotAcceptable(f"the function has run and gave {error.met}, and Accept lists {accept!a}", hint=_FREE)
+    if isinstance(error, NotAcceptable):
+        offered = ", ".join(signature.offered)
+        error.add_hint(f"; its value can be {offered}{_FREE}" if offered else _FREE)
+    return error
 
 
 def hint(signature: Signature, parameter: str, content_type: str, begins: bytes) -> str:

@@ -14,10 +14,13 @@ import msgspec
 
 from invoker.author.spec import FunctionSpec, StreamSpec, Style, Take
 from invoker.author.traits import HttpTraits
-from invoker.codecs import Part, Registry, wants_arrays
+from invoker.codecs import Offer, Part, Registry, wants_arrays
+from invoker.codecs.custom import Adapted
 from invoker.codecs.form import is_object
+from invoker.codecs.interface import Specialised
 from invoker.codecs.typed import bytes_like, fields, is_any, members
-from invoker.errors import InvocationError, UnsupportedMediaType
+from invoker.errors import InvocationError, NotAcceptable, UnsupportedMediaType
+from invoker.wording import Place
 
 __all__ = ["Field", "Signature", "signature_of"]
 
@@ -36,6 +39,8 @@ _PLAIN: Mapping[type, str] = {str: "text/plain", bytes: "application/octet-strea
 _LINES = "application/x-ndjson"
 _LISTS = (list, tuple, set, frozenset)
 _SCALARS = (str, int, float, bool)
+_TOLD = (*_SCALARS, bytes, dict, list, type(None))
+"""Classes of which each codec says whether it takes them, whatever is in them."""
 
 
 class Field(msgspec.Struct, frozen=True):
@@ -90,7 +95,10 @@ class Signature(msgspec.Struct, frozen=True):
         is_safe: Whether GET may call it.
         is_streaming: Whether it gives as many values as it likes, whatever it is given.
         own_lines: Whether a codec takes NDJSON for one value of the first input.
-        plain_type: Of a value that is a `Message` of text or bytes, which may say another type; empty: it is none.
+        plain_type: Of a value that is a `Message` of text or bytes, which may say another type; empty: it is none, or
+            the function declares its types.
+        offers: Tells the media types that its one value can have; None: it has several, or none.
+        can_give: Whether its one value can be what an Accept list wants; None: its annotation does not tell.
         name: Of the function.
         more: What ``**kwargs`` takes by any other name; None: the function has none, or takes any number of inputs.
     """
@@ -107,7 +115,14 @@ class Signature(msgspec.Struct, frozen=True):
     is_streaming: bool = False
     own_lines: bool = False
     plain_type: str = ""
+    offers: Callable[[], tuple[str, ...]] | None = None
+    can_give: Callable[[str], bool] | None = None
     name: str = ""
+
+    @property
+    def offered(self) -> tuple[str, ...]:
+        """The media types that its one value can have; none where nobody knows."""
+        return self.offers() if self.offers is not None else ()
 
     def named(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """The parameters' own names instead of the labels that stand for those which every caller gives."""
@@ -140,6 +155,7 @@ def signature_of(spec: FunctionSpec, registry: Registry) -> Signature:
     else:
         required = (_field(one, spec, registry, is_option=False) for one in own)
         made = Signature(tuple(one.name for one in own), fields=(*required, *options), more=more)
+    only = spec.outputs[0] if len(spec.outputs) == 1 and not spec.open_outputs else None
     return msgspec.structs.replace(
         made,
         outputs=tuple(one.name for one in spec.outputs) if not spec.open_outputs else made.outputs,
@@ -148,13 +164,45 @@ def signature_of(spec: FunctionSpec, registry: Registry) -> Signature:
         name=spec.name,
         own_lines=bool(own) and _decodes(registry, own[0].type, _LINES),
         plain_type=next((_PLAIN[kind] for one in spec.outputs if (kind := _own_kind(one)) is not None), ""),
+        offers=partial(_offered, only) if only is not None else None,
+        can_give=_can_give(only, registry) if only is not None else None,
     )
 
 
 def _own_kind(one: StreamSpec) -> type | None:
-    """The one class of what is in a message; None if it is no message, or of another class."""
+    """The one class of what is in a message; None if it is no message, of another class, or of declared types."""
     kinds = members(one.type)
-    return kinds[0] if one.take is Take.MESSAGE and kinds in ((str,), (bytes,)) else None
+    is_open = one.take is Take.MESSAGE and not one.media_types
+    return kinds[0] if is_open and kinds in ((str,), (bytes,)) else None
+
+
+def _can_give(one: StreamSpec, registry: Registry) -> Callable[[str], bool] | None:
+    """R-146: what the classes of a value tell of the media types that it can have."""
+    classes = [typing.get_origin(kind) or kind for kind in members(one.type)]
+    if one.take is not Take.PAYLOAD or not all(kind in _TOLD for kind in classes):
+        return None
+
+    def can_give(accept: str) -> bool:
+        try:
+            offers = registry.offers(accept)
+        except NotAcceptable:
+            return False
+        return any(_takes(offer, cls) for offer in offers for cls in classes)
+
+    return can_give
+
+
+def _takes(offer: Offer, cls: type) -> bool:
+    codec = offer.codec
+    if isinstance(codec, Adapted) or not isinstance(codec, Specialised):
+        return True  # it says so of values only
+    return codec.encoder(offer, cls, Place("value")) is not None
+
+
+def _offered(one: StreamSpec) -> tuple[str, ...]:
+    from invoker.body.described import given_as  # few callers are told, and it comes with all of schemas
+
+    return given_as(one)
 
 
 def _field(one: StreamSpec, spec: FunctionSpec, registry: Registry, *, is_option: bool) -> Field:

@@ -43,13 +43,12 @@ from invoker.errors import (
     FunctionError,
     InvocationError,
     LimitExceeded,
-    NotAcceptable,
     ProtocolViolation,
 )
 from invoker.message import Headers, Message
 from invoker.protocols.riff.asking import ID, Asked, RefusedError, ask, is_form, too_long
 from invoker.protocols.riff.events import filled, given
-from invoker.protocols.riff.faults import NO_VALUE, SECOND, at_fault, hint, named
+from invoker.protocols.riff.faults import NO_VALUE, SECOND, at_fault, hint, named, unaccepted
 from invoker.protocols.riff.fields import Signature
 from invoker.protocols.riff.filling import Filled, fill_parts, is_plain
 from invoker.protocols.riff.reply import FENCE, NOTHING, answer, refusal
@@ -60,10 +59,6 @@ _END = EndInput(ID)
 _PIPED = (
     "; a body is fed item by item, and is of any length, where the answer is a stream, too: Accept: text/event-stream, "
     "application/x-ndjson or multipart/mixed"
-)
-_ACCEPT = (
-    "; without Accept, the function's value comes in the type that suits it; "
-    "a stream is text/event-stream, application/x-ndjson or multipart/mixed"
 )
 
 
@@ -263,7 +258,7 @@ class HttpSession:
         if parameter and isinstance(error, DecodeError):
             told = named(error, parameter)
             told.add_hint(_PIPED if asked.is_piped else hint(asked.inputs, parameter, asked.content_type, self._begins))
-        elif isinstance(error, NotAcceptable):
-            error.add_hint(_ACCEPT)
+        else:
+            told = unaccepted(error, asked.inputs, asked.accept)
         response = refusal(told, self._asked.accept, status=status, headers=headers, parameter=parameter)
         return (Send(response), Close(told))

@@ -51,7 +51,7 @@ from invoker.errors import (
 from invoker.message import Message
 from invoker.protocols.riff.asking import ID, Asked, too_long
 from invoker.protocols.riff.events import filled, given
-from invoker.protocols.riff.faults import NO_VALUE, SECOND, at_fault, hint, named
+from invoker.protocols.riff.faults import NO_VALUE, SECOND, at_fault, hint, named, unaccepted
 from invoker.protocols.riff.fields import Field
 from invoker.protocols.riff.filling import from_query, is_plain
 from invoker.protocols.riff.formats import Format, format_of
@@ -344,6 +344,8 @@ class StreamSession:
         if parameter and isinstance(error, DecodeError):
             error = named(error, parameter)
             error.add_hint(hint(inputs, parameter, self._asked.content_type, self._begins))
+        else:
+            error = unaccepted(error, inputs, self._asked.accept)
         if self._is_begun:
             assert self._format is not None
             return (Send(BodyChunk(self._format.error(problem(error, parameter=parameter)))), Close(error))

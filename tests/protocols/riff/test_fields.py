@@ -112,8 +112,11 @@ def test_functions_without_parameters_or_with_any_number_have_no_fields():
     def several(*xs: Iterator[str]) -> Iterator[str]:
         yield from xs[0]
 
-    assert signature(nothing) == Signature(("in",), name="nothing")
-    assert signature(several) == Signature(("xs",), is_open=True, opens_fields=True, is_streaming=True, name="several")
+    found = [msgspec.structs.replace(signature(one), offers=None, can_give=None) for one in (nothing, several)]
+    assert found == [
+        Signature(("in",), name="nothing"),
+        Signature(("xs",), is_open=True, opens_fields=True, is_streaming=True, name="several"),
+    ]
 
 
 def test_H210_what_any_number_of_inputs_are() -> None:
