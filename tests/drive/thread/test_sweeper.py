@@ -146,14 +146,14 @@ def test_a_frame_that_is_held_in_the_very_moment_of_forgetting_is_sent(awake):
     is_caught = threading.Event()
 
     def hold_while_forgotten() -> None:
-        if not line.is_swept and not is_caught.is_set() and awake._lock.locked():
+        if line.flushed and not line.is_swept and not is_caught.is_set() and awake._lock.locked():
             is_caught.set()
             # What its thread does has come as far as the look at `is_swept`, which said yes a moment ago.
             line._held = b"2"
 
+    line.on_look = hold_while_forgotten  # before the line is held, for it is forgotten two beats after it was flushed
     line.hold(b"1", awake)
     assert line.has_flushed.acquire(timeout=LIMIT_S)
-    line.on_look = hold_while_forgotten
     assert is_caught.wait(LIMIT_S)
     line.on_look = lambda: None
     if not line.is_swept:
