@@ -32,9 +32,9 @@ import grpc.aio
 from google.protobuf.message import DecodeError as WireError
 
 from invoker._pb.riff import riff_rpc_pb2 as pb
-from invoker.client.ending import Ending
 from invoker.client.failure import CallFailed, ConnectFailed, explained
 from invoker.client.feeds import close
+from invoker.ending import Ending
 from invoker.errors import Status, let_go
 
 __all__ = ["Exchange", "Feed", "connected"]

@@ -2,7 +2,8 @@
 
 The leader takes it at a socket of its own (`invoker.services.federated.backdoor`), as if the device had come there.
 What the device and the leader say is carried as it is, and no further frame is read while one side does not take what
-the other has sent. When the leader is lost, the device is told UNAVAILABLE.
+the other has sent. When the leader is lost, the device is told UNAVAILABLE. The leader may end while a frame is on its
+way to it: the device still gets what the leader has said before, and the leader's status (see `Ending`).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
+from contextlib import aclosing, suppress
 from typing import Any, Final
 
 import grpc
@@ -20,6 +22,7 @@ from invoker.core.steps import Close
 from invoker.doors.grpc.methods import OnClose
 from invoker.drive.driver import Driver
 from invoker.drive.loop.wire import Wire
+from invoker.ending import Ending
 from invoker.errors import InvocationError, Status, StatusError
 from invoker.services.federated.leading import Leader
 
@@ -98,6 +101,8 @@ class Relay:
         own = ((PASS, leader.token), (RELAYED_PEER, metadata.get(PEER, "")))
         call: Any = channel.stream_stream(path)
         self._call: grpc.aio.StreamStreamCall[bytes, bytes] = call(metadata=(*sent, *own), timeout=deadline_s)
+        self._ending = Ending()
+        self._ending.watch(self._call)
         self._wire = wire
         self._driver = driver
         self._on_close = on_close
@@ -136,8 +141,9 @@ class Relay:
                 if frame is None:
                     await self._call.done_writing()
                 else:
-                    await self._call.write(frame)
-        except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
+                    with self._ending.writing():
+                        await self._call.write(frame)
+        except (grpc.aio.AioRpcError, grpc.aio.InternalError, asyncio.InvalidStateError):
             return  # the call is over; the other task tells how
         finally:
             self._up = None
@@ -145,16 +151,16 @@ class Relay:
             self._wire.ask()
 
     async def _carry_down(self) -> None:
-        try:
-            while (frame := await self._call.read()) is not grpc.aio.EOF:
-                if not self._wire.write(frame):
-                    await self._wire.room()
-        except grpc.aio.AioRpcError:
-            pass  # its code is told below, as that of a normal end
-        status, detail = Status((await self._call.code()).value[0]), await self._call.details()
+        said: Any = aiter(self._call)  # not read(), which ends at a late write of ours
+        with suppress(grpc.aio.AioRpcError):  # its code is told below, as that of a normal end
+            async with aclosing(said):
+                async for frame in said:
+                    if not self._wire.write(frame):
+                        await self._wire.room()
+        status, detail = await self._ending.status()
         if status is Status.UNAVAILABLE:  # grpcio's own text names our socket
             detail = "the process that runs the rounds of this population is gone; come again"
-        self._end(Close(None if status is Status.OK else StatusError(status, detail or "")))
+        self._end(Close(None if status is Status.OK else StatusError(status, detail)))
 
     def _end(self, close: Close | None) -> None:
         """End both calls; None: there is nobody to tell."""

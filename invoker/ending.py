@@ -2,7 +2,8 @@
 
 grpc.aio lets a write that comes too late replace the peer's status by INTERNAL, before or after that status has come
 (grpc#36066; drop when grpcio has grpc#43486). A function may end while its caller still writes (R-114), so in riff
-this is not a rare race but everyday life.
+this is not a rare race but everyday life. After such a write ``read()`` gives up values that have already arrived, and
+the status comes behind them: read by iteration, which goes on to the end.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ from typing import Any
 import grpc
 import pytest
 
-from invoker.client import ending
-from invoker.client.ending import Ending
+from invoker import ending
+from invoker.ending import Ending
 from invoker.errors import Status
 
 
