@@ -245,8 +245,8 @@ class Exchange:
                 await feed.aclose()  # of a pump that was stopped before its first step
         try:
             await rpc.done_writing()
-        except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
-            return  # the peer ended first
+        except (grpc.aio.AioRpcError, grpc.aio.InternalError, asyncio.InvalidStateError):
+            return  # the peer ended first, or the deadline is over (InternalError); the status tells
 
     async def _pump(self, rpc: grpc.aio.StreamStreamCall[bytes, bytes], feed: Feed) -> None:
         try:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
 import grpc.aio
 import pytest
 
+from invoker._pb.riff import riff_rpc_pb2 as pb
 from invoker.client import CallFailed, ConnectFailed, RiffClient
-from invoker.client.exchange import connected
+from invoker.client.exchange import Exchange, connected
 from invoker.errors import Status
 from tests.client.peer import Peer
 
@@ -49,6 +51,38 @@ async def test_values_that_wait_are_not_lost_to_a_late_write(peer: Peer) -> None
                 await asyncio.sleep(0.02)
                 seen.append(out.value)
             assert seen == [0, 1, 2]
+
+
+async def test_a_half_close_that_fails_hides_neither_values_nor_the_status(peer: Peer) -> None:
+    """grpc.aio raises another error for it than for a write, if the deadline passes at that moment."""
+
+    class Late:
+        def __init__(self, rpc: Any) -> None:
+            self._rpc = rpc
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._rpc, name)
+
+        def __aiter__(self) -> Any:
+            return aiter(self._rpc)
+
+        async def done_writing(self) -> None:
+            raise grpc.aio.InternalError("execute_batch")
+
+    async with grpc.aio.insecure_channel(peer.target) as channel:
+        call: Any = channel.stream_stream("/streaming.Riff/Invoke")
+        said = (("invoker-function", "source"),)
+        first = pb.InputSignal(start=pb.StartFrame()).SerializeToString()
+
+        async def begin() -> bytes:
+            return first
+
+        exchange = Exchange(channel, lambda: Late(call(metadata=said)), begin, [], target="peer", connect_timeout_s=5)  # type: ignore[arg-type,return-value]
+        await exchange.open()
+        assert exchange._feeder is not None
+        await asyncio.wait({exchange._feeder})
+        assert [await exchange.receive() is None for _ in range(4)] == [False, False, False, True]
+        await exchange.close()
 
 
 async def test_input_that_is_cancelled_does_not_look_like_its_end(peer: Peer) -> None:
