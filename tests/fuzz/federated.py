@@ -142,7 +142,7 @@ async def _one(channel: grpc.aio.Channel, chance: Random, report: Report) -> Non
     heard: list[pb.ServerStreamMessage] = []
     population = chance.choice(("plain", "secure"))
     reading = asyncio.create_task(_read(call, heard, stops=chance.random() < 0.2))
-    with contextlib.suppress(grpc.RpcError, asyncio.InvalidStateError, asyncio.CancelledError):
+    with contextlib.suppress(grpc.RpcError, grpc.aio.BaseError, asyncio.InvalidStateError, asyncio.CancelledError):
         if chance.random() < 0.7:
             await call.write(_right(population).SerializeToString())
         for number, frame in enumerate(frames(chance, population, lambda: _phase(heard))):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,6 +17,7 @@ from invoker.conformance.http import Answer, Door
 from invoker.conformance.riff.probe import Probe
 from invoker.conformance.scenario import Failure, NotProvided
 from invoker.conformance.target import Address
+from invoker.conformance.wire import end_sending, send
 
 __all__ = ["Fleet"]
 
@@ -110,15 +111,9 @@ class Fleet(Probe):
         call = method(timeout=self.timeout_s)
         request = pb.EligibilityEvalCheckinRequest(population_name=function)
         message = pb.ClientStreamMessage(eligibility_eval_checkin_request=request)
-
-        async def known() -> grpc.StatusCode:
-            try:
-                await call.write(message.SerializeToString())
-                await call.read()
-                await call.done_writing()
-            except grpc.RpcError:
-                pass
-            code: grpc.StatusCode = await call.code()
-            return code
-
-        return await known()
+        await send(call, message.SerializeToString())
+        with suppress(grpc.RpcError):
+            await call.read()
+        await end_sending(call)
+        code: grpc.StatusCode = await call.code()
+        return code

@@ -9,6 +9,7 @@ from typing import Any
 import grpc.aio
 
 from invoker._pb.federated import federated_api_pb2 as pb
+from invoker.conformance.wire import send
 
 __all__ = ["PATH", "Device", "rounds"]
 
@@ -80,11 +81,8 @@ class Device:
         return found
 
     async def write(self, message: pb.ClientStreamMessage) -> None:
-        """Send a message; raises as `read`."""
-        try:
-            await self.call.write(message)
-        except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
-            await self.read()
+        """Send a message; of a call that has ended meanwhile, reading tells how."""
+        await send(self.call, message.SerializeToString())
 
     async def ask(self, *, ack: bool = True, **options: Any) -> None:
         """Check in; the answer may take a while."""
