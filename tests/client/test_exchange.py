@@ -56,28 +56,21 @@ async def test_values_that_wait_are_not_lost_to_a_late_write(peer: Peer) -> None
 async def test_a_half_close_that_fails_hides_neither_values_nor_the_status(peer: Peer) -> None:
     """grpc.aio raises another error for it than for a write, if the deadline passes at that moment."""
 
-    class Late:
-        def __init__(self, rpc: Any) -> None:
-            self._rpc = rpc
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self._rpc, name)
-
-        def __aiter__(self) -> Any:
-            return aiter(self._rpc)
-
-        async def done_writing(self) -> None:
-            raise grpc.aio.InternalError("execute_batch")
+    async def fail() -> None:
+        raise grpc.aio.InternalError("execute_batch")
 
     async with grpc.aio.insecure_channel(peer.target) as channel:
         call: Any = channel.stream_stream("/streaming.Riff/Invoke")
-        said = (("invoker-function", "source"),)
-        first = pb.InputSignal(start=pb.StartFrame()).SerializeToString()
+
+        def start() -> Any:
+            rpc = call(metadata=(("invoker-function", "source"),))
+            rpc.done_writing = fail
+            return rpc
 
         async def begin() -> bytes:
-            return first
+            return pb.InputSignal(start=pb.StartFrame()).SerializeToString()
 
-        exchange = Exchange(channel, lambda: Late(call(metadata=said)), begin, [], target="peer", connect_timeout_s=5)  # type: ignore[arg-type,return-value]
+        exchange = Exchange(channel, start, begin, [], target="peer", connect_timeout_s=5)
         await exchange.open()
         assert exchange._feeder is not None
         await asyncio.wait({exchange._feeder})
