@@ -23,6 +23,7 @@ from invoker.services.federated import backing
 from invoker.services.federated.asker import Asker
 from invoker.services.federated.backing import RoundBacking
 from invoker.services.federated.resources import Resources
+from tests.conftest import SLOW
 from tests.drive.memory import driver_of
 from tests.services.federated.functions import add
 
@@ -193,7 +194,7 @@ async def test_F083_a_store_that_does_not_answer_gives_up_the_population(
     monkeypatch.setattr(world.backing._asker, "later", lambda put, answer: asked.append((put, answer)))
     told: list[bool] = []
     world.backing.commit(Commit("iris", "train", 1, "p1", b"101"), told.append)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(5 * SLOW):
         while not world.behind:  # noqa: ASYNC110 - what is waited for tells nobody
             await asyncio.sleep(0.005)
     assert world.behind == ["iris"]

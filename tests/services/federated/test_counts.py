@@ -10,6 +10,7 @@ import grpc.aio
 import httpx
 import pytest
 
+from tests.conftest import SLOW
 from tests.services.federated.conftest import Serve, desk_of
 from tests.services.federated.devices import Device, rounds
 
@@ -21,7 +22,7 @@ def figures(text: str) -> dict[str, float]:
 
 
 async def until_rounds(desk: object, many: int) -> None:
-    async with asyncio.timeout(3):
+    async with asyncio.timeout(3 * SLOW):
         while len(desk.tally.records) < many:  # type: ignore[attr-defined]  # noqa: ASYNC110 - nobody is told
             await asyncio.sleep(0.01)
 

@@ -10,6 +10,7 @@ import pytest
 from invoker._pb.federated import federated_api_pb2 as pb
 from invoker.core.steps import Close
 from invoker.message import EMPTY
+from tests.conftest import SLOW
 from tests.services.federated.conftest import Serve, desk_of, rounds_of
 from tests.services.federated.devices import Device, rounds
 
@@ -27,7 +28,7 @@ async def test_F139_sessions_are_bounded_in_all_and_for_each_address(serve: Serv
             with pytest.raises(EOFError, match="RESOURCE_EXHAUSTED"):
                 await Device(channel).ask()
             one.call.cancel()
-            async with asyncio.timeout(1):
+            async with asyncio.timeout(SLOW):
                 while len(desk_of(server)._members) > 1:  # noqa: ASYNC110 - nobody is told
                     await asyncio.sleep(0.01)
             await Device(channel).ask()

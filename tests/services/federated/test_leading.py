@@ -14,6 +14,7 @@ from invoker.core.store import Create, Hold, Space
 from invoker.services.federated import leading
 from invoker.services.federated.asker import Asker
 from invoker.services.federated.leading import Leadership
+from tests.conftest import SLOW
 from tests.drive.memory import driver_of
 
 SPACE = "federated-leader:iris"
@@ -61,7 +62,7 @@ class Process:
 
 
 async def until(is_so: Callable[[], object]) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(5 * SLOW):
         while not is_so():  # noqa: ASYNC110 - what is waited for tells nobody
             await asyncio.sleep(0.005)
 

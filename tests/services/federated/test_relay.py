@@ -11,6 +11,7 @@ import grpc.aio
 import pytest
 
 from invoker.process.server import Server
+from tests.conftest import SLOW
 from tests.services.federated.conftest import Serve, desk_of, rounds_of
 from tests.services.federated.devices import Device, rounds
 
@@ -94,7 +95,7 @@ async def test_when_the_leader_ends_the_other_goes_on_from_the_last_commit(serve
             assert await asyncio.gather(Device(here).run(b"1"), Device(there).run(b"2")) == [b"100"] * 2
             await first.stop()
             new = rounds_of(second)._leaderships["iris"]
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(5 * SLOW):
                 while not new.is_here:  # noqa: ASYNC110 - nobody is told
                     await asyncio.sleep(0.01)
             assert await asyncio.gather(Device(here).run(b"1"), Device(here).run(b"2")) == [b"103"] * 2
@@ -108,7 +109,7 @@ async def test_F014_a_silent_device_is_no_matter_of_the_relay(serve: Serve, tmp_
     ):
         device = Device(there)
         await device.call.wait_for_connection()
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(2 * SLOW):
             while not desk_of(other)._members:  # noqa: ASYNC110 - nobody is told
                 await asyncio.sleep(0.01)
         await device.ask()
@@ -127,7 +128,7 @@ async def test_F143_a_leader_that_drains_hands_over_what_has_ended(serve: Serve,
         devices = [Device(here), Device(here)]
         assert await asyncio.gather(*(one.check_in() for one in devices)) == [True, True]
         stopping = asyncio.ensure_future(leader.stop(drain_s=10.0))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(5 * SLOW):
             got = await asyncio.gather(Device(there, "rose").run(b"1"), Device(there, "rose").run(b"2"))
         assert got == [b"100"] * 2
         assert not stopping.done()

@@ -27,7 +27,7 @@ async def test_F083_a_restart_goes_on_from_the_last_committed_round(serve: Serve
             grpc.aio.insecure_channel(server.grpc_address) as channel,
         ):
             assert await Device(channel).run(b"1") == checkpoint
-            async with asyncio.timeout(2):
+            async with asyncio.timeout(2 * SLOW):
                 while not desk_of(server).tally.records:  # noqa: ASYNC110 - nobody is told
                     await asyncio.sleep(0.01)
     (record,) = desk_of(server).tally.records
@@ -87,7 +87,7 @@ async def test_F066_a_device_downloads_what_it_is_offered(serve: Serve) -> None:
             assert (await client.get(accepted.plan_resource.uri)).content.startswith(b"INVPLAN1\n")
             assert (await client.get(uri[:-1] + "x")).status_code == 404
             await device.report(b"1")
-            async with asyncio.timeout(2):
+            async with asyncio.timeout(2 * SLOW):
                 while (await client.get(uri)).status_code == 200:  # noqa: ASYNC110 - nobody is told
                     await asyncio.sleep(0.01)
 
