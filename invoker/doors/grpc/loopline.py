@@ -161,6 +161,8 @@ class LoopLine:
             return
         self._is_finished = True
         self._status = (code, detail, trailers)
+        if self.is_gone:
+            self._drop()  # now, since a door that stops flushes nothing any more
         if self._sending or (self._out and len(self._out[0]) > _LITTLE_BYTES):
             self._advance()
         else:

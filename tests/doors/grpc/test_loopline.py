@@ -177,6 +177,19 @@ def test_E003_a_session_is_over_once_its_peer_is_gone_whatever_is_on_its_way(is_
     assert told == ["over"]
 
 
+def test_E003_a_session_that_ends_after_its_peer_has_gone_is_over_at_once():
+    """The lender of a door that has stopped meanwhile flushes nothing any more."""
+    call, told = _Posted(), []
+    call.later = lambda flush: None
+    line = JoiningLine(call, call)
+    line._listener = _Listener(line, finishes=False)
+    line.over = lambda: told.append("over")
+    line._on_close(_Event(is_cancelled=True))
+    assert told == []
+    line.finish(1, "gone")
+    assert told == ["over"]
+
+
 class _Frame(_Event):
     success = True
 
