@@ -25,6 +25,7 @@ from invoker.drive.bodies.runner import Body, Host, Runner, Spawn
 from invoker.drive.bodies.thread import ThreadRunner
 from invoker.drive.isolated.pool import Children, ChildrenSettings
 from invoker.drive.loop.alarm import Alarm
+from invoker.drive.loop.slices import Slices
 from invoker.drive.thread.gate import Pace
 from invoker.drive.thread.sweeper import Sweeper
 from invoker.errors import InvocationError, ShuttingDown, Status
@@ -35,6 +36,9 @@ log = logging.getLogger(__name__)
 
 _MOST_WAITING = 256
 """Conversations that wait to tell a refusal; a direct one keeps a thread meanwhile, which has no slot."""
+
+_MOST_BEGINNING = 64
+"""Async bodies that begin in one turn of the loop, where no door begins them."""
 
 
 class Placement(enum.Enum):
@@ -123,6 +127,7 @@ class Driver:
 
     Attributes:
         spawn: Starts the task of an async body; a door may set one that starts it earlier.
+        slices: Lets few bodies of the loop go on in one of its turns.
         waiting: Conversations that will tell a refusal, but not yet (R-170).
         shared: Invocations that several conversations may hold, by key; see `invoker.drive.loop.shared`.
         drains: Called when the drain begins; conversations that could go on for ever without work put themselves here.
@@ -144,7 +149,9 @@ class Driver:
         self.shared: dict[str, Any] = {}
         self._alarm = Alarm(_end_late)
         self.leaving: dict[object, str | Invocation] = {}
-        self.spawn: Spawn = _spawn
+        self.spawn: Spawn = self._spawn
+        self.slices = Slices()
+        self._beginning = Slices(_MOST_BEGINNING)
         self._has_left: asyncio.Event | None = None
         self._lingering: dict[Cuttable, tuple[float, Callable[[], None]]] = {}  # oldest first
         self._looking: asyncio.TimerHandle | None = None
@@ -180,6 +187,12 @@ class Driver:
             invocation, host,
             threads=self.threads, grace_s=settings.grace_s, on_left=self._left, debug=settings.debug,
         )  # fmt: skip
+
+    def _spawn(self, body: Body) -> None:
+        if (others := self._beginning.wait()) is None:
+            _begin(body)
+        else:
+            others.add_done_callback(lambda _: _begin(body))
 
     def may_wait(self, conversation: object) -> bool:
         """Whether a conversation may wait before it tells a refusal; False when too many wait already (R-170)."""
@@ -351,7 +364,7 @@ class Driver:
         self.store.close()
 
 
-def _spawn(body: Body) -> None:
+def _begin(body: Body) -> None:
     body.task = asyncio.get_running_loop().create_task(body.run(), name=body.name)
 
 

@@ -17,6 +17,7 @@ import logging
 import os
 import selectors
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -33,6 +34,9 @@ _SHUTDOWN = cygrpc.CompletionType.queue_shutdown if cygrpc is not None else None
 
 _SKIPS = 8
 """After an empty look at the queue, the loop does not look again for this many turns while it has other work."""
+
+_BEGINNING_S = 0.005
+"""How long bodies may begin in one turn; each runs until it first waits."""
 
 _MOST = 512
 """At most this many events are handled in one turn, so that tasks and sockets get their turns, too."""
@@ -264,12 +268,17 @@ class Lender:
             self.begin_all()
 
     def begin_all(self) -> bool:
-        """Begin the bodies that have come, outside of any task; whether there were some."""
+        """Begin the bodies that have come, outside of any task; whether there were some. Of many, some in each turn."""
         coming = self._coming
         if not coming:
             return False
+        until_s = time.monotonic() + _BEGINNING_S
         while coming:
             self._begin(coming.popleft())
+            if coming and time.monotonic() > until_s:
+                if self._bell < 0:
+                    self._loop.call_soon(self.begin_all)
+                break
         return True
 
     def _create(self, body: Body) -> None:

@@ -17,6 +17,7 @@ from typing import Any, Protocol, TypeAlias
 from invoker.author.spec import StreamSpec, Take
 from invoker.core.invocation import Invocation
 from invoker.core.steps import CloseOutput
+from invoker.drive.loop.slices import Slices
 from invoker.errors import (
     CallError,
     EncodeError,
@@ -146,13 +147,15 @@ def production_failed(error: BaseException, *, debug: bool = False) -> Invocatio
     return _translated(error, FunctionError, debug=debug)
 
 
-async def until_room(invocation: Invocation, room: Awaitable[None]) -> None:
-    """Wait until the peer takes more of an output, and let it be seen meanwhile."""
+async def until_room(invocation: Invocation, room: Awaitable[None], slices: Slices) -> None:
+    """Wait until the peer takes more of an output, and let it be seen meanwhile; then until few others go on."""
     invocation.blocked += 1
     try:
         await room
     finally:
         invocation.blocked -= 1
+    if (others := slices.wait()) is not None:
+        await others
 
 
 def comes_of(error: BaseException | None, ending: BaseException | None) -> bool:

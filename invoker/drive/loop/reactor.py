@@ -42,6 +42,7 @@ from invoker.drive.bodies.runner import Runner, later, until_room
 from invoker.drive.driver import Driver
 from invoker.drive.loop.seat import Seat
 from invoker.drive.loop.shared import Shared, heed_all
+from invoker.drive.loop.slices import SLICE
 from invoker.drive.loop.wire import Wire
 from invoker.errors import Cancelled, DeadlineExceeded, InternalError, InvocationError, StopInvocation
 from invoker.message import Message
@@ -52,9 +53,6 @@ log = logging.getLogger(__name__)
 
 _EARLY_S = 0.01
 """How much earlier than our own clock says a deadline may be enforced by the transport."""
-
-_TURN = 32
-"""Outputs after which a body that never waits lets others have a turn."""
 
 
 class Reactor:
@@ -306,9 +304,9 @@ class Reactor:
         if invocation.is_finished:
             raise StopInvocation("the invocation is over")  # this output ended it; nobody would end its wait for room
         if not self._has_room:
-            return until_room(invocation, self.wire.room())
+            return until_room(invocation, self.wire.room(), self.driver.slices)
         self._emitted += 1
-        return asyncio.sleep(0) if self._emitted % _TURN == 0 else None
+        return None if self._emitted % SLICE else self.driver.slices.next()
 
     def ended(self, invocation: Invocation, index: int) -> None:
         """One of several outputs ended normally."""
