@@ -28,12 +28,11 @@ class Slices:
         most: Of them in a turn.
     """
 
-    __slots__ = ("_given", "_is_due", "_most", "_parked")
+    __slots__ = ("_given", "_most", "_parked")
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
-        self._given = 0  # in this turn
-        self._is_due = False
+        self._given = 0  # since a turn began; when they are the most, the next turn is waited for
         self._parked: deque[asyncio.Future[None]] = deque()
 
     def next(self) -> Awaitable[None]:
@@ -42,14 +41,13 @@ class Slices:
 
     def wait(self) -> asyncio.Future[None] | None:
         """What a body awaits that has waited already, and goes on now; None: it may."""
-        loop = asyncio.get_running_loop()
-        if not self._is_due:
-            self._is_due = True
-            loop.call_soon(self._turn, loop)
-        if self._given < self._most and not self._parked:
+        if self._given < self._most:
             self._given += 1
+            if self._given == self._most:
+                loop = asyncio.get_running_loop()
+                loop.call_soon(self._turn, loop)
             return None
-        parked = loop.create_future()
+        parked = asyncio.get_running_loop().create_future()
         self._parked.append(parked)
         return parked
 
@@ -60,6 +58,5 @@ class Slices:
             if not (one := parked.popleft()).done():  # its body was cancelled
                 one.set_result(None)
                 self._given += 1
-        self._is_due = self._given > 0
-        if self._is_due:
+        if self._given == self._most:
             loop.call_soon(self._turn, loop)
