@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 
 import hypothesis
@@ -39,6 +39,34 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # Threads of libraries that live as long as the process; whoever starts them first is not to blame.
 _HOUSE_THREADS = ("pydevd", "ThreadPoolExecutor", "grpc", "Thread-")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Hide what is made here from the collector: modules and thousands of tests, which live as long as the process.
+
+    Each full collection would look at half a million objects, which takes half a second, in the midst of some test.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        freeze()
+        gc.enable()
+
+
+def freeze() -> None:
+    """The collector looks only at what is made from here on."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture
+def thawed() -> Iterator[None]:
+    """As in a process in which nobody has frozen anything."""
+    gc.unfreeze()
+    yield
+    freeze()
 
 
 @pytest.hookimpl(tryfirst=True)  # before a choice by marks

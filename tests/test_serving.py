@@ -222,6 +222,7 @@ def test_H094_a_server_that_does_not_end_is_left_behind(monkeypatch, caplog):
     served.stop()
 
 
+@pytest.mark.usefixtures("thawed")
 def test_H095_a_start_that_fails_leaves_nothing():
     """Its stop hooks have run, and its ports are free."""
     marks = []
@@ -243,6 +244,7 @@ def test_H095_a_start_that_fails_leaves_nothing():
     assert settled(before) == before
 
 
+@pytest.mark.usefixtures("thawed")
 def test_H095_after_the_stop_nothing_is_left():
     """No thread, descriptor or handler; signals, collector and limits were not touched."""
     for protocols in ("http", "riff,http"):  # gRPC and uvloop keep some of what they take the first time

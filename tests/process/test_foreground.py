@@ -23,12 +23,11 @@ def served(*functions, **more):
 
 
 @pytest.fixture
-def _fresh():
+def _fresh(thawed):
     """As in a process in which no server has run."""
     before, thresholds = resource.getrlimit(resource.RLIMIT_NOFILE), gc.get_threshold()
     resource.setrlimit(resource.RLIMIT_NOFILE, (512, before[1]))
     gc.set_threshold(700, 10, 10)
-    gc.unfreeze()
     yield
     gc.set_threshold(*thresholds)
     resource.setrlimit(resource.RLIMIT_NOFILE, before)
