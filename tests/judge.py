@@ -5,7 +5,8 @@ catalogue with async functions on its loop and those of one without in threads; 
 in riff, Evergreen, the tool bridge and federated compute. GraphPipe, which does not come through these doors, is judged
 with both kinds of catalogue, and once more as an operator may configure it. An argument ``--protocol`` chooses one.
 
-Judging is mostly waiting, so two targets are judged at a time; what is said of one is printed in one piece.
+Judging is mostly waiting: one target takes a quarter of a core. So three are judged at a time; what is said of one is
+printed in one piece.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from tests.serving import ROOT, serving
 Done: TypeAlias = tuple[str, subprocess.CompletedProcess[str]]
 Job: TypeAlias = Callable[[], Done]
 
-_AT_A_TIME = 2
+_AT_A_TIME = 3
 
 _SERVED = {
     "fast": (
@@ -113,7 +114,7 @@ def _suite(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def _judge(protocol: str, entrypoint: str, driver: str, given: list[str], env: Mapping[str, str] | None = None) -> Done:
-    # Two targets share the machine: a half-close may settle for longer than a thread of either is kept from running.
+    # Several targets share the machine: a half-close may settle for longer than a thread of one is kept from running.
     chosen = {**_SERVED_WITH.get(protocol, {}), **(env or {})}
     with serving(entrypoint, "--grpc-driver", driver, "--settle-s", "0.1", env=chosen) as served:
         arguments = ["--target", served.grpc, "--http", served.http, "--timeout", f"{5 * SLOW:g}"]
