@@ -22,6 +22,9 @@ DIST_TESTS := tests/core tests/codecs tests/cli/test_main.py tests/test_packagin
 AGENT_TESTS := tests/services/toolbridge/agents 'tests/test_pages.py::test_the_page_works[run-agents]' \
     tests/codecs/anyvalue/test_frames.py tests/e2e/test_toolbridge_frames.py
 
+# What looks at the files only. No clock runs here, so it goes side by side with what is being installed.
+STATIC := fmt-check lint types imports proto-check docs-check trace
+
 # A few seconds of what `make fuzz` and `make simulate` do at length.
 EXTRAS := $(if $(wildcard tests/fuzz*),fuzz-short) $(if $(wildcard tests/simulate*),simulate)
 
@@ -50,8 +53,8 @@ PEERS := build/peers
 CLIENTS := build/clients
 
 .DEFAULT_GOAL := help
-.PHONY: help run setup test test-all test-protobuf6 test-agents check fmt fmt-check lint types imports proto proto-check trace docs docs-check \
-        conformance setup-interop interop fuzz fuzz-short simulate bench bench-quick bench-cpp bench-peers bench-clients dist dist-check image image-check lock clean
+.PHONY: help run setup test test-all test-protobuf6 test-agents check setup-check fmt fmt-check lint types imports proto proto-check trace docs docs-check \
+        conformance setup-interop interop fuzz fuzz-short simulate bench bench-quick bench-cpp bench-peers bench-clients dist dist-unpack setup-dist dist-check image image-check lock clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -73,7 +76,11 @@ test-protobuf6: $(PB6) ## run the tests on the newest protobuf 6
 test-agents: $(AGENTS) ## run the tests of agents, which need DSPy, and of DataFrames, which need pandas
 	.venv-agents/bin/python -m pytest --quiet $(or $(TESTS),$(AGENT_TESTS))
 
-check: fmt-check lint types imports proto-check docs-check trace test-all test-protobuf6 test-agents conformance $(EXTRAS) ## all that CI asks for
+check: ## all that CI asks for
+	$(MAKE) -j 2 setup-check $(STATIC)
+	$(MAKE) test-all test-protobuf6 test-agents conformance $(EXTRAS)
+
+setup-check: $(AGENTS) $(DEV) $(PB6) $(PROTO) ## make all environments that `make check` needs
 
 fmt: $(DEV) ## format the code
 	$(BIN)/ruff format .
@@ -165,9 +172,16 @@ dist: $(BASE) ## write the wheel and the source distribution into dist/
 	$(BIN)/python $(subst install,wheel,$(PIP)) --no-deps --no-build-isolation --wheel-dir dist .
 	@ls dist
 
-dist-check: dist ## run a part of the tests from an unpacked source distribution, in an environment of its own
-	rm -rf build/sdist && mkdir -p build/sdist
+dist-unpack: dist # into build/sdist, where only the environment may be from before
+	mkdir -p build/sdist
+	find build/sdist -mindepth 1 -maxdepth 1 ! -name .venv -exec rm -rf {} +
 	tar -xzf "$$(ls -t dist/*.tar.gz | head -1)" -C build/sdist --strip-components 1
+
+setup-dist: $(DEV) # all of it, so that nobody installs into the environment that builds
+	$(MAKE) --no-print-directory dist-unpack
+	$(MAKE) --no-print-directory -C build/sdist setup PYTHON="$(PYTHON)"
+
+dist-check: dist-unpack ## run a part of the tests from an unpacked source distribution, in an environment of its own
 	$(MAKE) --no-print-directory -C build/sdist test PYTHON="$(PYTHON)" TESTS="$(SIDE_BY_SIDE) $(DIST_TESTS)"
 
 image: ## build the container image of deploy/Containerfile: make image IMAGE=stream-invoker ENGINE=podman
