@@ -136,7 +136,6 @@ class Gate:
     def _pass(self) -> None:
         if self._waiting:
             self._owner = self._waiting.popleft()
-            self._owner.turns += 1
             self._owner.bell.release()
         else:
             self._owner = None

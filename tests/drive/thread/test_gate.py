@@ -154,16 +154,34 @@ def test_a_thread_without_a_gate_never_waits():
 def test_short_turns_outlive_beats():
     """Another turn of the same thread is another turn, so a beat between them ends neither."""
     guests, me = Guests(), Ticket()
-    guests.enter(me)
-    guests.gate.beat()
-    guests.gate.leave(me)
+    for _ in range(5):
+        guests.enter(me)
+        assert guests.gate.beat()
+        guests.gate.leave(me)
     guests.enter(me)
     guests.add(1)
-    guests.gate.beat()
+    assert guests.gate.beat()
     assert guests.order == []
     guests.gate.leave(me)
     guests.join()
     assert me.pace.slow_until == 0
+
+
+def test_a_turn_that_a_beat_ends_meanwhile_is_not_passed_on() -> None:
+    """Whoever has the next one keeps it."""
+    gate, me, other = Gate(lambda: None), Ticket(), Ticket()
+    gate.enter(me)
+
+    class Beaten:
+        def __enter__(self) -> None:
+            gate._owner = other
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+    gate._lock = Beaten()  # type: ignore[assignment]
+    gate.leave(me)
+    assert gate._owner is other
 
 
 def test_leaving_without_a_turn_is_harmless():
