@@ -3,7 +3,8 @@
 asyncio's own server tries again at once, logs each try, and accepts nobody until a second has passed. Here a few
 descriptors are kept in reserve. When all others are taken, a new connection gets one of the reserve, and the connection
 that has been without a request for longest is ended to make room for the next. So a probe is still answered, and the
-log has one line a minute. If no connection can be ended, accepting pauses for a moment.
+log has one line a minute. If no connection can be ended, or those that could are new, accepting pauses for a moment,
+and who comes waits in the backlog of the kernel.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ Connected: TypeAlias = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Aw
 _EXHAUSTED: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _AT_ONCE: Final = 64
 _SPARES: Final = 8
-_RETRY_S: Final = 0.05
+_RETRY_S: Final = 0.005
 _SILENCE_S: Final = 60.0
 _HANDSHAKE_S: Final = 10.0
 

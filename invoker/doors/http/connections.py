@@ -1,15 +1,18 @@
 """`Connections`: the open connections of a door, which of them end to make room, and who waits until there are none.
 
-Theory. A process has so many file descriptors, and the door takes a part of them, `most`. Beyond it, these are ended
-for newcomers, the ones that have been so for longest first:
+Theory. A process has so many file descriptors, and the door takes a part of them, `most`. Beyond it, and where there
+is no descriptor left, these are ended for newcomers, the ones that have been so for longest first:
 
 1. those without a request, or whose response is written, but for the newest ones: a newcomer needs a moment to ask;
 2. those whose request is still to come as a whole, so that nothing runs for it: uploads that are slow.
 
-None is ended whose bytes are here and have not been read: they may be a request. Where everybody else is busy, the
-newcomers stay. They are answered what needs no function, such as a probe; calls are refused while the door is full, an
-eighth beyond `most`. Without that, whoever holds enough streams, or WebSockets that wait for ever, would keep everybody
-out.
+None is ended whose bytes are here and have not been read: they may be a request. If there is no descriptor left, none
+is ended either that came within `NEW_S` and has sent nothing; while there are only such, nobody is accepted, and the
+backlog of the kernel holds newcomers.
+
+Where everybody else is busy, the newcomers stay. They are answered what needs no function, such as a probe; calls are
+refused while the door is full, an eighth beyond `most`. Without that, whoever holds enough streams, or WebSockets that
+wait for ever, would keep everybody out.
 """
 
 from __future__ import annotations
@@ -17,11 +20,15 @@ from __future__ import annotations
 import asyncio
 import enum
 import select
+import time
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Protocol
+from typing import Any, Final, Protocol
 
-__all__ = ["Connection", "Connections", "State"]
+__all__ = ["NEW_S", "Connection", "Connections", "State"]
+
+NEW_S: Final = 0.05
+"""So long one of which nothing has come is new: where descriptors are short, it is spared, and newcomers wait."""
 
 _MANY = 2**31 - 1
 _SPARE = 8
@@ -61,14 +68,15 @@ class Connections:
     Attributes:
         most: Beyond so many, one that may be ended is ended for each new one.
         open: All of them.
-        idle: Those without a request, the one that has been so for longest first.
+        idle: Those without a request, the one that has been so for longest first, and until when each is spared; None:
+            it is not, since it has asked before, or has sent a part of a request.
         waiting: Those whose request has begun, and does not run before all of its body is here, in the same order.
     """
 
     def __init__(self) -> None:
         self.most = _MANY
         self.open: set[Connection] = set()
-        self.idle: dict[Connection, None] = {}
+        self.idle: dict[Connection, float | None] = {}
         self.waiting: dict[Connection, None] = {}
         self._none = asyncio.Event()
         self._none.set()
@@ -79,6 +87,11 @@ class Connections:
         self._none.clear()
         if len(self.open) > self.most:
             self.make_room()
+
+    def meet(self, connection: Connection, *, is_new: bool) -> None:
+        """A connection is there that has no request yet; if it is new, nothing of one has come either."""
+        self.idle[connection] = time.monotonic() + NEW_S if is_new else None
+        self.enter(connection)
 
     def leave(self, connection: Connection) -> None:
         """A connection is over, with all that ran for it. Idempotent."""
@@ -108,10 +121,12 @@ class Connections:
 
     def evict(self) -> bool:
         """End any connection for which nothing runs, since there is no descriptor left; whether there was one."""
-        return self._end(self.idle) or self._end(self.waiting)
+        now = time.monotonic()
+        old = (one for one, spared_s in islice(self.idle.items(), _AT_ONCE) if spared_s is None or spared_s <= now)
+        return self._end(self.idle, list(old)) or self._end(self.waiting)
 
-    def _end(self, some: dict[Connection, None]) -> bool:
-        for longest in _without_news(list(islice(some, _AT_ONCE))):
+    def _end(self, some: dict[Connection, Any], of: Sequence[Connection] | None = None) -> bool:
+        for longest in _without_news(list(islice(some, _AT_ONCE)) if of is None else of):
             del some[longest]
             longest.abort()
             return True

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from invoker.doors.accepting import Acceptor
 from invoker.doors.http.app import FrontOf, HttpApp, SocketOf
 from invoker.doors.http.asgi import AsgiApp
+from invoker.doors.http.connections import NEW_S
 from invoker.doors.http.exchange import HttpSettings
 from invoker.doors.http.h1 import Http1
 from invoker.doors.http.leader import HttpLeader, can_lead
@@ -141,7 +142,7 @@ class HttpDoor:
 
     def _evict(self) -> bool:
         """End a connection without a request. The leader's come last, since they may be new, and read at once."""
-        return self.connections.evict() or (self.leader is not None and self.leader.evict())
+        return self.connections.evict() or (self.leader is not None and self.leader.evict(NEW_S))
 
     def leave(self) -> None:
         """Accept no more; HTTP/1 connections end after their next response, which says so."""

@@ -109,8 +109,7 @@ class Http1(asyncio.Protocol):
             self.leave_to(self._hand_over)
             return
         self._writer = Writer(transport, self._alarm, self._settings.write_s, self.abort, self._written, self._go_on)
-        self._connections.idle[self] = None
-        self._connections.enter(self)
+        self._connections.meet(self, is_new=not self._early)
         self._alarm.set(self._settings.idle_s, self._close)
         if self._early:
             self.data_received(self._early)
@@ -205,6 +204,7 @@ class Http1(asyncio.Protocol):
             return
         if found is None:
             self._seen = len(data)
+            self._connections.idle[self] = None
             return
         known, end = found
         self._is_fresh = False

@@ -97,7 +97,7 @@ class HyperConnection:
         self._is_ending = False
         self._timer: asyncio.TimerHandle | None = None
         self._arm(idle_s)
-        connections.enter(self)
+        connections.meet(self, is_new=True)
 
     def entered(self) -> None:
         """A request begins."""

@@ -117,13 +117,15 @@ class HttpLeader:
         if self._timer is None:
             self._timer = self._loop.call_later(_LOOK_S, self._look)
 
-    def evict(self) -> bool:
+    def evict(self, new_s: float = 0.0) -> bool:
         """End the connection that has been idle for longest; whether there was one.
 
-        One on which something came is not idle any more, although no thread has read it yet.
+        One on which a request may have come is not idle any more, although no thread has read it yet. So long as
+        `new_s` one of which nothing has come is spared.
         """
+        since_s = time.monotonic() - new_s
         for one in _first(self._idle, _EVICTABLE):
-            if not one.has_news and self._idle.pop(one.fd, None) is not None:
+            if one.may_end(since_s) and self._idle.pop(one.fd, None) is not None:
                 self.end(one)
                 return True
         return False
@@ -237,6 +239,7 @@ class HttpLeader:
         except OSError:
             self.end(connection)
             return
+        connection.is_new = False
         if connection.begun:
             data = connection.begun + data if data else b""
         if not data:

@@ -32,6 +32,8 @@ log = logging.getLogger(__name__)
 GRACE_S: Final = 0.1
 """A client that sends no more may still read: it gets the response if the function is done within this time."""
 
+_PEEK_BYTES: Final = 4096
+
 _lock = threading.Lock()
 
 
@@ -44,11 +46,12 @@ class Connection:
         since_s: When it became idle or begun.
         begun: What came of a request that is not here as a whole.
         reads: In how many pieces.
+        is_new: Whether nothing has come yet.
         ends: Whether it ends behind the response that is written.
         is_parked: Whether nobody is told of what comes; see `HttpLeader._park`.
     """
 
-    __slots__ = ("begun", "ends", "fd", "heads", "is_parked", "reads", "since_s", "sock")
+    __slots__ = ("begun", "ends", "fd", "heads", "is_new", "is_parked", "reads", "since_s", "sock")
 
     def __init__(self, sock: socket.socket, heads: PlainHeads) -> None:
         self.sock = sock
@@ -57,6 +60,7 @@ class Connection:
         self.since_s = time.monotonic()
         self.begun = b""
         self.reads = 0
+        self.is_new = True
         self.ends = False
         self.is_parked = False
 
@@ -75,16 +79,19 @@ class Connection:
         with suppress(OSError):
             self.sock.shutdown(socket.SHUT_RDWR)
 
-    @property
-    def has_news(self) -> bool:
-        """Whether there is something to read, or the client has left."""
+    def may_end(self, since_s: float) -> bool:
+        """Whether nothing can be read, or only a part of a head.
+
+        Args:
+            since_s: One of which nothing has ever come may not end if it is newer than this.
+        """
         try:
-            self.sock.recv(1, socket.MSG_PEEK)
+            data = self.sock.recv(_PEEK_BYTES, socket.MSG_PEEK)
         except BlockingIOError:
-            return False
+            return not self.is_new or self.since_s <= since_s
         except OSError:
-            return True
-        return True
+            return False
+        return 0 < len(data) < _PEEK_BYTES and b"\r\n\r\n" not in data
 
 
 class Rests:

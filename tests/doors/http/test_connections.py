@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from types import SimpleNamespace
+from unittest.mock import patch
 
-from invoker.doors.http.connections import Connections
+from invoker.doors.http.connections import NEW_S, Connections
 
 
 class One:
@@ -88,6 +90,31 @@ async def test_H173_one_that_has_sent_something_is_left() -> None:
         ours.recv(1)
         assert connections.evict()
         assert one.told == ["abort"]
+
+
+async def test_H212_a_new_one_is_spared_until_its_time_is_over() -> None:
+    """Those that are not new are ended instead, also if they came later; without any, nobody is."""
+    connections = Connections()
+    new, part = One(connections), One(connections)
+    with patch("invoker.doors.http.connections.time", SimpleNamespace(monotonic=lambda: 100.0)):
+        connections.meet(new, is_new=True)
+        connections.meet(part, is_new=False)
+        assert connections.evict()
+        assert (new.told, part.told) == ([], ["abort"])
+        assert not connections.evict()
+    with patch("invoker.doors.http.connections.time", SimpleNamespace(monotonic=lambda: 100.0 + NEW_S)):
+        assert connections.evict()
+    assert new.told == ["abort"]
+
+
+async def test_H212_the_most_holds_for_new_ones_as_well() -> None:
+    """There the newest ones are spared by their number, so that there are never many."""
+    connections = Connections()
+    connections.most = 1
+    first, second = One(connections), One(connections)
+    for one in (first, second):
+        connections.meet(one, is_new=True)
+    assert (first.told, second.told) == (["abort"], [])
 
 
 async def test_the_end_waits_for_those_that_have_a_request() -> None:

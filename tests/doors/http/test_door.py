@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -190,6 +191,24 @@ async def test_beyond_its_share_the_longest_idle_connection_ends() -> None:
                 assert (await last.answer())[0] == 200
             held.go.set()
             assert (await busy.answer())[::2] == (200, b"x")
+
+
+async def test_H212_who_has_sent_a_part_of_a_head_is_not_new() -> None:
+    """It is ended where descriptors are short, before somebody who came earlier and has sent nothing."""
+    async with Served.at(echo) as served, served.wire() as new:
+        connections = served.door.connections
+        await until(lambda: len(connections.idle) == 1)
+        ((first, until_s),) = connections.idle.items()
+        assert until_s is not None
+        connections.idle[first] = math.inf
+        async with served.wire() as part:
+            await part.send("GET /livez HTTP/1.1\r\nHo")
+            await until(lambda: None in connections.idle.values())
+            assert connections.evict()
+            assert await part.ended() == b""
+            assert not connections.evict()
+        await new.send("GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert (await new.answer())[0] == 200
 
 
 class H2Wire:

@@ -7,6 +7,7 @@ import logging
 import re
 import socket
 from pathlib import Path
+from typing import cast
 from unittest.mock import patch
 
 import pytest
@@ -14,6 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from invoker.doors.http.exchange import HttpSettings
+from invoker.doors.http.led import Connection
+from invoker.doors.http.plain import PlainHeads
 from invoker.errors import Overloaded, Status, StatusError
 from invoker.message import Message
 from tests.doors.doors import Served, Wire, until
@@ -111,15 +114,44 @@ async def test_beyond_the_most_the_longest_idle_ends() -> None:
         assert not leader.evict()
 
 
-async def test_what_can_be_read_is_not_evicted() -> None:
-    """It only waits for a thread."""
-    async with led(square) as (served, leader, _), served.wire() as wire:
-        await until(lambda: len(leader) == 1)
-        (connection,) = leader._connections.values()
-        with patch.object(type(connection), "has_news", True):
-            assert not leader.evict()
-        assert leader.evict()
-        assert await wire.ended() == b""
+async def test_H212_a_new_connection_is_not_evicted() -> None:
+    """Until its time is over, or it has asked once."""
+    async with led(square) as (served, leader, _), served.wire() as asked:
+        await asked.send(post("3"))
+        assert (await asked.answer())[2] == b"9"
+        async with served.wire() as new:
+            await until(lambda: len(leader) == 2)
+            assert leader.evict(new_s=3600)
+            assert await asked.ended() == b""
+            assert not leader.evict(new_s=3600)
+            assert leader.evict()
+            assert await new.ended() == b""
+
+
+@pytest.mark.parametrize(
+    ("data", "ends"),
+    [
+        (b"", True),
+        (b"G", True),
+        (b"GET /livez HTTP/1.1\r\nHost: localhost\r\n", True),
+        (b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n", False),
+        (b"GET /livez HTTP/1.1\r\nX: " + b"x" * 5000, False),
+        (None, False),
+    ],
+)
+async def test_H212_what_may_be_a_request_is_not_evicted(data: bytes | None, ends: bool) -> None:
+    """It only waits for a thread, as does the end; a part of a head is evicted, however new it is."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ours.setblocking(False)
+        connection = Connection(ours, cast(PlainHeads, None))
+        assert not connection.may_end(connection.since_s - 1)
+        if data is None:
+            theirs.close()
+        else:
+            theirs.send(data)
+        assert connection.may_end(connection.since_s) is ends
+        assert connection.may_end(connection.since_s - 1) is (ends and data != b"")
 
 
 async def test_R025_who_leaves_gives_its_connections_to_the_loop() -> None:
