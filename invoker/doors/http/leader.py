@@ -32,7 +32,7 @@ from typing import Final, cast
 from invoker.core.http import Response
 from invoker.core.steps import Close
 from invoker.doors.http.exchange import HttpSettings
-from invoker.doors.http.led import Connection, Reply, Rests, packed
+from invoker.doors.http.led import Connection, Reply, Rests, evictable, packed
 from invoker.doors.http.ledstream import LedStream
 from invoker.doors.http.plain import Plain, PlainHeads
 from invoker.doors.http.streamed import StreamingSession
@@ -118,14 +118,13 @@ class HttpLeader:
             self._timer = self._loop.call_later(_LOOK_S, self._look)
 
     def evict(self, new_s: float = 0.0) -> bool:
-        """End the connection that has been idle for longest; whether there was one.
+        """End a connection without a request; whether there was one.
 
-        One on which a request may have come is not idle any more, although no thread has read it yet. So long as
-        `new_s` one of which nothing has come is spared.
+        Args:
+            new_s: One of which nothing has come is spared for so long.
         """
-        since_s = time.monotonic() - new_s
-        for one in _first(self._idle, _EVICTABLE):
-            if one.may_end(since_s) and self._idle.pop(one.fd, None) is not None:
+        for one in evictable(_first(self._idle, _EVICTABLE), time.monotonic() - new_s):
+            if self._idle.pop(one.fd, None) is not None:
                 self.end(one)
                 return True
         return False

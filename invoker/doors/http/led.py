@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import select
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Final, TypeAlias
 
@@ -79,19 +80,46 @@ class Connection:
         with suppress(OSError):
             self.sock.shutdown(socket.SHUT_RDWR)
 
-    def may_end(self, since_s: float) -> bool:
-        """Whether nothing can be read, or only a part of a head.
+    @property
+    def is_silent(self) -> bool:
+        """Whether there is nothing to read, and the client is still there."""
+        try:
+            self.sock.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        return False
 
-        Args:
-            since_s: One of which nothing has ever come may not end if it is newer than this.
-        """
+    @property
+    def has_part(self) -> bool:
+        """Whether what can be read is only a part of a head."""
         try:
             data = self.sock.recv(_PEEK_BYTES, socket.MSG_PEEK)
-        except BlockingIOError:
-            return not self.is_new or self.since_s <= since_s
         except OSError:
             return False
         return 0 < len(data) < _PEEK_BYTES and b"\r\n\r\n" not in data
+
+
+def evictable(idle: Sequence[Connection], since_s: float) -> Iterator[Connection]:
+    """Those on which a part of a head waits to be read, and then the silent ones.
+
+    One on which a request may have come is not idle any more, although no thread has read it yet.
+
+    Args:
+        idle: The one that has been so for longest first.
+        since_s: One of which nothing has ever come is spared if it is newer than this.
+    """
+    poll = select.poll()
+    for one in idle:
+        poll.register(one.fd, select.POLLIN)
+    ready = {fd for fd, _ in poll.poll(0)}
+    for one in idle:
+        if one.fd in ready and one.has_part:
+            yield one
+    for one in idle:
+        if one.fd not in ready and (not one.is_new or one.since_s <= since_s) and one.is_silent:
+            yield one
 
 
 class Rests:

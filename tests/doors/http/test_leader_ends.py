@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from invoker.doors.http.exchange import HttpSettings
-from invoker.doors.http.led import Connection
+from invoker.doors.http.led import Connection, evictable
 from invoker.doors.http.plain import PlainHeads
 from invoker.errors import Overloaded, Status, StatusError
 from invoker.message import Message
@@ -145,13 +145,12 @@ async def test_H212_what_may_be_a_request_is_not_evicted(data: bytes | None, end
     with ours, theirs:
         ours.setblocking(False)
         connection = Connection(ours, cast(PlainHeads, None))
-        assert not connection.may_end(connection.since_s - 1)
         if data is None:
             theirs.close()
         else:
             theirs.send(data)
-        assert connection.may_end(connection.since_s) is ends
-        assert connection.may_end(connection.since_s - 1) is (ends and data != b"")
+        assert list(evictable([connection], connection.since_s)) == [connection] * ends
+        assert list(evictable([connection], connection.since_s - 1)) == [connection] * (ends and data != b"")
 
 
 async def test_R025_who_leaves_gives_its_connections_to_the_loop() -> None:
