@@ -121,9 +121,10 @@ async def test_H212_a_new_connection_is_not_evicted() -> None:
         assert (await asked.answer())[2] == b"9"
         async with served.wire() as new:
             await until(lambda: len(leader) == 2)
-            assert leader.evict(new_s=3600)
-            assert await asked.ended() == b""
-            assert not leader.evict(new_s=3600)
+            with patch("invoker.doors.http.door.NEW_S", 3600):
+                assert served.door._evict()
+                assert await asked.ended() == b""
+                assert not served.door._evict()
             assert leader.evict()
             assert await new.ended() == b""
 
