@@ -45,6 +45,9 @@ def head(function: str, *more: str, body: str = LINES, accept: str = LINES, meth
     return "\r\n".join(lines).encode() + b"\r\n\r\n"
 
 
+_QUIET_S = 0.5
+
+
 @contextmanager
 def _opened(victim: Victim, count: int) -> Iterator[list[socket.socket]]:
     socks: list[socket.socket] = []
@@ -82,34 +85,43 @@ class _Sender:
 def _blast(
     count: int, begin: bytes, part: bytes, most: int, victim: Victim, seconds: float, *, reads: bool = True
 ) -> Figures:
-    """So many clients send a head, then the same again and again, as fast as it goes through."""
+    """So many clients send a head, then the same again and again, as fast as it goes through.
+
+    Those who have sent all wait until the victim has said something, and nothing more for a moment.
+    """
     statuses: Counter[str] = Counter()
-    until_s = time.monotonic() + seconds
+    heard_s = time.monotonic()
+    until_s = heard_s + seconds
     with _opened(victim, count) as socks, selectors.DefaultSelector() as selector, Peak(victim) as peak:
         both = selectors.EVENT_READ | selectors.EVENT_WRITE if reads else selectors.EVENT_WRITE
         senders = {sock: _Sender(begin, part, most) for sock in socks}
+        sending = set(socks)
         for sock in socks:
             sock.setblocking(False)
             selector.register(sock, both)
-        while time.monotonic() < until_s and selector.get_map():
+        while (now := time.monotonic()) < until_s and selector.get_map():
+            if not sending and statuses and now - heard_s > _QUIET_S:
+                break
             for key, events in selector.select(0.05):
                 sock = key.fileobj
                 assert isinstance(sock, socket.socket)
                 try:
                     if events & selectors.EVENT_READ:
+                        heard_s = now
                         data = sock.recv(65536)
                         if data.startswith(b"HTTP/1.1 "):
                             statuses[data[9:12].decode()] += 1
                         if not data:
                             raise ConnectionResetError
                     if events & selectors.EVENT_WRITE and not senders[sock].send(sock):
-                        selector.unregister(sock)
+                        sending.discard(sock)
+                        selector.modify(sock, selectors.EVENT_READ)
                 except BlockingIOError:
                     continue
                 except ConnectionError:
                     statuses["ended"] += 1
+                    sending.discard(sock)
                     selector.unregister(sock)
-        time.sleep(max(0.0, min(0.5, until_s - time.monotonic())))
     after, _ = settled(victim)
     sent = sum(one.sent for one in senders.values())
     figures: Figures = {"peak MiB": peak.bytes // MIB, "after MiB": after // MIB, "sent MiB": sent // MIB}

@@ -27,7 +27,7 @@ def attacked(name: str, *, seconds: float = 2 if IS_LONG else 0.8, livez_s: floa
 @pytest.mark.parametrize("name", MEMORY)
 def test_H162_items_that_never_end_are_counted(name: str) -> None:
     """A hundred clients begin items of 3 MiB: whoever does not fit is told so by 503, or by the last item."""
-    account, log = attacked(name, seconds=4)
+    account, log = attacked(name, seconds=4 * SLOW)
     figures = account.figures
     assert "this process holds" in log, figures
     # Uncounted it would be all that was sent, 375 MiB; what parsers and reads copy comes to some more than the budget.
