@@ -46,6 +46,7 @@ log = logging.getLogger(__name__)
 
 HandOver = Callable[[asyncio.Transport, bytes], None]
 
+_STREAMING: Final = State.STREAMING  # each item looks at it, and Python 3.11 finds members of an enum slowly
 PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 _CLOSE_S: Final = 5.0
@@ -304,7 +305,7 @@ class Http1(asyncio.Protocol):
 
     def streamed(self, data: bytes | Iterator[bytes]) -> bool:
         """Write a piece of its body; whether the client takes more at once."""
-        return self._state is not State.STREAMING or self._is_lost or self._writer.write(data)
+        return self._state is not _STREAMING or self._is_lost or self._writer.write(data)
 
     def ended(self, *, is_whole: bool) -> None:
         """End a streamed response."""

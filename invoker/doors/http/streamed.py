@@ -186,10 +186,10 @@ class Streamed:
     def write(self, frame: Any) -> bool:
         """Write a head, a piece or a whole response; whether the client takes more at once."""
         if type(frame) is BodyChunk:
-            self._written_s = self._loop.time()
+            self._written_s = time.monotonic()
             return self._exchange.write(frame.payload)
         if type(frame) is BodyParts:
-            self._written_s = self._loop.time()
+            self._written_s = time.monotonic()
             return self._exchange.write(frame.parts)
         if type(frame) is ResponseHead:
             self._exchange.begin(frame)
@@ -204,7 +204,7 @@ class Streamed:
     def _beat(self) -> None:
         if self._is_over:
             return
-        quiet_s = self._loop.time() - self._written_s
+        quiet_s = time.monotonic() - self._written_s
         if not self._session.has_begun or quiet_s >= HEARTBEAT_S:
             quiet_s = 0.0
             self._reactor.tell(Elapsed())

@@ -124,7 +124,7 @@ class Writer:
 
     def write(self, data: bytes | Iterator[bytes]) -> bool:
         """Write a piece of a streamed response, or the parts of a long one; whether the client takes more at once."""
-        if not isinstance(data, bytes) or (self._has_more and data):
+        if not isinstance(data, bytes) or ((self._long or self._is_making) and data):
             if not self._is_mute:
                 self._long.append(iter((data,)) if isinstance(data, bytes) else data)
                 self._leave_soon()
@@ -142,7 +142,7 @@ class Writer:
                     self._flush()
                 else:
                     self._leave_soon()
-        return not self.is_full and self._size < _MOST_HELD and not self._has_more
+        return not (self.is_full or self._size >= _MOST_HELD or self._long or self._is_making)
 
     def end(self) -> None:
         """A streamed response is complete."""

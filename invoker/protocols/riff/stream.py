@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
+from typing import Final
 
 from invoker.core.http import LONG_BYTES, BodyChunk, BodyParts, RequestHead, Response, ResponseHead
 from invoker.core.steps import (
@@ -72,6 +73,9 @@ class _State(enum.Enum):
     WAITING = "taking what opens the function"
     RUNNING = "the function runs"
     CLOSED = "the response is complete"
+
+
+_CLOSED: Final = _State.CLOSED  # each item looks at it, and Python 3.11 finds members of an enum slowly
 
 
 class StreamSession:
@@ -164,7 +168,7 @@ class StreamSession:
 
     def deliver(self, event: Event) -> Sequence[CallStep]:
         """Translate an event of the invocation, or that some time has passed."""
-        if self._state is _State.CLOSED:
+        if self._state is _CLOSED:
             return ()
         if type(event) is Emitted:
             return self._emitted(event.index, event.message)
@@ -315,7 +319,8 @@ class StreamSession:
             return (Cancel(ID, FunctionError(SECOND)),)
         item: BodyChunk | BodyParts
         try:
-            message = given(message, self._asked)
+            if message.headers or self._asked.as_events:
+                message = given(message, self._asked)
             if len(message.payload) <= LONG_BYTES:
                 item = BodyChunk(self._format.item(index, message))
             else:
