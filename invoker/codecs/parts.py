@@ -97,21 +97,13 @@ class PartReader:
         boundary = _boundary(media_type) if isinstance(media_type, str) else media_type.param("boundary")
         if not boundary or not boundary.isascii() or len(boundary) > _LONGEST_BOUNDARY:
             raise DecodeError("a multipart/form-data body needs a boundary of 1 to 70 ASCII characters")
-        self._ready: list[Part] = []
-        self._most_parts = most_parts
-        self._most_bytes = most_bytes
-        self._count = 0
-        self._has_ended = False
-        self._headers: list[tuple[str, str]] = []
-        self._name = b""
-        self._value = b""
-        self._content = bytearray()
-        self._parser = _make_parser(boundary, self)
+        self._content = _Content(most_parts, most_bytes)
+        self._parser = _make_parser(boundary, self._content)
 
     @property
     def held(self) -> int:
         """Bytes of the part that is not complete."""
-        return len(self._content)
+        return len(self._content.part)
 
     def feed(self, chunk: bytes) -> list[Part]:
         """Take the next piece of the body; answers the parts that are complete with it.
@@ -124,7 +116,7 @@ class PartReader:
             self._parser.write(chunk)
         except ValueError as error:
             raise DecodeError(f"the body is not multipart/form-data: {error}") from error
-        ready, self._ready = self._ready, []
+        ready, self._content.ready = self._content.ready, []
         return ready
 
     def close(self) -> None:
@@ -133,39 +125,54 @@ class PartReader:
         Raises:
             DecodeError: It ends before its last boundary.
         """
-        if not self._has_ended:
+        if not self._content.has_ended:
             raise DecodeError("the multipart/form-data body ends before its closing boundary")
 
-    def _on_part_begin(self) -> None:
+
+class _Content:
+    """What the parser has found. It does not know the parser, so that both go as soon as nobody needs them."""
+
+    def __init__(self, most_parts: int | None, most_bytes: int | None) -> None:
+        self.ready: list[Part] = []
+        self.part = bytearray()
+        self.has_ended = False
+        self._most_parts = most_parts
+        self._most_bytes = most_bytes
+        self._count = 0
+        self._headers: list[tuple[str, str]] = []
+        self._name = b""
+        self._value = b""
+
+    def on_part_begin(self) -> None:
         self._count += 1
         if self._most_parts is not None and self._count > self._most_parts:
             raise LimitExceeded(f"the multipart body has more than {self._most_parts} parts")
         self._headers = []
-        self._content.clear()
+        self.part.clear()
 
-    def _on_header_field(self, data: bytes, start: int, end: int) -> None:
+    def on_header_field(self, data: bytes, start: int, end: int) -> None:
         self._name += data[start:end]
 
-    def _on_header_value(self, data: bytes, start: int, end: int) -> None:
+    def on_header_value(self, data: bytes, start: int, end: int) -> None:
         self._value += data[start:end]
 
-    def _on_header_end(self) -> None:
+    def on_header_end(self) -> None:
         self._headers.append((_text(self._name), _text(self._value)))
         self._name = self._value = b""
 
-    def _on_part_data(self, data: bytes, start: int, end: int) -> None:
-        if self._most_bytes is not None and len(self._content) + end - start > self._most_bytes:
+    def on_part_data(self, data: bytes, start: int, end: int) -> None:
+        if self._most_bytes is not None and len(self.part) + end - start > self._most_bytes:
             raise LimitExceeded(
                 f"part {self._count} is longer than {self._most_bytes} bytes, the limit of --max-message-bytes"
             )
-        self._content += data[start:end]
+        self.part += data[start:end]
 
-    def _on_part_end(self) -> None:
-        self._ready.append(_part(Headers(self._headers), bytes(self._content)))
-        self._content.clear()
+    def on_part_end(self) -> None:
+        self.ready.append(_part(Headers(self._headers), bytes(self.part)))
+        self.part.clear()
 
-    def _on_end(self) -> None:
-        self._has_ended = True
+    def on_end(self) -> None:
+        self.has_ended = True
 
 
 def _boundary(content_type: str) -> str:
@@ -177,11 +184,11 @@ def _boundary(content_type: str) -> str:
         return ""
 
 
-def _make_parser(boundary: str, reader: PartReader) -> MultipartParser:
+def _make_parser(boundary: str, content: _Content) -> MultipartParser:
     from python_multipart.multipart import MultipartParser
 
     names = ("part_begin", "header_field", "header_value", "header_end", "part_data", "part_end", "end")
-    callbacks = {f"on_{name}": getattr(reader, f"_on_{name}") for name in names}
+    callbacks = {f"on_{name}": getattr(content, f"on_{name}") for name in names}
     wanted = typing.cast("MultipartCallbacks", callbacks)  # a TypedDict with exactly these keys
     return MultipartParser(boundary, wanted, max_header_count=_MAX_HEADERS)
 

@@ -31,7 +31,7 @@ def test_H162_items_that_never_end_are_counted(name: str) -> None:
     figures = account.figures
     assert "this process holds" in log, figures
     # Uncounted it would be all that was sent, 375 MiB; what parsers and reads copy comes to some more than the budget.
-    assert int(figures["peak MiB"]) < 60 + 4 * BUDGET // MIB, figures
+    assert int(figures["peak MiB"]) < 60 + 3 * BUDGET // MIB, figures
 
 
 @pytest.mark.parametrize("name", sorted({*ATTACKS} - {*MEMORY}))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -99,6 +102,19 @@ def test_the_number_of_parts_is_bounded() -> None:
     assert len(read(one * MAX_PARTS + b"--b--\r\n")) == MAX_PARTS
     with pytest.raises(LimitExceeded, match="more than 1000 parts"):
         read(one * (MAX_PARTS + 1) + b"--b--\r\n")
+
+
+def test_H162_what_is_held_goes_with_its_reader() -> None:
+    """Not with the next run of the collector: a hundred clients can begin parts of megabytes before that."""
+    reader = PartReader(TYPE)
+    reader.feed(BODY[:60])
+    content = weakref.ref(reader._content)
+    gc.disable()
+    try:
+        del reader
+        assert content() is None
+    finally:
+        gc.enable()
 
 
 @PATIENT
