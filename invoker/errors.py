@@ -205,28 +205,24 @@ class NotAcceptable(InvocationError):
 class DecodeError(InvocationError):
     """The media type has a codec, which cannot decode or bind this payload (R-068)."""
 
-    status = Status.UNKNOWN
     prefix = "Invoker: Bad Input Signal"
 
 
 class ProtocolViolation(InvocationError):
     """Frame grammar, arity or an index is broken (R-045 to R-064)."""
 
-    status = Status.UNKNOWN
     prefix = "Invoker: Protocol Violation"
 
 
 class CallError(InvocationError):
     """The call of the user's function raised before it handed back a stream (R-119)."""
 
-    status = Status.UNKNOWN
     prefix = "Invoker: Unexpected Invocation Error"
 
 
 class FunctionError(InvocationError):
     """The user's function raised while producing (R-033, R-113)."""
 
-    status = Status.UNKNOWN
     prefix = "Invoker: Unexpected Error"
 
 
