@@ -206,8 +206,9 @@ def hosts(text: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach what listens there."""
+    """Whether only this machine can reach what listens there; ``::ffff:127.0.0.1`` is 127.0.0.1."""
     try:
-        return ip_address(host).is_loopback
+        address = ip_address(host)
     except ValueError:
         return host == "localhost"
+    return (getattr(address, "ipv4_mapped", None) or address).is_loopback  # Python 3.13 does this by itself

@@ -21,7 +21,7 @@ from typing import TypeAlias
 
 from invoker.errors import ConfigError
 
-__all__ = ["Address", "Hosts", "Resolver", "host_of", "is_private", "is_public", "resolve"]
+__all__ = ["Address", "Hosts", "Resolver", "host_of", "is_loopback", "is_private", "is_public", "resolve"]
 
 Address: TypeAlias = IPv4Address | IPv6Address
 Resolver: TypeAlias = Callable[[str, int], Sequence[Address]]
@@ -68,6 +68,12 @@ def is_private(address: Address) -> bool:
     return address not in _METADATA and any(address in block for block in _PRIVATE if block.version == address.version)
 
 
+def is_loopback(address: Address) -> bool:
+    """Whether an address is the loopback of its own family; one that holds an IPv4 address is not, on any Python."""
+    # Python 3.13 says so of ::ffff:127.0.0.1, too.
+    return address.is_loopback and (address.version == 4 or address.ipv4_mapped is None)  # noqa: PLR2004 - of IP
+
+
 def host_of(text: str) -> str | None:
     """A host as a URI names it, in its one spelling: lower case, IPv6 in short form and without brackets; or None.
 
@@ -77,7 +83,7 @@ def host_of(text: str) -> str | None:
     """
     if text.startswith("["):
         try:
-            return IPv6Address(text[1:-1]).compressed if text.endswith("]") and "%" not in text else None
+            return _spelt(IPv6Address(text[1:-1])) if text.endswith("]") and "%" not in text else None
         except ValueError:
             return None
     name = text.lower()
@@ -132,7 +138,13 @@ class Hosts:
             return True
         if host not in self._listed:
             return False
-        return is_private(address) or (address.is_loopback and _is_loopback(host))
+        return is_private(address) or (is_loopback(address) and _names_loopback(host))
+
+
+def _spelt(address: IPv6Address) -> str:
+    # Python 3.13 writes an address that holds an IPv4 address with dots, older ones write hexadecimal digits only.
+    mapped = address.ipv4_mapped
+    return address.compressed if mapped is None else f"::ffff:{int(mapped) >> 16:x}:{int(mapped) & 0xFFFF:x}"
 
 
 def _is_isatap(address: IPv6Address) -> bool:
@@ -147,10 +159,10 @@ def _listed(entry: str) -> str:
     return host
 
 
-def _is_loopback(host: str) -> bool:
+def _names_loopback(host: str) -> bool:
     if host == "localhost":
         return True
     try:
-        return ip_address(host).is_loopback
+        return is_loopback(ip_address(host))
     except ValueError:
         return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from invoker.config.parsers import directories, endpoint, hosts, mode, names, pairs, some_of, store
+from invoker.config.parsers import directories, endpoint, hosts, is_loopback, mode, names, pairs, some_of, store
 from invoker.errors import ConfigError
 from invoker.services.table import TABLE
 
@@ -49,6 +49,20 @@ def test_directories_are_absolute_and_there(tmp_path):
     for text in ("relative", str(tmp_path / "missing")):
         with pytest.raises(ValueError, match="absolute paths of directories"):
             directories(text)
+
+
+@pytest.mark.parametrize(
+    ("host", "fact"),
+    [
+        ("localhost", True), ("127.0.0.1", True), ("127.9.8.7", True), ("::1", True),
+        ("::ffff:127.0.0.1", True), ("::ffff:7f00:1", True),
+        ("0.0.0.0", False), ("::", False), ("10.0.0.1", False), ("::ffff:10.0.0.1", False), ("::ffff:0.0.0.0", False),
+        ("example.org", False),
+    ],
+)  # fmt: skip
+def test_loopback_is_the_same_on_each_python(host, fact):
+    """Python 3.13 sees the IPv4 address in an IPv6 one; on older ones it is looked for."""
+    assert is_loopback(host) is fact
 
 
 @pytest.mark.parametrize(("text", "value"), [("OFF", "off"), ("public", "public"), ("a.org, *.b.org", "a.org,*.b.org")])

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from invoker.errors import ConfigError
-from invoker.fetch.hosts import Hosts, host_of, is_private, is_public, resolve
+from invoker.fetch.hosts import Hosts, host_of, is_loopback, is_private, is_public, resolve
 
 PUBLIC = ["93.184.216.34", "8.8.8.8", "1.1.1.1", "2606:2800:220:1::1", "2a00:1450:4001::200e", "64:ff9b::8.8.8.8"]
 PRIVATE = ["10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1", "100.64.0.1", "100.127.255.255", "fd12::1"]
@@ -97,6 +97,8 @@ def test_an_embedded_address_is_never_better_than_itself(address: object) -> Non
         ("[::1]", "::1"),
         ("[0:0:0:0:0:0:0:1]", "::1"),
         ("[::FFFF:1.2.3.4]", "::ffff:102:304"),
+        ("[::ffff:0.0.0.1]", "::ffff:0:1"),
+        ("[::ffff:255.255.0.0]", "::ffff:ffff:0"),
     ],
 )
 def test_a_host_has_one_spelling(text: str, host: str) -> None:
@@ -200,6 +202,14 @@ def test_E055_loopback_must_be_listed_as_such() -> None:
     assert not may("localhost", "localhost", "169.254.169.254")
     assert not may("169.254.169.254", "169.254.169.254", "169.254.169.254")
     assert not may("0.0.0.0", "0.0.0.0", "0.0.0.0")
+
+
+@pytest.mark.parametrize("address", ["::ffff:127.0.0.1", "::ffff:7f00:1"])
+def test_E055_an_embedded_loopback_is_none_on_each_python(address: str) -> None:
+    """Python 3.13 calls it loopback, older ones do not."""
+    assert not is_loopback(ip_address(address))
+    assert not may("localhost", "localhost", address)
+    assert not may(f"[{address}]", "::ffff:7f00:1", address)
 
 
 def test_E055_a_wildcard_means_names_below_with_public_addresses() -> None:

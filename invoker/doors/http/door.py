@@ -14,9 +14,9 @@ import logging
 import socket
 import ssl
 from functools import partial
-from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
+from invoker.config import parsers as parse
 from invoker.doors.accepting import Acceptor
 from invoker.doors.http.app import FrontOf, HttpApp, SocketOf
 from invoker.doors.http.asgi import AsgiApp
@@ -108,7 +108,7 @@ class HttpDoor:
         except BaseException:
             sock.close()
             raise
-        self.app.origins.bind(self._host, is_loopback=ip_address(sock.getsockname()[0]).is_loopback)
+        self.app.origins.bind(self._host, is_loopback=parse.is_loopback(sock.getsockname()[0]))
         self.connections.most = open_files() // _SHARE
         driver = self.app.driver
         driver.loop = asyncio.get_running_loop()

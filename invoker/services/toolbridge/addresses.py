@@ -13,7 +13,7 @@ from typing import Final
 
 from invoker.config import parsers as parse
 from invoker.errors import ConfigError
-from invoker.fetch.hosts import Address, Hosts, Resolver, host_of, resolve
+from invoker.fetch.hosts import Address, Hosts, Resolver, host_of, is_loopback, resolve
 from invoker.protocols.toolbridge.errors import BridgeError, Kind
 
 __all__ = ["Addresses"]
@@ -77,7 +77,7 @@ class Addresses:
             raise _forbidden(text)
         found = await self._addresses(host, int(digits))
         for one in found:
-            if not (may_be_here and one.is_loopback) and not any(two.allows_address(host, one) for two in hosts):
+            if not (may_be_here and is_loopback(one)) and not any(two.allows_address(host, one) for two in hosts):
                 raise _forbidden(text)
         same = [one for one in found if one.version == found[0].version]
         if isinstance(found[0], IPv4Address):

@@ -51,6 +51,8 @@ async def test_T170_loopback_and_unix_are_allowed_by_default(text: str, target: 
         "[fe80::1]:80",
         "0.0.0.0:80",
         "8.8.8.8:53",
+        "[::ffff:127.0.0.1]:80",
+        "[::ffff:7f00:1]:80",
     ],
 )
 async def test_T170_others_are_forbidden(text: str) -> None:
