@@ -11,7 +11,6 @@ import inspect
 import linecache
 import os
 import pkgutil
-import re
 import sys
 import sysconfig
 import traceback
@@ -30,8 +29,6 @@ __all__ = [
     "explain_slow",
     "where_of",
 ]
-
-_HALF_MADE = re.compile("partially initialized module '([^']+)'")
 
 
 def explain_missing_module(name: str, missing: str) -> str:
@@ -95,9 +92,9 @@ def explain_import(name: str, error: BaseException) -> str | None:
             f"'{name}' called sys.exit({error.code!r}) when it was imported{where}; move what the script does "
             "under `if __name__ == '__main__':`"
         )
-    if found := _HALF_MADE.search(str(error)):
+    if half_made := _half_made(error):
         return (
-            f"'{name}' cannot be imported: '{found[1]}' is used{where} before its own import has ended, which is a "
+            f"'{name}' cannot be imported: '{half_made}' is used{where} before its own import has ended, which is a "
             "circular import; move one of the two imports into the function that needs it, "
             "or what both need into a third module"
         )
@@ -106,6 +103,17 @@ def explain_import(name: str, error: BaseException) -> str | None:
     if isinstance(error, ImportError) and error.name and "cannot import name" in str(error):
         return f"'{name}' cannot be imported: {str(error).split(' (')[0]}{where}; correct that name"
     return f"'{name}' raised {describe(error)}{where} when it was imported; correct it"
+
+
+def _half_made(error: BaseException) -> str | None:
+    """The module that lacks a name because it is still being imported; the texts differ from Python to Python."""
+    if isinstance(error, AttributeError):
+        module = getattr(error.obj, "__name__", None) if inspect.ismodule(error.obj) else None
+    else:
+        module = error.name if isinstance(error, ImportError) else None
+    frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
+    begun = {frame.f_globals.get("__name__") for frame in frames if frame.f_code.co_name == "<module>"}
+    return module if module in begun else None
 
 
 def explain_slow(name: str, thread: int, seconds: float) -> str:

@@ -71,7 +71,7 @@ def is_private(address: Address) -> bool:
 def is_loopback(address: Address) -> bool:
     """Whether an address is the loopback of its own family; one that holds an IPv4 address is not, on any Python."""
     # Python 3.13 says so of ::ffff:127.0.0.1, too.
-    return address.is_loopback and (address.version == 4 or address.ipv4_mapped is None)  # noqa: PLR2004 - of IP
+    return address.is_loopback and (address.version == 4 or address.ipv4_mapped is None)
 
 
 def host_of(text: str) -> str | None:

@@ -56,6 +56,29 @@ def reason(entrypoint: str) -> str:
     return caught.value.detail
 
 
+@pytest.mark.parametrize("entrypoint", ["{}:f", "{}.py:f"])
+@pytest.mark.parametrize("first", [False, True])
+@pytest.mark.parametrize(
+    ("outer", "inner", "met"),
+    [
+        ("from ring_b import g", "from ring_a import f", "'ring_a' is used at ring_b.py:1"),
+        ("import ring_b", "import ring_a\nY = ring_a.X", "'ring_a' is used at ring_b.py:2"),
+        ("import ring_b", "import ring_a\nY = ring_a.f(1)", "'ring_a' is used at ring_b.py:2"),
+    ],
+)
+def test_a_circular_import_is_told_on_each_python(
+    here: Path, monkeypatch: pytest.MonkeyPatch, entrypoint: str, first: bool, outer: str, inner: str, met: str
+) -> None:
+    """Python 3.13 advises to rename a module of the folder that is first on the path; it tells of no circle."""
+    if first:
+        monkeypatch.setattr(sys, "path", [str(here), *sys.path])
+    (here / "ring_a.py").write_text(f"{outer}\nX = 1\ndef f(x): return x")
+    (here / "ring_b.py").write_text(f"{inner}\ndef g(x): return x")
+    found = reason(entrypoint.format("ring_a"))
+    assert f"cannot be imported: {met} before its own import has ended, which is a circular import" in found
+    assert "move one of the two imports into the function that needs it" in found
+
+
 def test_a_circular_import_is_told(here: Path) -> None:
     """Both ways in which Python speaks of it; the name is right, so nothing is said of correcting it."""
     (here / "ring_a.py").write_text("from ring_b import g\ndef f(x): return x")
