@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from invoker.protocols.federated.config import PopulationConfig, TaskConfig
 from invoker.protocols.federated.words import Blob, Tokens
@@ -16,11 +16,30 @@ from invoker.protocols.federated.words import Blob, Tokens
 if TYPE_CHECKING:
     from invoker.protocols.federated.aggregating import AggregatingSession, Word
 
-__all__ = ["Backing", "Check", "Commit", "EligibilitySetup", "PopulationSetup", "TaskSetup"]
+__all__ = [
+    "DEVICE_BYTES",
+    "Backing",
+    "Check",
+    "Commit",
+    "EligibilitySetup",
+    "PopulationSetup",
+    "TaskSetup",
+    "excess",
+]
 
+DEVICE_BYTES: Final = 64 * 1024 * 1024 - 64 * 1024
+"""Of a plan and a checkpoint together. Devices take messages of 64 MiB, in which both come with names and sizes."""
 
 Check: TypeAlias = Callable[[bytes], object]
 """Raises for an update that cannot be taken."""
+
+
+def excess(plan: bytes, checkpoint: bytes) -> str:
+    """Why no device can take these; empty: devices can."""
+    size = len(plan) + len(checkpoint)
+    if size <= DEVICE_BYTES:
+        return ""
+    return f"the checkpoint has {len(checkpoint)} bytes and the plan {len(plan)}; devices take {DEVICE_BYTES} together"
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ from invoker.checkpoint import CHECKPOINT
 from invoker.errors import InvocationError, Status, StatusError
 from invoker.message import Headers, Message
 from invoker.protocols.federated.aggregating import Abandon, AggregatingSession, Begin, Enough, Report, Word
-from invoker.protocols.federated.backing import Commit, TaskSetup
+from invoker.protocols.federated.backing import Commit, TaskSetup, excess
 from invoker.protocols.federated.config import TaskConfig
 from invoker.protocols.federated.gate import SMALL_BYTES
 from invoker.protocols.federated.members import Floor, Member, Stage
@@ -287,6 +287,10 @@ class Round:
         self._turn_away_pending()
         if self._taken < self._needed:
             self.fail("ended_early")
+            return
+        if why := excess(self._task.setup.plan.data, checkpoint):
+            log.warning("the checkpoint of a round is too large: %s", why, extra={"phase_id": self.phase_id})
+            self.fail("too_large")  # F-082: else no device could take part in any round that follows
             return
         self._move(Phase.COMMITTING)
         commit = Commit(self._task.population, self.config.name, self.number, self.phase_id, checkpoint)

@@ -7,6 +7,7 @@ mistake stops the start either time, with the name of its task.
 from __future__ import annotations
 
 import json
+import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -25,13 +26,15 @@ from invoker.codecs.checkpoint import checkpoint_wanted, write_checkpoint
 from invoker.config import Config
 from invoker.core.catalog import Catalog
 from invoker.errors import ConfigError, LoadError, StartupError
-from invoker.protocols.federated.backing import EligibilitySetup, PopulationSetup, TaskSetup
+from invoker.protocols.federated.backing import EligibilitySetup, PopulationSetup, TaskSetup, excess
 from invoker.protocols.federated.config import FederatedConfig, PopulationConfig, TaskConfig, parse
 from invoker.protocols.federated.saved import Saved
 from invoker.protocols.federated.words import Blob, Tokens
 from invoker.wording import describe
 
 __all__ = ["Setups", "read_rounds", "with_aggregators"]
+
+log = logging.getLogger(__name__)
 
 _MAGIC: Final = b"INVPLAN1\n"
 
@@ -99,6 +102,8 @@ class Setups:
         """
         with _named(f"{self._path}, population {population!r}, task {task!r}"):
             made = self._initial[population, task]()
+            if why := excess(self._plans[population, task], made):
+                raise LoadError(f"the first checkpoint cannot be sent: {why}")
         self._initial[population, task] = partial(bytes, made)
         return made
 
@@ -132,6 +137,10 @@ class Setups:
         self, population: PopulationConfig, task: TaskConfig, saved: Saved, publish: Callable[[bytes], Blob]
     ) -> TaskSetup:
         spec = self._names[task.aggregate]
+        if why := excess(self._plans[population.name, task.name], saved.checkpoint):
+            log.error(
+                "no device can take part in the task %r: %s", task.name, why, extra={"population": population.name}
+            )
         check = partial(checker, task.aggregate, checkpoint_wanted(spec.inputs[0].type))
         return TaskSetup(
             replace(task, aggregate=spec.name),
@@ -160,6 +169,8 @@ class Setups:
                 self._attest[name] = _function(population.attestation, "attestation")
             if population.eligibility_file:
                 self._eligibility[name] = self._read(population.eligibility_file, "eligibility_file")
+                if why := excess(self._eligibility[name], b""):
+                    raise ConfigError(f"eligibility_file cannot be sent: {why}")
             elif population.eligibility:
                 self._eligibility[name] = _plan(population.eligibility, {})
         for task in population.tasks:

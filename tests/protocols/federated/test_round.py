@@ -9,9 +9,13 @@ from collections.abc import Callable
 import pytest
 
 from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
+from invoker.client.federated.downloads import MOST_BYTES
+from invoker.codecs.chunks import Limits, Terms
 from invoker.errors import FunctionError, Status
 from invoker.protocols.federated.aggregating import Begin, Enough
-from invoker.protocols.federated.words import Rejected, ReportTaken
+from invoker.protocols.federated.backing import DEVICE_BYTES
+from invoker.protocols.federated.forms import form_of_offer
+from invoker.protocols.federated.words import Capabilities, Rejected, ReportTaken
 from tests.protocols.federated.house import Client, House, population, task
 
 LARGE = bytes(100_000)
@@ -247,6 +251,27 @@ def test_F082_F083_a_checkpoint_that_is_not_stored_does_not_count():
         desk.round().take().finish()
         assert desk.stored(ok=False).number == 1
     assert [one.reason for one in desk.desk.tally.records] == ["commit"] * 2
+
+
+def test_F082_what_no_device_can_take_is_not_committed():
+    """The round fails, the old checkpoint stands, and the log says the sizes; a byte less is what devices can take."""
+    plan = b"plan train"
+    desk = house()
+    for size, reason in ((70_000_000, "too_large"), (DEVICE_BYTES - len(plan) + 1, "too_large")):
+        for one in accepted(desk, 2):
+            assert one.offer.checkpoint.data == b"model 0"
+            one.report()
+        desk.round().take().finish(bytes(size))
+        assert not desk.commits
+        assert desk.desk.tally.records[-1].reason == reason
+    for one in accepted(desk, 2):
+        one.report()
+    desk.round().take().finish(bytes(DEVICE_BYTES - len(plan)))
+    desk.stored()
+    offer = accepted(desk, 2)[0].offer
+    inline = form_of_offer(offer, Capabilities(chunks=True), Terms(8192, 2)).build()
+    assert inline.ByteSize() <= Limits().message_bytes
+    assert len(offer.checkpoint.data) <= MOST_BYTES
 
 
 def test_F084_a_function_that_ends_early_closes_the_round():

@@ -12,6 +12,7 @@ from invoker._pb.federated import federated_api_pb2 as pb
 from invoker._pb.federated import secagg_messages_pb2 as secagg_pb
 from invoker.errors import FunctionError, ShuttingDown, Status
 from invoker.protocols.federated.aggregating import Enough
+from invoker.protocols.federated.backing import DEVICE_BYTES
 from invoker.protocols.federated.config import SecAggConfig
 from invoker.protocols.federated.secagg.words import Drop, Failed, Reason, Summed
 from invoker.protocols.federated.secure import SecureRound, serialize
@@ -130,6 +131,15 @@ def test_F130_the_function_gets_one_frame_with_the_sum(servers):
     desk.stored()
     (record,) = desk.desk.tally.records
     assert (record.outcome, record.ok, record.summed) == ("committed", 3, 3)
+
+
+def test_F082_what_no_device_can_take_is_not_committed(servers):
+    """Not of a secure round either."""
+    desk, _ = three()
+    servers[0].owner._ended(total(1, 2, 3))
+    desk.round().take().finish(bytes(DEVICE_BYTES))
+    assert not desk.commits
+    assert desk.desk.tally.records[-1].reason == "too_large"
 
 
 def test_F094_messages_come_before_the_answer(servers):

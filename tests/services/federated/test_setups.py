@@ -174,3 +174,22 @@ def test_F137_secure_rounds_without_their_packages_are_told(tmp_path: Path, monk
     monkeypatch.setattr("invoker.services.federated.setups.find_spec", lambda name: None if name == "numpy" else name)
     with pytest.raises(ConfigError, match=r"task 'train': secagg takes numpy, which this process has not; pip install"):
         made(tmp_path, text)
+
+
+@pytest.mark.parametrize("key", ["initial_file", "plan_file", "eligibility_file"])
+def test_F137_what_no_device_can_take_stops_the_start(tmp_path: Path, key: str) -> None:
+    """A plan or a first checkpoint of 64 MiB, whichever way it is given; the text says both sizes and the limit."""
+    with (tmp_path / "large").open("wb") as file:
+        file.truncate(64 * 2**20)
+    line = {"initial_file": f'initial = "{MODULE}:initial"', "plan_file": 'plan = "devices:train"'}.get(key, "")
+    text = rounds().replace(line, f'{key} = "large"') if line else rounds(head=f'{key} = "large"')
+    said = "checkpoint has [0-9]+ bytes and the plan [0-9]+; devices take 67043328 together"
+    with pytest.raises((ConfigError, LoadError), match=f"population 'iris'.*{said}"):
+        made(tmp_path, text).initial("iris", "train")
+
+
+def test_a_stored_checkpoint_that_no_device_can_take_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """It is of an earlier version, which committed it; the file with its first checkpoint cannot help any more."""
+    setup_of(made(tmp_path, rounds()), checkpoint=bytes(64 * 2**20))
+    (record,) = [one for one in caplog.records if one.levelname == "ERROR"]
+    assert "no device can take part in the task 'train': the checkpoint has 67108864 bytes" in record.getMessage()
