@@ -34,7 +34,7 @@ class RawPeer:
 
     Args:
         port: On loopback.
-        agent: What its calls say as their user-agent.
+        agent: What its calls say as their user-agent; empty: they have no such field, and so no metadata at all.
     """
 
     def __init__(self, port: int, *, agent: str = "raw/1.0") -> None:
@@ -92,7 +92,7 @@ class RawPeer:
             (":authority", "localhost"),
             ("te", "trailers"),
             ("content-type", "application/grpc"),
-            ("user-agent", self._agent),
+            *([("user-agent", self._agent)] if self._agent else []),
             *metadata,
         ]
         self._h2.send_headers(stream, head)

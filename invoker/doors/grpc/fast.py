@@ -103,7 +103,7 @@ class FastDoor:
             self._server.register_method(method.path)
         self._accepts = {method.path: functools.partial(self._accept_on_loop, method) for method in self._methods}
         self._most_bytes = {method.path: checked_bytes(method, self.settings) for method in self._methods}
-        self._last_metadata: tuple[Any, Headers, float] = ((), EMPTY, 0.0)
+        self._last_metadata: tuple[Any, Headers, float] = (None, EMPTY, 0.0)  # a call may have no metadata: ()
         self._side: Any = None
         self._free: deque[Any] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import itertools
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -118,6 +120,30 @@ def test_R109_R110_an_end_that_turns_into_a_cancel_never_commits(kind, after_ms)
             assert sums.began.acquire(timeout=5)
             peer.end_and_cancel(stream, after_ms / 1000)
             assert sums.left.acquire(timeout=5)
+    assert sums.committed == []
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("is_whole", [False, True])
+@pytest.mark.parametrize("agents", [*itertools.permutations(["", NODE, "tonic/0.12", CORE], 2), ("", "")])
+@pytest.mark.parametrize("kind", KINDS)
+def test_R109_what_calls_before_it_said_does_not_end_a_call(kind, agents, is_whole):
+    """A door that is new, or has served any other stack, or nobody's: the cancel of an unknown one never commits."""
+    sums = Sums()
+    with Riff(kind, sums.of(kind), door=wide()) as riff, contextlib.ExitStack() as open_:
+        for agent in agents:
+            peer = open_.enter_context(RawPeer(riff.port, agent=agent))
+            for _ in range(3):
+                begin = peer.call if agent == CORE or not is_whole else peer.whole
+                stream = begin(PATH, start(), data(b"1"))
+                if begin == peer.call:
+                    assert sums.began.acquire(timeout=5)
+                    peer.cancel(stream) if agent == CORE else peer.end_and_cancel(stream, 0.002)
+                else:
+                    time.sleep(0.002)
+                    peer.cancel(stream)
+        counters = riff.driver.engine.counters
+        assert eventually(lambda: sum(counters.finished.values()) == counters.opened and not riff.driver.direct)
     assert sums.committed == []
 
 
